@@ -4,7 +4,7 @@ import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
 import { evidenceOf } from '../configuration/target-evidence.ts'
 import type { Db } from '../db.ts'
 
-/** What alerts are judged by, read from rows that calls and nodes write anyway. */
+/** The facts that alerts are judged by, read from rows that calls and nodes write anyway. */
 
 interface Project {
   readonly id: string
@@ -24,8 +24,8 @@ export async function balanceFacts(db: Db, project: Project): Promise<BalanceFac
 }
 
 /**
- * Spend of the project and its subaccounts, of a day (with their caps) or of a month; and of the trunk that a policy is
- * about.
+ * Reads the spend of a project and its subaccounts for a day (with their caps) or a month, and that of the trunk that a
+ * policy names.
  */
 export async function spendFacts(db: Db, project: Project, period: string, scope: Scope): Promise<SpendFacts> {
   const ceiling = await db
@@ -77,7 +77,7 @@ export async function spendFacts(db: Db, project: Project, period: string, scope
         ...row,
         type: 'trunk' as const,
         spent_minor: spent.get(row.id) ?? 0,
-        // A trunk's cap is that of its policy, which others may share.
+        // Null, because a trunk's cap belongs to its policy, which other trunks may share.
         cap_minor: null,
       })),
     ],
@@ -92,7 +92,7 @@ const aliveNodes = (db: Db, now_ms: number) =>
     .where('heartbeat_at', '>=', iso(now_ms - NODE_SILENCE_MS))
     .execute()
 
-/** What live nodes know of the enabled targets of enabled trunks; a target that one node reaches is healthy. */
+/** Reads live nodes' evidence of enabled targets of enabled trunks. A target that one node reaches is healthy. */
 export async function healthFacts(db: Db, project_id: string, now_ms: number): Promise<HealthFacts> {
   const alive = new Set((await aliveNodes(db, now_ms)).map(node => node.id))
   if (alive.size === 0) return { available: false, targets: [] }
@@ -133,7 +133,7 @@ export async function healthFacts(db: Db, project_id: string, now_ms: number): P
   }
 }
 
-/** Trunks of which a live node could not apply what was saved, and those that alerts are open about. */
+/** Reads the trunks whose saved revision a live node could not apply, and trunks with open alerts. */
 export async function applyFacts(
   db: Db,
   project_id: string,
@@ -165,7 +165,7 @@ export async function applyFacts(
   return { available: true, trunks: found }
 }
 
-/** Time of day where the organization is, `HH:MM`. */
+/** Returns the time of day in the organization's time zone, `HH:MM`. */
 export const clockOf = (epoch_ms: number, time_zone: string): string =>
   new Intl.DateTimeFormat('en-GB', {
     timeZone: time_zone,

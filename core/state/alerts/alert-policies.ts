@@ -19,7 +19,7 @@ export const policyOfRow = (row: AlertPolicyRow): AlertPolicy => ({
   platform_ceiling_window_seconds: row.platform_ceiling_window_seconds,
 })
 
-/** Gives an organization the policies that it lacks, one of each kind. */
+/** Creates the alert policies that an organization lacks, one of each kind. */
 export async function ensureAlertPolicies(
   trx: Trx,
   organization: { readonly id: string; readonly name: string },
@@ -54,7 +54,7 @@ export async function ensureAlertPolicies(
     .execute()
 }
 
-/** The newest revision of each policy. */
+/** Lists the newest revision of each policy. */
 export const listAlertPolicies = (db: Db | Trx, organization_id: string): Promise<AlertPolicyRow[]> =>
   db
     .selectFrom('alert_policy')
@@ -77,7 +77,7 @@ export const findAlertPolicy = (
     .where('newest', '=', 1)
     .executeTakeFirst()
 
-/** The next revision of a policy; the one before it stays as it was. */
+/** Inserts the next revision of a policy. Earlier revisions stay unchanged. */
 export async function revisePolicy(
   trx: Trx,
   row: AlertPolicyRow,
@@ -95,7 +95,7 @@ export async function revisePolicy(
   return next
 }
 
-/** To whom a project's alerts are told; revision 0 is what a project has that nobody has set. */
+/** Returns a project's alert settings. Revision 0 holds the defaults of a project without settings. */
 export async function alertSettings(db: Db | Trx, project_id: string): Promise<AlertSettingRow> {
   const row = await db.selectFrom('alert_setting').selectAll().where('project_id', '=', project_id).executeTakeFirst()
   return (

@@ -9,7 +9,7 @@ import { queueWrite, updateOf } from '../port.ts'
 export type AlertRow = Selectable<AlertTable>
 export type NotificationRow = Selectable<AlertNotificationTable>
 
-/** Alerts of a project that were open at some time since `since`, newest first. */
+/** Lists the alerts of a project that were open at any time since `since`, newest first. */
 export function listAlerts(
   db: Db | Trx,
   project_id: string,
@@ -30,7 +30,7 @@ export function listAlerts(
 export const findAlert = (db: Db | Trx, project_id: string, id: string): Promise<AlertRow | undefined> =>
   db.selectFrom('alert').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
-/** What is open of a kind in a project, each with the resolution of the policy revision that it fired under. */
+/** Returns a project's open alerts of a kind, each with the resolution of the policy revision that fired it. */
 export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKind): Promise<OpenAlert[]> {
   const rows = await db
     .selectFrom('alert')
@@ -62,7 +62,7 @@ export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKi
   }))
 }
 
-/** Keys of a kind that a person's acknowledgement resolved, of alerts that fired since `since`. */
+/** Returns the keys of a kind whose alerts fired since `since` and were resolved by an acknowledgement. */
 export async function answeredKeys(
   db: Db | Trx,
   project_id: string,
@@ -80,7 +80,7 @@ export async function answeredKeys(
   return new Set(rows.map(row => row.dedupe_key))
 }
 
-/** The open alert of a key, whatever its project. */
+/** Finds the open alert of a key in any project. */
 export const openAlertOf = (db: Db | Trx, dedupe_key: string): Promise<AlertRow | undefined> =>
   db
     .selectFrom('alert')
@@ -136,7 +136,7 @@ const columnsOf = (finding: Finding) => ({
   version: finding.version,
 })
 
-/** Brings what is known of a condition that still holds up to date; `updated_at` moves only when something did. */
+/** Updates the alert of a condition that still holds. `updated_at` changes only when something else does. */
 export async function keepAlert(trx: Trx, id: string, finding: Finding, now: string): Promise<AlertRow | undefined> {
   const columns = columnsOf(finding)
   return trx
@@ -179,7 +179,7 @@ export const changeAlert = (
     .returningAll()
     .executeTakeFirst()
 
-/** Alerts of a project that changed at `since` or later, for live views. */
+/** Returns the alerts of a project that changed at `since` or later, for live views. */
 export const alertsChangedSince = (db: Db, project_id: string, since: string): Promise<AlertRow[]> =>
   db
     .selectFrom('alert')
@@ -216,8 +216,8 @@ export async function insertNotification(
 const LEASE_MS = 60_000
 
 /**
- * Notifications of channels that are due, each with a lease: one whose process died is taken up again. Nothing is
- * locked while nothing is due.
+ * Leases due notifications. When the process of a lease dies, another one takes the notification again. Takes no write
+ * lock while nothing is due.
  */
 export async function claimNotifications(
   state: State,
@@ -246,7 +246,7 @@ export async function claimNotifications(
   })
 }
 
-/** Writes down how an attempt went: `error` null is sent, `final` an error that no later attempt mends. */
+/** Stores the outcome of an attempt. A null `error` means sent; `final` means that retries cannot succeed. */
 export async function settleNotification(
   db: Db,
   row: NotificationRow,
@@ -271,7 +271,7 @@ export async function settleNotification(
     .execute()
 }
 
-/** Resolved alerts are shown for 90 days at most and kept for a year; notifications 30 days. */
+/** Deletes alerts a year after their resolution (lists show at most 90 days) and notifications after 30 days. */
 export async function forgetOldAlerts(db: Db, now_ms: number): Promise<void> {
   const day_ms = 86_400_000
   await sql`delete from alert where id in (select id from alert where resolved_at < ${iso(now_ms - 365 * day_ms)}

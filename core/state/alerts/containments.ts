@@ -7,7 +7,7 @@ export type ReleaseRequestRow = Selectable<ContainmentReleaseRequestTable>
 
 interface ContainmentFilter {
   readonly trunk_id?: string
-  /** Those that were in force at some time since then. */
+  /** Only containments that were in force at any time since then. */
   readonly since?: string
 }
 
@@ -49,7 +49,7 @@ type NewContainment = Pick<
   | 'expires_at'
 >
 
-/** Closes a prefix (digits without plus). It is in force for the next call. */
+/** Closes a prefix (digits without plus) from the next call on. */
 export async function insertContainment(trx: Trx, containment: NewContainment): Promise<ContainmentRow> {
   const row: ContainmentRow = {
     ...containment,
@@ -64,7 +64,7 @@ export async function insertContainment(trx: Trx, containment: NewContainment): 
   return row
 }
 
-/** Opens the prefix again; undefined when it was open already. */
+/** Reopens the prefix. Returns undefined when it was already open. */
 export const releaseContainment = (
   trx: Trx,
   id: string,
@@ -78,7 +78,7 @@ export const releaseContainment = (
     .returningAll()
     .executeTakeFirst()
 
-/** That the customer was told. */
+/** Notes that the customer was notified. */
 export async function markNotified(
   trx: Trx,
   id: string,
@@ -87,7 +87,7 @@ export async function markNotified(
   await trx.updateTable('containment').set(notice).where('id', '=', id).execute()
 }
 
-/** The newest request of each containment. */
+/** Returns the newest release request of each containment. */
 export async function listReleaseRequests(
   db: Db | Trx,
   containment_ids: readonly string[],
@@ -102,7 +102,7 @@ export async function listReleaseRequests(
   return new Map(rows.map(row => [row.containment_id, row]))
 }
 
-/** Asks for the release; undefined while an earlier request is pending. */
+/** Requests a release. Returns undefined while an earlier request is pending. */
 export async function requestRelease(
   trx: Trx,
   request: Pick<ReleaseRequestRow, 'containment_id' | 'note' | 'requested_at' | 'requested_by'>,
@@ -126,7 +126,7 @@ export async function requestRelease(
   return row
 }
 
-/** Decides a pending request; an approval releases the containment too. */
+/** Decides a pending request. An approval also releases the containment. */
 export async function decideRelease(
   trx: Trx,
   id: string,
@@ -152,7 +152,7 @@ export async function decideRelease(
   return row
 }
 
-/** All requests about a containment, newest first. */
+/** Lists all release requests of a containment, newest first. */
 export const listReleaseRequestsOf = (db: Db | Trx, containment_id: string): Promise<ReleaseRequestRow[]> =>
   db
     .selectFrom('containment_release_request')

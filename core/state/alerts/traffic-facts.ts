@@ -6,7 +6,7 @@ import { iso } from '../../runtime/clock.ts'
 import type { Db, DestinationProfileTable } from '../db.ts'
 import type { State } from '../index.ts'
 
-/** What fraud is judged by: where trunks call, what it costs, and from where they are used. */
+/** The facts that fraud is judged by: trunks' destinations, their costs, and the sources of their calls. */
 
 interface Project {
   readonly id: string
@@ -19,7 +19,7 @@ const hourOf = (epoch_ms: number, time_zone: string): number =>
 
 const SPEND = sql<number>`sum(case when r.settled_at is null then r.held_minor else coalesce(r.charge_minor, 0) end)`
 
-/** Spend of each trunk of a project since a moment. */
+/** Sums the spend of each trunk of a project since a moment. */
 export async function trunkSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('reservation as r')
@@ -42,7 +42,7 @@ interface TrafficOptions {
   readonly now_ms: number
 }
 
-/** Traffic of a project's trunks in the window; notes destinations that are new as it goes. */
+/** Reads the traffic of a project's trunks in the window, and notes new destinations. */
 export async function trafficFacts(state: State, options: TrafficOptions): Promise<TrunkTraffic[]> {
   const { project, window_seconds, now_ms } = options
   const groups = await readGroups(state.db, project.id, now_ms - window_seconds * 1000)
@@ -104,7 +104,7 @@ async function readGroups(db: Db, project_id: string, since_ms: number): Promise
     trunk_id: row.trunk_id ?? '',
     rate_prefix: row.rate_prefix ?? '',
     label: row.label,
-    // Least and greatest in text order: what these two have in common, all between have.
+    // The first and last number in text order: all numbers between them share their common prefix.
     common_digits: common(row.first, row.last).replace(/^\+/, ''),
     rate_minor_per_minute: Math.ceil(Number(row.rate_micro) / MICRO_PER_MINOR),
     calls: Number(row.calls),
@@ -128,7 +128,7 @@ function common(a: string, b: string): string {
 
 const PROFILE_STALE_MS = 3_600_000
 
-/** What is known of the destinations; the first call to one is noted, and the nights on which it is called. */
+/** Returns the profiles of the destinations. It notes the first call to each and the nights with calls. */
 async function noteDestinations(
   state: State,
   groups: readonly Group[],
@@ -178,7 +178,7 @@ async function noteDestinations(
   return known
 }
 
-/** Sources of digest trunks that were first seen within the window, on trunks that had been used from elsewhere. */
+/** Returns sources of digest trunks first seen within the window, on trunks with earlier calls from elsewhere. */
 async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, SourceSeen[]>> {
   const { project, now_ms, new_source_seconds, window_seconds } = options
   const rows = await db
@@ -220,7 +220,7 @@ async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, 
 const SOURCES_CURSOR = 'sources'
 const BATCH = 2000
 
-/** Notes from where trunks were called since the last look; true when there may be more to read. */
+/** Notes the sources of trunks' calls since the last run. Returns true when there may be more to read. */
 export async function noteSources(state: State): Promise<boolean> {
   const cursor = await state.db
     .selectFrom('alert_cursor')
@@ -238,7 +238,7 @@ export async function noteSources(state: State): Promise<boolean> {
   if (!last) return false
   const seen = new Map<string, { trunk_id: string; address: string; project_id: string; at: string[] }>()
   for (const row of rows) {
-    // A call delivered to a trunk is of that trunk, and comes from another's peer.
+    // A call delivered to a trunk has that trunk's id but comes from another trunk's peer.
     const called = row.direction === 'inbound' && row.application_id === null
     const address = row.origin === 'trunk' && !called ? sourceOf(row.request) : null
     if (address === null || row.trunk_id === null) continue
@@ -278,7 +278,7 @@ function sourceOf(request: string | null): string | null {
   return match?.[1] ?? null
 }
 
-/** Numbers that no containment may close, and prefixes that the project's policies allow by name. */
+/** Reads the numbers that no containment may close, and the prefixes that the project's policies explicitly allow. */
 export async function protectedFacts(
   db: Db,
   project_id: string,

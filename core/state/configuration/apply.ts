@@ -1,7 +1,7 @@
 import type { Db } from '../db.ts'
 import type { NodeReport } from './trunk-facts.ts'
 
-/** How far a resource is in force at the signaling nodes (design section 8). */
+/** The extent to which the signaling nodes have applied a resource (design section 8). */
 export interface Applied {
   readonly state: 'applying' | 'applied' | 'failed'
   readonly effective_revision: number
@@ -9,12 +9,12 @@ export interface Applied {
   readonly error: string | null
 }
 
-/** A node that was silent for longer does not count. */
+/** A node without a heartbeat for longer does not count. */
 export const NODE_SILENCE_MS = 15_000
 
 /**
- * The effective revision is the least that every live signaling node has applied: a node that has not reported the
- * resource counts as 0, and with no node alive nothing is in force.
+ * Computes a resource's apply state. The effective revision is the lowest that any live signaling node has applied. A
+ * node without a report of the resource counts as 0. Without a live node nothing is in force.
  */
 export async function appliedState(
   db: Db,
@@ -33,7 +33,7 @@ export async function appliedState(
   return appliedFrom(rows, resource.revision)
 }
 
-/** The same of what the live nodes reported. */
+/** Computes the apply state from the reports of the live nodes. */
 export function appliedFrom(rows: readonly NodeReport[], revision: number): Applied {
   const failed = rows.find(row => row.state === 'failed' && row.revision !== null && row.revision >= revision)
   const effective = rows.map(row => (row.state === 'applied' ? (row.revision ?? 0) : failedFrom(row.revision)))

@@ -7,14 +7,14 @@ import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import { queueWrite } from '../port.ts'
 
-/** The project that a fresh installation starts with: enough for a first call, and no more. */
+/** The initial project of a fresh installation: just enough for a first call. */
 export interface Demo {
   readonly project_id: string
   readonly account_sid: string
   readonly auth_token: string
   readonly numbers: readonly string[]
   readonly email: string
-  /** True when this call made the project. */
+  /** True when this call created the project. */
   readonly created: boolean
 }
 
@@ -24,11 +24,11 @@ const DEMO_NUMBERS = Array.from({ length: 10 }, (_, index) => `+23420100000${Str
 interface BootstrapOptions {
   readonly master_key: Buffer
   readonly now: string
-  /** Password of the demo member; used only when the member is made now. */
+  /** Password of the demo member. Used only when this call creates the member. */
   readonly console_password: string
 }
 
-/** Makes organization, project, member, voice account and numbers where they are missing; safe to repeat. */
+/** Creates the missing ones of organization, project, member, voice account and numbers. Idempotent. */
 export async function ensureDemo(state: State, options: BootstrapOptions): Promise<Demo> {
   const password_hash = await hashPassword(options.console_password)
   return state.transaction(async trx => {
@@ -136,7 +136,7 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
   await bumpConfiguration(trx)
 }
 
-/** A fresh key of all scopes; the whole key is returned once, a hash of its secret part is kept. */
+/** Creates a key with all scopes. Returns the whole key once; the state keeps only a hash of its secret part. */
 export async function addAdminKey(db: Db, project_id: string, now: string): Promise<string> {
   const { public_id, secret } = newId.apiKey()
   await db
@@ -161,7 +161,7 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
   return `sk_live_${public_id}_${secret}`
 }
 
-/** Tells signaling nodes, in the transaction of the change itself, that there is something to apply. */
+/** Signals the signaling nodes that there is a change to apply. Call it in the transaction of the change. */
 export const bumpConfiguration = (trx: Db): Promise<void> => queueWrite(trx, BUMP)
 
 const BUMP = { sql: 'update configuration set revision = revision + 1 where id = 1', parameters: [] } as const
@@ -169,8 +169,8 @@ const BUMP = { sql: 'update configuration set revision = revision + 1 where id =
 const SANDBOX_CARRIER_ID = 'car_sandbox'
 
 /**
- * The sandbox carrier as a carrier like any other: one target, one route for every number. It has no sources: it plays
- * the network that is called, and never calls in. `port` is where it listens in this run; null closes it.
+ * Writes the sandbox carrier as an ordinary carrier with one target and one route for every number. It has no sources,
+ * because it only receives calls. It listens on `port` in this run; null disables it.
  */
 export async function putSandboxCarrier(
   state: State,

@@ -5,7 +5,7 @@ import { bumpConfiguration } from './bootstrap.ts'
 
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
 
-/** Sets how we register with the carrier, or ends it with null. False when there is no such carrier. */
+/** Sets how we register with the carrier; null ends the registration. Returns false for an unknown carrier. */
 export const setCarrierRegistration = (
   state: State,
   carrier_id: string,
@@ -36,7 +36,7 @@ export const saveRegistrationState = async (db: Db | Trx, row: CarrierRegistrati
     .execute()
 }
 
-/** Of every carrier that registers or did: how it is set, without the password, and how it stands. */
+/** Lists the registrations with carriers, current or past: their settings without the password, and their state. */
 export async function listCarrierRegistrations(db: Db) {
   const [settings, states] = await Promise.all([
     db

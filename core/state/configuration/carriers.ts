@@ -8,13 +8,13 @@ import { listCarrierRegistrations } from './carrier-registrations.ts'
 interface NewCarrier {
   readonly name: string
   readonly codecs: readonly string[]
-  /** Networks from which the carrier's INVITEs come. */
+  /** Source networks of the carrier's INVITEs. */
   readonly sources: readonly string[]
   readonly targets: CarrierWish['targets']
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
 }
 
-/** Adds a carrier with everything below it; signaling nodes apply it in the background. Returns its id. */
+/** Adds a carrier with its sources, targets and routes. Signaling nodes apply it in the background. Returns its id. */
 export const addCarrier = (state: State, carrier: NewCarrier, now: string): Promise<string> =>
   state.transaction(async trx => {
     const id = await insertCarrier(trx, { ...carrier, enabled: true }, now)
@@ -58,8 +58,8 @@ async function insertBelow(trx: Trx, carrier_id: string, rows: Pick<NewCarrier, 
 }
 
 /**
- * Brings the carriers to what is wished, all of it or nothing; with `dry` nothing. Returns what it came to. The sandbox
- * carrier is not one of them.
+ * Changes the carriers to the desired state atomically, except for the sandbox carrier. `dry` changes nothing. Returns
+ * the outcome.
  */
 export const applyCarriers = (
   state: State,
@@ -82,7 +82,7 @@ export const applyCarriers = (
     return steps
   })
 
-/** Rows that stay keep their ids: what is known of a target goes on. */
+/** Changes a carrier. Rows that remain keep their ids, so that the evidence of a target stays valid. */
 async function changeCarrier(trx: Trx, step: Extract<CarrierStep, { readonly do: 'change' }>): Promise<void> {
   const { id, wish, sources, targets, routes } = step
   const below = { carrier_id: id }
@@ -113,7 +113,7 @@ async function changeCarrier(trx: Trx, step: Extract<CarrierStep, { readonly do:
     .execute()
 }
 
-/** Every carrier with its sources, targets and routes, by name. */
+/** Lists every carrier with its sources, targets and routes, by name. */
 export async function listCarriers(db: Db) {
   const [carriers, sources, targets, routes, registrations] = await Promise.all([
     db.selectFrom('carrier').selectAll().orderBy('name').execute(),
@@ -132,7 +132,7 @@ export async function listCarriers(db: Db) {
   }))
 }
 
-/** Closes or opens a carrier for new calls; false when there is none of that id. */
+/** Enables or disables a carrier for new calls. Returns false for an unknown id. */
 export const enableCarrier = (state: State, id: string, enabled: boolean): Promise<boolean> =>
   state.transaction(async trx => {
     const { numUpdatedRows } = await trx
@@ -146,7 +146,7 @@ export const enableCarrier = (state: State, id: string, enabled: boolean): Promi
 
 const BELOW = ['carrier_source', 'carrier_target', 'carrier_route'] as const
 
-/** Removes a carrier; its calls go on. False when there is none of that id. */
+/** Removes a carrier. Its running calls continue. Returns false for an unknown id. */
 export const removeCarrier = (state: State, id: string): Promise<boolean> =>
   state.transaction(async trx => {
     const found = await deleteCarrier(trx, id)

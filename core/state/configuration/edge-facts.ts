@@ -1,7 +1,7 @@
 import type { EdgeFacts } from '../../runtime/edge-link.ts'
 import type { Db } from '../db.ts'
 
-/** What the SIP edge must know of the configuration. */
+/** Reads the configuration that the SIP edge needs. */
 export async function readEdgeFacts(db: Db): Promise<EdgeFacts> {
   const [trunk_sources, cidrs, targets, realms] = await Promise.all([
     db

@@ -9,7 +9,7 @@ export const insertOrder = (trx: Trx, order: Insertable<NumberOrderTable>): Prom
 export const findOrder = (db: Db, project_id: string, id: string): Promise<NumberOrderRow | undefined> =>
   db.selectFrom('number_order').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
-/** Orders of a project, newest first. */
+/** Lists the orders of a project, newest first. */
 export function listOrders(
   db: Db,
   project_id: string,

@@ -3,7 +3,7 @@ import type { Db, NumberTable, Trx } from '../db.ts'
 
 export type NumberRow = Selectable<NumberTable>
 
-/** The project's own number with these digits, with or without the plus. */
+/** Finds the project's number with these digits, with or without the plus. */
 export const findOwnedNumber = (db: Db, project_id: string, number: string): Promise<NumberRow | undefined> =>
   db
     .selectFrom('number')
@@ -19,15 +19,15 @@ export const findNumber = (db: Db, project_id: string, id: string): Promise<Numb
 interface NumberPage {
   readonly limit: number
   readonly after?: string
-  /** Digits that the number begins with, with or without the plus. */
+  /** Leading digits of the number, with or without the plus. */
   readonly prefix?: string
 }
 
-/** Numbers of a project in the order of their digits. */
+/** Lists the numbers of a project in the order of their digits. */
 export const listNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
   paged(db, page).where('project_id', '=', project_id).execute()
 
-/** The operator's inventory: numbers that a project may order. */
+/** Lists the operator's inventory: numbers that a project may order. */
 export const listAvailableNumbers = (db: Db, page: NumberPage): Promise<NumberRow[]> =>
   paged(db, page).where('project_id', 'is', null).where('status', '=', 'available').execute()
 
@@ -36,13 +36,13 @@ function paged(db: Db, { limit, after, prefix }: NumberPage) {
   if (after !== undefined) query = query.where('e164', '>', after)
   if (prefix !== undefined) {
     const start = `+${prefix.replace(/^\+/, '')}`
-    // Digits sort before the colon, so that this is every number with the prefix, found by the index.
+    // Digits sort before the colon: this range holds every number with the prefix and uses the index.
     query = query.where('e164', '>=', start).where('e164', '<', `${start}:`)
   }
   return query
 }
 
-/** Saves columns of a number and returns it at its next revision. */
+/** Saves columns of a number. Returns it at its next revision. */
 export async function saveNumber(
   trx: Trx,
   number: NumberRow,
@@ -54,7 +54,7 @@ export async function saveNumber(
   return { ...number, ...saved }
 }
 
-/** Takes a number out of the inventory for a project; undefined when somebody else was first or it is not there. */
+/** Takes a number out of the inventory for a project. Returns undefined when it is not there or already taken. */
 export const takeAvailableNumber = (trx: Trx, e164: string, project_id: string, now: string) =>
   trx
     .updateTable('number')
@@ -65,7 +65,7 @@ export const takeAvailableNumber = (trx: Trx, e164: string, project_id: string, 
     .returningAll()
     .executeTakeFirst()
 
-/** Numbers of a range that a project holds, in order. */
+/** Lists a project's numbers within a range, in order. */
 export const numbersOfRange = (
   db: Db,
   project_id: string,
@@ -80,7 +80,7 @@ export const numbersOfRange = (
     .orderBy('e164')
     .execute()
 
-/** Who the numbers of a range are routed to, and how many to each; what is gone keeps its id as its name. */
+/** Counts the numbers of a range by the target of their route. A deleted target's id stands for its name. */
 export async function consumersOfRange(
   db: Db,
   project_id: string,
@@ -108,7 +108,7 @@ export async function consumersOfRange(
   )
 }
 
-/** Those of the numbers that the project has, in order. */
+/** Returns those of the given numbers that the project holds, in order. */
 export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]): Promise<NumberRow[]> =>
   e164.length === 0
     ? Promise.resolve([])
@@ -120,7 +120,7 @@ export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]
         .orderBy('e164')
         .execute()
 
-/** Puts numbers whose quarantine is over back into the inventory; returns how many. */
+/** Returns numbers whose quarantine is over to the inventory. Returns their count. */
 export async function endQuarantines(db: Db, now: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('number')

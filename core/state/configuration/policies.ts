@@ -7,7 +7,7 @@ export type PolicyRow = Selectable<OutboundPolicyTable>
 type PolicyRuleRow = Selectable<PolicyRuleTable>
 export type AttachmentRow = Selectable<PolicyAttachmentTable>
 
-/** Archived policies are kept for call records and found no more. */
+/** Finds a policy. Archived ones stay for call records but are not found. */
 export const findPolicy = (db: Db | Trx, project_id: string, id: string): Promise<PolicyRow | undefined> =>
   db
     .selectFrom('outbound_policy')
@@ -33,7 +33,7 @@ export async function insertPolicy(trx: Trx, row: PolicyRow): Promise<void> {
   await trx.insertInto('outbound_policy').values(row).execute()
 }
 
-/** Saves columns of a policy and returns it at its next revision. Its ceilings count from the next call on. */
+/** Saves columns of a policy. Returns it at its next revision. Its ceilings apply from the next call on. */
 export async function savePolicy(
   trx: Trx,
   policy: PolicyRow,
@@ -45,7 +45,7 @@ export async function savePolicy(
   return { ...policy, ...saved }
 }
 
-/** Takes a policy out of use; what is attached must be detached before. */
+/** Archives a policy. Its services must be detached first. */
 export const archivePolicy = (trx: Trx, policy: PolicyRow, now: string): Promise<PolicyRow> =>
   savePolicy(trx, policy, { status: 'archived', system_default: 0 }, now)
 
@@ -89,7 +89,7 @@ export async function summarizeRules(db: Db | Trx, policy_id: string): Promise<R
   }
 }
 
-/** Applies rule changes in their order: allow and deny set the rule of a kind and value, remove takes it away. */
+/** Applies rule changes in order: allow and deny set the rule of a kind and value, remove deletes it. */
 export async function changeRules(
   trx: Trx,
   policy_id: string,
@@ -134,7 +134,7 @@ export const findAttachment = (
     .where('service_id', '=', service_id)
     .executeTakeFirst()
 
-/** Whether the policy is attached to a trunk of the subaccount, or to a subtrunk of one. */
+/** Reports whether the policy is attached to a trunk of the subaccount or to a subtrunk of such a trunk. */
 export async function servesSubaccount(db: Db | Trx, policy_id: string, subaccount_id: string): Promise<boolean> {
   const row = await db
     .selectFrom('policy_attachment')
@@ -153,7 +153,7 @@ export async function servesSubaccount(db: Db | Trx, policy_id: string, subaccou
 
 type Service = Readonly<{ type: PolicyServiceType; id: string }>
 
-/** Attaches a service, in place of the policy that it had. Decisions read the rows, so it is in effect at once. */
+/** Attaches a policy to a service in place of its previous one. Decisions read the rows, so it takes effect at once. */
 export async function attachPolicy(trx: Trx, policy: PolicyRow, service: Service, now: string): Promise<AttachmentRow> {
   const set = { policy_id: policy.id, attached_at: now, applied_at: now }
   const row: AttachmentRow = {
@@ -173,7 +173,7 @@ export async function attachPolicy(trx: Trx, policy: PolicyRow, service: Service
     .executeTakeFirstOrThrow()
 }
 
-/** False when the service had none. */
+/** Detaches a service's policy. Returns false when it had none. */
 export async function detachPolicy(trx: Trx, service: Service): Promise<boolean> {
   const result = await trx
     .deleteFrom('policy_attachment')
@@ -183,7 +183,7 @@ export async function detachPolicy(trx: Trx, service: Service): Promise<boolean>
   return result.numDeletedRows > 0n
 }
 
-/** Services by policy: how many are attached, and on how many it is applied. */
+/** Counts, per policy, the services that it is attached to and those that have applied it. */
 export async function countAttachments(
   db: Db | Trx,
   policy_ids: readonly string[],
@@ -202,12 +202,12 @@ export async function countAttachments(
   return new Map(rows.map(row => [row.policy_id, { attached: Number(row.attached), applied: Number(row.applied) }]))
 }
 
-/** Every service of a policy is to take it up anew: `applied_at` comes back as the services have. */
+/** Makes every service of a policy apply it again. Each sets `applied_at` when it has. */
 export async function reapplyPolicy(trx: Trx, policy_id: string): Promise<void> {
   await trx.updateTable('policy_attachment').set({ applied_at: null }).where('policy_id', '=', policy_id).execute()
 }
 
-/** Attachments whose service has not taken the policy up yet, oldest first. */
+/** Returns attachments whose service has not applied the policy yet, oldest first. */
 export const unappliedAttachments = (db: Db | Trx, limit: number): Promise<AttachmentRow[]> =>
   db
     .selectFrom('policy_attachment')

@@ -3,7 +3,7 @@ import { newId } from '../../runtime/ids.ts'
 import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } from '../db.ts'
 
 /**
- * What the operator sets beside the management API: ceilings of a whole project, how a trunk's numbers are read,
+ * Settings that the operator makes outside the management API: a project's ceilings, the number formats of a trunk,
  * short codes.
  */
 
@@ -25,7 +25,7 @@ const NO_CEILINGS: Ceilings = {
 export const findCeilings = (db: Db | Trx, project_id: string): Promise<ProjectCeilingRow | undefined> =>
   db.selectFrom('project_ceiling').selectAll().where('project_id', '=', project_id).executeTakeFirst()
 
-/** Changes some ceilings of a project; they count from the next call on. Null is no ceiling, 0 admits nothing. */
+/** Changes ceilings of a project from the next call on. Null means no ceiling; 0 admits nothing. */
 export async function putCeilings(
   trx: Trx,
   project_id: string,
@@ -63,7 +63,7 @@ export async function putTrunkSetting(trx: Trx, row: TrunkSettingRow): Promise<v
 export const listShortCodes = (db: Db | Trx): Promise<ShortCodeRow[]> =>
   db.selectFrom('short_code').selectAll().orderBy('code').orderBy('project_id').execute()
 
-/** Sends an emergency or short code to a number, in place of where it went; null sends it nowhere. */
+/** Routes an emergency or short code to a number, replacing its previous route. Null removes the route. */
 export async function putShortCode(
   trx: Trx,
   { project_id, code, sends_to }: { project_id: string | null; code: string; sends_to: string | null },

@@ -10,7 +10,7 @@ export async function configurationRevision(db: Db | Trx): Promise<number> {
 
 const REVISION = statement(db => db.selectFrom('configuration').select('revision').where('id', '=', 1))
 
-/** What a signaling node compiles into memory, by what it is called there. */
+/** The rows that a signaling node compiles into memory, by their name there. */
 const READS = {
   projects: statement(db => db.selectFrom('project').selectAll()),
   accounts: statement(db => db.selectFrom('voice_account').selectAll()),
@@ -24,7 +24,7 @@ const READS = {
   carrier_routes: statement(db => db.selectFrom('carrier_route').selectAll()),
   carrier_registrations: statement(db => db.selectFrom('carrier_registration').selectAll()),
   applications: statement(db => db.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null)),
-  // Those of a project, and those in quarantine.
+  // Numbers of a project, and numbers in quarantine.
   numbers: statement(db =>
     db
       .selectFrom('number')
@@ -36,12 +36,12 @@ const READS = {
 
 type RowOf<Read> = Read extends (values: never) => Bound<infer Row> ? Row : never
 
-/** Of one instant. */
+/** The configuration's rows, from one snapshot. */
 export type ConfigurationRows = { readonly revision: number } & {
   readonly [Name in keyof typeof READS]: readonly RowOf<(typeof READS)[Name]>[]
 }
 
-/** All of it of one instant and in one message, without the write lock: whoever writes meanwhile does not wait. */
+/** Reads the configuration from one snapshot, in one message and without the write lock: writers do not wait. */
 export async function readConfiguration({ db }: State): Promise<ConfigurationRows> {
   const names = Object.keys(READS) as (keyof typeof READS)[]
   const [[configuration], ...rows] = await readTogether(db, REVISION({}), ...names.map(name => READS[name]({})))
@@ -56,7 +56,7 @@ export interface Applied {
   readonly error: string | null
 }
 
-/** What this node runs of each resource now; reports of resources that are no more are forgotten with the node. */
+/** Saves the revision of each resource that this node runs. Removing the node deletes reports of deleted resources. */
 export async function reportApplied(state: State, node_id: string, reports: readonly Applied[], now_ms: number) {
   if (reports.length === 0) return
   await state.transaction(async trx => {

@@ -4,11 +4,11 @@ import type { Db, DigestProofTable, Trx } from '../db.ts'
 import { readTogether, statement } from '../port.ts'
 import { listSources, type SourceRow, saveTrunk, type TrunkRow, updateSource } from './trunks.ts'
 
-/** What is known of addresses when a source is written: whose they are (core/domain/identity/claims.ts). */
+/** Facts about the owners of addresses when a source is written (core/domain/identity/claims.ts). */
 
 const DAY_MS = 86_400_000
 
-/** What a write of these sources of a tenant is judged by. */
+/** Reads the facts by which a tenant's write of these sources is judged. */
 export async function claimFacts(
   db: Db,
   tenant: Tenant,
@@ -34,8 +34,8 @@ export async function claimFacts(
 }
 
 /**
- * What other tenants have of a range, one of each sort: the rule asks only whether there is any. The index of ranges
- * finds it, so that the work does not grow with the claims of all (decision 0560).
+ * Builds the reads of other tenants' claims on a range, one row per kind, because the rule needs only their existence.
+ * They use the index of ranges, so that their cost does not grow with the number of claims (decision 0560).
  */
 export function readsOfTaken(cidr: string, { project_id, subaccount_id }: Tenant, now: string) {
   const keys = overlapKeys(cidr)
@@ -53,7 +53,7 @@ export function readsOfTaken(cidr: string, { project_id, subaccount_id }: Tenant
 const ofAnother = ({ project_id, subaccount_id }: Tenant) =>
   sql<boolean>`not (trunk.project_id = ${project_id} and trunk.subaccount_id is ${subaccount_id})`
 
-/** Those of a trunk on its way out count until it is released: its calls are still told by them. */
+/** Selects other tenants' sources. A trunk's sources count until it is released, because they identify its calls. */
 const claimsOfOthers = (db: Db, tenant: Tenant) =>
   db
     .selectFrom('trunk_source')
@@ -66,7 +66,7 @@ const claimsOfOthers = (db: Db, tenant: Tenant) =>
     .where(ofAnother(tenant))
     .limit(1)
 
-/** A source of another tenant, or an address that it has proved. */
+/** A source of another tenant, or an address that it has proved by digest. */
 interface Taken extends Tenant {
   readonly cidr: string
   readonly trunk_name: string
@@ -97,7 +97,7 @@ const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
     .limit(1),
 )
 
-/** What a customer claimed and a carrier has: it tells no call of its trunk any more, for carriers come first. */
+/** A customer's source that a carrier also has. It no longer identifies calls, because carriers take precedence. */
 interface OverruledSource extends Tenant {
   readonly id: string
   readonly cidr: string
@@ -126,7 +126,7 @@ const OVERRULED_AROUND = statement((db, keys: { around: string }) =>
   claimsOfAll(db).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
 )
 
-/** Those of all projects, whatever came first; each once, with one of the carriers. */
+/** Returns the overruled sources of all projects, whichever was written first; each once, with one of the carriers. */
 export async function overruledSources(db: Db): Promise<readonly OverruledSource[]> {
   const carriers = await db
     .selectFrom('carrier_source')
@@ -146,7 +146,7 @@ export async function overruledSources(db: Db): Promise<readonly OverruledSource
   return [...found.values()]
 }
 
-/** A trunk's peer has proved a password from an address; the last day is kept. */
+/** Notes that a trunk's peer has authenticated by digest from an address. Only the last day is kept. */
 export async function noteDigestProof(db: Db, proof: DigestProofTable): Promise<void> {
   await db
     .insertInto('digest_proof')
@@ -155,18 +155,18 @@ export async function noteDigestProof(db: Db, proof: DigestProofTable): Promise<
     .execute()
 }
 
-/** A source that does not count as its owner wrote it, with its trunk. For operators: it tells of other tenants. */
+/** A source that does not fully count, with its trunk. Only for operators, because it names other tenants. */
 export type LimitedSource = Pick<SourceRow, 'id' | 'cidr' | 'standing' | 'created_at' | 'trunk_id'> & {
   readonly trunk_name: string
   readonly project_id: string
   readonly subaccount_id: string | null
-  /** What other tenants have of its addresses now: it may have gone since the source was written. */
+  /** Other tenants' current claims on its addresses. They may have changed since the source was written. */
   readonly overlaps: readonly Taken[]
-  /** The carrier that comes before it. */
+  /** The carrier that takes precedence over it. */
   readonly carrier?: OverruledSource['carrier']
 }
 
-/** Sources that wait for an operator, or count by name alone, oldest first; then those that carriers overrule. */
+/** Lists sources that wait for an operator or count only by name, oldest first, then those that carriers overrule. */
 export async function limitedSources(db: Db, now: string): Promise<LimitedSource[]> {
   const rows = await db
     .selectFrom('trunk_source')
@@ -202,8 +202,8 @@ type Approval =
   | { readonly refused: 'unknown' | 'not_pending' | 'carriers' }
 
 /**
- * An operator lets a wide source, or one of many, count. What it counts for beside the claims of others is judged as if
- * it were written now: approval makes no source another tenant's.
+ * Approves a source that is wide or one of many. Other tenants' claims are judged as if it were written now: approval
+ * does not take addresses from another tenant.
  */
 export async function approveSource(trx: Trx, id: string, now: string): Promise<Approval> {
   const found = await pendingSource(trx, id)
@@ -219,7 +219,7 @@ export async function approveSource(trx: Trx, id: string, now: string): Promise<
   return { source: { ...source, standing }, trunk: saved, from_revision: trunk.revision }
 }
 
-/** A source that waits for an operator, with its trunk. */
+/** Finds a source that waits for an operator, with its trunk. */
 export async function pendingSource(
   trx: Trx,
   id: string,

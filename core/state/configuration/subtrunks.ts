@@ -7,7 +7,7 @@ export type SubtrunkRow = Selectable<SubtrunkTable>
 export type DelegationRow = Selectable<DelegationTable>
 export type NumberBlockRow = Selectable<NumberBlockTable>
 
-/** A released subtrunk is kept for call records and found no more. */
+/** Finds a subtrunk. Released ones stay for call records but are not found. */
 export const findSubtrunk = (db: Db | Trx, project_id: string, id: string): Promise<SubtrunkRow | undefined> =>
   db
     .selectFrom('subtrunk')
@@ -27,7 +27,7 @@ export const listSubtrunks = (db: Db | Trx, trunk_id: string): Promise<SubtrunkR
     .orderBy('id')
     .execute()
 
-/** Subtrunks on their way out. */
+/** Returns subtrunks that are being released. */
 export const releasingSubtrunks = (db: Db): Promise<SubtrunkRow[]> =>
   db.selectFrom('subtrunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
 
@@ -37,7 +37,7 @@ export async function insertSubtrunk(trx: Trx, row: SubtrunkRow): Promise<void> 
   await trx.insertInto('subtrunk').values(row).execute()
 }
 
-/** Saves columns of a subtrunk and returns it at its next revision. */
+/** Saves columns of a subtrunk. Returns it at its next revision. */
 export async function saveSubtrunk(
   trx: Trx,
   subtrunk: SubtrunkRow,
@@ -56,8 +56,8 @@ export const findBlock = (db: Db | Trx, project_id: string, id: string): Promise
   db.selectFrom('number_block').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
 /**
- * How many numbers a block from `start` to `end` has; null when they are no block: other lengths, or the wrong way
- * round.
+ * Counts the numbers of a block from `start` to `end`. Returns null for an invalid block: different lengths, or `end`
+ * before `start`.
  */
 export function blockSize(start: string, end: string): number | null {
   if (start.length !== end.length || !/^\+[1-9][0-9]{6,14}$/.test(start) || !/^\+[1-9][0-9]{6,14}$/.test(end))
@@ -75,7 +75,7 @@ export async function insertBlock(trx: Trx, block: Omit<NumberBlockRow, 'id'>): 
 export const listDelegations = (db: Db | Trx, subtrunk_id: string): Promise<DelegationRow[]> =>
   db.selectFrom('delegation').selectAll().where('subtrunk_id', '=', subtrunk_id).orderBy('start').execute()
 
-/** The holder of a block, or of a part of it. */
+/** Returns the delegations of these blocks or of parts of them. */
 export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]): Promise<DelegationRow[]> =>
   block_ids.length === 0
     ? Promise.resolve([])
@@ -86,7 +86,7 @@ export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]):
         .orderBy('start')
         .execute()
 
-/** Gives a range of a block to a subtrunk; undefined when a part of it is given to somebody already. */
+/** Delegates a range of a block to a subtrunk. Returns undefined when a part of it is already delegated. */
 export async function delegate(
   trx: Trx,
   delegation: Omit<DelegationRow, 'id' | 'status' | 'size'>,
@@ -101,13 +101,13 @@ export async function delegate(
     .where('end', '>=', delegation.start)
     .executeTakeFirst()
   if (taken) return undefined
-  // Admission reads the rows: a delegation is in force as soon as it is saved.
+  // Admission reads the rows, so a delegation takes effect as soon as it is saved.
   const row: DelegationRow = { ...delegation, id: `del_${newId.uuid()}`, size, status: 'applied' }
   await trx.insertInto('delegation').values(row).execute()
   return row
 }
 
-/** Takes a delegation back; the numbers may not be presented any more from the next call on. */
+/** Removes a delegation. From the next call on the subtrunk may not present its numbers. */
 export async function detachDelegation(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('delegation').where('id', '=', id).execute()
 }

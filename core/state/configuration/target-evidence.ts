@@ -19,7 +19,7 @@ export const forgetEvidence = async (db: Db | Trx, node_id: string): Promise<voi
   await db.deleteFrom('target_evidence').where('node_id', '=', node_id).execute()
 }
 
-/** What live nodes know of these targets. */
+/** Returns the live nodes' evidence of these targets. */
 export const evidenceOf = (db: Db | Trx, target_ids: readonly string[]): Promise<Selectable<TargetEvidenceTable>[]> =>
   target_ids.length === 0
     ? Promise.resolve([])

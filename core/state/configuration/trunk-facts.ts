@@ -3,13 +3,13 @@ import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../db.ts'
 import { cachedQuery, combinedQuery, statement } from '../port.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
-/** A trunk with all that is told of it, read in one message and of one instant. */
+/** A trunk with all facts that the API reports, read in one message from one snapshot. */
 export interface TrunkFacts {
   readonly trunk: TrunkRow & { readonly subaccount_name: string | null }
   readonly below: TrunkBelow
 }
 
-/** What other tables say of it; the same object for as long as they do, whatever is saved of the trunk itself. */
+/** Facts from other tables. The cached object stays the same while those tables do, even if the trunk changes. */
 export interface TrunkBelow {
   readonly sources: readonly SourceRow[]
   readonly targets: readonly TargetRow[]
@@ -18,7 +18,7 @@ export interface TrunkBelow {
   readonly policy: TrunkFigures['policy']
   readonly numbers: TrunkNumbers
   readonly evidence: readonly Selectable<TargetEvidenceTable>[]
-  /** The report of each signaling node, alive or not; null columns: the node has not reported it. */
+  /** Reports of all signaling nodes, alive or not. Null columns: the node has not reported the trunk. */
   readonly reports: readonly (NodeReport & { readonly heartbeat_at: string })[]
 }
 
@@ -163,5 +163,5 @@ const BELOW = cachedQuery(
 
 const FACTS = combinedQuery(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
 
-/** Undefined when the project has no such trunk; a released one is found no more. Shared: nobody may change it. */
+/** Reads a trunk's facts; undefined for an unknown or released trunk. Shared: callers must not modify the result. */
 export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS.read(db, one)

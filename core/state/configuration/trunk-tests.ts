@@ -7,9 +7,9 @@ import type { State } from '../index.ts'
 export type TestRunRow = Selectable<TrunkTestRunTable>
 export type TestCheckRow = Selectable<TrunkTestCheckTable>
 
-/** How long runs are kept. */
+/** Retention of test runs. */
 export const TEST_RETENTION_DAYS = 30
-/** A run that takes longer was lost with its node. */
+/** A run that takes longer counts as lost with its node. */
 const RUN_LIMIT_MS = 120_000
 
 export async function insertTestRun(
@@ -39,7 +39,7 @@ export async function insertTestRun(
 export const findTestRun = (db: Db | Trx, trunk_id: string, id: string): Promise<TestRunRow | undefined> =>
   db.selectFrom('trunk_test_run').selectAll().where('id', '=', id).where('trunk_id', '=', trunk_id).executeTakeFirst()
 
-/** Newest first. */
+/** Lists a trunk's test runs, newest first. */
 export const listTestRuns = (db: Db | Trx, trunk_id: string, limit: number): Promise<TestRunRow[]> =>
   db
     .selectFrom('trunk_test_run')
@@ -50,7 +50,7 @@ export const listTestRuns = (db: Db | Trx, trunk_id: string, limit: number): Pro
     .limit(limit)
     .execute()
 
-/** Checks of runs in order of their last change. */
+/** Lists the checks of runs in order of their last change. */
 export async function listChecks(
   db: Db | Trx,
   run_ids: readonly string[],
@@ -78,10 +78,10 @@ export async function lastSequence(db: Db | Trx, run_id: string): Promise<number
   return Number(row?.sequence ?? 0)
 }
 
-/** Tests of one trunk that people ask for within a day: each may call, and ring somebody. */
+/** Limit of manual tests per trunk and day, because each may ring somebody. */
 export const TESTS_A_DAY = 20
 
-/** Why no test of the trunk may begin now: one runs, or the day's are used up. In the transaction of the insert. */
+/** Returns why no test may begin: one is running, or the day's are used up. Call it in the insert's transaction. */
 export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number): Promise<'running' | 'used_up' | null> {
   const { asked, running } = await trx
     .selectFrom('trunk_test_run')
@@ -105,7 +105,7 @@ export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number):
   return Number(asked) >= TESTS_A_DAY ? 'used_up' : null
 }
 
-/** Takes runs that no node has taken, in order of their start. */
+/** Claims runs that no node has taken, in order of their start. */
 export async function claimTestRuns(state: State, node_id: string, limit: number): Promise<TestRunRow[]> {
   const waiting = (db: Db | Trx) =>
     db
@@ -124,7 +124,7 @@ export async function claimTestRuns(state: State, node_id: string, limit: number
   })
 }
 
-/** Saves a check at its next sequence. */
+/** Saves a check with the run's next sequence number. */
 export async function saveCheck(trx: Trx, check: Omit<TestCheckRow, 'sequence'>): Promise<void> {
   const row = { ...check, sequence: (await lastSequence(trx, check.run_id)) + 1 }
   await trx
@@ -142,7 +142,7 @@ export async function updateTestRun(
   await trx.updateTable('trunk_test_run').set(changes).where('id', '=', id).execute()
 }
 
-/** Ends a run once. */
+/** Ends a run if it has not ended. */
 export async function finishTestRun(
   trx: Trx,
   id: string,
@@ -157,7 +157,7 @@ export async function finishTestRun(
   return done.numUpdatedRows > 0n
 }
 
-/** Ends runs whose node never came, or is gone. */
+/** Ends runs that no node took or whose node is lost. */
 export async function endLostTestRuns(db: Db, now_ms: number): Promise<void> {
   await db
     .updateTable('trunk_test_run')
@@ -174,7 +174,7 @@ export async function endLostTestRuns(db: Db, now_ms: number): Promise<void> {
 
 const DAY_MS = 86_400_000
 
-/** Forgets runs that are older than the retention; a bounded number at a time. */
+/** Deletes runs past their retention, a bounded number at a time. */
 export async function forgetOldTestRuns(state: State, now_ms: number): Promise<void> {
   const old = await state.db
     .selectFrom('trunk_test_run')
@@ -190,7 +190,7 @@ export async function forgetOldTestRuns(state: State, now_ms: number): Promise<v
   })
 }
 
-/** Enabled trunks with a target that have not been tested by themselves for a day. */
+/** Returns enabled trunks with a target that have had no scheduled test for a day. */
 export const trunksDueForTest = (db: Db, now_ms: number, limit: number) =>
   db
     .selectFrom('trunk')

@@ -13,12 +13,12 @@ import type {
 import { queueWrite, updateOf } from '../port.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
-/** Its `range_key` follows from its `cidr`. */
+/** A source without `range_key`, which derives from `cidr`. */
 export type SourceRow = Omit<Selectable<TrunkSourceTable>, 'range_key'>
 export type CredentialRow = Selectable<DigestCredentialTable>
 export type TargetRow = Selectable<TerminationTargetTable>
 
-/** What stands in other tables about a trunk. */
+/** Figures of a trunk from other tables. */
 export interface TrunkFigures {
   live_calls: number
   numbers: number
@@ -32,7 +32,7 @@ type AttachedPolicy = Pick<
   'id' | 'name' | 'revision' | 'daily_spend_limit_minor' | 'max_destination_rate_minor'
 >
 
-/** A released trunk is kept for call records and found no more. */
+/** Finds a trunk. Released ones stay for call records but are not found. */
 export const findTrunk = (db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> =>
   db
     .selectFrom('trunk')
@@ -43,14 +43,14 @@ export const findTrunk = (db: Db, project_id: string, id: string): Promise<Trunk
     .executeTakeFirst()
 
 interface TrunkPage {
-  /** null: every trunk. */
+  /** Null: no limit. */
   readonly limit: number | null
-  /** Last trunk of the page before. */
+  /** Last trunk of the previous page. */
   readonly after?: { readonly name: string; readonly id: string }
   readonly subaccount_id: string | null
 }
 
-/** A project's trunks by name. Only a page is read, however many there are. */
+/** Lists a project's trunks by name. Reads only one page, however many there are. */
 export function listTrunks(db: Db, project_id: string, page: TrunkPage): Promise<TrunkRow[]> {
   let query = db
     .selectFrom('trunk')
@@ -72,7 +72,7 @@ export async function insertTrunk(trx: Trx, row: TrunkRow): Promise<void> {
   await trx.insertInto('trunk').values(row).execute()
 }
 
-/** Saves columns of a trunk and returns it at its next revision: every write at or below a trunk goes through here. */
+/** Saves columns of a trunk. Returns it at its next revision. Every write at or below a trunk goes through here. */
 export async function saveTrunk(
   trx: Trx,
   trunk: TrunkRow,
@@ -80,7 +80,7 @@ export async function saveTrunk(
   now: string,
 ): Promise<TrunkRow> {
   const columns: Partial<TrunkRow> = { revision: trunk.revision + 1, updated_at: now }
-  // A column that is set costs its index two pages, whether it changes or not.
+  // Setting a column writes two pages of its index, even if the value is unchanged.
   for (const [name, value] of Object.entries(changes) as [keyof typeof changes, never][])
     if (value !== trunk[name]) columns[name] = value
   await queueWrite(trx, updateOf('trunk', columns, trunk.id))
@@ -134,7 +134,7 @@ export async function updateSource(
   await trx.updateTable('trunk_source').set(columns).where('id', '=', id).execute()
 }
 
-/** What is no range matches nothing. */
+/** Returns the range's key; empty for an invalid range, which matches nothing. */
 const keyOf = ({ cidr }: Pick<SourceRow, 'cidr'>): string => rangeKey(cidr) ?? ''
 
 export async function deleteSource(trx: Trx, id: string): Promise<void> {
@@ -178,7 +178,7 @@ export async function updateCredential(
   await db.updateTable('digest_credential').set(changes).where('id', '=', id).execute()
 }
 
-/** Username and realm identify a credential among all trunks. */
+/** Reports whether a credential of any trunk has this username and realm, which must be unique. */
 export async function credentialNameTaken(db: Db, username: string, realm: string): Promise<boolean> {
   const row = await db
     .selectFrom('digest_credential')
@@ -191,8 +191,8 @@ export async function credentialNameTaken(db: Db, username: string, realm: strin
 }
 
 /**
- * A trunk of the same tenant that the source could not be told apart from: it authenticates by address, has the same
- * range, and the same precedence.
+ * Finds a trunk of the same tenant with which the source would be ambiguous: it authenticates by address and has a
+ * source with the same range and precedence.
  */
 export const ambiguousSource = (
   db: Db,
@@ -212,7 +212,7 @@ export const ambiguousSource = (
     .where('trunk.status', 'not in', ['releasing', 'released'])
     .executeTakeFirst()
 
-/** Figures of trunks, in a handful of reads however many trunks there are. */
+/** Reads the figures of trunks in a few queries, however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
   const figures = new Map<string, TrunkFigures>()
   for (const id of trunk_ids)
@@ -266,7 +266,7 @@ const policiesOf = (db: Db, trunk_ids: readonly string[]): Promise<(AttachedPoli
     .where('policy_attachment.service_id', 'in', trunk_ids)
     .execute()
 
-// SQLite takes 32,766 parameters in a statement; PostgreSQL 65,535.
+// SQLite accepts 32,766 parameters per statement, PostgreSQL 65,535.
 const SLICE = 5000
 function slices<T>(items: readonly T[]): T[][] {
   const parts: T[][] = []
@@ -274,7 +274,7 @@ function slices<T>(items: readonly T[]): T[][] {
   return parts
 }
 
-/** Numbers that are routed to a trunk, for its inventory. */
+/** A trunk's inventory: the numbers routed to it. */
 export interface TrunkNumbers {
   readonly routed: number
   readonly first: string | null
@@ -283,7 +283,7 @@ export interface TrunkNumbers {
   readonly quarantined_until: string | null
 }
 
-/** What keeps a trunk from being released, in words; null when nothing does. */
+/** Describes what prevents the release of a trunk; null when nothing does. */
 export async function trunkReferences(db: Db, trunk_id: string): Promise<string | null> {
   const live = (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
   if (live > 0) return `${live} calls in progress`
@@ -303,14 +303,14 @@ export async function trunkReferences(db: Db, trunk_id: string): Promise<string 
   return Number(subtrunks.count) > 0 ? `${subtrunks.count} subtrunks` : null
 }
 
-/** Literally, so that the index of just these rows is used. */
+/** A literal, because a bound value would not use the partial index of these rows. */
 export const RELEASING = sql.lit<'releasing'>('releasing')
 
-/** Trunks on their way out. */
+/** Returns trunks that are being released. */
 export const releasingTrunks = (db: Db): Promise<TrunkRow[]> =>
   db.selectFrom('trunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
 
-/** The last step of a release: the row stays for call records; what the trunk was reached by goes. */
+/** Completes a release. The row stays for call records; the trunk's sources, credentials and targets are deleted. */
 export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Promise<void> {
   await saveTrunk(trx, trunk, { status: 'released' }, now)
   await trx.deleteFrom('trunk_source').where('trunk_id', '=', trunk.id).execute()
@@ -319,7 +319,7 @@ export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Prom
   await trx.deleteFrom('digest_proof').where('trunk_id', '=', trunk.id).execute()
 }
 
-/** Credentials of rotations that the nodes have not all taken up yet. */
+/** Returns credentials of rotations that not all nodes have applied yet. */
 export const unappliedCredentials = (db: Db): Promise<CredentialRow[]> =>
   db
     .selectFrom('digest_credential')

@@ -26,7 +26,7 @@ export async function insertApplication(trx: Trx, row: VoiceApplicationRow): Pro
   await trx.insertInto('voice_application').values(row).execute()
 }
 
-/** Saves columns of an application and returns it at its next revision. */
+/** Saves columns of an application. Returns it at its next revision. */
 export async function saveApplication(
   trx: Trx,
   application: VoiceApplicationRow,
@@ -38,7 +38,7 @@ export async function saveApplication(
   return { ...application, ...saved }
 }
 
-/** Numbers that each application answers. */
+/** Counts the numbers that each application answers. */
 export async function countNumbersOf(db: Db, application_ids: readonly string[]): Promise<Map<string, number>> {
   if (application_ids.length === 0) return new Map()
   const rows = await db

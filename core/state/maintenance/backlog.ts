@@ -1,18 +1,18 @@
 import { NODE_SILENCE_MS } from '../configuration/apply.ts'
 import type { Db } from '../db.ts'
 
-/** How much waits or is open, over all projects: figures for operators. */
+/** Counts of open and waiting work over all projects, for operators. */
 interface Backlog {
   readonly alerts_open: number
   readonly alerts_critical: number
   readonly containments_open: number
   readonly notifications_waiting: number
   readonly webhook_deliveries_waiting: number
-  /** Trunks of which a live signaling node has not applied the saved revision. */
+  /** Trunks whose saved revision some live signaling node has not applied. */
   readonly trunks_behind: number
   /** Sources of trunks that wait for an operator (`strowger sources`). */
   readonly sources_waiting: number
-  /** Sources that overlap another tenant's, and so count by their trunk's name alone. */
+  /** Sources that overlap another tenant's and so count only by their trunk's name. */
   readonly sources_name_only: number
 }
 

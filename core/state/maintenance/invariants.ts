@@ -3,8 +3,8 @@ import { countersAdrift } from '../calls/leases.ts'
 import type { Db } from '../db.ts'
 
 /**
- * What always holds between the rows of a running platform. Each rule is one statement, so that calls which come and go
- * meanwhile break none. `strowger doctor`, the soak test and every flow test ask it.
+ * Checks the invariants between the rows of a running platform. Each rule is one statement, so that calls that come and
+ * go meanwhile do not break it. `strowger doctor`, the soak test and every flow test run it.
  *
  * @returns a sentence for each rule that is broken; empty unless there is a bug.
  */
@@ -78,7 +78,7 @@ const COUNTED = [
   ],
 ] as const
 
-/** Columns that name a row of a table by another name than the table's. */
+/** Foreign-key columns that are not named after their table. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'call.parent_call_sid': 'call',
   'call.application_id': 'voice_application',
@@ -88,12 +88,12 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   'policy_attachment.policy_id': 'outbound_policy',
   'delegation.block_id': 'number_block',
 }
-/** A call to a number of ours holds a slot on the side of who is called, too: that slot is of the called project. */
+/** A call to one of our numbers also holds a slot on the called side. That lease belongs to the called project. */
 const TWO_SIDED = new Set(['lease.call_sid'])
 
 /**
- * Rows that point to things of two projects. The pairs follow from the names of the columns (`trunk_id` is a row of
- * `trunk`), so that a new table is looked at without a line here.
+ * Finds rows that refer to resources of two projects. Column names give the references (`trunk_id` is a row of
+ * `trunk`), so that new tables need no line here.
  */
 async function rowsWithTwoOwners(db: Db): Promise<string[]> {
   const tables = await db.introspection.getTables()

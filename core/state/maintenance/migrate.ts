@@ -3,7 +3,7 @@ import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AnyDb } from '../migrations/create-tables.ts'
 import { MIGRATIONS } from '../migrations/index.ts'
 
-/** Brings the schema up to this version. Processes that do so at once take turns. */
+/** Migrates the schema to this version. Concurrent processes take turns. */
 export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
   const executed = await executedMigrations(db)
   const unknown = executed.find(name => !Object.hasOwn(MIGRATIONS, name))
@@ -12,12 +12,12 @@ export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
       `${data_dir} was written by another version of Strowger (schema ${unknown}): start that version, or set ` +
         'STROWGER_DATA to an empty folder',
     )
-  // Looking at every table, as the migrator does, would double the time of a start.
+  // The migrator inspects every table, which would double the start time.
   if (Object.keys(MIGRATIONS).every(name => executed.includes(name))) return
   const migrator = new Migrator({
     db,
     provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
-    // Migrations of different branches land in any order: one may come before another that has run already.
+    // Migrations of different branches land in any order: a new one may sort before one that has already run.
     allowUnorderedMigrations: true,
   })
   const { error, results } = await migrator.migrateToLatest()
@@ -28,7 +28,7 @@ export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
   })
 }
 
-/** None when they cannot be read: a new database has no table of them, and the migrator meets every other reason. */
+/** Lists executed migrations; none on an error. A new database has no such table; the migrator meets other errors. */
 async function executedMigrations(db: Kysely<{ kysely_migration: { name: string } }>): Promise<readonly string[]> {
   try {
     return (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name)

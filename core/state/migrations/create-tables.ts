@@ -5,21 +5,21 @@ import { CLUSTERED } from '../sqlite/ddl.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a migration sees the schema of its own time, not today's.
 export type AnyDb = Kysely<any>
 
-/** Columns of an index, or with its condition: a row that does not meet it is not in the index. */
+/** Columns of an index, with the condition of a partial one. */
 type Index = string | readonly [columns: string, where: string]
 
-/** A table as migrations describe it. Lists of names are separated by blanks. */
+/** A table as migrations describe it. Blanks separate the names in lists. */
 interface Table {
   /** Primary key; `counted` and `numbered` keys need no column. */
   readonly key?: string
-  /** An integer primary key that grows, and is never given twice. */
+  /** An ascending integer primary key whose values are never reused. */
   readonly counted?: string
-  /** An integer primary key that may be given again once its row is gone: spares the write of a counter. */
+  /** An integer primary key whose values may be reused after a deletion. It saves the write of a counter. */
   readonly numbered?: string
-  /** In their order; text unless `:int` follows the name, and not null unless `?` stands last. */
+  /** Columns in order. `:int` after a name makes it an integer instead of text; a final `?` makes it nullable. */
   readonly columns: string
   readonly defaults?: Readonly<Record<string, string>>
-  /** Rows lie in the order of the primary key, so that a range of it is read from few pages. */
+  /** Stores rows in primary-key order, so that reading a range touches few pages. */
   readonly clustered?: boolean
   readonly indexes?: Readonly<Record<string, Index>>
   readonly unique?: Readonly<Record<string, Index>>
@@ -27,7 +27,7 @@ interface Table {
 
 export type Tables = Readonly<Record<string, Table>>
 
-/** Makes tables and their indexes, all with one message to the state's thread. */
+/** Creates tables and their indexes with one message to the state's thread. */
 export async function createTables(db: AnyDb, tables: Tables): Promise<void> {
   for (const [name, table] of Object.entries(tables)) {
     await createTable(db, name, table)

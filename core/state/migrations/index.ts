@@ -1,7 +1,7 @@
 import type { Migration } from 'kysely'
 import * as initial from './0001-initial/index.ts'
 
-/** In order of name. A migration that was released is never edited. */
+/** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-initial': initial,
 }

@@ -31,7 +31,7 @@ const PROJECTS = statement((db, { public_id }: { public_id: string }) =>
 
 export interface FoundKey {
   readonly key: ApiKeyRow & { readonly organization_id: string }
-  /** Projects of its organization: every request needs them, and they come in the same message. */
+  /** Projects of its organization. Every request needs them, so they come in the same message. */
   readonly projects: readonly ProjectRow[]
 }
 
@@ -41,11 +41,11 @@ const FOUND = cachedQuery(
   ([[key], projects]): FoundKey | undefined => key && { key, projects },
 )
 
-/** A key with its organization; undefined when no key has this public id. It is shared: nobody may change it. */
+/** Finds a key with its organization; undefined for an unknown public id. Callers must not modify the shared result. */
 export const findKeyByPublicId = (db: Db, public_id: string): Promise<FoundKey | undefined> =>
   FOUND.read(db, { public_id })
 
-/** Notes the last use, to the minute. */
+/** Notes a key's last use, to the minute. */
 export async function touchKey(db: Db, id: string, minute: string): Promise<void> {
   await db.updateTable('api_key').set({ last_used_at: minute }).where('id', '=', id).execute()
 }
@@ -73,7 +73,7 @@ export async function insertKey(trx: Trx, row: ApiKeyRow): Promise<void> {
   await trx.insertInto('api_key').values(row).execute()
 }
 
-/** The old key of a rotation works until `retires_at`. */
+/** Keeps the old key of a rotation valid until `retires_at`. */
 export async function retireKey(trx: Trx, id: string, retires_at: string): Promise<void> {
   await trx.updateTable('api_key').set({ retires_at }).where('id', '=', id).execute()
 }
@@ -82,7 +82,7 @@ export async function revokeKey(trx: Trx, id: string, revoked_at: string): Promi
   await trx.updateTable('api_key').set({ revoked_at }).where('id', '=', id).execute()
 }
 
-/** Whether a key's time is over: revoked, rotated out, or expired. `now` is ISO 8601. */
+/** Reports whether a key is revoked, rotated out or expired. `now` is ISO 8601. */
 export const keyIsOver = (key: ApiKeyRow, now: string): boolean =>
   key.revoked_at !== null ||
   (key.retires_at !== null && key.retires_at <= now) ||

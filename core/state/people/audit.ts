@@ -38,7 +38,7 @@ export interface NewAuditEvent {
 
 export type AuditRow = Omit<AuditEventTable, 'position'> & { readonly position: number }
 
-/** Appends an event to its organization's chain, in the transaction of the change that it tells. */
+/** Appends an event to its organization's chain, in the transaction of the change that it records. */
 export const appendAudit = (trx: Trx, event: NewAuditEvent): Promise<void> =>
   queueProcedure(trx, 'append_audit', unchained(event))
 
@@ -74,12 +74,12 @@ type ChainCheck =
 const BATCH = 500
 
 /**
- * Walks an organization's chain from its first event to its last. Finds a changed, removed, inserted or moved event,
- * and events that were cut off at the end. Whoever can write the database can also chain everything anew: keep `head`
- * elsewhere, and give it as `expected` later, to notice that too.
+ * Verifies an organization's chain from its first event to its last. Detects changed, removed, inserted and moved
+ * events, and events cut off at the end. An attacker who can write the database can rebuild the whole chain. To detect
+ * that, store `head` elsewhere and pass it later as `expected`.
  */
 export async function verifyChain(db: Db, organization_id: string, expected?: string): Promise<ChainCheck> {
-  // Read first: what is appended during the walk comes behind it.
+  // Read first, so that events appended during the walk come after it.
   const end = await db
     .selectFrom('audit_head')
     .selectAll()
@@ -120,7 +120,7 @@ const eventsAfter = (db: Db, organization_id: string, position: number): Promise
     .limit(BATCH)
     .execute()
 
-/** Organizations, each with an audit trail of its own. */
+/** Lists organizations. Each has its own audit trail. */
 export const auditedOrganizations = (db: Db): Promise<{ readonly id: string; readonly name: string }[]> =>
   db.selectFrom('organization').select(['id', 'name']).orderBy('created_at').orderBy('id').execute()
 
@@ -131,7 +131,7 @@ export interface AuditFilter {
   readonly since?: string
 }
 
-/** A page of an organization's events, newest first; `before`/`after` are positions, exclusive. */
+/** Lists a page of an organization's events, newest first. `before` and `after` are exclusive positions. */
 export async function listAudit(
   db: Db,
   organization_id: string,
@@ -163,7 +163,7 @@ export async function findAudit(db: Db, organization_id: string, id: string): Pr
     .executeTakeFirst()
 }
 
-/** The event on the same resource that came next: it superseded this one. */
+/** Finds the next event on the same resource, which superseded this one. */
 export async function nextAuditOfResource(db: Db, event: AuditRow): Promise<AuditRow | undefined> {
   return db
     .selectFrom('audit_event')

@@ -6,7 +6,7 @@ import type { MemberRow } from './organizations.ts'
 type SessionRow = Selectable<ConsoleSessionTable>
 export type MemberSecurityRow = Selectable<MemberSecurityTable>
 
-/** A session with its member; undefined when there is none, or its time is over. */
+/** Finds a session with its member; undefined when it does not exist or has expired. */
 export async function findSession(
   db: Db,
   id_hash: string,
@@ -36,7 +36,7 @@ export async function deleteSession(trx: Trx, id_hash: string): Promise<void> {
   await trx.deleteFrom('console_session').where('id_hash', '=', id_hash).execute()
 }
 
-/** Ends every session of a member but one. */
+/** Ends every session of a member except one. */
 export async function deleteOtherSessions(trx: Trx, member_id: string, kept_id_hash: string | null): Promise<void> {
   let query = trx.deleteFrom('console_session').where('member_id', '=', member_id)
   if (kept_id_hash !== null) query = query.where('id_hash', '!=', kept_id_hash)
@@ -67,7 +67,7 @@ export async function saveSecurity(
 }
 
 /**
- * Takes a one-time code's time step: false when it was taken before, by whichever request was first (RFC 6238 §5.2).
+ * Consumes a one-time code's time step. Returns false when another request has already consumed it (RFC 6238 §5.2).
  */
 export async function takeTotpStep(db: Db, member_id: string, step: number): Promise<boolean> {
   const { numUpdatedRows } = await db

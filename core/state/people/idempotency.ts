@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../db.ts'
 import { queueWrite } from '../port.ts'
 
-/** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
+/** The stored response to a write, replayed when the same request is repeated. It holds no one-time secrets. */
 interface StoredOutcome {
   readonly request_hash: string
   readonly status: number
@@ -9,7 +9,7 @@ interface StoredOutcome {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The outcome kept for this key, caller and path; undefined when there is none or it has expired. */
+/** Finds the outcome stored for this key, caller and path; undefined when there is none or it has expired. */
 export async function findOutcome(trx: Trx, scope_hash: string, now: string): Promise<StoredOutcome | undefined> {
   const row = await trx
     .selectFrom('idempotency')
@@ -26,7 +26,7 @@ export async function findOutcome(trx: Trx, scope_hash: string, now: string): Pr
   }
 }
 
-/** Keeps an outcome, in the transaction of the write itself: either both are there or neither is. */
+/** Stores an outcome. In the write's own transaction both commit atomically. */
 export async function storeOutcome(
   trx: Trx,
   scope_hash: string,
@@ -47,7 +47,7 @@ export async function storeOutcome(
   await queueWrite(trx, query)
 }
 
-/** Forgets outcomes whose time is over; returns how many. */
+/** Deletes expired outcomes. Returns their number. */
 export async function dropExpiredOutcomes(db: Db, now: string): Promise<number> {
   const { numDeletedRows } = await db.deleteFrom('idempotency').where('expires_at', '<=', now).executeTakeFirst()
   return Number(numDeletedRows)

@@ -49,7 +49,7 @@ export async function updateMember(
   await trx.updateTable('member').set(changes).where('id', '=', id).execute()
 }
 
-/** A member goes with every session and second factor. */
+/** Deletes a member with all sessions and the second factor. */
 export async function deleteMember(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('console_session').where('member_id', '=', id).execute()
   await trx.deleteFrom('member_security').where('member_id', '=', id).execute()

@@ -16,7 +16,7 @@ export async function insertSubaccount(trx: Trx, row: SubaccountRow): Promise<vo
   await trx.insertInto('subaccount').values(row).execute()
 }
 
-/** Saves columns of a subaccount and returns it at its next revision. */
+/** Saves columns of a subaccount. Returns it at its next revision. */
 export async function saveSubaccount(
   trx: Trx,
   subaccount: SubaccountRow,
@@ -39,7 +39,7 @@ export interface Usage {
 
 const USED_BY = { subaccount: 'subaccount_id', subtrunk: 'subtrunk_id', trunk: 'trunk_id' } as const
 
-/** What passed through a subaccount, trunk or subtrunk since `window_from`; refusals are counted by day. */
+/** Sums the calls of a subaccount, trunk or subtrunk since `window_from`. Refusals are counted by whole days. */
 export async function usageOf(
   db: Db | Trx,
   level: keyof typeof USED_BY,
@@ -71,7 +71,7 @@ export async function usageOf(
   }
 }
 
-/** Refused calls of a level by reason, the most frequent first. */
+/** Counts the refused calls of a level by reason, most frequent first. */
 export async function refusalsOf(
   db: Db | Trx,
   level: LevelUseTable['level'],
@@ -96,7 +96,7 @@ interface Peak {
   readonly peak_concurrent_at: string | null
 }
 
-/** The most slots that were held at once since `window_from`, and since when. */
+/** Returns the most slots held at the same time since `window_from`, and when that peak began. */
 export async function peakOf(
   db: Db | Trx,
   level: keyof typeof USED_BY,
@@ -123,7 +123,7 @@ export async function peakOf(
   return peak
 }
 
-/** The day with the most spend since `day_from` (`YYYY-MM-DD`); null when nothing was spent. */
+/** Returns the day with the most spend since `day_from` (`YYYY-MM-DD`); null when nothing was spent. */
 export async function busiestDay(
   db: Db | Trx,
   level: 'subaccount' | 'subtrunk' | 'trunk' | 'project' | 'policy',

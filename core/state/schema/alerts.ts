@@ -1,7 +1,7 @@
 import type { AlertKind, AlertSeverity, AlertSourceState, AlertState, SubjectType } from '../../domain/alerts/types.ts'
 import type { Flag, Instant, Json } from './configuration.ts'
 
-/** One revision of a policy; rows are never changed but for `newest`. */
+/** One revision of a policy. Rows never change except for `newest`. */
 export interface AlertPolicyTable {
   id: string
   revision: number
@@ -30,7 +30,7 @@ export interface AlertTable {
   source_state: AlertSourceState
   policy_id: string | null
   policy_revision: number | null
-  /** At most one alert of a key is open. */
+  /** At most one alert per key is open. */
   dedupe_key: string
   reason: string
   remediation: string
@@ -52,9 +52,9 @@ export interface AlertTable {
   resolved_why: string | null
   /** Since when the condition no longer holds; null while it does. */
   below_since: Instant | null
-  /** Good looks in a row, for `consecutive_successes`. */
+  /** Consecutive successful checks, for `consecutive_successes`. */
   successes: number
-  /** Revision of the subject, or time in ms of the evidence, that was counted last. */
+  /** Revision of the subject, or time of the evidence in ms, at the last counted check. */
   version: number | null
   updated_at: Instant
 }
@@ -72,7 +72,7 @@ export interface AlertSettingTable {
   updated_at: Instant
 }
 
-/** A message to somebody, delivered at least once. */
+/** A notification to one recipient, delivered at least once. */
 export interface AlertNotificationTable {
   id: string
   project_id: string
@@ -91,20 +91,20 @@ export interface AlertNotificationTable {
   delivered_at: Instant | null
 }
 
-/** Where a trunk's calls go: `prefix` is that of the rate that priced them. */
+/** A destination of a trunk's calls. `prefix` is that of the rate that priced them. */
 export interface DestinationProfileTable {
   trunk_id: string
   prefix: string
   project_id: string
   first_seen_at: Instant
   last_seen_at: Instant
-  /** Day of the organization's time zone in whose first five hours there was a call last. */
+  /** The last day (organization's time zone) with a call in its first five hours. */
   last_night: string | null
-  /** On how many nights there were calls. */
+  /** Number of nights with calls. */
   nights: number
 }
 
-/** From where a trunk's calls come. */
+/** A source address of a trunk's calls. */
 export interface TrunkSourceSeenTable {
   trunk_id: string
   address: string
@@ -114,7 +114,7 @@ export interface TrunkSourceSeenTable {
   calls: number
 }
 
-/** How far a background reader of calls has come. */
+/** The position that a background reader of calls has reached. */
 export interface AlertCursorTable {
   name: string
   position: number

@@ -1,10 +1,10 @@
 import type { Generated } from 'kysely'
 import type { Instant, Json } from './configuration.ts'
 
-/** A month that is over, as it was told to the one who pays; never changed afterwards. */
+/** The issued statement of a past month. It never changes. */
 export interface BillingDocumentTable {
   project_id: string
-  /** `YYYY-MM` of the organization's time zone. */
+  /** `YYYY-MM` in the organization's time zone. */
   period: string
   issued_at: Instant
   /** The whole statement (core/domain/billing/statement.ts). */
@@ -20,7 +20,7 @@ export interface NumberOrderTable {
   created_at: Instant
 }
 
-/** Gives the recordings of a project that exist already another time to be kept, a batch at a time. */
+/** Changes the retention of a project's existing recordings, a batch at a time. */
 export interface RetentionJobTable {
   position: Generated<number>
   id: string
@@ -30,7 +30,7 @@ export interface RetentionJobTable {
   total: number
   done: number
   begun_by: string
-  /** The last recording that was looked at; empty at first. */
+  /** The last recording processed; empty at first. */
   after_created_at: string
   after_sid: string
   created_at: Instant
@@ -38,7 +38,7 @@ export interface RetentionJobTable {
   finished_at: Instant | null
 }
 
-/** How far a teller of events has read what it tells from. */
+/** The position up to which an event source has been reported. */
 export interface ToldEventTable {
   name: string
   position: number

@@ -13,15 +13,15 @@ export type CallStatus =
 
 export const FINAL_STATUSES: readonly CallStatus[] = ['completed', 'busy', 'no-answer', 'canceled', 'failed']
 
-/** A call as it runs and, once `ended_at` is set, as it was. */
+/** A call: its current state, or its final one once `ended_at` is set. */
 export interface CallTable {
   sid: string
-  /** Ascending with creation; the stable key of lists. */
+  /** Ascends with creation. The stable sort key of lists. */
   position: Generated<number>
   project_id: string
   account_sid: string | null
   parent_call_sid: string | null
-  /** How it reached us (design section 4). */
+  /** How the call reached the platform (design section 4). */
   origin: 'carrier' | 'trunk' | 'client' | 'rest' | 'dial' | 'test'
   direction: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
   from_number: string
@@ -32,11 +32,11 @@ export interface CallTable {
   number_id: string | null
   application_id: string | null
   sip_call_id: string | null
-  /** 1: another tenant's peer calls, so that nothing of its leg is told (decision 0585). */
+  /** 1: the caller is another tenant's peer, whose leg is hidden (decision 0585). */
   foreign_caller: Flag | null
   /** JSON of the REST create request (urls, markup, callbacks, time limits); no secrets. */
   request: Json | null
-  /** Signaling node that runs it; null while nobody has taken it. */
+  /** Signaling node that runs the call; null until a node takes it. */
   node_id: string | null
   queued_at: Instant
   initiated_at: Instant | null
@@ -46,7 +46,7 @@ export interface CallTable {
   /** Whole seconds from answer to end, rounded down; null until ended. */
   duration_seconds: number | null
   sip_code: number | null
-  /** Reason code of core/domain/reasons when it ended otherwise than by the parties' will. */
+  /** Reason code of core/domain/reasons unless a party ended the call normally. */
   reason: string | null
   ended_by: 'caller' | 'called' | 'platform' | 'api' | null
   /** JSON: the admission decision, check by check. */
@@ -72,19 +72,19 @@ export interface CdrTable {
   answered_at: Instant | null
   ended_at: Instant
   duration_seconds: number
-  /** INVITE out to first 18x or 200; null when the call never left or nothing came back. */
+  /** Time from the INVITE to the first 18x or 200; null without an INVITE or such a response. */
   pdd_ms: number | null
   /** JSON: codecs of both legs, relay or transcode, packets, loss, jitter, MOS per leg. */
   media: Json | null
 }
 
-/** One try at one target. */
+/** One attempt at one target. */
 export interface CallAttemptTable {
   id: Generated<number>
   call_sid: string
   sequence: number
   target: string
-  /** Call-ID of its INVITE; null when none left. */
+  /** Call-ID of its INVITE; null when none was sent. */
   sip_call_id: string | null
   address: string | null
   transport: string
@@ -96,13 +96,13 @@ export interface CallAttemptTable {
   reason: string | null
 }
 
-/** The events of a call, for people: warnings, errors, HTTP exchanges, script steps. */
+/** Events of a call for humans: warnings, errors, HTTP exchanges, script steps. */
 export interface CallEventTable {
   id: Generated<number>
   call_sid: string
   at: Instant
   kind: 'http' | 'warning' | 'error' | 'state' | 'script'
-  /** Error or warning number of the compatible form, where there is one. */
+  /** Error or warning number of the compatible API, if any. */
   number: number | null
   detail: Json
 }
@@ -133,9 +133,9 @@ export interface RecordingTable {
   duration_ms: number | null
   bytes: number | null
   sha256: string | null
-  /** Number that says why a recording is absent (16101 too short, 16102 silent). */
+  /** Reason number of an absent recording (16101 too short, 16102 silent). */
   error_number: number | null
-  /** When it is deleted; null until the storage task has looked at it. */
+  /** When it is deleted; null until the storage task sets it. */
   expires_at: Instant | null
   created_at: Instant
   updated_at: Instant
@@ -151,7 +151,7 @@ export interface OutboxTable {
   url: string
   method: 'GET' | 'POST'
   parameters: Json
-  /** The same over all attempts, so that a receiver can tell repeats. */
+  /** Identical for all attempts, so that a receiver can detect duplicates. */
   event_id: string
   attempts: number
   next_attempt_at: Instant

@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 import type { Standing } from '../../domain/identity/claims.ts'
 
-/** Booleans are 0 or 1, lists and objects are JSON text, times are ISO 8601 in UTC: the same on every SQL dialect. */
+/** Column types that every SQL dialect stores alike: booleans as 0 or 1, objects as JSON, times as ISO 8601 in UTC. */
 export type Flag = 0 | 1
 export type Json = string
 export type Instant = string
@@ -60,7 +60,7 @@ export interface ApiKeyTable {
 export interface VoiceAccountTable {
   project_id: string
   account_sid: string
-  /** Sealed with the master key: the token must be shown to its owner and signs webhooks. */
+  /** Sealed with the master key, not hashed: the owner can read the token, and it signs webhooks. */
   auth_token_sealed: string
   key_id: string
   status: 'pending' | 'active' | 'revoked'
@@ -95,22 +95,22 @@ export interface TrunkSourceTable {
   id: string
   trunk_id: string
   cidr: string
-  /** Sorts as addresses do, and is the same however the range was written (`rangeKey`). */
+  /** Sorts in address order, and is independent of how the range was written (`rangeKey`). */
   range_key: string
   enabled: Flag
   selector_precedence: number
-  /** What it counts for beside the claims of other tenants (core/domain/identity/claims.ts). */
+  /** Standing of the source among other tenants' claims (core/domain/identity/claims.ts). */
   standing: Generated<Standing>
   created_at: Instant
 }
 
-/** From where a trunk has authenticated by digest. */
+/** An address from which a trunk has authenticated by digest. */
 export interface DigestProofTable {
   trunk_id: string
   address: string
-  /** Sorts as addresses do. */
+  /** Sorts in address order. */
   address_key: string
-  /** The last one, YYYY-MM-DD in UTC. */
+  /** Day of the last proof, YYYY-MM-DD in UTC. */
   day: string
 }
 
@@ -150,7 +150,7 @@ export interface CarrierTable {
   name: string
   codecs: Json
   enabled: Flag
-  /** 1: the sandbox carrier; used by projects in sandbox mode alone, and never billed. */
+  /** 1: the sandbox carrier. Only projects in sandbox mode use it. It is never billed. */
   sandbox: Flag
   revision: number
   created_at: Instant
@@ -178,7 +178,7 @@ export interface CarrierTargetTable {
 export interface CarrierRouteTable {
   id: string
   carrier_id: string
-  /** Digits after the plus; the empty prefix fits every number. */
+  /** Digits after the plus. The empty prefix matches every number. */
   prefix: string
   priority: number
   cost_minor: number
@@ -216,7 +216,7 @@ export interface NumberTable {
 }
 
 /**
- * One row: grows with every change that a signaling node must apply, so that a node sees at a glance whether to look.
+ * One row whose revision increases with every change that a signaling node must apply. Nodes poll only this row.
  */
 export interface ConfigurationTable {
   id: Generated<number>
@@ -231,18 +231,18 @@ export interface NodeTable {
   pid: number
   started_at: Instant
   heartbeat_at: Instant
-  /** Of a signaling node: since when it takes no new call; null while it does. */
+  /** Since when a signaling node takes no new calls; null while it takes them. */
   draining_at: Instant | null
 }
 
-/** The store's clock, of the machine's boot that it is read in (core/state/sqlite/store-clock.ts). */
+/** The store's clock for one boot of the machine (core/state/sqlite/store-clock.ts). */
 export interface StoreClockTable {
   boot_id: string
-  /** What is added to the machine's steady clock. */
+  /** Offset to add to the machine's monotonic clock. */
   ahead_ms: number
 }
 
-/** Which process does what one process does for all. */
+/** The process that holds a task which one process does for all. */
 export interface TaskLeaseTable {
   name: string
   /** Name of the process (core/runtime/machine.ts). */
@@ -250,7 +250,7 @@ export interface TaskLeaseTable {
   until: Instant
 }
 
-/** What a node has applied of a resource: the effective revision is the least over live nodes (design section 8). */
+/** A node's applied revision of a resource. The lowest of all live nodes is effective (design section 8). */
 export interface ApplyReportTable {
   node_id: string
   resource_id: string

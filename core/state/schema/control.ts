@@ -4,7 +4,7 @@ import type { Flag, Instant, Json } from './configuration.ts'
 export type AuditActorType = 'user' | 'api_key' | 'operator' | 'system'
 export type AuditKind = 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
 
-/** One change by anyone. Rows are only ever inserted; `hash` chains each to the one before it in its organization. */
+/** One recorded change. Rows are only inserted. `hash` chains each to its predecessor in the organization. */
 /** The last entry of an organization's audit chain. */
 export interface AuditHeadTable {
   organization_id: string
@@ -42,7 +42,7 @@ export interface AuditEventTable {
   hash: string
 }
 
-/** The URL at which an organization's own program receives events. Secrets are sealed with the master key. */
+/** A URL that receives events of a project. Secrets are sealed with the master key. */
 export interface WebhookEndpointTable {
   id: string
   project_id: string
@@ -66,7 +66,7 @@ export interface WebhookDeliveryTable {
   id: string
   endpoint_id: string
   project_id: string
-  /** The same over all attempts and redeliveries. */
+  /** Identical for all attempts and redeliveries. */
   event_id: string
   event_kind: string
   payload: Json
@@ -94,17 +94,17 @@ export interface ConsoleSessionTable {
 }
 
 /**
- * What a member's sign-in needs beyond the password. A member without a row has no second factor.
+ * A member's second factor for signing in. A member without a row has none.
  */
 export interface MemberSecurityTable {
   member_id: string
   totp_sealed: string | null
   totp_enabled: Flag
-  /** Time step of the last accepted code: no code is accepted twice (RFC 6238 §5.2). */
+  /** Time step of the last accepted code, so that no code is accepted twice (RFC 6238 §5.2). */
   totp_last_step: number
 }
 
-/** A member accepted that calls of the project are recorded, under the named terms. */
+/** A member's consent to recording the project's calls, under the named terms. */
 export interface RecordingConsentTable {
   project_id: string
   accepted_at: Instant

@@ -11,7 +11,7 @@ import type * as signaling from './signaling.ts'
 import type * as trunkTests from './trunk-tests.ts'
 import type * as voice from './voice.ts'
 
-/** All tables. A table's columns are named as the specification names the fields. */
+/** All tables. Columns have the field names of the specification. */
 export interface Schema {
   organization: configuration.OrganizationTable
   project: configuration.ProjectTable

@@ -1,6 +1,6 @@
 import type { Figures } from '../../domain/metrics/figures.ts'
 
-/** Sums over the calls of a trunk that ended in a step of time; test calls are left out. */
+/** Sums over a trunk's calls that ended within a time step, without test calls. */
 export interface TrunkStepTable extends Figures {
   trunk_id: string
   /** Length of the step: a minute or an hour, in milliseconds. */
@@ -9,13 +9,13 @@ export interface TrunkStepTable extends Figures {
   begin_ms: number
 }
 
-/** Why calls of a trunk that ended in a step of time were not answered. */
+/** Failure reasons of a trunk's unanswered calls that ended within a time step. */
 export interface TrunkStepFailureTable {
   trunk_id: string
   step_ms: number
   begin_ms: number
   platform_reason: string
-  /** 0 when there was none: a column of a key cannot be null. */
+  /** 0 when there was none, because a key column cannot be null. */
   sip_code: number
   calls: number
 }

@@ -5,14 +5,14 @@ export interface OutboundPolicyTable {
   project_id: string
   name: string
   status: 'active' | 'archived'
-  /** 1: applies to every service of the project that has no policy attached. At most one in a project. */
+  /** 1: applies to every service of the project without an attached policy. At most one per project. */
   system_default: Flag
   billing_group: string
   concurrency: number | null
   cps: number | null
   daily_spend_limit_minor: number | null
   max_call_duration_seconds: number | null
-  /** Minor units a minute. */
+  /** Minor units per minute. */
   max_destination_rate_minor: number | null
   recording_mode: 'off' | 'all'
   recording_channels: number
@@ -23,7 +23,7 @@ export interface OutboundPolicyTable {
   updated_at: Instant
 }
 
-/** One destination rule; a policy has at most one for a kind and value. */
+/** A destination rule. A policy has at most one per kind and value. */
 export interface PolicyRuleTable {
   id: string
   policy_id: string
@@ -31,7 +31,7 @@ export interface PolicyRuleTable {
   kind: 'country' | 'prefix'
   /** ISO code of a country, or a prefix as the customer gave it. */
   value: string
-  /** Digits that match: of the prefix, or the country's calling code. */
+  /** Digits to match: the prefix or the country's calling code. */
   prefix: string
   label: string | null
   created_at: Instant
@@ -39,7 +39,7 @@ export interface PolicyRuleTable {
 
 export type PolicyServiceType = 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
 
-/** A service under a policy. A service has at most one of its own. */
+/** Attaches a policy to a service. A service has at most one of its own. */
 export interface PolicyAttachmentTable {
   id: string
   policy_id: string
@@ -123,16 +123,16 @@ export interface ProjectCeilingTable {
   updated_at: Instant
 }
 
-/** What a trunk's calls are read with: defaults apply to a trunk without a row. */
+/** Number settings of a trunk. Defaults apply to a trunk without a row. */
 export interface TrunkSettingTable {
   trunk_id: string
-  /** ISO code whose national number formats are understood. */
+  /** ISO code of the country whose national number formats are accepted. */
   country: string
-  /** Presented when the peer presents no number that it may; with plus. */
+  /** Number to present when the peer presents none that it may; with plus. */
   default_caller: string | null
 }
 
-/** An emergency or short code and where it goes. */
+/** An emergency or short code and its route. */
 export interface ShortCodeTable {
   id: string
   /** Null: for every project. */

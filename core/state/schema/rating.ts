@@ -2,12 +2,11 @@ import type { Generated } from 'kysely'
 import type { Flag, Instant, Json } from './configuration.ts'
 
 /**
- * A list of sell rates that is in force from a moment on. The newest one in force of the project, else the
- * operator's, counts.
+ * A list of sell rates in force from a moment on. The project's newest one in force applies, otherwise the operator's.
  */
 export interface PriceBookTable {
   id: string
-  /** Null: the operator's, for every project without its own. */
+  /** Null: the operator's book, for every project without its own. */
   project_id: string | null
   name: string
   direction: 'outbound' | 'inbound'
@@ -23,7 +22,7 @@ export interface RateTable {
   /** Digits after the plus. */
   prefix: string
   label: string
-  /** Millionths of a minor unit for each `rate_unit` (decision 0500). */
+  /** Millionths of a minor unit per `rate_unit` (decision 0500). */
   rate_micro: number
   rate_unit: 'minute' | 'second'
   increment_initial_seconds: number
@@ -43,13 +42,13 @@ export interface BillingAccountTable {
   held_minor: number
 }
 
-/** Every change of a balance, never changed itself. */
+/** Every change of a balance. Rows never change. */
 export interface LedgerTable {
   position: Generated<number>
   billing_account_id: string
   project_id: string | null
   kind: 'charge' | 'top_up' | 'adjustment'
-  /** Negative takes money away. */
+  /** Negative for a debit. */
   amount_minor: number
   balance_after_minor: number
   call_sid: string | null
@@ -58,8 +57,8 @@ export interface LedgerTable {
 }
 
 /**
- * Slots that a call holds from `begun_at` to `ended_at`, one at each level that is named. Kept 30 days, so that at any
- * past second one can say who held which slot.
+ * Slots that a call holds from `begun_at` to `ended_at`, one at each level named. Kept 30 days, to show who held which
+ * slot at any past second.
  */
 export interface LeaseTable {
   id: Generated<number>
@@ -70,7 +69,7 @@ export interface LeaseTable {
   subtrunk_id: string | null
   trunk_id: string | null
   policy_id: string | null
-  /** The policy of a subtrunk's trunk, when the subtrunk has its own too. */
+  /** The policy of a subtrunk's trunk, when the subtrunk also has its own. */
   parent_policy_id: string | null
   subaccount_id: string | null
   project_id: string
@@ -78,16 +77,16 @@ export interface LeaseTable {
   ended_at: Instant | null
 }
 
-/** Counters of a level, kept in step with the leases by the transactions that take and return them. */
+/** Counters of a level. The transactions that take and release leases keep them consistent. */
 export interface LevelUseTable {
   level: 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
   subject_id: string
   live: number
-  /** Times of the last takes (core/state/procedures/ceilings/window.ts); empty without a cps ceiling. */
+  /** Times of the last takes (core/state/procedures/ceilings/window.ts); empty without a CPS ceiling. */
   takes: string
 }
 
-/** Money that a call holds while it runs, the inputs of its price, and what it cost at the end. */
+/** Money that a running call reserves, the inputs of its price, and its final charge. */
 export interface ReservationTable {
   call_sid: string
   project_id: string
@@ -104,11 +103,11 @@ export interface ReservationTable {
   increment_initial_seconds: number
   increment_additional_seconds: number
   currency: string
-  /** Day of the organization's time zone that the spend counts in. */
+  /** Day in the organization's time zone to which the spend belongs. */
   day: string
-  /** Minute of the store's clock in which money was held last. */
+  /** Minute of the store's clock in which money was last reserved. */
   held_minute: number
-  /** JSON: the levels and their caps as they were when the call was admitted. */
+  /** JSON: the levels and their caps at admission. */
   caps: Json
   held_minor: number
   /** Seconds after the answer that are paid for; null when the call costs nothing. */
@@ -120,7 +119,7 @@ export interface ReservationTable {
   charge_minor: number | null
 }
 
-/** Settled and held spend of a level in a day of the organization's time zone. */
+/** Settled and reserved spend of a level in a day of the organization's time zone. */
 export interface SpendDayTable {
   level: LevelUseTable['level']
   subject_id: string
@@ -128,7 +127,7 @@ export interface SpendDayTable {
   spent_minor: number
 }
 
-/** The same by minute of the store's clock, for rolling hours; subtrunk and project alone have a velocity cap. */
+/** Spend by minute of the store's clock, for rolling hours. Only subtrunks and projects have a velocity cap. */
 export interface SpendMinuteTable {
   level: LevelUseTable['level']
   subject_id: string

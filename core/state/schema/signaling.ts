@@ -1,20 +1,20 @@
 import type { Generated } from 'kysely'
 import type { Flag, Instant, Json } from './configuration.ts'
 
-/** A node's knowledge of a target, learnt from keep-alives. */
+/** A node's evidence of a target's health, from keep-alives. */
 export interface TargetEvidenceTable {
   target_id: string
   node_id: string
   state: 'unknown' | 'healthy' | 'degraded'
   misses: number
-  /** Of the last OPTIONS; 408 and 503 may be the SIP server's own word for silence and unreachable. */
+  /** Status of the last OPTIONS. The local SIP server may generate 408 (no response) and 503 (unreachable). */
   last_code: number | null
-  /** From which it answered last. */
+  /** Source address of its last response. */
   address: string | null
   checked_at: Instant
 }
 
-/** Media quality of one leg, each 10 s and at its end. */
+/** Media quality of one leg, sampled every 10 s and at its end. */
 export interface MediaQualityTable {
   id: Generated<number>
   call_sid: string
@@ -24,12 +24,12 @@ export interface MediaQualityTable {
   stats: Json
 }
 
-/** A contact of a digest user or of a browser client, while it lasts. */
+/** A registered contact of a digest user or a browser client, until it expires. */
 export interface RegistrationTable {
-  /** Of a client: `client:<project id>:<name>`. */
+  /** For a browser client: `client:<project id>:<name>`. */
   credential_id: string
   contact: string
-  /** Empty for a client. */
+  /** Empty for a browser client. */
   trunk_id: string
   /** The source address of the REGISTER. */
   source_address: string
@@ -40,45 +40,45 @@ export interface RegistrationTable {
   expires_at: Instant
 }
 
-/** A dialog on a SIP server that keeps its dialogs when their node is gone. */
+/** A dialog on a SIP server that keeps its dialogs when their node is lost. */
 export interface SipDialogTable {
-  /** `host:port` of its control link. */
+  /** `host:port` of the server's control link. */
   server: string
   dialog_id: string
   node_id: string
   began_at: Instant
 }
 
-/** How we register with a carrier. */
+/** Settings of our registration with a carrier. */
 export interface CarrierRegistrationTable {
   carrier_id: string
-  /** `sip:host[:port]`: where the REGISTER goes, and the domain of the address that is registered. */
+  /** `sip:host[:port]`: the target of the REGISTER and the domain of the address of record. */
   registrar: string
   transport: 'udp' | 'tcp' | 'tls'
   username: string
   password_sealed: string
-  /** User part of our contact: the carrier may call us by it. */
+  /** User part of our Contact, by which the carrier may call us. */
   contact_user: string
   expires_seconds: number
   enabled: Flag
-  /** How the registrar proves by TLS that it is itself; by chain and name unless somebody said otherwise. */
+  /** How TLS authenticates the registrar. Default: by certificate chain and name. */
   tls_verification: Generated<'required' | 'pinned' | 'off'>
   /** SHA-256 of the pinned certificate: 64 hexadecimal digits in lower case. */
   tls_fingerprint: Generated<string | null>
 }
 
-/** How the registration with a carrier stands; written by the node that keeps it. */
+/** State of a registration with a carrier, written by the node that maintains it. */
 export interface CarrierRegistrationStateTable {
   carrier_id: string
   node_id: string
   state: 'registering' | 'registered' | 'failed' | 'unregistered'
-  /** Of the registrar's last answer; null when there was none. */
+  /** Status of the registrar's last response; null when there was none. */
   last_code: number | null
   detail: string | null
   registered_at: Instant | null
   expires_at: Instant | null
   next_try_at: Instant | null
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number
   changed_at: Instant
 }

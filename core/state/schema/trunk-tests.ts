@@ -2,7 +2,7 @@ import type { Flag, Instant } from './configuration.ts'
 
 export type TrunkTestKind = 'config_validation' | 'rtp_reachability' | 'test_call'
 
-/** One run of a test of a trunk, carried out by a signaling node. */
+/** One test run of a trunk, carried out by a signaling node. */
 export interface TrunkTestRunTable {
   id: string
   project_id: string
@@ -15,11 +15,11 @@ export interface TrunkTestRunTable {
   finding: string | null
   call_sid: string | null
   call_summary: string | null
-  /** The trunk's revision that ran when it was tested; null before that. */
+  /** The trunk's revision in force during the test; null before it. */
   configuration_revision: number | null
   run_by: string
   scheduled: Flag
-  /** Node that took it; null while nobody has. */
+  /** Node that claimed the run; null until one does. */
   node_id: string | null
   started_at: Instant
   finished_at: Instant | null
@@ -28,7 +28,7 @@ export interface TrunkTestRunTable {
 export interface TrunkTestCheckTable {
   id: string
   run_id: string
-  /** Grows with every change of any check of the run. */
+  /** Increases with every change of any check of the run. */
   sequence: number
   state: 'waiting' | 'passed' | 'failed' | 'skipped'
   summary: string | null

@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 import type { Instant } from './configuration.ts'
 
-/** A call of the general API's sandbox: it never leaves, its state follows from its number and its age. */
+/** A call of the general API's sandbox. It is never placed. Its state follows from its number and age. */
 export interface SimulatedCallTable {
   position: Generated<number>
   /** UUID. */

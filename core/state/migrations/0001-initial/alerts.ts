@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** Alerts, what they are judged by, and containments. */
+/** Alerts, the facts that they are judged by, and containments. */
 export const ALERTS: Tables = {
   alert: {
     key: 'id',

@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** Calls, and what is kept of them. */
+/** Calls and their records. */
 export const CALLS: Tables = {
   call: {
     counted: 'position',

@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** What customers and operators set up: trunks, carriers, numbers, policies, applications. */
+/** The configuration of customers and operators: trunks, carriers, numbers, policies, applications. */
 export const CONFIGURATION: Tables = {
   trunk: {
     key: 'id',

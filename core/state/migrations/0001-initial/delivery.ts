@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** Callbacks and webhooks that wait to be delivered. */
+/** Callbacks and webhooks to deliver. */
 export const DELIVERY: Tables = {
   outbox: {
     counted: 'id',

@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** Prices, accounts, and what calls have cost. */
+/** Prices, accounts and the costs of calls. */
 export const MONEY: Tables = {
   price_book: {
     key: 'id',

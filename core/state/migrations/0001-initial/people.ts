@@ -1,6 +1,6 @@
 import type { Tables } from '../create-tables.ts'
 
-/** Who may do what, and what they did. */
+/** Organizations, members, keys and sessions, and the audit trail. */
 export const PEOPLE: Tables = {
   organization: {
     key: 'id',
