@@ -12,16 +12,16 @@ import { type Answer, type ControlPlane, controlPlane, freshKey } from '../suppo
 import { addTenant, asTenant } from '../support/tenants.ts'
 
 /**
- * Two customers who hate each other, and every endpoint of three registries. The thief asks with its own good key, and
- * with what is the victim's in every place where an id can stand: path, query, body. A new endpoint is covered by
- * what makes a request to it (test/conformance/control/recipes.ts).
+ * Tests tenant isolation on every endpoint of three registries. One tenant, the thief, sends requests with its own
+ * valid key and puts the other tenant's ids wherever an id can stand: path, query, body. The recipe of a new endpoint
+ * (test/conformance/control/recipes.ts) covers it here too.
  */
 
 const plane = await controlPlane(t, { rate_limit: { burst: 1_000_000, per_second: 1_000_000 } })
 const victim = asTenant(plane, { ...plane.demo, api_key: plane.key })
 const thief = asTenant(plane, await addTenant(plane.state, plane.settings.master_key, ['+2342019999901']))
 
-/** Rows of workers that go on by themselves, and of keys, which tell when they were used. */
+/** Tables that change without a write by the thief: background workers write them, and keys record their last use. */
 const MOVING: ReadonlySet<string> = new Set(['api_key', 'webhook_delivery', 'outbox', 'retention_job'])
 /** What each recipe made for the victim, by the name of its place: `trunk_id`, `block_id`, … */
 const stolen = new Map<string, Set<string>>()
@@ -31,15 +31,15 @@ for (const route of V1_ROUTES) {
   made.set(route, one)
   for (const [name, value] of Object.entries({ ...one.params, ...one.body })) keep(name, value)
 }
-// What exists only once it was asked for.
+// A release request exists only after the victim sends one.
 for (const [route, one] of made) if (/release-requests$/.test(route.path)) await send(route, one, victim)
 for (const e164 of victim.demo.numbers) keep('e164', e164)
 const rows = await rowsOf(victim)
 
-/** Answers to the thief that told something; looked through once the thief has all that a tenant can have. */
+/** Successful answers to the thief. The test that searches them for the victim's words runs after all requests. */
 const heard: [what: string, text: string][] = []
 
-/** Nobody else has these words: they show when an answer tells of what is the victim's. */
+/** Ids that only the victim has. An answer that contains one leaks the victim's data. */
 const SECRETS = [
   victim.demo.project_id,
   victim.demo.account_sid,
@@ -52,7 +52,7 @@ t.test('there is something to steal', async t => {
 })
 
 for (const route of V1_ROUTES)
-  t.test(`${nameOf(route)}: the thief neither sees nor changes what is the victim's`, async t => {
+  t.test(`${nameOf(route)}: the thief neither sees nor changes the victim's data`, async t => {
     const theirs = made.get(route)
     if (!theirs) throw new Error('nothing was made for it')
     const own = await recipeOf(route)(thief)
@@ -73,7 +73,7 @@ for (const route of V1_ROUTES)
       const is_list = Array.isArray(own.body?.[name]) || /s$/.test(name)
       await ask(`body ${name}`, { ...own, body: { ...own.body, [name]: is_list ? [value] : value } })
       const [, answer] = looks.at(-1) ?? []
-      // A question that writes nothing may be answered, as long as it tells nothing.
+      // A route that writes nothing may answer, provided that its answer leaks nothing.
       if (route.audit)
         t.ok((answer?.status ?? 0) >= 400, `${name}: ${value} of the victim in the body is refused: ${answer?.text}`)
     }
@@ -82,12 +82,12 @@ for (const route of V1_ROUTES)
       t.ok(answer.status < 500, `${what}: ${answer.status} ${answer.status < 500 ? '' : answer.text}`)
       if (answer.status >= 300) continue
       const told = SECRETS.filter(word => answer.text.includes(word))
-      t.same(told, [], `${what}: the answer tells nothing of the victim's`)
+      t.same(told, [], `${what}: the answer leaks no id of the victim`)
       heard.push([`${nameOf(route)}, ${what}`, answer.text])
     }
   })
 
-t.test('every endpoint of the voice-calls API answers 404 for what is the victim’s', async t => {
+t.test('every endpoint of the voice-calls API refuses the victim’s resources with 401, 403 or 404', async t => {
   const placed = await place(thief)
   t.equal(placed.status, 201, placed.text)
   const own = await idsOfKind(thief, 'call')
@@ -118,7 +118,7 @@ t.test('every endpoint of the voice-calls API answers 404 for what is the victim
   }
 })
 
-t.test('every endpoint of the console refuses what is the victim’s to a member of another organization', async t => {
+t.test('every console endpoint refuses the victim’s resources to a member of another organization', async t => {
   const headers = await signedIn()
   for (const route of CONSOLE_ROUTES) {
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
@@ -142,7 +142,7 @@ t.test('every endpoint of the console refuses what is the victim’s to a member
   }
 })
 
-t.test('no answer names anything of the victim’s: no id, name, number, address or text of its rows', async t => {
+t.test('no answer contains an id, name, number, address or text of the victim’s rows', async t => {
   const words = await wordsOf(victim)
   t.ok(words.size > 300, `${words.size} words`)
   for (const word of [...victim.demo.numbers, first('call_id'), first('recording_id')]) t.ok(words.has(word), word)
@@ -155,7 +155,7 @@ t.test('no answer names anything of the victim’s: no id, name, number, address
     )
 })
 
-t.test('after all of it every row of the victim is as it was, and no row has two owners', async t => {
+t.test('all requests leave every row of the victim unchanged, and no row has two owners', async t => {
   t.same(await rowsOf(victim), rows)
   t.same(await brokenInvariants(plane.state.db), [])
 })
@@ -169,12 +169,12 @@ function first(name: string): string {
   return [...(stolen.get(name) ?? [])][0] ?? 'nothing'
 }
 
-/** Catalogues that everybody sees. */
+/** Reports whether an id belongs to a catalogue that every tenant can read. */
 function isShared(word: string): boolean {
   return /^(car|rat|pbk)_/.test(word)
 }
 
-/** For names of fields that take an id, or a number, the victim's. `ids` of any kind where the name says none. */
+/** Returns the victim's value for each field that takes an id or a number. A bare `id` or `ids` gets a trunk's id. */
 function idsFor(names: readonly string[]): [name: string, value: string][] {
   return names.flatMap(name => {
     const singular = name.replace(/s$/, '')
@@ -200,14 +200,14 @@ async function send(route: Route, one: Made, w = thief): Promise<Answer> {
   })
 }
 
-/** Where the ids of a path's parameter are not those of the table of its name. */
+/** Maps a path parameter to its table where the names differ. */
 const TABLES: Readonly<Record<string, string>> = {
   key_id: 'api_key',
   endpoint_id: 'webhook_endpoint',
   request_id: 'containment_release_request',
 }
 
-/** The thief's own admin signs in. */
+/** Signs in an admin of the thief's organization and returns the session's headers. */
 async function signedIn(): Promise<Record<string, string>> {
   const { state } = plane
   const { organization_id } = await state.db
@@ -224,7 +224,7 @@ async function signedIn(): Promise<Record<string, string>> {
   return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token }
 }
 
-/** The smallest thing that a schema takes. */
+/** Returns a minimal value that a schema accepts. */
 function smallest(schema: Schema): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
@@ -254,7 +254,7 @@ const place = (w: ControlPlane): Promise<Answer> =>
     Url: 'https://app.example.com/',
   })
 
-/** Ids of a table's rows that are the tenant's. */
+/** Returns the ids of the tenant's rows in a table. */
 async function idsOfKind(w: ControlPlane, kind: string): Promise<string[]> {
   const { own } = await rowsByOwner(w)
   const ids = own.flatMap(({ table, row }) => (table === kind ? [row['sid'] ?? row['id']] : []))
@@ -267,7 +267,7 @@ interface OwnedRow {
   readonly row: Row
 }
 
-/** Every row of the database: the tenant's, with all that hangs below them, and those of everybody else. */
+/** Splits all rows of the database into the tenant's, including rows that refer to them, and all others. */
 async function rowsByOwner({ state, demo }: ControlPlane): Promise<{ own: OwnedRow[]; others: OwnedRow[] }> {
   const tables = await state.db.introspection.getTables()
   let others: OwnedRow[] = []
@@ -297,7 +297,7 @@ async function rowsByOwner({ state, demo }: ControlPlane): Promise<{ own: OwnedR
   return { own, others }
 }
 
-/** What stands in the tenant's rows and in nobody else's. */
+/** Returns the texts that occur only in the tenant's rows. */
 async function wordsOf(w: ControlPlane): Promise<Set<string>> {
   const { own, others } = await rowsByOwner(w)
   const texts = (rows: readonly OwnedRow[]) =>
@@ -306,7 +306,7 @@ async function wordsOf(w: ControlPlane): Promise<Set<string>> {
   return new Set(texts(own).filter(text => text.length > 5 && !/^\d{4}-\d\d-\d\d/.test(text) && !shared.has(text)))
 }
 
-/** The texts of an answer, and the ids and numbers in them. */
+/** Returns the texts of an answer, and the ids and numbers in them. */
 function partsOf(text: string): Set<string> {
   const parts = new Set(text.match(/[a-z]{3}_[0-9a-f-]{36}|[A-Z]{2}[0-9a-f]{32}|\+\d{7,15}/g) ?? [])
   const walk = (value: unknown): void => {

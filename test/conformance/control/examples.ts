@@ -3,9 +3,9 @@ import type { ApiExample } from '../../../control/openapi/examples.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
 import { type Made, nameOf, recipeOf } from './recipes.ts'
 
-/** Examples of the OpenAPI document: how they are recorded, and how one is asked again. */
+/** Records the examples of the OpenAPI document and sends their requests again. */
 
-/** Values that stand for something of the running world: ids, numbers, ranges, times. */
+/** Matches values that differ in each test world: ids, phone numbers, address ranges, names with a counter. */
 const LIVING = new RegExp(
   `^(?:${[
     /[a-z]{3}_[0-9a-f]{8}-.*/,
@@ -19,7 +19,7 @@ const LIVING = new RegExp(
     .join('|')})$`,
 )
 
-/** `wanted` with what is living in it taken from the same place of `real`. */
+/** Returns `wanted` with each LIVING value replaced by the value in the same place of `real`. */
 function revived(wanted: unknown, real: unknown): unknown {
   if (typeof wanted === 'string') return LIVING.test(wanted) && typeof real === 'string' ? real : wanted
   if (Array.isArray(wanted)) return wanted.map((item, at) => revived(item, Array.isArray(real) ? real[at] : undefined))
@@ -28,7 +28,7 @@ function revived(wanted: unknown, real: unknown): unknown {
   return Object.fromEntries(Object.entries(wanted).map(([name, item]) => [name, revived(item, from[name])]))
 }
 
-/** Asks a route once: what `example` asks for, or without one what the route shows or its recipe makes. */
+/** Sends one request to a route: the request of `example`, else the route's own example, else its recipe's. */
 export async function askOnce(
   w: ControlPlane,
   route: Route,
@@ -50,7 +50,7 @@ export async function askOnce(
   return { made, answer }
 }
 
-/** Records an example: ids, times and secrets become ones that are the same at every recording. */
+/** Records an example. Fixed values replace ids, times and secrets, so that every recording is the same. */
 export async function record(w: ControlPlane, route: Route): Promise<ApiExample> {
   const { made, answer } = await askOnce(w, route)
   if (answer.status >= 300) throw new Error(`${nameOf(route)}: ${answer.status} ${answer.text}`)
@@ -66,7 +66,7 @@ export async function record(w: ControlPlane, route: Route): Promise<ApiExample>
 
 const MAX_ITEMS = 2
 
-/** A list shows what its items look like, not all of them. */
+/** Cuts every list to its first MAX_ITEMS items. */
 function shortened(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(shortened)
   if (typeof value !== 'object' || value === null) return value
@@ -80,7 +80,7 @@ const NAMES: Readonly<Record<string, string>> = {
   Branch: 'Branch Kano',
 }
 const ONE_TIME = /^(digest_password|password|signing_secret)$/
-/** They count what was done before, so that one more route would change the examples of others. */
+/** Counters of earlier requests. Their true values would change when another route gets an example. */
 const COUNTERS = /^(total|total_all|version)$/
 const FIXED: readonly [RegExp, string][] = [
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, '2026-11-02T09:30:00.000Z'],
@@ -128,6 +128,6 @@ function tidier(): (value: unknown, name?: string) => unknown {
   return tidy
 }
 
-/** Names of the fields of an answer, so that two can be compared that are of different worlds. */
+/** Returns the sorted field names of an answer, to compare answers from different worlds. */
 export const fieldsOf = (value: unknown): string[] =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value).sort() : []

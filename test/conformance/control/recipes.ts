@@ -232,7 +232,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
 
 export const nameOf = (route: Pick<Route, 'method' | 'path'>): string => `${route.method} ${route.path}`
 
-/** How one successful request to a route is made. */
+/** Returns the recipe of one successful request to a route. */
 export function recipeOf(route: Route): Recipe {
   const [, thing = ''] = /.*\{(\w+)\}/.exec(route.path) ?? []
   const recipe = RECIPES[nameOf(route)] ?? (thing === '' ? async () => ({}) : THINGS[thing])
@@ -248,7 +248,7 @@ function onSubtrunk(body?: Record<string, unknown>): Recipe {
   }
 }
 
-/** Of a subtrunk: they are always sent together. */
+/** Returns a subtrunk's ceilings. The API requires all of them together. */
 function ceilings(cps: number | null): Record<string, unknown> {
   return {
     concurrency: null,
@@ -307,7 +307,7 @@ function endpointBody(): Record<string, unknown> {
 
 function onEndpoint(body?: Record<string, unknown>): Recipe {
   return async w => {
-    // A project has at most twenty.
+    // Delete earlier endpoints: a project has at most twenty.
     await w.state.db
       .updateTable('webhook_endpoint')
       .set({ deleted_at: 'x' })
