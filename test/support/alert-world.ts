@@ -7,7 +7,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { insertCall, NOTHING_YET, writeCall } from '../../core/state/calls/running-calls.ts'
 import { type ControlPlane, controlPlane } from './control-plane.ts'
 
-/** A control plane whose clock can be set, and its alert tasks, run when the test says. */
+/** A control plane whose clock the test sets and whose alert tasks the test runs. */
 export interface AlertWorld extends ControlPlane {
   /** Moves the wall clock on; live nodes go on beating. */
   pass(ms: number): Promise<void>
@@ -159,7 +159,7 @@ interface Mail {
   readonly text: string
 }
 
-/** A mail server that keeps what it is given; `refuse` makes it answer 451. */
+/** Starts a mail server that keeps each message; `refuse` makes it answer 451. */
 export async function mailServer(t: Teardown) {
   const mails: Mail[] = []
   let refusing = false
@@ -197,7 +197,7 @@ interface Heard {
   readonly body: string
 }
 
-/** An HTTP server that says 204 to everything and keeps it. */
+/** Starts an HTTP server that answers every request with 204 and keeps it. */
 export async function httpSink(t: Teardown): Promise<{ readonly url: string; readonly heard: Heard[] }> {
   const heard: Heard[] = []
   const server = createServer((request, response) => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expandAlaw, expandUlaw } from '../../media/files/pcm.ts'
 import { wavLayout } from '../../media/files/wav.ts'
 
-/** Measuring audio in tests: tones, levels, lengths, and WAV files by channel. */
+/** Generates and measures audio in tests: tones, levels, lengths, and WAV files by channel. */
 
 /** A sine of a level in dBm0 (0 dBm0 is 3.14 dB below full scale of the codec), 16-bit samples. */
 export function tone(hz: number, ms: number, rate_hz = 8000, dbm0 = -10): Int16Array {
@@ -67,7 +67,7 @@ interface WavFile {
   readonly channels: readonly Int16Array[]
 }
 
-/** Reads a 16-bit, µ-law or A-law WAV file, its header taken at its word. */
+/** Reads a 16-bit, µ-law or A-law WAV file. Trusts the header. */
 export const readWavFile = (path: string): WavFile => readWav(readFileSync(path), path)
 
 export function readWav(bytes: Buffer, path = 'this'): WavFile {
@@ -94,7 +94,7 @@ export function readWav(bytes: Buffer, path = 'this'): WavFile {
   }
 }
 
-/** A 16-bit PCM WAV file of one or more channels of equal length. */
+/** Returns a 16-bit PCM WAV file of one or more channels of equal length. */
 export function wavBytes(rate_hz: number, ...channels: readonly Int16Array[]): Buffer {
   const frames = channels[0]?.length ?? 0
   const bytes = Buffer.alloc(44 + frames * channels.length * 2)

@@ -15,7 +15,7 @@ export const WORLD = '+2348030004711'
 
 export const answered = [...provisionals, receive.response(200, { dialog: true }), caller.ack]
 export const hangUp = (cseq: number): string[] => [inDialog('BYE', cseq), receive.response(200)]
-/** A caller that is answered, and hangs up on its cue. */
+/** Steps of a caller that waits for the answer and hangs up on its cue. */
 export const hangsUpOnCue = [
   caller.invite(),
   ...provisionals,
@@ -68,7 +68,7 @@ export async function trunkOf(
   return addTrunk(w, targets, over)
 }
 
-/** One more trunk beside those that are there. */
+/** Adds one trunk to the existing ones. */
 export async function addTrunk(w: World, targets: readonly TargetRow[], over: Record<string, unknown> = {}) {
   const { status, body } = await w.manage(
     'POST',
@@ -128,7 +128,7 @@ export const waiting = (
   return sipp(t, { ...others, steps, local_ip, keys: rtp_port === undefined ? {} : { rtp_port } })
 }
 
-/** The peer calls, and does as the steps say. */
+/** Starts a peer that calls and runs the given steps. */
 export async function story(
   t: Test,
   w: World,
@@ -163,7 +163,7 @@ export const endOf = (w: World, sid: string) =>
       .executeTakeFirst(),
   )
 
-/** Port of our media in the first answer with SDP that this peer has seen. */
+/** Returns the port of our media in the first answer with SDP that this peer received. */
 export const mediaPort = (peer: SippPeer): Promise<number> =>
   until('an answer with SDP', () => {
     const answer = peer
@@ -173,7 +173,7 @@ export const mediaPort = (peer: SippPeer): Promise<number> =>
     return Number(/m=audio (\d+)/.exec(answer ?? '')?.[1]) || undefined
   })
 
-/** Port of our media in the INVITE that this target has got. */
+/** Returns the port of our media in the INVITE that this target received. */
 export const offeredPort = (peer: SippPeer): Promise<number> =>
   until('an INVITE with SDP', () => {
     const offer = peer
@@ -183,7 +183,7 @@ export const offeredPort = (peer: SippPeer): Promise<number> =>
     return Number(/m=audio (\d+)/.exec(offer ?? '')?.[1]) || undefined
   })
 
-/** Nothing is left of all calls: no row open, no dialog, no media leg, no slot. */
+/** Asserts that ended calls leave nothing: no open row, no dialog, no media leg, no slot. */
 export async function nothingLeft(t: Test, w: World): Promise<void> {
   await w.untilNone('live_calls', 'dialogs', 'media_legs')
   t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])

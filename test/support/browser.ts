@@ -7,8 +7,8 @@ import { decodeG711, encodeG711 } from './audio.ts'
 import { until } from './wait.ts'
 
 /**
- * A softphone as browsers run it: sip.js over a WebSocket, and ICE, DTLS and SRTP by werift, with PCMU alone so that
- * what is heard can be measured.
+ * A softphone as browsers run it: sip.js over a WebSocket, and ICE, DTLS and SRTP by werift. It offers only PCMU, so
+ * that tests can measure the audio.
  */
 class Softphone {
   readonly agent: UserAgent
@@ -56,7 +56,7 @@ interface SoftphoneOptions {
   readonly password?: string
   /** Its address of record when that is not `user@host`. */
   readonly uri?: string
-  /** Where its WebSocket comes from. */
+  /** Local address of its WebSocket. */
   readonly local_ip?: string
 }
 

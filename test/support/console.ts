@@ -23,7 +23,7 @@ const ARGUMENTS = [
 
 export const WIDTHS = { narrow: 390, wide: 1440 } as const
 
-/** What tests use of a browser: contexts with our patience, and without movement. */
+/** The part of a browser that tests use: contexts with our timeout and reduced motion. */
 interface TestBrowser {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
 }

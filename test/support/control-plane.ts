@@ -202,10 +202,10 @@ async function newKey(state: State, project_id: string, changes: Partial<ApiKeyR
   return `sk_live_${public_id}_${secret}`
 }
 
-/** A route for every number, so that calls are accepted; nobody listens there. */
+/** Configures a sandbox carrier, so that every number has a route. Nothing listens at its port. */
 export const openSandbox = (w: Pick<ControlPlane, 'state'>): Promise<void> =>
   putSandboxCarrier(w.state, { host: '127.0.0.1', port: 9, now: iso(Date.now()) })
 
 let keys = 0
-/** An Idempotency-Key that no other request of this process has. */
+/** Returns an Idempotency-Key that is unique in this process. */
 export const freshKey = (): string => `test-${process.pid}-${++keys}`

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { World } from './world.ts'
 
-/** Storage that fails, in the way that it fails on real machines. */
+/** Causes storage failures as they occur on real machines. */
 
 const LOCKER = `
   import Database from 'better-sqlite3'
@@ -17,7 +17,7 @@ const LOCKER = `
   setInterval(() => database.open, 1000)
 `
 
-/** Another process takes the write lock of the state and keeps it until `release`, or the end of the test. */
+/** Takes the state's write lock from another process and holds it until `release` or the end of the test. */
 export async function lockState(t: Test, w: World): Promise<{ release(): Promise<void> }> {
   const args = ['--input-type=module', '-e', LOCKER, join(w.data_dir, 'strowger.sqlite')]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

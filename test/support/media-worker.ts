@@ -23,7 +23,7 @@ export const POLICY: LegPolicy = {
   telephone_event: true,
 }
 
-/** The reason that a request is refused with. */
+/** Returns the reason with which the worker refuses a request. */
 export const reasonOf = (request: Promise<unknown>): Promise<string> =>
   request.then(
     () => 'not refused',

@@ -46,7 +46,7 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
     const [first = '', ...headers] = head.split('\r\n')
     const status = Number(/^SIP\/2\.0 (\d{3})/.exec(first)?.[1] ?? 0)
     const branch = /branch=([^;\s]+)/.exec(headers.find(line => /^via:/i.test(line)) ?? '')?.[1] ?? ''
-    // A BYE of the other side is answered: whoever hangs up wants to know.
+    // Answer the other side's BYE, or it retransmits.
     if (first.startsWith('BYE ')) {
       const kept = headers.filter(line => /^(via|from|to|call-id|cseq):/i.test(line))
       socket.send(`SIP/2.0 200 OK\r\n${kept.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, at.port, at.host)

@@ -50,7 +50,7 @@ const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
     guard.bind({ port: of.guards + slot, address: '127.0.0.1', exclusive: true }, () => resolve(guard))
   })
 
-/** Where a row of slots may begin, in the order in which it is tried. */
+/** Returns the slots where a row may begin, in the order to try. */
 function starts(of: Slots, wanted: number): number[] {
   const all = Array.from({ length: of.slots - wanted + 1 }, (_value, slot) => slot)
   // Single ones begin anywhere in the lower half, long rows at the top: scattered ones would leave no room for these.
@@ -82,7 +82,7 @@ let end = 0
 
 let asked: Promise<unknown> = Promise.resolve()
 
-/** A port that is free for UDP and TCP on loopback now, and that no other test is given. */
+/** Returns a port that is free for UDP and TCP on loopback and reserved for this test. */
 export const freePort = (): Promise<number> => freeRow(1)
 
 /** The first of so many such ports in a row, a slot's at most. */
@@ -108,7 +108,7 @@ async function nextRow(count: number): Promise<number> {
 const isFree = async (port: number): Promise<boolean> =>
   !PORTS_REFUSED_BY_BROWSERS.has(port) && (await tcp(port)) === port && (await udp(port)) === port
 
-/** A block of `count` UDP ports, the first one even, that no other test is given. */
+/** Returns a block of `count` UDP ports, the first one even, reserved for this test. */
 export async function freeBlock(count: number): Promise<{ first: number; last: number }> {
   for (let tries = 0; tries < 50; tries++) {
     const first = BLOCKS.first + (await claimRow(BLOCKS, Math.ceil(count / BLOCKS.size))) * BLOCKS.size

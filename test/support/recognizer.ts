@@ -41,7 +41,7 @@ export async function socketServer(
   return { url: `ws://127.0.0.1:${port}`, connections }
 }
 
-/** How loud the media of a frame is, in dBm0. */
+/** Returns the level of a frame's media in dBm0. */
 const loudness = (frame: SocketFrame): number =>
   levelDbm0(Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw))
 

@@ -1,5 +1,5 @@
 /**
- * Steps of SIPp scenarios within a dialog, beside those of sipp.ts: what a caller sends after its call was answered.
+ * Steps of SIPp scenarios within a dialog, in addition to those of sipp.ts: requests after the call is answered.
  */
 
 import { callee, cued, receive } from './sipp.ts'
@@ -80,7 +80,7 @@ export const reliableProvisional = (status: number): string =>
 
 export const prack = (cseq: number): string => inDialog('PRACK', cseq, { headers: 'RAck: [$rseq] 1 INVITE' })
 
-/** Takes an answer only when its body or headers fit. */
+/** Accepts an answer only when its body or headers match. */
 export const answerWith = (status: number, pattern: string, where: 'body' | 'msg' = 'msg'): string =>
   `<recv response="${status}" rrs="true"><action><ereg regexp="${pattern}" search_in="${where}" check_it="true" assign_to="seen"/></action></recv>
 <nop><action><log message="[$seen]"/></action></nop>`

@@ -42,7 +42,7 @@ interface SippOptions {
   readonly signals?: Signals
 }
 
-/** What peers, and the test, tell each other beside SIP: a file each, empty until it is told. */
+/** Signals between the peers and the test outside SIP: one file for each, empty until somebody sends the signal. */
 export interface Signals {
   readonly folder: string
   tell(what: string): void
@@ -106,7 +106,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const read = (name: string): string =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : ''
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
-  // Who waits for some calls would go on waiting when one has failed, for as long as it may live.
+  // A peer that waits for a number of calls would wait until its time limit when one of them fails.
   const looking = setInterval(() => {
     if (calls < MANY && /Aborting call|timeout/i.test(read('errors'))) child.kill('SIGUSR1')
   }, 500)
@@ -290,7 +290,7 @@ export const receive = {
 /** Waits until the test says so (`SippPeer.cue`). `[last_...]` are the cue's then: what follows keeps its own. */
 export const cued = receive.request('INFO')
 
-/** Tells whoever stands at `awaits`. */
+/** Notifies the peer that waits in `awaits`. */
 export const tells = (what: string): string =>
   `<nop><action><exec command="cp ${FOLDER}/told ${FOLDER}/${what}"/></action></nop>`
 

@@ -8,8 +8,8 @@ import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
 /**
- * A telephone of a test: SIP over the user agent that the sandbox carrier uses, G.711 over a socket of its own. What it
- * hears is measured, what it says are tones.
+ * A telephone of a test: SIP over the sandbox carrier's user agent, G.711 over its own socket. It sends tones and
+ * measures the audio that it receives.
  */
 export interface Softphone {
   readonly address: string
@@ -178,12 +178,12 @@ export class Line {
     await this.rtp.until(() => pressed() === keys, PATIENCE_MS, `the keys ${keys}`)
   }
 
-  /** How loud the latest 200 ms were; -Infinity when nothing came. */
+  /** Returns the level of the latest 200 ms; -Infinity when nothing came. */
   loudness(): number {
     return this.rtp.loudness()
   }
 
-  /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
+  /** Returns the level of a tone in the latest 200 ms; -Infinity when nothing came. */
   level(hz: number): number {
     return this.rtp.level(hz)
   }

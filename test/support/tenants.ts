@@ -5,7 +5,7 @@ import { addAdminKey, bumpConfiguration } from '../../core/state/configuration/b
 import type { State } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
 
-/** A customer of the platform who has nothing to do with the demo project's. */
+/** A tenant of the platform that is unrelated to the demo project's. */
 interface Tenant {
   readonly project_id: string
   readonly account_sid: string

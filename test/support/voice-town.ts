@@ -52,7 +52,7 @@ export async function voiceTown(
   const pages: Record<string, Page> = {}
   const web = await webServer(
     t,
-    // What is not there is an empty document, and a callback that was taken.
+    // Any other path answers 204: an empty document, and an acknowledged callback.
     new Proxy(pages, { get: (target, path) => target[String(path)] ?? { status: 204 } }),
   )
   const w = await world(t, options.env?.(web))

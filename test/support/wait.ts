@@ -1,4 +1,4 @@
-/** For machines that have much else to do: a limit that is never reached costs nothing. */
+/** Generous, because test machines are busy. A limit that no test reaches costs nothing. */
 export const PATIENCE_MS = 90_000
 
 /** Waits until `look` gives something other than undefined, null or false; fails with `what` after `limit_ms`. */

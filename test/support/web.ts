@@ -35,7 +35,7 @@ export interface WebServer {
   seen(path: string): Promise<WebRequest>
 }
 
-/** The whole body of a request; null when its sender went away in the middle, which is no fault of the server's. */
+/** Reads the whole body of a request; null when the sender disconnects midway, which is not the server's fault. */
 export async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   try {

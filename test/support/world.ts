@@ -93,7 +93,7 @@ export async function world(t: Test, env: Record<string, string> = {}, beside?: 
     STROWGER_SIPS_PORT: String(sips_port),
     STROWGER_WS_PORT: String(ws_port),
     STROWGER_RTP_PORTS: `${rtp_ports.first}-${rtp_ports.last}`,
-    // Peers that send no media shall not be hung up on while a slow machine looks at something else.
+    // Do not hang up on peers that send no media while a slow machine runs another part of the test.
     STROWGER_DEAD_CALL_SECONDS: '9999',
     ...env,
   }
@@ -263,7 +263,7 @@ function present(parts: {
     async kill(name, meanwhile) {
       const old = pid(name)
       const { child } = parts.platform
-      // Who stands still starts nobody again.
+      // A stopped supervisor restarts no process.
       if (meanwhile) child.kill('SIGSTOP')
       try {
         process.kill(old, 'SIGKILL')
