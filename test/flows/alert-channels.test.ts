@@ -53,7 +53,7 @@ async function patchPolicy(w: AlertWorld, kind: string, revision: number, body: 
   })
 }
 
-t.test('an alert is told by mail, by a signed webhook and by a short message, and so is its end', async t => {
+t.test('an alert and its end are sent by mail, by a signed webhook and by a short message', async t => {
   const w = await alertWorld(t)
   const mail = await mailServer(t)
   const customer = await httpSink(t)
@@ -106,7 +106,7 @@ t.test('an alert is told by mail, by a signed webhook and by a short message, an
 })
 
 t.test(
-  'without recipients, admins and engineers are told; without a channel the message fails and says so',
+  'without recipients, admins and engineers are notified; without a channel the message fails and says so',
   async t => {
     const w = await alertWorld(t)
     const mail = await mailServer(t)
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('a mail server that is ill is tried again later, for a day', async t => {
+t.test('mail that the server refuses is retried after 10 s and delivered', async t => {
   const w = await alertWorld(t)
   const mail = await mailServer(t)
   const channels: Channels = { email: emailChannel(smtpSettings(mail.url, FROM)), sms: null }
@@ -143,7 +143,7 @@ t.test('a mail server that is ill is tried again later, for a day', async t => {
   t.equal(mail.mails.length, 1)
 })
 
-t.test('in quiet times what is not grave waits for their end, over midnight too', async t => {
+t.test('alerts that are not critical wait for the end of quiet hours, also across midnight', async t => {
   // Noon UTC is 13:00 in Lagos.
   const w = await alertWorld(t, '2026-03-11T22:30:00.000Z')
   const mail = await mailServer(t)

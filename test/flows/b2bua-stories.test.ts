@@ -25,7 +25,7 @@ const OTHERWISE: Readonly<Record<number, readonly [heard: number, status: string
 }
 const CODES = [302, ...Array.from({ length: 300 }, (_, index) => 400 + index)]
 const outcomeOf = (code: number): readonly [number, string] => OTHERWISE[code] ?? [code, 'failed']
-/** So many calls at a time: each has ports and rows of its own. */
+/** Concurrent calls. Each has its own ports and rows. */
 const TOGETHER = 30
 
 /** The last three digits of the called number. */

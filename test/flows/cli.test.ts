@@ -7,7 +7,7 @@ import { onEmbedded } from '../support/edges.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// The strowger command beside a running platform.
+// The strowger command against a running platform.
 
 t.test('the strowger command', async t => {
   const w = await world(t)

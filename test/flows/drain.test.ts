@@ -15,7 +15,7 @@ import { type World, world } from '../support/world.ts'
 
 const CALLS = 50
 const CALLED = '+2348030004711'
-/** Each call to a number of its own, so that its other side is known by it. */
+/** Each call has its own number, which identifies its other side. */
 const calledOf = (at: number): string => `+23480300${String(10_000 + at)}`
 
 interface Town {
@@ -80,7 +80,7 @@ async function nothingNewBegins(t: Test, { w, target, invite }: Town): Promise<v
   t.equal(target.invites.length, before, 'no INVITE has left')
 }
 
-/** A script on a live call wants to dial: it is told that this failed, and goes on. */
+/** A script on a live call dials. The Dial reports a failure, and the script continues. */
 async function dialIsRefused(t: Test, { w, target }: Town, web: WebServer, sid: string): Promise<void> {
   const before = target.invites.length
   const [Url, StatusCallback] = [`${web.url}/dials`, `${web.url}/status`]

@@ -81,7 +81,7 @@ const lastOf = (peer: SippPeer, wanted: RegExp): string | undefined =>
 const towards = (rtp: RtpPeer, message: string): void =>
   rtp.sendTo(Number(/m=audio (\d+)/.exec(message)?.[1]), /^c=IN IP[46] (\S+)/m.exec(message)?.[1])
 
-/** What the platform wrote: SIPp's log has both directions. */
+/** Returns the messages that a peer received from the platform; SIPp's log has both directions. */
 const heardBy = (peer: SippPeer): string =>
   messagesOf(peer)
     .filter(text => /message received/.test(text))

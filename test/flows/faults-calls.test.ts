@@ -7,8 +7,8 @@ import { freeBlock } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { type ProcessName, type World, world } from '../support/world.ts'
 
-// Many calls between a trunk's peer and its target when a process of ours is killed or stands still (threats §7): both
-// sides of each are told, each has its CDR, and every port and slot comes back.
+// Many calls between a trunk's peer and its target while one of our processes is killed or stopped (threats §7): both
+// sides of each call are notified, each call has its CDR, and every port and slot is released.
 
 const CALLS = 20
 const CALLED = '+2348030004711'

@@ -37,7 +37,7 @@ const SECRETS = {
   AWS_SECRET_ACCESS_KEY: 'secret-of-somebody-else',
 }
 
-// Below a folder through which nobody but us may pass, as /root.
+// Below a folder that only our user may traverse, like /root.
 const closed = t.testdir()
 chmodSync(closed, 0o700)
 const data_dir = join(closed, 'data')
@@ -194,7 +194,7 @@ const first = await platform(async () => {
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' })) {
     const found = lstatSync(join(data_dir, path))
-    // A link has no mode of its own.
+    // A symbolic link has no mode.
     if (!found.isSymbolicLink()) modes.set(path, found.mode)
   }
 })

@@ -4,7 +4,7 @@ import { baresip } from '../support/baresip.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// SRTP against an implementation that nobody here wrote: baresip with keys in its SDP (RFC 4568), calling and called.
+// SRTP against an independent implementation: baresip with keys in its SDP (RFC 4568), calling and called.
 
 const PHONE = '127.0.0.2'
 const DESK = '127.0.0.3'

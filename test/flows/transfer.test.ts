@@ -46,7 +46,7 @@ const notified = (line: string): string[] => [
   callee.ok,
 ]
 const released = [receive.request('BYE'), callee.ok]
-/** What the transferor of a transfer that succeeds sees. */
+/** Messages that the transferor receives when a transfer succeeds. */
 const transferred = [...notified('100 Trying'), ...notified('200 OK'), ...released]
 
 const calls = async (w: World) => w.state.db.selectFrom('call').selectAll().orderBy('position').execute()

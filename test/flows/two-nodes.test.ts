@@ -8,8 +8,8 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// Two machines over one database, each with a whole platform: what starts, stops or dies on one of them leaves the
-// calls, recordings, deliveries and registrations of the other alone.
+// Two machines over one database, each with a whole platform. A process that starts, stops or dies on one machine does
+// not affect the calls, recordings, deliveries and registrations of the other.
 
 const CALLED = '+2348030004711'
 const PHONE = '127.0.0.73'

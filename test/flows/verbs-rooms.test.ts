@@ -154,7 +154,7 @@ t.test('verbs that bring several together', async t => {
       ),
     )
     await second.line.over()
-    // The label is in use; nobody of that sid is in the room.
+    // The label is in use, but no participant has that sid.
     await town.noted(second.sid, 16025)
     await town.noted(second.sid, 13240)
     t.equal(first.line.ended, null, 'the first is still there')

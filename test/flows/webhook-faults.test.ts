@@ -146,7 +146,7 @@ async function listening(t: Test, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A web server whose every page is a fault of its own. */
+/** Starts a web server on which every page has a different fault. */
 async function badServer(t: Test): Promise<string> {
   const forever = (response: ServerResponse, piece: string, every_ms: number): void => {
     const timer = setInterval(() => response.write(piece), every_ms)
@@ -185,7 +185,7 @@ async function rawServer(t: Test): Promise<string> {
   return `http://127.0.0.1:${await listening(t, server)}`
 }
 
-/** HTTPS by a certificate whose root nobody here trusts. */
+/** Starts an HTTPS server whose certificate has an untrusted root. */
 async function tlsServer(t: Test): Promise<string> {
   const [key, cert] = ['leaf.key', 'good.pem'].map(name => readFileSync(`fixtures/tls/${name}`, 'utf8'))
   const server = createHttpsServer({ key, cert }, (_request, response) => response.end('<Response/>'))
