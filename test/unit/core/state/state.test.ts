@@ -16,13 +16,13 @@ t.teardown(() => rmSync(data_dir, { recursive: true }))
 const now = '2026-11-21T12:00:00.000Z'
 const options = { master_key: Buffer.alloc(32, 7), now, console_password: 'first password' }
 
-t.test('processes that open an empty folder at once all find the same schema', async t => {
+t.test('processes that open an empty folder concurrently all get the same schema', async t => {
   const states = await Promise.all([1, 2, 3, 4].map(() => openState({ data_dir })))
   for (const state of states) t.equal((await state.db.selectFrom('configuration').selectAll().execute()).length, 1)
   await Promise.all(states.map(state => state.close()))
 })
 
-t.test('a folder of another version is refused in one sentence, and left as it is', async t => {
+t.test('refuses a folder of another version with one sentence and leaves it unchanged', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-state-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const file = new Database(join(folder, 'strowger.sqlite'))
@@ -39,7 +39,7 @@ t.test('a folder of another version is refused in one sentence, and left as it i
   t.same(tables, ['kysely_migration'])
 })
 
-t.test('transactions of two processes exclude each other, so that no increment is lost', async t => {
+t.test('transactions of two processes exclude each other: no increment is lost', async t => {
   const states = await Promise.all([openState({ data_dir }), openState({ data_dir })])
   const [first] = states
   const before = await first?.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
@@ -59,7 +59,7 @@ t.test('transactions of two processes exclude each other, so that no increment i
   await Promise.all(states.map(state => state.close()))
 })
 
-t.test('a transaction that throws leaves nothing behind, and the next one works', async t => {
+t.test('rolls back a transaction that throws, and the next one works', async t => {
   const state = await openState({ data_dir })
   const read = () => state.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
   const before = await read()
@@ -76,7 +76,7 @@ t.test('a transaction that throws leaves nothing behind, and the next one works'
   await t.rejects(state.probe())
 })
 
-t.test('the demo project is made once, and its secrets are not readable in the file', async t => {
+t.test('creates the demo project once, and its secrets are not readable in the file', async t => {
   const state = await openState({ data_dir })
   const demo = await ensureDemo(state, options)
   t.equal(demo.created, true)
@@ -92,7 +92,7 @@ t.test('the demo project is made once, and its secrets are not readable in the f
   await state.close()
 })
 
-t.test('the sandbox carrier stands where this run put it, or not at all', async t => {
+t.test('the sandbox carrier has the address of this run, or is disabled', async t => {
   const state = await openState({ data_dir })
   const targets = () => state.db.selectFrom('carrier_target').select('sip_uri').execute()
   await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
@@ -103,7 +103,7 @@ t.test('the sandbox carrier stands where this run put it, or not at all', async 
   await state.close()
 })
 
-t.test('a broken rule of the schema is told by its code', async t => {
+t.test('reports a constraint violation by its code', async t => {
   const state = await openState({ data_dir })
   const twice = state.db.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
   await t.rejects(twice, StateError)

@@ -3,10 +3,10 @@ import type { CallMessage } from '../../../../../core/domain/ladder/message.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
-t.test('SIP messages are kept whole and in their order, however many come at once', async t => {
+t.test('stores SIP messages complete and in order, however many arrive together', async t => {
   const { state, close } = await admissionWorld()
   t.teardown(close)
-  // 26 = 16 + 2 * 4 + 2: each size of statement is used; 517 is more than one batch.
+  // 26 = 16 + 2 * 4 + 2 uses each statement size; 517 exceeds one batch.
   for (const count of [0, 1, 26, 517]) {
     const messages = Array.from(
       { length: count },

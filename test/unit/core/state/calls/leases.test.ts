@@ -30,7 +30,7 @@ const reasonOf = (outcome: AdmissionOutcome): string | null => (outcome.admitted
 const admittedOf = (outcomes: readonly AdmissionOutcome[]): number => outcomes.filter(({ admitted }) => admitted).length
 const DAY = dayOf(NOW_MS, 'Africa/Lagos')
 
-t.test('an admitted call holds slots at every level and money, and gives all of it back', async t => {
+t.test('an admitted call holds money and slots at every level, and releases all of it', async t => {
   const w = await world(t)
   await w.prepaid(1000)
   const subaccount = await w.subaccount()
@@ -86,7 +86,7 @@ t.test('an unanswered call costs nothing', async t => {
   t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
 })
 
-t.test('of 5 N calls at once exactly N get the slots, at each level', async t => {
+t.test('of 5 N concurrent calls exactly N get the slots, at each level', async t => {
   const w = await world(t)
   const N = 7
   const burst = async (request: Parameters<AdmissionWorld['request']>[0] = {}) => {
@@ -129,7 +129,7 @@ t.test('of 5 N calls at once exactly N get the slots, at each level', async t =>
   t.equal(await burst(), N, 'project')
 })
 
-t.test('a lowered ceiling counts for the next call and ends no running one', async t => {
+t.test('a lowered ceiling applies to the next call and does not end running ones', async t => {
   const w = await world(t)
   const running = w.request()
   await takeAdmission(w.state.db, running)
@@ -140,17 +140,17 @@ t.test('a lowered ceiling counts for the next call and ends no running one', asy
   t.equal(extension.exhausted, false)
   const policy = await w.policy({ daily_spend_limit_minor: 5 })
   await extendReservation(w.state.db, { call_sid: running.call_sid, elapsed_seconds: 29 })
-  t.equal((await findReservation(w.state.db, running.call_sid))?.paid_until_seconds, 50, 'caps of the admission go on')
+  t.equal((await findReservation(w.state.db, running.call_sid))?.paid_until_seconds, 50, 'admission caps still hold')
   t.ok(policy)
 })
 
-t.test('never more than N calls in any sliding second, whatever the wall clock does', async t => {
+t.test('admits at most N calls in any sliding second, despite wall clock jumps', async t => {
   const w = await world(t)
   const N = 5
   await w.trunk({ cps: N })
   const admitted: number[] = []
   let store_ms = 50_000_000
-  // Arrivals of a fixed pattern; the wall clock jumps an hour to and fro between them.
+  // Arrivals follow a fixed pattern. The wall clock jumps an hour back and forth between them.
   for (let call = 0; call < 400; call++) {
     store_ms += [0, 7, 31, 90, 3, 250, 1][call % 7] ?? 1
     const now_ms = NOW_MS + ((call * 37) % 3) * 3_600_000 - 3_600_000
@@ -164,10 +164,10 @@ t.test('never more than N calls in any sliding second, whatever the wall clock d
   }
   t.ok(admitted.length > 80, `${admitted.length} of 400 got through`)
   const first = admitted[0] ?? 0
-  t.equal(admitted.filter(at => at < first + 1000).length, N, 'and the N of the first second all got theirs')
+  t.equal(admitted.filter(at => at < first + 1000).length, N, 'all N of the first second are admitted')
 })
 
-t.test('a cps ceiling may change at any time: the calls of the last second decide, and are shown', async t => {
+t.test('after a CPS ceiling changes, the calls of the last second decide and are reported', async t => {
   const w = await world(t)
   const admitted: number[] = []
   let store_ms = 50_000_000
@@ -185,7 +185,7 @@ t.test('a cps ceiling may change at any time: the calls of the last second decid
   t.ok((use?.takes.length ?? 0) <= 13 * 10, 'times that left the second are cut off')
 })
 
-t.test('a restart of the machine puts the steady clock back and locks nobody out', async t => {
+t.test('a reboot resets the monotonic clock and locks nobody out', async t => {
   const w = await world(t)
   await w.trunk({ cps: 1 })
   t.equal((await takeAdmission(w.state.db, w.request({ store_ms: 90_000_000 }))).admitted, true)
@@ -193,7 +193,7 @@ t.test('a restart of the machine puts the steady clock back and locks nobody out
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ store_ms: 5_500 }))), 'cps_exceeded')
 })
 
-t.test('the spend of a day stays within its cap with 200 calls that grow in parallel', async t => {
+t.test('the spend of a day stays within its cap with 200 calls that extend concurrently', async t => {
   const w = await world(t)
   const cap = 3_333
   await w.policy({ daily_spend_limit_minor: cap })
@@ -224,7 +224,7 @@ t.test('the spend of a day stays within its cap with 200 calls that grow in para
     settled += charge_minor ?? 0
   }
   t.ok(settled <= cap && settled > cap - 10, `${settled} of ${cap}`)
-  t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), settled, 'the window has the sum of the charges')
+  t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), settled, 'the window holds the sum of the charges')
   const ledger = await w.state.db.selectFrom('ledger').select('amount_minor').execute()
   t.equal(
     ledger.reduce((sum, row) => sum - row.amount_minor, 0),
@@ -234,7 +234,7 @@ t.test('the spend of a day stays within its cap with 200 calls that grow in para
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request())), 'daily_spend_exceeded')
 })
 
-t.test('two calls race for the last money of a balance: one gets it', async t => {
+t.test('of two calls that race for the last money of a balance, one gets it', async t => {
   const w = await world(t)
   await w.prepaid(15)
   const outcomes = await Promise.all([1, 2].map(() => takeAdmission(w.state.db, w.request())))
@@ -244,7 +244,7 @@ t.test('two calls race for the last money of a balance: one gets it', async t =>
   t.match(won, { max_duration_seconds: 10, max_duration_reason: 'spend_exhausted' })
 })
 
-t.test('the day changes at midnight of the organization, and a day that comes back has its spend still', async t => {
+t.test('the day changes at the organization’s midnight, and an earlier day keeps its spend', async t => {
   const w = await world(t)
   await w.policy({ daily_spend_limit_minor: 10 })
   const evening = Date.parse('2026-03-02T22:59:59Z')
@@ -259,7 +259,7 @@ t.test('the day changes at midnight of the organization, and a day that comes ba
   )
 })
 
-t.test('the velocity cap counts a rolling hour of the steady clock', async t => {
+t.test('the velocity cap counts a rolling hour of the store’s clock', async t => {
   const w = await world(t)
   const subtrunk = await w.subtrunk({ velocity_cap_minor: 20 })
   await w.number('+2342010000002', { route_kind: 'subtrunk', route_id: subtrunk })
@@ -276,18 +276,18 @@ t.test('the velocity cap counts a rolling hour of the steady clock', async t => 
   t.equal((await at(0)).admitted, true)
   t.equal((await at(30)).admitted, true)
   t.equal(reasonOf(await at(59)), 'velocity_exceeded')
-  t.equal(reasonOf(await at(59, 3_600_000)), 'velocity_exceeded', 'an hour that only the wall clock saw frees nothing')
+  t.equal(reasonOf(await at(59, 3_600_000)), 'velocity_exceeded', 'a wall clock jump of an hour frees nothing')
   t.equal((await at(61)).admitted, true)
   t.equal(reasonOf(await at(62)), 'velocity_exceeded')
 })
 
-t.test('ceilings of null admit and of 0 refuse, in the rows as in the rules', async t => {
+t.test('a ceiling of null in a row admits, and one of 0 refuses', async t => {
   const w = await world(t)
   await w.policy({ concurrency: 0 })
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request())), 'concurrency_exceeded')
 })
 
-t.test('a policy, a containment and ownership decide as their rows say', async t => {
+t.test('policies, containments and number ownership in the state decide calls', async t => {
   const w = await world(t)
   const policy = await w.policy()
   await w.rule(policy, 'allow', '234')
@@ -332,7 +332,7 @@ t.test('a policy, a containment and ownership decide as their rows say', async t
   ])
 })
 
-t.test('a trunk with numbers of its own presents only those, a subtrunk only what is delegated to it', async t => {
+t.test('a trunk with its own numbers presents only those, a subtrunk only its delegated ones', async t => {
   const w = await world(t)
   await w.number('+2342010000005', { route_kind: 'trunk', route_id: w.trunk_id })
   t.equal((await takeAdmission(w.state.db, w.request({ caller: '02010000005' }))).admitted, true)
@@ -365,7 +365,7 @@ t.test('a trunk with numbers of its own presents only those, a subtrunk only wha
   t.equal((await takeAdmission(w.state.db, w.request({ service }))).admitted, true)
 })
 
-t.test('a call of the trunk with a delegated number is a call of the subtrunk, both ways', async t => {
+t.test('a trunk’s call with a delegated number belongs to the subtrunk, in both directions', async t => {
   const w = await world(t)
   const subtrunk = await w.subtrunk({ concurrency: 1 })
   await w.number('+2342010000077')
@@ -390,12 +390,12 @@ t.test('a call of the trunk with a delegated number is a call of the subtrunk, b
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ caller: '+2342010000077' }))), 'concurrency_exceeded')
   const inbound = { part: 'inbound', called: '+2342010000077', caller: '+2348031234567', offer: null } as const
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'concurrency_exceeded')
-  t.match(await takeAdmission(w.state.db, w.request()), { admitted: true, subtrunk_id: null }, 'other numbers are not')
+  t.match(await takeAdmission(w.state.db, w.request()), { admitted: true, subtrunk_id: null }, 'others are the trunk’s')
   await w.state.db.updateTable('subtrunk').set({ status: 'disabled', concurrency: null }).execute()
   t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'subtrunk_disabled')
 })
 
-t.test('a dry run decides the same and leaves no trace in the state', async t => {
+t.test('a dry run decides alike and changes nothing in the state', async t => {
   const w = await world(t)
   await w.trunk({ concurrency: 1 })
   for (let run = 0; run < 3; run++)
@@ -428,7 +428,7 @@ t.test('recording follows the policy, and only with consent', async t => {
   })
 })
 
-t.test('slots of a node that is gone come back, those of a living one stay', async t => {
+t.test('releases the slots of a lost node and keeps those of a live one', async t => {
   const w = await world(t)
   const at = (ms: number) => new Date(NOW_MS + ms).toISOString()
   await w.state.db
@@ -448,7 +448,7 @@ t.test('slots of a node that is gone come back, those of a living one stay', asy
   t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 0)
 })
 
-t.test('a transaction that fails after the take has taken nothing', async t => {
+t.test('rolls back the take of a transaction that fails later', async t => {
   const w = await world(t)
   await t.rejects(
     w.state.transaction(async trx => {
@@ -461,12 +461,12 @@ t.test('a transaction that fails after the take has taken nothing', async t => {
     t.same(await w.state.db.selectFrom(table).selectAll().execute(), [], table)
   const request = w.request()
   await takeAdmission(w.state.db, request)
-  await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'one call takes its slots once')
+  await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'a call takes its slots only once')
   t.same(await countersAdrift(w.state.db), [])
 })
 
 t.test(
-  'a full disk and a locked database refuse, leave nothing half-written, and are over when they are over',
+  'a full disk or a locked database refuses calls and leaves nothing half-written, and admission recovers afterwards',
   async t => {
     const w = await world(t, { busy_timeout_ms: 50 })
     const running = w.request()
@@ -485,7 +485,7 @@ t.test(
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
     const other = await openState({ data_dir: w.data_dir })
     await other.transaction(async trx => {
-      // A transaction begins with its first statement.
+      // The first statement begins the transaction.
       await trx.selectFrom('node').select('id').execute()
       await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'SQLITE_BUSY' })
     })
@@ -495,7 +495,7 @@ t.test(
   },
 )
 
-t.test('what is older than thirty days goes, running calls never', async t => {
+t.test('deletes leases older than thirty days, but never those of running calls', async t => {
   const w = await world(t)
   const old = w.request({ now_ms: NOW_MS - 40 * 86_400_000 })
   const long = w.request({ now_ms: NOW_MS - 40 * 86_400_000 })
@@ -564,7 +564,7 @@ t.test('over any history counters equal the leases, never fall below zero, and c
 })
 
 t.test(
-  'a leg to a SIP URI is admitted as any other: slots, calls a second, rules over its number, a price',
+  'a leg to a SIP URI is admitted like any other: slots, calls per second, rules on its number, and a price',
   async t => {
     const w = await world(t)
     const { db } = w.state
@@ -599,7 +599,7 @@ t.test(
     t.match(await takeAdmission(db, priced), { price: { rate_prefix: 'sip', label: 'SIP legs' } })
     const ended = { call_sid: priced.call_sid, answered: true, duration_seconds: 60, now_ms: NOW_MS + 60_000 }
     const { charge_minor } = await releaseAdmission(db, ended)
-    t.ok((charge_minor ?? 0) > 0, 'the class has a price')
+    t.ok((charge_minor ?? 0) > 0, 'the SIP class has a price')
     t.equal((await takeAdmission(db, leg('', { over: 'client', ...at(40) }))).price, null, 'a client costs nothing')
     t.notMatch(await takeAdmission(db, w.request({ store_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
 

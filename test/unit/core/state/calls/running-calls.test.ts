@@ -60,7 +60,7 @@ const callbacks = async (state: State, sid: string) => {
   return rows.map(row => JSON.parse(row.parameters) as Record<string, string>)
 }
 
-t.test('a call from its creation to its CDR, with its callbacks counted in order', async t => {
+t.test('writes a call from its creation to its CDR and numbers its callbacks in order', async t => {
   const { state, project_id } = await open(t)
   await state.transaction(async trx => {
     await insertCall(trx, newCall(project_id, 'CA1'), NOW)
@@ -96,7 +96,7 @@ t.test('a call from its creation to its CDR, with its callbacks counted in order
   ])
 })
 
-t.test('a call ends once, and a clock that jumped back makes no negative duration', async t => {
+t.test('ends a call once, and a clock set back gives no negative duration', async t => {
   const { state, project_id } = await open(t)
   const finish = (ended_ms: number) =>
     state.transaction(trx =>
@@ -113,7 +113,7 @@ t.test('a call ends once, and a clock that jumped back makes no negative duratio
   t.equal(late.running, false, 'nothing changes after the end')
 })
 
-t.test('calls of a node without a heartbeat end as lost, those of a live one go on', async t => {
+t.test('ends calls of a node without a heartbeat as lost; those of a live one continue', async t => {
   const { state, project_id } = await open(t)
   await registerNode(state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, NOW)
   await registerNode(state.db, { id: 'node_2', kind: 'signaling', ...MACHINE, pid: 2 }, NOW)
@@ -137,31 +137,31 @@ t.test('calls of a node without a heartbeat end as lost, those of a live one go 
   t.match(await findCall(state.db, 'CA3'), { status: 'failed', reason: 'node_lost', sip_code: 503 })
   t.equal((await findCall(state.db, 'CA2'))?.ended_at, null)
   const nodes = await state.db.selectFrom('node').select('id').execute()
-  t.same(nodes, [{ id: 'node_2' }], 'the lost node and its links are forgotten')
+  t.same(nodes, [{ id: 'node_2' }], 'the lost node and its links are deleted')
   t.same(await endCallsOfLostNodes(state, clock(21_000), { dead: row => row.id === 'node_2' }), ['CA2'])
 })
 
-t.test('a node is silent by the steady clock of who looks, whatever the wall clock does', async t => {
+t.test('judges a node’s silence by the observer’s monotonic clock, not by the wall clock', async t => {
   const HOUR = 3_600_000
   const row = (id: string, heartbeat_ms: number) =>
     ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms), draining_at: null }) as const
   const look = (watch: NodeWatch, steady_ms: number, wall_ms: number, nodes: ReturnType<typeof row>[]) =>
     watch.silent(nodes, { now: NOW + wall_ms, monotonic_ms: steady_ms }).map(({ id }) => id)
   const watch = new NodeWatch()
-  t.same(look(watch, 0, 0, [row('lives', 0), row('gone', -16_000)]), ['gone'], 'at first the wall clocks tell')
+  t.same(look(watch, 0, 0, [row('lives', 0), row('gone', -16_000)]), ['gone'], 'the first look compares wall clocks')
   t.same(look(watch, 5000, HOUR + 5000, [row('lives', 4000)]), [], 'an hour forward, before its next heartbeat')
   t.same(look(watch, 10_000, HOUR + 10_000, [row('lives', HOUR + 9000)]), [])
   t.same(look(watch, 15_000, 15_000, [row('lives', HOUR + 9000)]), [], 'an hour back')
   for (const steady_ms of [20_000, 25_000]) t.same(look(watch, steady_ms, steady_ms, [row('lives', HOUR + 9000)]), [])
-  t.same(look(watch, 26_000, 26_000, [row('lives', HOUR + 9000)]), ['lives'], 'dead, with a heartbeat of the future')
+  t.same(look(watch, 26_000, 26_000, [row('lives', HOUR + 9000)]), ['lives'], 'dead, with a future heartbeat')
   const away = new NodeWatch()
   t.same(look(away, 0, 0, [row('lives', 0)]), [])
-  t.same(look(away, 60_000, 60_000, [row('lives', 0)]), [], 'who did not look for a minute has seen no silence')
+  t.same(look(away, 60_000, 60_000, [row('lives', 0)]), [], 'an observer absent for a minute has seen no silence')
   t.same(look(away, 70_000, 70_000, [row('lives', 0)]), [])
   t.same(look(away, 75_100, 75_100, [row('lives', 0)]), ['lives'])
 })
 
-t.test('a call lasts as long as the steady clock says, however the wall clock jumps', async t => {
+t.test('measures a call’s duration by the monotonic clock despite wall clock jumps', async t => {
   const { state, project_id } = await open(t)
   for (const [sid, jump_ms] of [
     ['CA1', 3_600_000],
@@ -179,11 +179,11 @@ t.test('a call lasts as long as the steady clock says, however the wall clock ju
     t.equal(finished?.duration_seconds, 90)
     const cdr = await state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
     t.equal(cdr.duration_seconds, 90)
-    t.ok(Date.parse(cdr.ended_at) - NOW >= 90_000, 'and no end before that')
+    t.ok(Date.parse(cdr.ended_at) - NOW >= 90_000, 'the end does not precede it')
   }
 })
 
-t.test('commands are taken once, in order, by the node that runs the call', async t => {
+t.test('the node that runs the call takes each command once, in order', async t => {
   const { state, project_id } = await open(t)
   await state.transaction(async trx => {
     for (const [sid, node_id] of [

@@ -7,7 +7,7 @@ import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support
 
 const at = new Date(NOW_MS).toISOString()
 
-/** A second customer, with a trunk. */
+/** A second customer with a trunk. */
 async function rival({ state: { db } }: AdmissionWorld): Promise<{ project_id: string; trunk_id: string }> {
   const [project_id, trunk_id] = ['prj_2', 'trk_2']
   const organization_id = 'org_1'
@@ -38,7 +38,7 @@ const inbound = (sid: string, project_id: string, over: Partial<NewCall> = {}): 
 })
 
 t.test(
-  'a call that the caller’s side refuses is the caller’s alone; one that the other side refuses is not',
+  'a refusal by the caller’s side is recorded only for the caller; one by the called side, for the called tenant',
   async t => {
     const w = await admissionWorld()
     t.teardown(() => w.close())
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('a call that is delivered to a trunk is no sign of from where that trunk’s peer calls', async t => {
+t.test('a call delivered to a trunk does not count as a source of that trunk’s peer', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const request = JSON.stringify({ sip: { source_ip: '198.51.100.7' } })
@@ -87,7 +87,7 @@ t.test('a call that is delivered to a trunk is no sign of from where that trunk�
   t.match(await w.state.db.selectFrom('trunk_source_seen').selectAll().execute(), [{ trunk_id, calls: 1 }])
 })
 
-t.test('a call or number that leads to another project’s is found', async t => {
+t.test('detects a call or number that refers to another project', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const two = await rival(w)

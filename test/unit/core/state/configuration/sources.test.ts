@@ -38,7 +38,7 @@ async function addTrunk(state: State, id: string, changes: Partial<TrunkRow>, ci
   })
 }
 
-t.test('a write is judged by the claims that it overlaps, however many there are', async t => {
+t.test('judges a written source by all overlapping claims, however many exist', async t => {
   const state = await openState({ data_dir: freshFolder(t), local: true })
   t.teardown(() => state.close())
   const far = Array.from({ length: 2000 }, (_, at) => `20.0.${at >> 8}.${at & 255}/32`)
@@ -52,9 +52,9 @@ t.test('a write is judged by the claims that it overlaps, however many there are
     const sources = cidrs.map((cidr, at) => ({ id: `src_${at}`, cidr }))
     return (await claimFacts(state.db, me, sources, now)).taken.map(({ cidr }) => cidr)
   }
-  t.same(await taken('198.51.100.7/32'), ['198.51.0.0/16'], 'around an address')
-  t.same(await taken('2001:db8:1::/48'), ['2001:db8::/32'], 'around a range of IPv6')
-  t.equal((await taken('192.0.2.0/24')).length, 1, 'one of those within is enough')
+  t.same(await taken('198.51.100.7/32'), ['198.51.0.0/16'], 'a range around an address')
+  t.same(await taken('2001:db8:1::/48'), ['2001:db8::/32'], 'a range around an IPv6 range')
+  t.equal((await taken('192.0.2.0/24')).length, 1, 'one range within it is enough')
   t.same(await taken('192.0.2.11/32', '203.0.113.7/32', '100.64.0.0/24', 'nothing'), [])
   t.equal((await taken('20.0.0.0/16')).length, 1, 'one of two thousand')
   for (const { sql, parameters } of readsOfTaken('198.51.100.0/24', me, now)) {

@@ -8,7 +8,7 @@ import { askToDrain, endCallsOfLostNodes, isAskedToDrain } from '../../../../../
 import { isDead, registerOwnNode } from '../../../../../signaling/presence.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
-// Two machines over one state: what starts, stops or dies on one leaves the other's work alone.
+// Two machines share one state: a start, stop or crash on one does not affect the other's work.
 
 const HERE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }
 const THERE: Machine = { machine_id: 'mac_2', boot_id: 'boot_1' }
@@ -22,7 +22,7 @@ async function twoNodes(test: Test) {
   const w = await admissionWorld()
   test.teardown(() => w.close())
   const { state } = w
-  // Both have the pid of this process: of the one there, that says nothing here.
+  // Both have this process's pid, which means nothing for a node of another machine.
   await registerOwnNode(state, 'node_before', HERE, clock)
   await registerOwnNode(state, 'node_there', THERE, clock)
   await callOf(w, 'node_before')
@@ -41,7 +41,7 @@ const callOf = ({ state, project_id }: AdmissionWorld, node_id: string, ended_at
     NOW_MS,
   )
 
-t.test('a node that starts ends the calls of its predecessor, not those of another machine', async t => {
+t.test('a starting node ends the calls of its predecessor, not those of another machine', async t => {
   const { state } = await twoNodes(t)
   await registerOwnNode(state, 'node_here', HERE, clock)
   const ended = await endCallsOfLostNodes(state, clock, { dead: row => isDead(row, 'node_here', HERE) })
@@ -50,7 +50,7 @@ t.test('a node that starts ends the calls of its predecessor, not those of anoth
   t.same(nodes, [{ id: 'node_here' }, { id: 'node_there' }])
 })
 
-t.test('a drain, and its end, are for the machine where they are asked for', async t => {
+t.test('a drain and its end apply only to the requested machine', async t => {
   const { db } = (await twoNodes(t)).state
   const drains = async () => [await isAskedToDrain(db, 'node_before'), await isAskedToDrain(db, 'node_there')]
   t.equal(await askToDrain(db, HERE.machine_id, NOW_MS), 1)
@@ -60,7 +60,7 @@ t.test('a drain, and its end, are for the machine where they are asked for', asy
   t.same(await drains(), [false, true])
 })
 
-t.test('an edge that starts finds the calls that crossed it, not those of another edge', async t => {
+t.test('a starting edge finds the calls that crossed it, not those of another edge', async t => {
   const { state } = await twoNodes(t)
   const message = { at_ms: NOW_MS, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' } as const
   const crossed = (call: string) => ({ ...message, local: 'a:1', remote: 'b:2', sip_call_id: `${call}@test` })
@@ -71,7 +71,7 @@ t.test('an edge that starts finds the calls that crossed it, not those of anothe
   t.match(await lost(THERE.machine_id), [{ sip_call_id: 'node_there@test' }])
 })
 
-t.test('recordings that a live node closes are left to it', async t => {
+t.test('leaves recordings of a live node for that node to close', async t => {
   const w = await twoNodes(t)
   const { db } = w.state
   await callOf(w, 'node_gone', at)

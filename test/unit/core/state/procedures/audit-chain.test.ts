@@ -4,7 +4,7 @@ import { verifyChain } from '../../../../../core/state/people/audit.ts'
 import { hashOf } from '../../../../../core/state/procedures/audit-chain.ts'
 import { type ControlPlane, controlPlane } from '../../../../support/control-plane.ts'
 
-// The audit trail is append-only and chained by hashes: whatever is done to its rows is found.
+// The audit trail is append-only and chained by hashes, so that any tampering with its rows is detected.
 
 const EVENTS = 5
 
@@ -26,7 +26,7 @@ type Rows = Awaited<ReturnType<typeof trail>>['rows']
 const put = (w: ControlPlane, row: Rows[number]) => w.state.db.insertInto('audit_event').values(row).execute()
 const drop = (w: ControlPlane, id: string) => w.state.db.deleteFrom('audit_event').where('id', '=', id).execute()
 
-t.test('a change of any column of any event is found, and names the event', async t => {
+t.test('detects a change of any column of any event, and names the event', async t => {
   const { w, rows, check } = await trail(t)
   t.match(await check(), { intact: true, events: EVENTS, head: rows.at(-1)?.hash ?? 'none' })
   const [, second] = rows
@@ -49,7 +49,7 @@ t.test('a change of any column of any event is found, and names the event', asyn
   t.match(await check(), { intact: true })
 })
 
-t.test('removed, moved, added and cut-off events are found', async t => {
+t.test('detects removed, moved, added and cut-off events', async t => {
   const { w, rows, check } = await trail(t)
   const [first, second, third] = rows
   const last = rows.at(-1)
@@ -68,7 +68,7 @@ t.test('removed, moved, added and cut-off events are found', async t => {
   await drop(w, third.id)
   await put(w, { ...second, position: third.position })
   await put(w, { ...third, position: second.position })
-  t.match(await check(), { intact: false, event_id: third.id }, 'two that changed places')
+  t.match(await check(), { intact: false, event_id: third.id }, 'two swapped events')
   await drop(w, second.id)
   await drop(w, third.id)
   await put(w, second)
@@ -80,24 +80,24 @@ t.test('removed, moved, added and cut-off events are found', async t => {
   t.equal(body.data.length, 1)
   const more = { url: 'https://app.example.com/more', event_kinds: ['call.ended'] }
   await w.ask('POST', '/v1/webhook-endpoints', { body: more, headers: { 'Idempotency-Key': 'more' } })
-  t.match(await check(), { intact: false }, 'an event that was put behind the last one')
+  t.match(await check(), { intact: false }, 'an event added after the last one')
 })
 
-t.test('events that were cut off and the end set back are found by the head that was kept elsewhere', async t => {
+t.test('a head stored elsewhere reveals cut-off events whose chain end was also reset', async t => {
   const { w, rows, organization_id, check } = await trail(t)
   const [, , , fourth, last] = rows
   if (!fourth || !last) throw new Error('too few events')
   await drop(w, last.id)
   const end = { hash: fourth.hash, events: EVENTS - 1 }
   await w.state.db.updateTable('audit_head').set(end).where('organization_id', '=', organization_id).execute()
-  t.match(await check(), { intact: true }, 'the chain alone cannot tell')
+  t.match(await check(), { intact: true }, 'the chain itself cannot reveal it')
   t.match(await check(last.hash), { intact: false, why: /the expected hash is not in it/ })
   t.match(await check(fourth.hash), { intact: true })
   await w.state.db.deleteFrom('audit_head').execute()
   t.match(await check(), { intact: false, why: /where the chain ends was removed/ })
 })
 
-t.test('strowger audit verify says so, by its exit code too', async t => {
+t.test('strowger audit verify reports the damage, also by its exit code', async t => {
   const { w, rows, organization_id } = await trail(t)
   const strowger = (...args: string[]): Promise<{ code: number | null; printed: string }> =>
     new Promise(resolve => {

@@ -9,10 +9,10 @@ import { openState } from '../../../../../core/state/index.ts'
 import { InlineConnection } from '../../../../../core/state/sqlite/inline.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
-// A procedure that is asked for alone is run on the thread that asks (decision 0510), with the same outcome as on the
-// state's thread; which of them ran it shows in the messages to that thread.
+// A single procedure runs on the calling thread (decision 0510) with the same outcome as on the state's thread. The
+// number of messages to that thread shows which one ran it.
 
-/** `later`: the clock stands still else, so that nothing was slow, however busy the machine is. */
+/** `later` advances the clock. Otherwise it stands still, so that nothing is slow, however busy the machine is. */
 async function world(test: Test): Promise<AdmissionWorld & { later(ms: number): void }> {
   let now_ms = 0
   const made = await admissionWorld({ inline_here: { monotonic_ms: () => now_ms } })
@@ -37,7 +37,7 @@ const call = (w: AdmissionWorld, sid: string): NewCall => ({
   ...{ from_number: '+2342010000001', to_number: '+2348031234567' },
 })
 
-t.test('one alone is decided here, several of a turn on the thread, and all of them count', async t => {
+t.test('runs a single procedure here and concurrent ones on the thread, and counts all of them', async t => {
   const w = await world(t)
   const { state } = w
   await w.trunk({ concurrency: 5 })
@@ -46,7 +46,7 @@ t.test('one alone is decided here, several of a turn on the thread, and all of t
   t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 0)
   t.equal(state.work().commits - commits, 1)
   t.equal(await messagesOf(w, () => Promise.all([take(), take()])), 1)
-  t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 1, 'where some met, more come')
+  t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 1, 'concurrent ones predict more')
   w.later(11)
   t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 0)
   t.match(await take(), { admitted: false, reason: 'concurrency_exceeded' })
@@ -59,7 +59,7 @@ t.test('one alone is decided here, several of a turn on the thread, and all of t
   t.equal(live, 0)
 })
 
-t.test('what another process commits is in effect for the next decision', async t => {
+t.test('another process’s commit takes effect with the next decision', async t => {
   const w = await world(t)
   const other = await openState({ data_dir: w.data_dir })
   t.teardown(() => other.close())
@@ -68,7 +68,7 @@ t.test('what another process commits is in effect for the next decision', async 
   t.match(await takeAdmission(w.state.db, w.request()), { admitted: false, reason: 'concurrency_exceeded' })
 })
 
-t.test('while another process writes, the thread waits, and the event loop goes on', async t => {
+t.test('while another process writes, the thread waits and the event loop keeps running', async t => {
   const w = await world(t)
   const other = await openState({ data_dir: w.data_dir })
   t.teardown(() => other.close())
@@ -81,7 +81,7 @@ t.test('while another process writes, the thread waits, and the event loop goes 
         decided = true
         t.equal(outcome.admitted, true)
       })
-      // It has been tried here by then. A statement is answered on this event loop, which therefore waits for no lock.
+      // The inline attempt is over by now. This event loop answers a statement, so it does not wait for a lock.
       await turn()
       await trx.selectFrom('node').select('id').execute()
       t.equal(decided, false)
@@ -92,7 +92,7 @@ t.test('while another process writes, the thread waits, and the event loop goes 
   t.same(await countersAdrift(w.state.db), [])
 })
 
-t.test('what the thread was asked before comes first', async t => {
+t.test('earlier requests to the thread run first', async t => {
   const w = await world(t)
   const { db } = w.state
   const first = Promise.all([insertCall(db, call(w, 'CA1'), NOW_MS), insertCall(db, call(w, 'CA2'), NOW_MS)])
@@ -106,7 +106,7 @@ t.test('what the thread was asked before comes first', async t => {
   )
 })
 
-t.test('one that fails leaves nothing and is told by its code, as on the thread', async t => {
+t.test('rolls back a failing procedure and reports its code, as on the thread', async t => {
   const w = await world(t)
   const { db } = w.state
   await insertCall(db, call(w, 'CA1'), NOW_MS)
@@ -117,19 +117,19 @@ t.test('one that fails leaves nothing and is told by its code, as on the thread'
   t.equal((await takeAdmission(db, w.request())).admitted, true, 'no transaction was left open')
 })
 
-t.test('a long procedure runs on the thread, and those beside it and after it run here', async t => {
+t.test('runs a long procedure on the thread, and those concurrent with it and after it here', async t => {
   const w = await world(t)
   const { db } = w.state
   const one = { sip_call_id: 'a', at_ms: NOW_MS, direction: 'in', protocol: 'udp', local: 'b', remote: 'c' } as const
   const keep = () => insertMessages(db, { edge_id: 'mac_1', messages: [{ ...one, retransmission: 0, text: 'INVITE' }] })
   const take = () => takeAdmission(db, w.request())
   t.equal(await messagesOf(w, take), 0)
-  t.equal(await messagesOf(w, () => Promise.all([keep(), take()])), 1, 'the long one alone is handed over')
+  t.equal(await messagesOf(w, () => Promise.all([keep(), take()])), 1, 'only the long one goes to the thread')
   const other = await openState({ data_dir: w.data_dir })
   t.teardown(() => other.close())
   const messages = await messagesOf(w, async () => {
     let both: Promise<unknown> = Promise.resolve()
-    // Until this transaction ends, the long one is under way.
+    // The long procedure is in progress until this transaction ends.
     await other.transaction(async trx => {
       await trx.selectFrom('node').select('id').execute()
       const kept = keep()
@@ -139,14 +139,14 @@ t.test('a long procedure runs on the thread, and those beside it and after it ru
     })
     await both
   })
-  t.equal(messages, 2, 'what comes while it runs waits behind it')
-  t.equal(await messagesOf(w, take), 0, 'they have not met: the next one is alone')
+  t.equal(messages, 2, 'procedures that arrive meanwhile wait behind it')
+  t.equal(await messagesOf(w, take), 0, 'they were not concurrent: the next one runs here')
 })
 
-t.test('after one that held its thread up, those that follow are left to the other thread for a while', async t => {
+t.test('after a slow procedure, the state’s thread runs the next ones for a while', async t => {
   const w = await world(t)
   let now_ms = 0
-  /** What a look at the clock costs: the disk is slow while it is more than nothing. */
+  /** How far each read advances the clock. A value above 0 simulates a slow disk. */
   let costs_ms = 0
   const inline = new InlineConnection({
     file: join(w.data_dir, 'strowger.sqlite'),
@@ -161,25 +161,25 @@ t.test('after one that held its thread up, those that follow are left to the oth
   const take = () => inline.procedure('take_admission', { request: w.request(), dry_run: false })
   t.match(take(), { result: { admitted: true } })
   costs_ms = 30
-  t.match(take(), { result: { admitted: true } }, 'the slow one itself is done')
+  t.match(take(), { result: { admitted: true } }, 'the slow one itself completes')
   costs_ms = 0
   t.equal(take(), null)
   t.equal(inline.counts.commits, 2, 'nothing was begun')
   now_ms += 2900
-  t.equal(take(), null, 'a hundred times as long')
+  t.equal(take(), null, 'rests for a hundred times its duration')
   now_ms += 100
   t.match(take(), { result: { admitted: true } })
 })
 
 t.test(
-  'what waits for the disk is left to the thread: a long log, and the first write of one that begins anew',
+  'the state’s thread runs procedures that wait for the disk: with a long log, and at the restart of the log',
   async t => {
     const w = await world(t)
     const { db } = w.state
     const take = () => takeAdmission(db, w.request())
     t.equal(await messagesOf(w, take), 0)
     await w.pragma('wal_checkpoint(passive)')
-    t.equal(await messagesOf(w, take), 1, 'the log was written back whole')
+    t.equal(await messagesOf(w, take), 1, 'the log was checkpointed completely')
     t.equal(await messagesOf(w, take), 0)
     const reader = new Database(join(w.data_dir, 'strowger.sqlite'), { readonly: true })
     t.teardown(() => reader.close())
@@ -190,19 +190,19 @@ t.test(
       edge_id: 'mac_1',
       messages: [{ ...long, retransmission: 0, text: 'x'.repeat(8000 * 4096) }],
     })
-    t.equal(await messagesOf(w, take), 1, 'the log is long, and somebody reads what is in it')
+    t.equal(await messagesOf(w, take), 1, 'the log is long, and a reader still uses it')
     reader.exec('commit')
-    t.equal(await messagesOf(w, take), 1, 'this commit writes it back')
-    t.equal(await messagesOf(w, take), 1, 'and this one begins it anew')
+    t.equal(await messagesOf(w, take), 1, 'this commit checkpoints it')
+    t.equal(await messagesOf(w, take), 1, 'this one restarts it')
     t.equal(await messagesOf(w, take), 0)
   },
 )
 
-t.test('nothing is asked of a state that is closed', async t => {
+t.test('finishes pending procedures at close, and rejects later ones', async t => {
   const w = await world(t)
   const last = takeAdmission(w.state.db, w.request())
   const closed = w.state.close()
-  t.equal((await last).admitted, true, 'what was asked for before is done')
+  t.equal((await last).admitted, true, 'an earlier request is completed')
   await closed
   await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'CLOSED' })
 })

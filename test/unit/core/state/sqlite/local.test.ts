@@ -8,8 +8,8 @@ import { type Db, failure, openState, type State, type Trx } from '../../../../.
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
 import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/port.ts'
 
-// The control plane's way to the state (decision 0002): hot reads and brief writes on its own thread, and other reads
-// beside a write that waits.
+// The control plane's access to the state (decision 0002): hot reads and short transactions on its own thread, and
+// other reads concurrent with a waiting write.
 
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
@@ -42,7 +42,7 @@ async function revisionOf(db: Db | Trx): Promise<number> {
   return row.revision
 }
 
-/** Puts an organization there; a name that is there already breaks the write after it has changed something else. */
+/** Inserts an organization. An existing name fails the write after it has changed something else. */
 const added = (state: State, id: string): Promise<void> =>
   state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
@@ -62,24 +62,24 @@ function folder(t: Pick<Tap, 'teardown'>): string {
   return data_dir
 }
 
-t.test('a hot read shows every write that was answered before it, whoever made it', async t => {
+t.test('a hot read sees every write acknowledged before it, from any process', async t => {
   const data_dir = folder(t)
   const state = await opened(t, true, data_dir)
   const other = await opened(t, false, data_dir)
   const first = await revisionOf(state.db)
   await other.transaction(trx => bumpConfiguration(trx))
-  t.equal(await revisionOf(state.db), first + 1, 'of another process')
+  t.equal(await revisionOf(state.db), first + 1, 'sees a write of another process')
   await state.db.updateTable('configuration').set({ revision: 70 }).execute()
   t.equal(await revisionOf(state.db), 70, "of the state's thread")
   await state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
-    t.equal(await revisionOf(trx), 71, 'its own, within the transaction')
-    t.equal(await revisionOf(state.db), 70, 'which nobody else sees')
+    t.equal(await revisionOf(trx), 71, 'sees its own write within the transaction')
+    t.equal(await revisionOf(state.db), 70, 'no other reader sees that write')
   })
-  t.equal(await revisionOf(state.db), 71, 'of a brief transaction')
+  t.equal(await revisionOf(state.db), 71, 'sees a write of a short transaction')
 })
 
-t.test('of what is kept only that goes which a brief transaction has written, however it wrote it', async t => {
+t.test('a short transaction evicts only cached rows of the tables that it has written', async t => {
   const state = await opened(t, true, folder(t))
   const ends = statement((db, _: object) => db.selectFrom('audit_head').select('events'))
   const names = cachedQuery(
@@ -99,12 +99,12 @@ t.test('of what is kept only that goes which a brief transaction has written, ho
   const [kept] = await readTogether(state.db, ORGANIZATIONS({}))
   await state.shortTransaction(trx => bumpConfiguration(trx))
   t.equal(await names.read(state.db, {}), `One ${revision + 1}`)
-  t.equal((await readTogether(state.db, ORGANIZATIONS({})))[0], kept, 'the very same rows: nobody has written there')
+  t.equal((await readTogether(state.db, ORGANIZATIONS({})))[0], kept, 'the cached rows: nothing was written')
   await state.shortTransaction(async trx => {
     t.equal(await names.read(trx, {}), `One ${revision + 1}`)
     await trx.updateTable('organization').set({ name: 'Two' }).returning('id').executeTakeFirst()
     t.equal(await names.read(trx, {}), `Two ${revision + 1}`, 'within')
-    t.equal(await names.read(state.db, {}), `One ${revision + 1}`, 'and not without')
+    t.equal(await names.read(state.db, {}), `One ${revision + 1}`, 'but not without a write')
   })
   t.equal(await names.read(state.db, {}), `Two ${revision + 1}`)
   const undone = state.shortTransaction(async trx => {
@@ -118,7 +118,7 @@ t.test('of what is kept only that goes which a brief transaction has written, ho
   t.same(await readTogether(state.db, ends({})), [[{ events: 1 }]], 'a procedure')
 })
 
-t.test('of two that are made into one, each is kept while only the other is written', async t => {
+t.test('each part of a combined query stays cached while only the other part is written', async t => {
   const data_dir = folder(t)
   const state = await opened(t, true, data_dir)
   const other = await opened(t, false, data_dir)
@@ -136,7 +136,7 @@ t.test('of two that are made into one, each is kept while only the other is writ
   const both = combinedQuery(all, named, revised, (names, configuration) => ({ names, configuration }))
   const read = (db: Db | Trx) => both.read(db, {})
   const first = await read(state.db)
-  t.equal(await read(state.db), first, 'the very same')
+  t.equal(await read(state.db), first, 'the cached object')
   await added(state, 'a')
   const { revision = 0 } = first.configuration
   const second = await read(state.db)
@@ -152,10 +152,10 @@ t.test('of two that are made into one, each is kept while only the other is writ
     t.same(await read(trx), { names: ['a'], configuration: { revision: revision + 4 } }, 'within')
     t.same(await read(state.db), { names: ['a'], configuration: { revision: revision + 3 } }, 'and without')
   })
-  t.same(await read(other.db), { names: ['a'], configuration: { revision: revision + 4 } }, 'where nothing is kept')
+  t.same(await read(other.db), { names: ['a'], configuration: { revision: revision + 4 } }, 'a state without a cache')
 })
 
-t.test('a brief transaction that throws leaves nothing behind, and an error of SQLite has its code', async t => {
+t.test('rolls back a short transaction that throws, and reports SQLite errors by code', async t => {
   const state = await opened(t, true, folder(t))
   const first = await revisionOf(state.db)
   const refused = state.shortTransaction(async trx => {
@@ -174,7 +174,7 @@ const namesOf = async ({ db }: State): Promise<string[]> => {
 }
 
 t.test(
-  'brief transactions of one moment share a commit, and one that fails takes none of the others with it',
+  'concurrent short transactions share one commit, and a transaction that fails rolls back only its own writes',
   async t => {
     const data_dir = folder(t)
     const state = await opened(t, true, data_dir)
@@ -189,11 +189,11 @@ t.test(
     )
     for (const one of done) if (one.status === 'rejected') t.equal(failure(one.reason), 'unique')
     t.same(await namesOf(state), ['a', 'b', 'c'])
-    t.equal(await revisionOf(state.db), first + 3, 'and what the others did before they failed is taken back')
+    t.equal(await revisionOf(state.db), first + 3, 'earlier writes of the failed ones are rolled back')
   },
 )
 
-t.test('each of them reads what those before it wrote, and nobody else does', async t => {
+t.test('a short transaction reads writes of earlier ones in its commit; others do not', async t => {
   const data_dir = folder(t)
   const state = await opened(t, true, data_dir)
   const other = await opened(t, false, data_dir)
@@ -214,7 +214,7 @@ t.test('each of them reads what those before it wrote, and nobody else does', as
   t.equal(await revisionOf(state.db), first + 4)
 })
 
-t.test('on a full disk those of one moment are refused together, and none is half there', async t => {
+t.test('on a full disk all short transactions of a commit fail, and none is half-written', async t => {
   const state = await opened(t, true, folder(t))
   const first = await revisionOf(state.db)
   t.same(await namesOf(state), [])
@@ -232,13 +232,13 @@ t.test('on a full disk those of one moment are refused together, and none is hal
   ])
   for (const one of done) t.match(one, { status: 'rejected', reason: { code: 'SQLITE_FULL' } })
   t.same(await namesOf(state), [])
-  t.equal(await revisionOf(state.db), first, 'what one of them read of another is forgotten')
+  t.equal(await revisionOf(state.db), first, 'rows read from rolled-back writes are not cached')
   await pages(1_000_000)
   await added(state, 'a')
   t.same(await namesOf(state), ['a'])
 })
 
-t.test('while another writes, a brief transaction waits on the other thread, and no increment is lost', async t => {
+t.test('during another write a short transaction waits on the state’s thread; no increment is lost', async t => {
   const data_dir = folder(t)
   const state = await opened(t, true, data_dir)
   const other = await opened(t, false, data_dir)
@@ -246,10 +246,10 @@ t.test('while another writes, a brief transaction waits on the other thread, and
   const file = new Database(join(data_dir, 'strowger.sqlite'))
   file.exec('begin immediate')
   const waiting = state.shortTransaction(async trx => {
-    t.equal(await revisionOf(trx), first + 1, 'it begins once the lock is free')
+    t.equal(await revisionOf(trx), first + 1, 'begins once the lock is free')
     await bumpConfiguration(trx)
   })
-  // The event loop goes on: nothing of this process blocks on the lock.
+  // The event loop keeps running: nothing in this process blocks on the lock.
   await new Promise(resolve => setImmediate(resolve))
   file.exec('update configuration set revision = revision + 1; commit')
   await waiting
@@ -268,7 +268,7 @@ t.test('while another writes, a brief transaction waits on the other thread, and
 })
 
 t.test(
-  'a read does not wait behind a write that waits for another process, and sees what was written before',
+  'a read does not wait behind a write that waits for another process, and sees all earlier committed writes',
   async t => {
     const data_dir = folder(t)
     const state = await opened(t, true, data_dir)

@@ -9,16 +9,16 @@ import { openState, type State } from '../../../../../core/state/index.ts'
 import { type AdmissionWorld, admissionWorld } from '../../../../support/admission-world.ts'
 import { until } from '../../../../support/wait.ts'
 
-// What was acknowledged is on the disk. The disk of these tests has what the files held when its last sync began.
+// Acknowledged writes are on disk. The simulated disk holds what the files held when its last sync began.
 
 async function worldOnDisk(test: Test, local: boolean) {
   const copy = await mkdtemp(join(tmpdir(), 'strowger-disk-'))
   let w: AdmissionWorld | undefined
   const disk = {
     syncs: 0,
-    /** The syncs that begin now end when it is settled. */
+    /** Syncs that begin now end when this settles. */
     ends: Promise.resolve(),
-    /** What a power cut would leave. */
+    /** Returns what a power cut would leave. */
     async cut(): Promise<State> {
       const folder = await mkdtemp(join(tmpdir(), 'strowger-cut-'))
       copyFiles(copy, folder)
@@ -55,7 +55,7 @@ const named = async (state: State): Promise<string[]> =>
 for (const local of [true, false]) {
   const where = local ? 'control' : 'signaling'
 
-  t.test(`in ${where}, every way to write is answered when the disk has the write`, async t => {
+  t.test(`in ${where}, acknowledges every kind of write only once it is on disk`, async t => {
     const { w, disk } = await worldOnDisk(t, local)
     const { db } = w.state
     const rename = (trx: typeof db, name: string) => trx.updateTable('trunk').set({ name }).execute()
@@ -72,7 +72,7 @@ for (const local of [true, false]) {
     t.same(placed, [{ sid: 'CA1' }], 'by a procedure')
   })
 
-  t.test(`in ${where}, writes that come during a sync share the next one`, async t => {
+  t.test(`in ${where}, writes that arrive during a sync share the next one`, async t => {
     const { w, disk } = await worldOnDisk(t, local)
     let end = (): void => undefined
     disk.ends = new Promise(resolve => (end = resolve))
@@ -89,14 +89,14 @@ for (const local of [true, false]) {
     await until('the first sync has begun', () => disk.syncs === before + 1)
     const rest = Array.from({ length: 50 }, (_, n) => set(n + 1).then(() => answered++))
     await until('the last write is there', async () => (await named(w.state))[0] === 'trunk 50')
-    t.equal(answered, 0, 'nobody is answered before the disk')
+    t.equal(answered, 0, 'no write is acknowledged before the sync')
     end()
     await Promise.all([first, ...rest])
     t.equal(disk.syncs - before, 2)
   })
 }
 
-t.test('an admission waits for no disk, and is on it soon', async t => {
+t.test('an admission does not wait for the disk, and reaches it soon', async t => {
   const { w, disk } = await worldOnDisk(t, false)
   let end = (): void => undefined
   disk.ends = new Promise(resolve => (end = resolve))
@@ -110,13 +110,13 @@ t.test('an admission waits for no disk, and is on it soon', async t => {
   t.same(leases, [{ call_sid: request.call_sid }])
 })
 
-t.test('after a sync that failed nothing is acknowledged any more', async t => {
+t.test('acknowledges nothing after a failed sync', async t => {
   const { w, disk } = await worldOnDisk(t, true)
   const rename = (name: string) => w.state.shortTransaction(trx => trx.updateTable('trunk').set({ name }).execute())
   disk.ends = Promise.reject(new Error('EIO: i/o error, fdatasync'))
   disk.ends.catch(() => undefined)
   await t.rejects(rename('lost'), { code: 'SQLITE_IOERR_FSYNC' })
-  // The kernel reports an error once: the next sync would succeed, and the write that failed is still lost.
+  // The kernel reports an error once: the next sync would succeed although the failed write is lost.
   disk.ends = Promise.resolve()
   await t.rejects(rename('after it'), { code: 'SQLITE_IOERR_FSYNC' })
 })

@@ -10,7 +10,7 @@ import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
 const HOUR_MS = 3_600_000
 
-/** A machine whose clocks a test sets, with its database. */
+/** A machine with clocks that the test sets, and its database. */
 function machine() {
   const database = new Database(':memory:')
   database.exec('create table store_clock (boot_id text primary key, ahead_ms bigint not null)')
@@ -27,7 +27,7 @@ function machine() {
   }
 }
 
-t.test('processes of one boot read the same time, whenever they start and however the wall clock jumps', t => {
+t.test('processes of one boot read the same time despite later starts and wall clock jumps', t => {
   const { clock, pass, process } = machine()
   const first = process()
   t.equal(first(), NOW_MS)
@@ -40,7 +40,7 @@ t.test('processes of one boot read the same time, whenever they start and howeve
   t.end()
 })
 
-t.test('after a boot the time goes on from the wall clock', t => {
+t.test('after a boot the time continues from the wall clock', t => {
   const { clock, process, database } = machine()
   t.equal(process()(), NOW_MS)
   Object.assign(clock, { wall_ms: NOW_MS + HOUR_MS, steady_ms: 12 })
@@ -48,11 +48,11 @@ t.test('after a boot the time goes on from the wall clock', t => {
   t.equal(again(), NOW_MS + HOUR_MS)
   clock.wall_ms += HOUR_MS
   t.equal(again(), NOW_MS + HOUR_MS)
-  t.same(database.prepare('select boot_id from store_clock').all(), [{ boot_id: 'boot_2' }], 'one boot is remembered')
+  t.same(database.prepare('select boot_id from store_clock').all(), [{ boot_id: 'boot_2' }], 'only one boot is stored')
   t.end()
 })
 
-t.test('a clock that was written in a transaction which failed is not remembered', t => {
+t.test('does not cache an offset that a failed transaction wrote', t => {
   const { clock, database, process } = machine()
   const first = process()
   database.exec('begin')
@@ -63,7 +63,7 @@ t.test('a clock that was written in a transaction which failed is not remembered
   t.end()
 })
 
-t.test('without a boot to name nothing is written, and each process starts from the wall clock', t => {
+t.test('without a boot id stores nothing, and each process starts from the wall clock', t => {
   const { clock, database, process } = machine()
   const first = process('')
   t.equal(first(), NOW_MS)
@@ -73,7 +73,7 @@ t.test('without a boot to name nothing is written, and each process starts from 
   t.end()
 })
 
-t.test('windows count by the clock of this boot, not by a wall clock that has jumped since', async t => {
+t.test('windows count by the clock of this boot, not by a wall clock that jumps later', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const { db } = w.state
@@ -104,5 +104,5 @@ t.test('windows count by the clock of this boot, not by a wall clock that has ju
     .values([before - 200, before + 200].map(minute => ({ ...row, minute })))
     .execute()
   t.equal(await pruneAdmission(db, NOW_MS), 2)
-  t.same(await minutes(), seen, 'what no rolling hour has goes, and what was ahead of the clock')
+  t.same(await minutes(), seen, 'minutes outside the rolling hour and ahead of the clock are deleted')
 })

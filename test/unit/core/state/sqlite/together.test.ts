@@ -6,7 +6,7 @@ import { callProcedure } from '../../../../../core/state/port.ts'
 import { patience } from '../../../../../core/state/sqlite/steps.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
-// Procedures that wait together are committed together, and each is still all or nothing.
+// Waiting procedures share a commit, and each is still atomic.
 
 async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
   const made = await admissionWorld(options)
@@ -22,7 +22,7 @@ const call = (w: AdmissionWorld, sid: string): NewCall => ({
 const sids = async ({ state }: AdmissionWorld): Promise<string[]> =>
   (await state.db.selectFrom('call').select('sid').orderBy('position').execute()).map(row => row.sid)
 
-t.test('what waits together is written in order and committed at once', async t => {
+t.test('waiting procedures run in order and share a commit', async t => {
   const w = await world(t)
   const names = Array.from({ length: 40 }, (_, i) => `CA${i}`)
   const before = w.state.work()
@@ -33,7 +33,7 @@ t.test('what waits together is written in order and committed at once', async t 
   t.equal(after.messages - before.messages, 1)
 })
 
-t.test('one that fails takes none of the others with it', async t => {
+t.test('a failing procedure does not roll back others in its commit', async t => {
   const w = await world(t)
   const names = ['CA1', 'CA2', 'CA1', 'CA3']
   const written = await Promise.allSettled(names.map(name => insertCall(w.state.db, call(w, name), NOW_MS)))
@@ -45,7 +45,7 @@ t.test('one that fails takes none of the others with it', async t => {
   t.same(await sids(w), ['CA1', 'CA2', 'CA3'])
 })
 
-t.test('nothing comes between the statements of a transaction, and nothing waits for it for ever', async t => {
+t.test('procedures wait for an open transaction, and run once it ends', async t => {
   const w = await world(t)
   const { state } = w
   let waiting: Promise<unknown> = Promise.resolve()
@@ -71,10 +71,10 @@ t.test('nothing comes between the statements of a transaction, and nothing waits
     /never mind/,
   )
   await waiting
-  t.same(await sids(w), ['CA1', 'CA2', 'CA3', 'CA4'], 'taken back before the other one came')
+  t.same(await sids(w), ['CA1', 'CA2', 'CA3', 'CA4'], 'the rollback preceded the other call')
 })
 
-t.test('on a full disk those that wait together are refused together, and none is half there', async t => {
+t.test('on a full disk all procedures of a commit fail, and none is half-written', async t => {
   const w = await world(t)
   const { state } = w
   const [pages] = (await w.pragma('page_count')) as { page_count: number }[]
@@ -95,7 +95,7 @@ t.test('on a full disk those that wait together are refused together, and none i
   t.equal((await takeAdmission(state.db, w.request())).admitted, true)
 })
 
-t.test('after a wait for a lock in vain the next ones are short, until one is not', async t => {
+t.test('after a lock timeout later waits are short until work succeeds again', async t => {
   let now_ms = 0
   let locked = true
   const waiting = patience(5000, { monotonic_ms: () => now_ms })
@@ -117,13 +117,13 @@ t.test('after a wait for a lock in vain the next ones are short, until one is no
   t.equal(waits(), 5000)
 })
 
-t.test('a write behind a lock that stays is refused, and the next one behind none is done', async t => {
+t.test('refuses a write while the lock is held, and does the next one after its release', async t => {
   const w = await world(t, { busy_timeout_ms: 100 })
   const { state } = w
   const other = await openState({ data_dir: w.data_dir })
   t.teardown(() => other.close())
   await other.transaction(async trx => {
-    // A transaction begins with its first statement.
+    // The first statement begins the transaction.
     await trx.selectFrom('node').select('id').execute()
     for (const name of ['CA1', 'CA2'])
       await t.rejects(insertCall(state.db, call(w, name), NOW_MS), { code: 'SQLITE_BUSY' })
@@ -132,10 +132,10 @@ t.test('a write behind a lock that stays is refused, and the next one behind non
   t.same(await sids(w), ['CA3'])
 })
 
-/** Its asker gave up before it was asked for. */
+/** The deadline has passed before the request. */
 const OVER_MS = -1000
 
-t.test('a procedure that could not begin in time is refused and never done', async t => {
+t.test('refuses a procedure that cannot begin before its deadline, and never runs it', async t => {
   const w = await world(t)
   const { state } = w
   const other = await openState({ data_dir: w.data_dir })
@@ -151,7 +151,7 @@ t.test('a procedure that could not begin in time is refused and never done', asy
   t.same(await sids(w), ['CA3'])
 })
 
-t.test('steps of a call are all or nothing, and an ended call takes none', async t => {
+t.test('steps of a call commit atomically, and an ended call takes none', async t => {
   const w = await world(t)
   const { db } = w.state
   await insertCall(db, call(w, 'CA1'), NOW_MS)
@@ -161,7 +161,7 @@ t.test('steps of a call are all or nothing, and an ended call takes none', async
     at_ms: NOW_MS,
   } as const
   const ringing = { step: 'ringing', at_ms: NOW_MS } as const
-  // No column of that name: the whole write fails.
+  // No such column exists: the whole write fails.
   const wrong = { step: 'attempt_changed', sequence: 1, changes: { nonsense: 1 } } as never
   await t.rejects(writeCall(db, 'CA1', [attempt, ringing, wrong]), /nonsense/)
   t.match(await findCall(db, 'CA1'), { ringing_at: null })

@@ -59,7 +59,7 @@ async function world(test: Test): Promise<AdmissionWorld> {
   return made
 }
 
-t.test('countries know their calling code, continent, and whether they share the code', async t => {
+t.test('a country has its calling code, its continent, and whether it shares the code', async t => {
   t.ok(destinationCountries().length > 240)
   t.match(findCountry('ng'), { calling_code: '234', continent: 'africa', shared_code: false, name: 'Nigeria' })
   t.match(findCountry('US'), { calling_code: '1', continent: 'americas', shared_code: true })
@@ -69,7 +69,7 @@ t.test('countries know their calling code, continent, and whether they share the
   t.equal(findCountry('XX'), undefined)
 })
 
-t.test('rules are read from countries and prefixes, and refused with the value', async t => {
+t.test('reads rules from countries and prefixes, and refuses invalid values by name', async t => {
   const read = (kind: 'country' | 'prefix', value: string) => readRule({ kind, op: 'allow', value, label: null })
   t.match(read('country', 'ng'), { rule: { value: 'NG', prefix: '234', label: 'Nigeria' } })
   t.match(read('prefix', '+234 803'), { rule: { value: '+234803', prefix: '234803' } })
@@ -79,7 +79,7 @@ t.test('rules are read from countries and prefixes, and refused with the value',
   t.match(read('prefix', '12a'), { refused: 'validation_failed', facts: { value: /12a/ } })
 })
 
-t.test('a changed rule, ceiling or attachment counts for the next call', async t => {
+t.test('a changed rule, ceiling or attachment applies to the next call', async t => {
   const w = await world(t)
   const { db } = w.state
   const id = await w.policy({}, null)
@@ -99,7 +99,7 @@ t.test('a changed rule, ceiling or attachment counts for the next call', async t
   await w.state.transaction(trx => attachPolicy(trx, policy, { type: 'trunk', id: w.trunk_id }, NOW))
   t.equal(await admitted(), 'destination_denied')
   await change('allow', '+23480')
-  t.equal(await admitted(), 'admitted', 'the rule of a value is replaced')
+  t.equal(await admitted(), 'admitted', 'a value’s rule is replaced')
   t.match(await summarizeRules(db, id), { allowed_prefixes: 1, denied_prefixes: 0 })
   await change('remove', '+23480')
   t.same(await listRules(db, id), [])
@@ -114,7 +114,7 @@ t.test('a changed rule, ceiling or attachment counts for the next call', async t
   t.equal(await findPolicy(db, w.project_id, id), undefined)
 })
 
-t.test('the default policy of a project holds for services without one', async t => {
+t.test('a project’s default policy applies to services without one', async t => {
   const w = await world(t)
   await w.policy({ system_default: 1, concurrency: 0 }, null)
   t.match(await takeAdmission(w.state.db, w.request(), { dry_run: true }), { reason: 'concurrency_exceeded' })
@@ -122,7 +122,7 @@ t.test('the default policy of a project holds for services without one', async t
   t.match(await takeAdmission(w.state.db, w.request(), { dry_run: true }), { admitted: true })
 })
 
-t.test('a containment is closed once, released by a decision, and asks once at a time', async t => {
+t.test('closes a containment once, releases it by decision, and allows one pending request', async t => {
   const w = await world(t)
   const { db } = w.state
   const made = await w.state.transaction(trx =>
@@ -155,7 +155,7 @@ t.test('a containment is closed once, released by a decision, and asks once at a
   t.match(await decide(), { admitted: true })
 })
 
-t.test('rate lists are read whole, and every problem is told by its line', async t => {
+t.test('reads a whole rate list and reports every problem with its line', async t => {
   const good = readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'))
   t.same(good.problems, [])
   t.same(
@@ -193,7 +193,7 @@ t.test('rate lists are read whole, and every problem is told by its line', async
   ])
 })
 
-t.test('a new price book is in force from its moment, the own one before the operator’s', async t => {
+t.test('a price book is in force from its date, the project’s own before the operator’s', async t => {
   const w = await world(t)
   const { rates } = readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'))
   const book = { direction: 'outbound' as const, currency: 'NGN', created_at: NOW }
@@ -232,7 +232,7 @@ t.test('a new price book is in force from its moment, the own one before the ope
   })
 })
 
-t.test('a balance has a line in the ledger for every change', async t => {
+t.test('every change of a balance has a ledger line', async t => {
   const w = await world(t)
   const { db } = w.state
   await w.state.transaction(async trx => {
@@ -248,7 +248,7 @@ t.test('a balance has a line in the ledger for every change', async t => {
   ])
 })
 
-t.test('usage, refusals, peak and busiest day come from what happened', async t => {
+t.test('reports usage, refusals, peak and busiest day from the recorded calls', async t => {
   const w = await world(t)
   const { db } = w.state
   const subaccount = await w.subaccount({ max_concurrent: 2 })
@@ -266,7 +266,7 @@ t.test('usage, refusals, peak and busiest day come from what happened', async t 
   t.match(await busiestDay(db, 'subaccount', subaccount, '2026-03-01'), { date: '2026-03-02', settled_spend_minor: 40 })
 })
 
-t.test('a block is given away once, and what is delegated finds its subtrunk', async t => {
+t.test('delegates a block once, and calls with its numbers find the subtrunk', async t => {
   const w = await world(t)
   t.equal(blockSize('+2342010000000', '+2342010000099'), 100)
   t.equal(blockSize('+2342010000099', '+2342010000000'), null)
@@ -297,7 +297,7 @@ t.test('a block is given away once, and what is delegated finds its subtrunk', a
   )
 })
 
-t.test('what the operator sets counts for the next call: project ceilings, number formats, short codes', async t => {
+t.test('project ceilings, number formats and short codes apply from the next call on', async t => {
   const w = await world(t)
   const { db } = w.state
   const decide = (changes = {}) => takeAdmission(db, w.request(changes), { dry_run: true })
@@ -322,12 +322,12 @@ t.test('what the operator sets counts for the next call: project ceilings, numbe
   t.match(await decide({ called: '112' }), { admitted: true, called: { e164: '+2342010000112' } })
   const own = { ...code, project_id: w.project_id }
   await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: '+2342010000113' }))
-  t.match(await decide({ called: '112' }), { called: { e164: '+2342010000113' } }, 'the own one of the project')
+  t.match(await decide({ called: '112' }), { called: { e164: '+2342010000113' } }, 'the project’s own short code')
   await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: null }))
   t.equal((await listShortCodes(db)).length, 1)
 })
 
-t.test('the rate of a call is that of the longest prefix, whatever other prefixes there are', async t => {
+t.test('a call gets the rate of the longest prefix, whatever other prefixes exist', async t => {
   const w = await world(t)
   const digits = fc.array(fc.constantFrom('0', '1', '2', '8'), { maxLength: 4 }).map(list => list.join(''))
   const book = { project_id: w.project_id, name: 'Own', direction: 'outbound', currency: 'NGN' } as const

@@ -14,8 +14,8 @@ import { ceilings } from '../../../../../../core/state/procedures/ceilings/index
 import { type AdmissionWorld, admissionWorld } from '../../../../../support/admission-world.ts'
 
 /**
- * Two writers as a database has them whose transactions are not exclusive: facts are read outside the transaction,
- * which begins with the first statement that writes. `between` is what the other writer commits before that.
+ * Simulates a writer of a database without exclusive transactions: it reads facts outside the transaction, which begins
+ * with the first statement that writes. `between` runs the other writer's commits before that.
  */
 function writerOf(test: Test, file: string) {
   const database = new Database(file)
@@ -60,9 +60,9 @@ const reasonOf = (outcome: AdmissionOutcome): string | null => (outcome.admitted
 
 interface Race {
   readonly world: AdmissionWorld
-  /** Admits a call while `others` are admitted between its facts and its take. */
+  /** Admits a call; `others` are admitted between reading its facts and taking its slots. */
   against(others: number): AdmissionOutcome
-  /** How often the call was decided. */
+  /** Number of decisions on the call. */
   attempts(): number
 }
 
@@ -91,19 +91,19 @@ async function counters({ state: { db } }: AdmissionWorld) {
   return { live: live.map(row => row.live), leases: leases.length, spent: days.map(row => row.spent_minor) }
 }
 
-t.test('the last slot of a level goes to one of two writers, and no other level counts the loser', async t => {
+t.test('one of two writers gets the last slot of a level; no other level counts the loser', async t => {
   const r = await race(t)
   await r.world.policy({ concurrency: 2 })
   t.equal(r.against(0).admitted, true)
   const lost = r.against(1)
   t.equal(reasonOf(lost), 'concurrency_exceeded')
-  t.match(lost, { facts: { value: 2, limit: 2 } }, 'decided by what is used now')
+  t.match(lost, { facts: { value: 2, limit: 2 } }, 'the decision uses the current usage')
   t.equal(r.attempts(), 2)
   t.same(await counters(r.world), { live: [2, 2, 2], leases: 2, spent: [20, 20, 20] })
   t.same(await brokenInvariants(r.world.state.db), [])
 })
 
-t.test('a slot is taken by the first attempt as long as one is left', async t => {
+t.test('the first attempt takes a slot while one is left', async t => {
   const r = await race(t)
   await r.world.policy({ concurrency: 4 })
   t.equal(r.against(0).admitted, true)
@@ -112,18 +112,18 @@ t.test('a slot is taken by the first attempt as long as one is left', async t =>
   t.same(await counters(r.world), { live: [4, 4, 4], leases: 4, spent: [40, 40, 40] })
 })
 
-t.test('two writers begin the counter of a level: both calls are counted', async t => {
+t.test('counts both calls of two writers that create a level’s counter concurrently', async t => {
   const r = await race(t)
   t.equal(r.against(1).admitted, true)
   t.equal(r.attempts(), 2)
   t.same(await counters(r.world), { live: [2, 2], leases: 2, spent: [20, 20] })
 })
 
-t.test('two writers share the calls of a second: exactly as many as the ceiling', async t => {
+t.test('two writers together admit exactly the CPS ceiling in a second', async t => {
   const r = await race(t)
   await r.world.trunk({ cps: 3 })
   t.equal(r.against(0).admitted, true)
-  t.equal(r.against(1).admitted, true, 'the second and the third')
+  t.equal(r.against(1).admitted, true, 'the second and third call')
   t.equal(r.attempts(), 1)
   t.equal(reasonOf(r.against(0)), 'cps_exceeded')
   await r.world.trunk({ cps: 4 })
@@ -134,7 +134,7 @@ t.test('two writers share the calls of a second: exactly as many as the ceiling'
   t.same((await counters(r.world)).live, [4, 4])
 })
 
-t.test('the last money of a daily cap, of a rolling hour and of a balance goes to one of two writers', async t => {
+t.test('one of two writers gets the last money of a daily cap, a rolling hour and a balance', async t => {
   const caps = {
     daily_spend_exceeded: (world: AdmissionWorld) => world.policy({ daily_spend_limit_minor: 25 }),
     velocity_exceeded: (world: AdmissionWorld) =>
@@ -163,7 +163,7 @@ t.test('the last money of a daily cap, of a rolling hour and of a balance goes t
   }
 })
 
-t.test('two writers release and extend the same call: slots and money move once', async t => {
+t.test('when two writers release and extend the same call, slots and money move once', async t => {
   const world = await admissionWorld()
   t.teardown(() => world.close())
   await world.prepaid(1000)
@@ -203,7 +203,7 @@ t.test('two writers release and extend the same call: slots and money move once'
   t.same(await brokenInvariants(world.state.db), [])
 })
 
-t.test('a procedure whose facts never hold still gives up', t => {
+t.test('gives up on a procedure whose facts keep changing', t => {
   let attempts = 0
   const restless = () =>
     untilUnchanged(() => {
