@@ -6,7 +6,7 @@ import { compiler } from './sqlite/compiler.ts'
 
 // The interface between core/state and a store, independent of the engine. sqlite/store.ts implements it (0632).
 
-/** The open state. */
+/** An open state: the database, its transactions and its maintenance. */
 export interface State {
   readonly db: Db
   /**

@@ -120,7 +120,7 @@ export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]
         .orderBy('e164')
         .execute()
 
-/** Returns numbers whose quarantine is over to the inventory. Returns their count. */
+/** Moves numbers whose quarantine is over to the inventory. Returns their count. */
 export async function endQuarantines(db: Db, now: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('number')

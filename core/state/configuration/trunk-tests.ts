@@ -78,7 +78,7 @@ export async function lastSequence(db: Db | Trx, run_id: string): Promise<number
   return Number(row?.sequence ?? 0)
 }
 
-/** Limit of manual tests per trunk and day, because each may ring somebody. */
+/** Limit of manual tests per trunk and day, because each may ring a phone. */
 export const TESTS_A_DAY = 20
 
 /** Returns why no test may begin: one is running, or the day's are used up. Call it in the insert's transaction. */

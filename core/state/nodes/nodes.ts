@@ -133,7 +133,7 @@ export async function isAskedToDrain(db: Db | Trx, id: string): Promise<boolean>
   return (row?.draining_at ?? null) !== null
 }
 
-/** Each open state is an observer of its own. */
+/** Observers by open state: each process judges silence for itself. */
 const watches = new WeakMap<State, NodeWatch>()
 
 function watchOf(state: State): NodeWatch {

@@ -70,7 +70,7 @@ function answer(request: WorkerRequest): WorkerReply {
   }
 }
 
-/** The caller has given up: the procedure must not run any more. */
+/** The error after the deadline: the caller has given up, so the procedure must not run. */
 const TOO_LATE: Refused = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
 
 /**
