@@ -60,63 +60,60 @@ t.test('admission while things fail', async t => {
     t.same(unsettled, [], 'no money is held')
   }
 
-  t.test(
-    'a locked state refuses with 503, and what happens to running calls is saved when it is open again',
-    async t => {
-      const running = await answered()
-      const { sid: running_sid } = await newest()
-      // This one is answered while nothing can be written.
-      let answer: (() => void) | undefined
-      take = leg => {
-        leg.ring(180)
-        answer = () => leg.answer({ body: sdpOf(TARGET) })
-      }
-      const late = answered()
-      await until('it rings', () => answer !== undefined)
-      const { sid: late_sid } = await until('its ringing is saved', async () => {
-        const row = await newest()
-        return row.ringing_at !== null && row
-      })
-      const before = await rows()
-      const lock = await lockState(t, w)
-      answer?.()
-      const late_call = await late
-      const asked_ms = performance.now()
-      const refused = await Promise.all([call(), call()])
-      const waited_ms = performance.now() - asked_ms
-      t.ok(waited_ms < 4000, `within 2 s, and as much again for a busy machine: ${Math.round(waited_ms)} ms`)
-      for (const { status, response } of refused) {
-        t.equal(status, 503)
-        t.match(response?.get('reason'), /state_unavailable/)
-        t.match(response?.get('warning'), /the state cannot be written: .*(locked|waited)/)
-        t.match(response?.get('retry-after'), /\d/)
-      }
-      await until('a log line says so', () => /an INVITE could not be admitted/.test(w.log()))
-      t.equal(running.state, 'answered', 'the calls that ran go on')
-      t.equal(late_call.state, 'answered')
-      late_call.hangUp()
-      await lock.release()
-      const cdr = await record(late_sid)
-      t.ok(cdr.answered_at !== null && cdr.duration_seconds >= 1, `${cdr.duration_seconds} s`)
-      t.match(cdr, { status: 'completed', reason: null, sip_code: 200 })
-      t.equal(await charged(late_sid), Math.ceil(Number(cdr.duration_seconds) / 10) * 10, 'the whole call is paid for')
-      t.equal(await rows(), before, 'the refused calls left nothing behind')
-      take = leg => leg.answer({ body: sdpOf(TARGET) })
-      const next = await until('calls are admitted again', async () => {
-        const placed = await call()
-        return placed.status === 200 && placed.call
-      })
-      for (const each of [next, running]) each.hangUp()
-      t.match(await record(running_sid), { status: 'completed', reason: null })
-      await until('everything is given back', async () => {
-        const held = await db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
-        return held.length === 0
-      })
-      await nothingIsTaken(t)
-    },
-  )
+  t.test('a locked state refuses with 503; events of running calls are saved after the lock is released', async t => {
+    const running = await answered()
+    const { sid: running_sid } = await newest()
+    // This one is answered while nothing can be written.
+    let answer: (() => void) | undefined
+    take = leg => {
+      leg.ring(180)
+      answer = () => leg.answer({ body: sdpOf(TARGET) })
+    }
+    const late = answered()
+    await until('it rings', () => answer !== undefined)
+    const { sid: late_sid } = await until('its ringing is saved', async () => {
+      const row = await newest()
+      return row.ringing_at !== null && row
+    })
+    const before = await rows()
+    const lock = await lockState(t, w)
+    answer?.()
+    const late_call = await late
+    const asked_ms = performance.now()
+    const refused = await Promise.all([call(), call()])
+    const waited_ms = performance.now() - asked_ms
+    t.ok(waited_ms < 4000, `within 2 s, and as much again for a busy machine: ${Math.round(waited_ms)} ms`)
+    for (const { status, response } of refused) {
+      t.equal(status, 503)
+      t.match(response?.get('reason'), /state_unavailable/)
+      t.match(response?.get('warning'), /the state cannot be written: .*(locked|waited)/)
+      t.match(response?.get('retry-after'), /\d/)
+    }
+    await until('a log line says so', () => /an INVITE could not be admitted/.test(w.log()))
+    t.equal(running.state, 'answered', 'the calls that ran go on')
+    t.equal(late_call.state, 'answered')
+    late_call.hangUp()
+    await lock.release()
+    const cdr = await record(late_sid)
+    t.ok(cdr.answered_at !== null && cdr.duration_seconds >= 1, `${cdr.duration_seconds} s`)
+    t.match(cdr, { status: 'completed', reason: null, sip_code: 200 })
+    t.equal(await charged(late_sid), Math.ceil(Number(cdr.duration_seconds) / 10) * 10, 'the whole call is paid for')
+    t.equal(await rows(), before, 'the refused calls left nothing behind')
+    take = leg => leg.answer({ body: sdpOf(TARGET) })
+    const next = await until('calls are admitted again', async () => {
+      const placed = await call()
+      return placed.status === 200 && placed.call
+    })
+    for (const each of [next, running]) each.hangUp()
+    t.match(await record(running_sid), { status: 'completed', reason: null })
+    await until('everything is given back', async () => {
+      const held = await db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
+      return held.length === 0
+    })
+    await nothingIsTaken(t)
+  })
 
-  t.test('a full disk refuses with 503, ends nobody, and is over when there is room', async t => {
+  t.test('a full disk refuses with 503, ends no call, and admission resumes when there is room', async t => {
     const running = await answered()
     const { sid } = await newest()
     const before = await rows()

@@ -178,7 +178,7 @@ t.test('routing and ceilings on the wire', async t => {
     },
   )
 
-  t.test('a stranger in a dialog is refused, and the call goes on', async t => {
+  t.test('a request from a stranger in a dialog is refused, and the call continues', async t => {
     const pbx = await openAgent(t, { ip: '127.0.0.49' })
     const { call, peer } = await trunk([target(pbx)])
     const placed = await call()

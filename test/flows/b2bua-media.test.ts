@@ -143,7 +143,7 @@ t.test('media between two legs', async t => {
     await near.over()
   })
 
-  t.test('re-INVITEs of both sides at once, again and again: each is answered, and the call talks on', async t => {
+  t.test('repeated re-INVITEs from both sides at once are each answered, and audio continues', async t => {
     const { near, far } = await connected(world)
     for (let round = 0; round < 10; round++) {
       const answers = await Promise.all([near.reoffer(), far.reoffer()])
