@@ -54,7 +54,7 @@ export async function dnsServer(t: Test): Promise<DnsServer> {
     const end = query.indexOf(0, 12) + 5
     const type = query.readUInt16BE(end - 4)
     const question = `${TYPES.get(type) ?? type} ${readName(query, 12)}`
-    // Who is not answered in time asks again, with the same id: that is one question.
+    // A resolver retransmits an unanswered query with the same id. Count it once.
     const asking = `${from.port} ${query.readUInt16BE(0)} ${question}`
     if (!known.has(asking)) server.asked.push(question)
     known.add(asking)

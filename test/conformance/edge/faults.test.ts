@@ -87,7 +87,7 @@ t.test('a flood of good requests from a stranger costs the application little, a
   t.equal(edge.stats().blocked_sources, 0)
 })
 
-/** A user agent at an address of its own, which repeats what is lost. */
+/** Opens a user agent at its own address. It retransmits lost messages. */
 async function caller(t: Test, host: string): Promise<{ call(port: number): Promise<string> }> {
   const agent = await UserAgent.open({ listeners: [{ protocol: 'udp', host, port: 0 }] })
   t.teardown(() => agent.close())

@@ -40,7 +40,7 @@ export async function world(t: Test, options: Partial<EdgeOptions> = {}): Promis
   return { edge, robot, faults, port: edge.listeners[0]?.port ?? 0 }
 }
 
-/** A UDP peer that sends what it is told and keeps what arrives. */
+/** A UDP peer that sends what the test gives it and keeps what arrives. */
 export class Peer {
   readonly arrived: string[] = []
   readonly #socket: DatagramSocket

@@ -22,7 +22,7 @@ export class Peer {
     this.#arrived = arrived
     udp.on('message', data => {
       const text = data.toString('latin1')
-      // RTP of a call whose peer had this port before is none of ours.
+      // Ignore RTP that belongs to an earlier owner of this port.
       if (text.trim() !== '' && (data[0] ?? 0) < 0x80) arrived(text)
     })
     tcp.on(tcp instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => this.#stream(socket))

@@ -135,7 +135,7 @@ t.test('one source has a share of the connections, handshakes included', async t
   t.pass('another source is served')
   for (const one of taken) one.socket.destroy()
   await until('they are gone', () => w.edge.stats().sip_connections === 1)
-  // Whoever ends his handshake and closes gives his place back.
+  // A client that completes its handshake and closes frees its place.
   const port = w.edge.listeners.find(l => l.protocol === 'tls')?.port ?? 0
   for (let i = 0; i < 20; i++) {
     const secure = connectTls({ host: '127.0.0.1', port, ca: tls.cert })
@@ -147,7 +147,7 @@ t.test('one source has a share of the connections, handshakes included', async t
 })
 
 t.test('1,000 TLS handshakes that never begin stop no other, close no connection, and are given up', async t => {
-  // It stands still until the others have been served beside the thousand, however long that takes.
+  // The clock is stopped until the other clients have been served alongside the thousand, however long that takes.
   const clock = testClock(0)
   const w = await world(t, {
     clock,

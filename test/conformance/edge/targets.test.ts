@@ -78,7 +78,7 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
     const agent = await UserAgent.open({
       listeners: [{ protocol: 'udp', host, port }],
       request: incoming => incoming.answer(200, { headers: { 'X-Host': host } }),
-      // Each has a nonce of its own, and takes no other.
+      // Each agent has its own nonce and accepts no other.
       incoming: call => {
         const credentials = call.invite?.get('authorization')
         if (credentials?.includes(`nonce="${host}"`)) call.answer({ body: SDP })

@@ -8,7 +8,7 @@ import { carryOn, type Habits } from '../../unit/markup/world.ts'
 
 const FIXTURES = 'fixtures/markup'
 
-/** What a fixture needs to know beside its text. */
+/** Facts that a fixture needs in addition to its text. */
 interface FixtureFacts extends Habits {
   readonly kind?: RunKind
   readonly inline?: boolean
@@ -29,7 +29,7 @@ export interface Bad {
   readonly faults: readonly { readonly number: number; readonly line: number; readonly column: number }[]
 }
 
-/** Documents of a folder with what stands beside them. */
+/** Returns the documents of a folder, each with its expected result. */
 export function fixtures<E>(folder: 'good' | 'bad'): readonly { name: string; text: string; expected: E }[] {
   const path = join(FIXTURES, folder)
   return readdirSync(path)
