@@ -5,13 +5,14 @@ import type { Config } from '../../core/runtime/config.ts'
 import type { TlsOptions } from './transport/tls.ts'
 
 /**
- * What the TLS listening point shows and asks for: the configured certificate or our own, and what the operator put
- * into `tls` in the data folder:
+ * Loads the TLS options of the edge: the configured certificate or our own, and the files that the operator put into
+ * the folder `tls` of the data folder:
  *
- * - `names/<server name>.pem`, a certificate with its chain and its private key: shown to peers that ask for that name
- *   (SNI, RFC 6066 §3);
- * - `peers.pem`, CA certificates beside those of the machine: peers that we connect to may have theirs from these;
- * - `clients.pem`, CA certificates: peers must then show a certificate that one of these has signed (RFC 5922 §4).
+ * - `names/<server name>.pem`: a certificate with its chain and its private key. Peers that ask for this name (SNI,
+ *   RFC 6066 §3) get it.
+ * - `peers.pem`: CA certificates that we trust in addition to the machine's when we connect to peers.
+ * - `clients.pem`: CA certificates. If the file exists, peers that connect must present a certificate signed by one of
+ *   them (RFC 5922 §4).
  */
 export async function tlsOptions(
   config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>,

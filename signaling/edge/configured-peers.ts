@@ -18,19 +18,19 @@ import { literalOf } from '../../core/runtime/sip/own-listeners.ts'
 
 const MAX_KNOWN = 10_000
 
-/** The peers that the configuration names. They are kept in memory, because each packet asks for them. */
+/** The peers that the configuration names. They are held in memory because every packet is checked against them. */
 export interface ConfiguredPeers {
-  /** Takes what the signaling node tells. */
+  /** Replaces the facts with those of the signaling node. */
   learn(facts: EdgeFacts): void
-  /** Whether the configuration has been told. */
+  /** Whether `learn` has been called. */
   known(): boolean
-  /** Whether an address is a trunk's or a carrier's: these are never blocked, whatever they send. */
+  /** Whether the host belongs to a trunk or a carrier. Such sources are never blocked, whatever they send. */
   covers(host: string): boolean
-  /** Whether an address belongs to whoever sends from its host: to a carrier, or to a trunk that nobody else claims. */
+  /** Whether the sender at the address's host owns the address: it is a carrier, or a trunk that has no rival claim. */
   ownsAddress(address: WayOut): boolean
   /** Whether a request in a dialog with `peer` may go to the address that the peer named for it. */
   mayReach(named: WayOut, peer: WayOut): boolean
-  /** Realms in which strangers are challenged. */
+  /** The realms in which strangers are challenged. */
   realms(): Realms
 }
 
@@ -43,7 +43,7 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
   const covered = new LRUCache<string, boolean>({ max: MAX_KNOWN })
   return {
     learn(facts) {
-      // Names of targets are left out: signaling resolves those, and the sources tell enough here.
+      // Targets given by name are omitted: signaling resolves them, and the source ranges suffice here.
       const named = facts.carriers.map(({ id, cidrs, targets }) => ({
         id,
         sources: cidrs,
@@ -72,7 +72,7 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
     },
     mayReach(named, peer) {
       const facts = { ...ways, ...carriers }
-      // What a carrier names is its own affair, as its targets are.
+      // A carrier may name any address, just as it chooses its targets.
       const asked = { carrier_id: carrierAt(facts, peer), proven_host: peer.host }
       return wayOutRefusal(facts, named, asked) === null
     },

@@ -2,18 +2,18 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 
-/** How often it is looked whether a burst is over. */
+/** The period in which messages are counted. */
 const PERIOD_MS = 10_000
-/** So many messages in a period are no burst. */
+/** A period with fewer messages than this ends a burst. */
 const QUIET = 500
-/** What is worth giving back. */
+/** A heap with no more free space than this is not collected. */
 const SPARE_BYTES = 8 * 1024 * 1024
-/** A collection of more than this would be felt by calls. */
+/** A heap that uses more than this is not collected, because the pause would disturb calls. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 /**
- * V8 collects when a program allocates. After a burst an idle process keeps what the burst took, for hours: here the
- * heap is collected once when a burst is over. `received` counts messages.
+ * Collects the heap once after each burst of messages. V8 collects only when a program allocates, so an idle process
+ * would keep the memory of a burst for hours. `received` returns the number of messages so far.
  */
 export function giveBackMemory(clock: Clock, received: () => number): Timer {
   setFlagsFromString('--expose-gc')

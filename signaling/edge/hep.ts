@@ -8,16 +8,16 @@ import type { Log } from '../../core/runtime/log.ts'
 import { type CallIds, callIds } from './ladder.ts'
 import type { TracedMessage } from './transport/types.ts'
 
-// Copies of SIP messages for a collector such as Homer, by HEP version 3 over UDP. A call's legs have a Call-ID each;
-// they go out under one correlation id, the call's SID, for which a message waits until the call has its row.
+// Sends copies of SIP messages to a collector such as Homer, by HEP version 3 over UDP. Each leg of a call has its own
+// Call-ID. All legs share one correlation id, the call's SID, so a message waits until the call has its row.
 
 const FLUSH_MS = 250
-/** How long a message waits for a call of its own; those of refused strangers never get one. */
+/** How long a message waits for the SID of its call. Messages of refused strangers never get one. */
 const PATIENCE_MS = 3_000
 const MAX_WAITING = 5_000
 const MAX_KNOWN = 20_000
 const RETRY_MS = 5_000
-/** Room for the other chunks in a datagram of 65,507 bytes. */
+/** Leaves room for the other chunks in a datagram of 65,507 bytes. */
 const MAX_PAYLOAD = 65_000
 
 interface HepOptions {
@@ -26,19 +26,19 @@ interface HepOptions {
   /** Capture agent id. */
   readonly id: number
   readonly password: string | null
-  /** Our addresses, one of each family, where a socket is bound to none in particular. */
+  /** Our addresses, one of each family. They replace the wildcard address of a socket. */
   readonly own_addresses: readonly string[]
 }
 
 export interface HepExporter {
   keep(message: TracedMessage): void
   readonly sent: number
-  /** Messages that never left: too many waited, or the collector's name has no address. */
+  /** Messages that were not sent, because too many waited or the collector's name did not resolve. */
   readonly left_out: number
   close(): Promise<void>
 }
 
-/** Finds the calls of SIP Call-IDs; those that belong to none are left out. */
+/** Returns the SID of the call that each Call-ID belongs to. Call-IDs without a call are omitted. */
 type FindCalls = (sip_call_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
 interface Waiting {
@@ -99,7 +99,7 @@ export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock:
   }
 }
 
-/** The socket to the collector; a name that cannot be resolved now is asked for again. */
+/** The socket to the collector. Retries when the collector's name does not resolve. */
 class CollectorLink {
   sent = 0
   readonly #options: HepOptions
@@ -119,7 +119,7 @@ class CollectorLink {
 
   send(packet: Buffer): boolean {
     if (!this.#socket) return false
-    // UDP: a collector that is away is none of a call's business, so errors of sending are dropped.
+    // An unreachable collector must not affect calls, so send errors are ignored.
     this.#socket.send(packet, this.#options.port, this.#address, () => undefined)
     this.sent++
     return true
@@ -138,7 +138,7 @@ class CollectorLink {
       const { address, family } = await lookup(this.#options.host)
       if (this.#closed) return
       this.#address = address
-      // Resolved above: Node's resolver must not be asked for each datagram.
+      // The address is resolved above. This lookup keeps Node from resolving it for each datagram.
       this.#socket = createSocket({
         type: family === 6 ? 'udp6' : 'udp4',
         lookup: (host, _options, done) => done(null, host, family),
@@ -188,7 +188,7 @@ const TCP = 6
 const INET = 2
 const INET6 = 10
 
-/** One SIP message as a HEP datagram; secrets are taken out as for the ladder. */
+/** Encodes one SIP message as a HEP datagram. Secrets are redacted as for the ladder. */
 export function encodeHep(
   message: TracedMessage,
   correlation_id: string,
@@ -230,7 +230,7 @@ function number(value: number, bytes: 1 | 2 | 4): Buffer {
   return out
 }
 
-/** An IP literal in network order. */
+/** Returns the bytes of an IP literal in network order. */
 function addressBytes(host: string): Buffer {
   if (!isIPv6(host)) return Buffer.from(host.split('.').map(Number))
   const groups = (text: string): string[] => (text === '' ? [] : text.split(':'))

@@ -23,13 +23,13 @@ import type { TlsOptions } from './transport/tls.ts'
 import type { Address, Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
- * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect
- * to it as to a drachtio-server. `createEdge` opens all ports or none. See README.md beside this file, also for the
- * use of the SIP stack without the control protocol.
+ * The embedded SIP edge: a SIP server that speaks drachtio's control protocol, so that `drachtio-srf` applications
+ * connect to it as to a drachtio-server. `createEdge` opens all ports or none. README.md in this folder also describes
+ * how to use the SIP stack without the control protocol.
  */
 
 export interface EdgeOptions {
-  /** SIP listening points; ports of 0 are chosen by the system. A second address (IPv6) is simply another entry. */
+  /** SIP listening points. The system chooses a port for 0. A second address, such as IPv6, is another entry. */
   readonly listeners: readonly ListenerOptions[]
   /** Key, certificate and rules for `tls` and `wss` listening points. */
   readonly tls?: TlsOptions | undefined
@@ -38,62 +38,65 @@ export interface EdgeOptions {
     readonly port: number
     readonly secret: string
     readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined
-    /** Applications that connect before it resolves wait. */
+    /** Applications that connect before this resolves wait for it. */
     readonly ready?: Promise<void>
   }
-  /** Connect to an application for each new request of these methods, instead of waiting for it. */
+  /** For these methods, the edge connects to an application for each new request instead of waiting for one. */
   readonly outbound?: OutboundHandlers | undefined
   readonly log?: EdgeLog | undefined
   readonly clock?: Clock | undefined
-  /** RFC 3261 T1, T2, T4 in ms; tests scale them down. */
+  /** RFC 3261 T1, T2 and T4 in ms. Tests scale them down. */
   readonly timers?: TimerScale | undefined
   readonly dns?: DnsSource | undefined
   readonly limits?: EdgeLimits | undefined
-  /** Whether requests in a dialog with `peer` may go to an address that the peer named; unset: to any. */
+  /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
   readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
-  /** Call-record events for applications that ask for them. Off unless true. */
+  /** Sends call-record events to applications that subscribe to them. Default false. */
   readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
   readonly isConfiguredSource?: ((host: string) => boolean) | undefined
   /**
-   * Whether whoever sends from this host owns the port too, so that its connection may serve requests to it (RFC 5923).
-   * Unset: nobody does.
+   * Whether the sender at this host also owns this port, so that requests to the address may reuse the sender's
+   * connection (RFC 5923). Default: never.
    */
   readonly ownsAddress?: ((address: Address) => boolean) | undefined
   /**
-   * How sources that are not configured are challenged. Without it they are served as a drachtio-server does, and
-   * nothing that they send counts as a failure.
+   * How sources that are not configured are challenged. Without it, the edge serves them as a drachtio-server does and
+   * counts nothing that they send as a failure.
    */
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
-  /** Hears the SIP messages of peers in both directions, for the ladder. Must not throw, and must not block. */
+  /** Called with each SIP message in either direction, for the ladder. Must neither throw nor block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
-  /** Option tags that requests may require; others get 420. */
+  /** Option tags that requests may require. Requests that require another tag get 420. */
   readonly supported?: readonly string[] | undefined
-  /** Refresher of session timers that a peer asks for without naming one; default none: no timer. */
+  /** The refresher when a peer asks for a session timer without naming one. Default none: no timer runs. */
   readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
-  /** How long an INVITE for a new call may stay without any response (Timer B); default 64×T1 (RFC 3261 §17.1.1.2). */
+  /** How long a new call's INVITE may wait for its first response (Timer B). Default 64×T1 (RFC 3261 §17.1.1.2). */
   readonly no_response_ms?: number | undefined
-  /** Requests above this size go over TCP where UDP was meant (RFC 3261 §18.1.1). Default 1,300. */
+  /** Requests above this size go over TCP instead of UDP (RFC 3261 §18.1.1). Default 1,300. */
   readonly tcp_above_bytes?: number | undefined
 }
 
 type EdgeLimits = Partial<TransportLimits> & {
-  /** Server transactions at once; above it requests get 503. Default 50,000. */
+  /** Concurrent server transactions. Further requests get 503. Default 50,000. */
   readonly transactions?: number
   readonly header_count?: number
   /** Longest command of an application. Default 4 MiB. */
   readonly command_bytes?: number
-  /** Bytes that may wait for an application that does not read; above it is taken for lost. Default 64 MiB. */
+  /**
+   * Bytes that may wait for an application that does not read. Beyond it the application is disconnected. Default 64
+   * MiB.
+   */
   readonly application_bytes?: number
-  /** Grace for calls whose application is gone. Default 5 s. */
+  /** Grace period for calls whose application disconnected. Default 5 s. */
   readonly orphan_grace_ms?: number
   readonly ringing_ms?: number
-  /** Blocking of strangers: failures within the window, and for how long. Defaults 5, 60 s, 15 min. */
+  /** A stranger that fails this often within the window is blocked for `block_ms`. Defaults 5, 60 s, 15 min. */
   readonly failures?: number
   readonly failure_window_ms?: number
   readonly block_ms?: number
   readonly malformed_per_second?: number
-  /** Requests without a dialog that a stranger may send in a second. Default 100. */
+  /** Out-of-dialog requests that a stranger may send per second. Default 100. */
   readonly requests_per_second?: number
 }
 
@@ -101,7 +104,7 @@ interface EdgeStats {
   readonly dialogs: number
   readonly client_transactions: number
   readonly server_transactions: number
-  /** Requests that an application has not answered, and requests of applications without a final response. */
+  /** Requests that an application has not answered, plus requests of applications that have no final response yet. */
   readonly pending: number
   readonly sip_connections: number
   readonly control_connections: number
@@ -125,20 +128,20 @@ interface EdgeStats {
 }
 
 export interface Edge {
-  /** Actual listening points. */
+  /** The listening points with their actual ports. */
   readonly listeners: readonly Listener[]
   readonly control: { readonly host: string; readonly port: number }
   stats(): EdgeStats
-  /** Sources that are dropped in silence at this moment. */
+  /** The sources whose packets are silently dropped now. */
   blockedSources(): readonly BlockedSource[]
   blockSource(host: string, duration_ms: number): void
   unblockSource(host: string): boolean
   /**
-   * Ends the calls that an earlier run left behind, by what was kept of its messages (see left-calls.ts). Returns the
+   * Ends the calls that an earlier run left behind, as reconstructed from its messages (see left-calls.ts). Returns the
    * number of legs.
    */
   endLeftCalls(messages: readonly KeptMessage[]): number
-  /** Closes all sockets and forgets all calls, without a word to anybody. */
+  /** Closes all sockets and forgets all calls without notifying any peer. */
   close(): void
 }
 
@@ -147,10 +150,10 @@ export type { TracedMessage } from './transport/types.ts'
 
 const STALE = /\bstale\s*=\s*"?true/i
 
-/** drachtio-srf pings servers whose version is at least v0.8.2, by its own reading of this text. */
+/** drachtio-srf parses this text and pings servers whose version is at least v0.8.2. */
 const VERSION = 'v0.9.10-strowger'
 
-/** Opens an edge. Rejects with ListenError (`code` EADDRINUSE, `protocol`, `port`) when a port cannot be had. */
+/** Opens an edge. Rejects with ListenError (`code` EADDRINUSE, `protocol`, `port`) when it cannot open a port. */
 export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const clock = options.clock ?? systemClock
   const log = options.log ?? silentLog
@@ -214,7 +217,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     handler: transaction => outbound?.takes(transaction) ?? false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
-    // What strangers may send was counted before a transaction was made.
+    // Requests of strangers were counted before their transaction was created.
     admits: received => strangers !== undefined || guard.admits(received),
     answered: (request, received, status, response) => {
       if (request.method === 'OPTIONS') strangers?.learn(status, response)

@@ -1,27 +1,27 @@
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The state is taken for lost when it has accepted nothing for so long; what comes then is not kept here either. */
+/** A file that has grown beyond this size drops further rows: the state has accepted none for too long. */
 const MAX_BYTES = 8 * 1024 * 1024
 
 interface JournalFile {
   readonly fd: number
   bytes: number
-  /** Its rows are on their way to the state. */
+  /** The rows of this file are being written to the state. */
   busy: boolean
 }
 
 /**
- * Rows that wait to be written to the state, where a process that is killed leaves them. There is no fsync: it is the
- * end of the process that they survive, not that of the machine. Two files take turns, so that one is emptied when its
- * rows have arrived while the other takes the next ones.
+ * Rows that wait to be written to the state. They survive a kill of the process but not a crash of the machine, because
+ * there is no fsync. Two files alternate: one takes new rows while the rows of the other are written to the state, and
+ * that other file is truncated once they are.
  */
 export class Journal<Row> {
   readonly #failed: (error: unknown) => void
   #current: JournalFile
   #other: JournalFile
 
-  /** Begins anew: what an earlier run has left is gone. `failed` is told when rows cannot be kept. */
+  /** Truncates both files, so the rows of an earlier run are lost. `failed` is called when a row cannot be kept. */
   constructor(folder: string, failed: (error: unknown) => void) {
     const [one, two] = filesIn(folder).map(path => {
       const fd = openSync(path, 'a', 0o600)
@@ -34,7 +34,7 @@ export class Journal<Row> {
     this.#failed = failed
   }
 
-  /** Keeps a row: it is in its file on return. */
+  /** Appends a row. The row is in the file on return. */
   append(row: Row): void {
     const file = this.#current
     if (file.bytes > MAX_BYTES) return
@@ -43,9 +43,9 @@ export class Journal<Row> {
     })
   }
 
-  /** All rows so far are about to be written to the state; the function that is returned is called when they are. */
+  /** Call this before all rows so far are written to the state. Call the returned function when they have been. */
   settling(): () => void {
-    // An earlier batch is on its way still: these rows stay where they are until the next time.
+    // An earlier batch is still being written, so these rows stay in their file until the next call.
     if (this.#other.busy) return () => undefined
     const settled = this.#current
     settled.busy = true
@@ -72,7 +72,7 @@ export class Journal<Row> {
   }
 }
 
-/** What the journal of an earlier run holds; the two files are in no order. A line that was torn is left out. */
+/** Reads the journal of an earlier run. The rows of the two files are not merged by time. Torn lines are skipped. */
 export function readJournal<Row>(folder: string): Row[] {
   const lines = filesIn(folder).flatMap(path => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []))
   return lines.flatMap(line => {

@@ -7,19 +7,19 @@ import type { NodeLink } from './node-link.ts'
 import { textOf } from './sip/message.ts'
 
 const FLUSH_MS = 250
-/** How long the end of the process waits for the last rows. */
+/** How long a stop of the process waits for the last rows. */
 const CLOSE_MS = 500
-/** Messages that wait for their writer; more are left out and counted, for traffic goes before its record. */
+/** Messages that may wait to be written. Further ones are dropped and counted, because traffic comes first. */
 const MAX_WAITING = 5000
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
 const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
 const MAX_CALLS = 20_000
 
-/** Tells messages of calls from keep-alives and registrations, which would drown them. */
+/** Separates the messages of calls from keep-alives and registrations, which are far more frequent. */
 export interface CallIds {
   /**
-   * The Call-ID of a message that belongs to a call, and the method of its CSeq in upper case; an OPTIONS belongs to
-   * one when an INVITE with its Call-ID came before.
+   * Returns the Call-ID of a message and the method of its CSeq in upper case; undefined when the message belongs to no
+   * call. An OPTIONS belongs to a call when an INVITE with the same Call-ID came before.
    */
   of(text: string): { readonly call_id: string; readonly method: string } | undefined
 }
@@ -43,15 +43,15 @@ export function callIds(): CallIds {
 
 export interface LadderWriter {
   keep(message: TracedMessage): void
-  /** Messages that were left out because the writer could not follow. */
+  /** Messages that were dropped because the writer was too slow. */
   readonly left_out: number
   close(): Promise<void>
 }
 
 /**
- * Hands the SIP messages of calls to the node that writes them, in batches, off the path of the messages themselves.
- * Until they are kept those that tell which calls there are stand in the journal. `left` is what the last run could not
- * hand over any more.
+ * Sends the SIP messages of calls in batches to the node, which writes them. Messages are delivered to peers without
+ * waiting for this. Messages that begin, answer or end a call are in the journal until the node has written them.
+ * `left` are the messages that the last run could not hand over.
  */
 export function writeLadder(
   node: Pick<NodeLink, 'give' | 'onDrain'>,
@@ -100,7 +100,7 @@ export function writeLadder(
     get left_out() {
       return left_out
     },
-    // Who writes has gone before us, and has asked for all that there was; what came after it stays in the journal.
+    // The node stops before the edge and drains these messages first. Later messages stay in the journal.
     async close() {
       timer.cancel()
       await Promise.race([drain(), pause(clock, CLOSE_MS)])
@@ -108,7 +108,7 @@ export function writeLadder(
   }
 }
 
-/** Whether a message begins, answers or ends a call: 100 does not, nor what answers a BYE. */
+/** Whether a message begins, answers or ends a call. A 100 and a response to BYE do not. */
 function isDecisive(method: string, text: string): boolean {
   if (text.startsWith('SIP/2.0 ')) return method === 'INVITE' && !text.startsWith('SIP/2.0 100 ')
   return method === 'INVITE' || method === 'BYE' || method === 'CANCEL'

@@ -4,10 +4,10 @@ import { parseMessage } from './sip/parse.ts'
 import type { Sent } from './stack.ts'
 import type { Address, Listener, Protocol, Received } from './transport/types.ts'
 
-// Calls that an earlier run of the edge left behind when it was killed: their far ends still talk, ring or wait. What
-// was kept of their messages for the ladder is enough to end them.
+// Calls that an earlier run of the edge left behind when it was killed. Their peers still talk, ring or wait. The
+// messages that the ladder kept suffice to end these calls.
 
-/** A message as it was kept, in the order of time within its Call-ID. */
+/** A message of the ladder. The messages of a Call-ID are in order of time. */
 export interface KeptMessage {
   readonly sip_call_id: string
   readonly direction: 'in' | 'out'
@@ -17,30 +17,30 @@ export interface KeptMessage {
   readonly text: string
 }
 
-/** Requests of the last moment may not have been kept, so the next CSeq number leaves room for them. */
+/** The last requests before the kill may be missing, so the next CSeq number skips this many. */
 const CSEQ_ROOM = 10
 
-/** A leg that has to be ended, by how far it came. */
+/** A leg to end, with the state that it reached. */
 export type LeftCall =
-  /** Answered and not hung up. */
+  /** Answered but not hung up. */
   | { readonly kind: 'answered'; readonly dialog: Dialog }
-  /** We were called, and had not answered finally; `tag` is the one of our provisional responses, or ''. */
+  /** An incoming call without a final response. `tag` is the To tag of our provisional responses, or ''. */
   | { readonly kind: 'called'; readonly invite: Received; readonly tag: string }
-  /** We called, and no final response came; `rang` tells whether a provisional one did. */
+  /** An outgoing call without a final response. `rang` is true when a provisional one came. */
   | { readonly kind: 'calling'; readonly invite: Sent; readonly dialog: Dialog; readonly rang: boolean }
 
 type ListenerOf = (protocol: Protocol, host: string) => Listener | undefined
 
 /**
- * The legs that were not ended. `listenerOf` tells by which listening point a transport is served; what has none is
- * left out, and so are WebSockets, which only the peer can open again.
+ * Returns the legs that were not ended. `listenerOf` returns the listening point for a protocol and a host. Legs
+ * without one are omitted, and so are legs over WebSocket, because only the peer can open that connection again.
  */
 export function leftCalls(messages: readonly KeptMessage[], listenerOf: ListenerOf): LeftCall[] {
   const calls = new Map<string, Heard[]>()
   for (const kept of messages) {
     const text = bytesOf(kept.text)
     const parsed = parseMessage(text)
-    // What was taken out of a body makes it shorter than it says; the headers are whole.
+    // Redaction may leave a body shorter than its Content-Length; the headers are complete.
     if (parsed.kind === 'junk') continue
     const known = calls.get(kept.sip_call_id) ?? []
     if (known.length === 0) calls.set(kept.sip_call_id, known)
@@ -59,7 +59,7 @@ interface Heard extends KeptMessage {
 function leftCall(heard: readonly Heard[], listenerOf: ListenerOf): LeftCall | undefined {
   if (heard.some(({ message }) => message.method === 'BYE')) return undefined
   const answer = heard.find(({ message }) => message.cseq.method === 'INVITE' && isSuccess(message))
-  // A challenged INVITE was sent again under the same Call-ID: the CSeq of the answer tells which of them it was.
+  // A challenged INVITE is sent again under the same Call-ID. The CSeq of the answer identifies the right one.
   const invite = heard.findLast(
     ({ message }) =>
       message.method === 'INVITE' &&

@@ -5,7 +5,7 @@ import type { EdgeFacts, FromEdge, ToEdge } from '../../core/runtime/edge-link.t
 import { jsonLine, readJsonLines } from '../../core/runtime/json-lines.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
-/** Messages that are handed over at once. */
+/** Messages per batch. */
 const BATCH = 500
 
 interface Batch {
@@ -22,20 +22,23 @@ interface Question {
 
 /** The edge's end of its link to the signaling node. */
 export interface NodeLink {
-  /** Hands messages of calls over. Resolves when they are kept, or lost for good; one call after the other. */
+  /**
+   * Hands over messages of calls. Resolves to true when all are kept, to false when some are lost. Calls must not
+   * overlap.
+   */
   give(messages: readonly CallMessage[], again: boolean): Promise<boolean>
-  /** Messages of calls that nobody ended, and of further Call-IDs. Rejects when no node answers. */
+  /** Returns the messages of calls that have not ended, and of these Call-IDs. Rejects when no node answers. */
   leftMessages(sip_call_ids: readonly string[]): Promise<readonly CallMessage[]>
-  /** The call that each Call-ID belongs to. Rejects when no node answers. */
+  /** Returns the call that each Call-ID belongs to. Rejects when no node answers. */
   callsOf(sip_call_ids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Called when a node connects, and after each change of the configuration. */
+  /** Called when a node connects and after each change of the configuration. */
   onFacts: (facts: EdgeFacts) => void
-  /** Called when the node is about to stop; everything given before it resolves has been kept. */
+  /** Called when the node is about to stop. The node waits until this resolves, so that pending messages are kept. */
   onDrain: () => Promise<void>
   close(): void
 }
 
-/** Listens for the node. Only the node that connected last is served. */
+/** Listens for the node. A node that connects replaces the one before. */
 export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
   let node: Socket | undefined
   let open: Batch | undefined
@@ -101,7 +104,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     node?.destroy()
     gone()
     node = socket
-    // The node before may have kept messages without confirming them.
+    // The previous node may have kept messages without confirming them.
     if (open) open.again = true
     readJsonLines(socket, value => hear(value as ToEdge))
     socket.on('error', err => log.debug({ err }, 'the signaling node went away'))

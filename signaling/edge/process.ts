@@ -17,11 +17,12 @@ import { Journal, readJournal } from './journal.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
 import { type NodeLink, openNodeLink } from './node-link.ts'
 
-/** Design §4: Timer B is 5 s for each target, for the next one waits. */
+/** Design §4: Timer B is 5 s for each target, because the next target waits for it. */
 const NO_RESPONSE_MS = 5000
 
 /**
- * The process of the embedded edge: the configuration's listening points, and its control link at STROWGER_DRACHTIO.
+ * Starts the process of the embedded edge, with the configured listening points and the control link at
+ * STROWGER_DRACHTIO.
  */
 async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
@@ -67,8 +68,8 @@ function closedGate() {
 }
 
 /**
- * Learns the configuration from the node. When it is told for the first time, ends the calls that an earlier run has
- * left, then lets applications in: until then every dialog of a call is one of the last run.
+ * Learns the configuration from the node. On the first configuration it ends the calls that an earlier run left, then
+ * admits applications. Until then, every dialog in the ladder belongs to the earlier run.
  */
 function beginWith(
   node: NodeLink,
@@ -92,7 +93,7 @@ function beginWith(
   }
   node.onFacts = facts => {
     peers.learn(facts)
-    // The node that connects next is asked again.
+    // After a failure, the next facts start another attempt.
     if (!begun) begin().catch(err => log.warn({ err }, 'calls of an earlier run could not be looked up'))
   }
 }

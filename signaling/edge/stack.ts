@@ -21,10 +21,10 @@ import {
   type TransportLimits,
 } from './transport/types.ts'
 
-// The SIP stack without an application: transports, transactions and location put together. The edge is one user of
-// it, the sandbox carrier and test peers (useragent/user-agent.ts) are others.
+// The SIP stack without an application: it combines transports, transactions and location. The edge uses it, and so do
+// the sandbox carrier and test peers (useragent/user-agent.ts).
 
-/** What the stack writes about itself; pino fits. */
+/** The log of the stack. A pino logger satisfies it. */
 export interface EdgeLog {
   debug(facts: object, text: string): void
   info(facts: object, text: string): void
@@ -51,17 +51,19 @@ export interface StackOptions {
   readonly limits?:
     | (Partial<TransportLimits> & { readonly transactions?: number; readonly header_count?: number })
     | undefined
-  /** Asked for each packet, and with its protocol for each connection, before it is read: true drops it in silence. */
+  /**
+   * Called for each packet, and with the protocol for each new connection, before it is read. True drops it silently.
+   */
   readonly dropped?: ((host: string, connection?: Protocol) => boolean) | undefined
-  /** Hears every message in both directions, for the SIP ladder. */
+  /** Called with every message in either direction, for the SIP ladder. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
-  /** A request of this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */
+  /** A request above this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */
   readonly tcp_above_bytes?: number | undefined
-  /** Whether requests in a dialog with `peer` may go to an address that the peer named; unset: to any. */
+  /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
   readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
 }
 
-/** How a request went out. */
+/** A request as it was sent. */
 export interface Sent {
   readonly text: string
   readonly listener: Listener
@@ -69,33 +71,33 @@ export interface Sent {
 }
 
 export interface RequestEvents {
-  /** Once, when the request has been handed to the network for the first time. */
+  /** Called once, when the request is first handed to the network. */
   readonly sent?: (sent: Sent) => void
   readonly response: (response: SipMessage, from: { host: string; port: number }, sent: Sent) => void
-  /** No address answered in time; `sent` as the last attempt. */
+  /** No address answered in time. `sent` is the last attempt. */
   readonly timeout: (sent: Sent) => void
   /** No address could be reached. */
   readonly unreachable: (why: 'dns' | 'scheme' | 'transport' | 'network', sent: Sent | undefined) => void
 }
 
-/** A request on its way: perhaps several client transactions, one after the other (RFC 3263 §4.3). */
+/** A request in progress. It may use several client transactions in sequence (RFC 3263 §4.3). */
 export interface OutgoingRequest {
   readonly transaction: ClientTransaction | undefined
   readonly sent: Sent | undefined
-  /** No further address is tried, and nothing more is reported. */
+  /** Ends the current transaction. No further address is tried and no further event is reported. */
   abandon(): void
-  /** No further address is tried. */
+  /** Stops failover: no further address is tried. */
   settle(): void
 }
 
 export type Hop =
   | {
       readonly uri: string
-      /** Name that a TLS peer must prove, where `uri` is the address that it resolved to. */
+      /** The name that the peer's TLS certificate must prove when `uri` holds the resolved address. */
       readonly server_name?: string | undefined
-      /** Whom a dialog is with: its requests go where a peer may be reached, else back where it came from. */
+      /** The peer of the dialog. A request goes to a located address that the peer may name, otherwise to the peer. */
       readonly peer?: Destination | undefined
-      /** How whoever is there proves by TLS that it is itself; unset: as the stack does by default. */
+      /** How the peer's TLS certificate is verified. Default: the stack's own setting. */
       readonly tls?: TlsVerification | undefined
     }
   | { readonly destination: Destination }
@@ -108,7 +110,7 @@ export class SipStack {
   readonly log: EdgeLog
   readonly #tcp_above: number
   readonly #mayReach: (named: Destination, peer: Destination) => boolean
-  /** Peers that refused TCP when a large request was switched to it. */
+  /** Peers that refused TCP after a large request was switched to it, with the time of the refusal. */
   readonly #udp_only = new Map<string, number>()
 
   private constructor(options: StackOptions, transport: TransportLayer, transactions: TransactionLayer, clock: Clock) {
@@ -128,7 +130,7 @@ export class SipStack {
     })
   }
 
-  /** Opens all listening points, or none: rejects with ListenError when one is taken. */
+  /** Opens all listening points or none. Rejects with ListenError when one is in use. */
   static async open(options: StackOptions): Promise<SipStack> {
     const clock = options.clock ?? systemClock
     const log = options.log ?? silentLog
@@ -169,9 +171,8 @@ export class SipStack {
   }
 
   /**
-   * Sends a request. `build` makes the message, without Via, for the listening point by which it leaves; it is called
-   * again for each further address that is tried. ACK goes out without a transaction. `patience_ms` takes the place of
-   * 64×T1 at the last address, or the only one.
+   * Sends a request. `build` makes the message, without Via, for the listening point that sends it. It is called again
+   * for each further address. An ACK is sent without a transaction. `patience_ms` replaces 64×T1 at the last address.
    */
   request(
     method: string,
@@ -196,8 +197,8 @@ export class SipStack {
     return attempt
   }
 
-  // A peer may name any address in Contact or Record-Route. Where nothing may be sent there, the request goes to the
-  // address that the dialog was made with.
+  // A peer may name any address in Contact or Record-Route. If none of them is allowed, the request goes to the address
+  // with which the dialog was established.
   #judged(
     located: readonly Destination[],
     { server_name, peer, tls }: Extract<Hop, { uri: string }>,
@@ -206,14 +207,14 @@ export class SipStack {
       if (server_name === undefined && tls === undefined) return located
       return located.map(found => ({ ...found, tls, server_name: server_name ?? found.server_name }))
     }
-    // Whoever the dialog is with proves itself as it did at first.
+    // The peer's certificate is verified in the same way as when the dialog began.
     const proved = { tls: peer.tls, server_name: peer.server_name }
     const named = located.map(found => (found.host === peer.host ? { ...found, ...proved } : found))
     const allowed = named.filter(found => found.host === peer.host || this.#mayReach(found, peer))
     return allowed.length > 0 ? allowed : [peer]
   }
 
-  /** Cancels an INVITE that was sent and has got a provisional response (RFC 3261 §9.1). */
+  /** Cancels an INVITE that has received a provisional response (RFC 3261 §9.1). */
   cancel(
     { text, destination }: Pick<Sent, 'text' | 'destination'>,
     cancel = cancelOf(text).serialize(),
@@ -222,7 +223,9 @@ export class SipStack {
     this.transactions.send({ method: 'CANCEL', branch: branchOf(text), text: cancel, destination }, events)
   }
 
-  /** RFC 3261 §18.1.1: what is too large for UDP goes over TCP, unless the peer is known to refuse that. */
+  /**
+   * RFC 3261 §18.1.1: switches a request too large for UDP to TCP, unless the peer refused TCP in the last 10 minutes.
+   */
   suits(destination: Destination, bytes: number): Destination {
     if (destination.protocol !== 'udp' || bytes <= this.#tcp_above) return destination
     const tcp: Destination = { ...destination, protocol: 'tcp' }
@@ -326,7 +329,7 @@ class Attempts implements OutgoingRequest {
         branch,
         text,
         destination,
-        // With other addresses left, waiting the full 32 s would make failover useless.
+        // While other addresses remain, a wait of the full 32 s would make failover useless.
         patience_ms: this.#left.length > 0 ? 10 * t1 : this.#patience_ms,
       },
       {
@@ -338,7 +341,7 @@ class Attempts implements OutgoingRequest {
         },
         unreachable: () => {
           if (destination.protocol !== located.protocol) {
-            // The switch to TCP was our idea; the peer may serve UDP alone.
+            // We chose TCP; the peer may serve only UDP.
             this.#stack.refusesTcp(located)
             if (!this.#abandoned && !this.#settled) this.#try(located)
             return
@@ -353,7 +356,7 @@ class Attempts implements OutgoingRequest {
   #response(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
     if (this.#abandoned) return
     this.#provisional = true
-    // RFC 3263 §4.3: 503 means that this address cannot serve us now; the next one may.
+    // RFC 3263 §4.3: 503 means that this address cannot serve the request now. Try the next one.
     if (response.status === 503 && this.#left.length > 0 && !this.#settled) {
       this.#stack.locator.failedAt(sent.destination)
       this.#next('network')

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 
-// One timer wheel for all SIP timers: a call needs a dozen, nearly all of which are cancelled before they fire, so
-// starting and cancelling must cost nothing but a list operation. Resolution is 10 ms, ample for RFC 3261.
+// One timer wheel for all SIP timers. A call starts about a dozen and cancels nearly all of them, so a start or a
+// cancel costs only a list operation. The resolution of 10 ms is ample for RFC 3261.
 
 const TICK_MS = 10
 const SLOTS = 1024
@@ -31,7 +31,7 @@ class Entry implements WheelTimer {
   }
 }
 
-/** Starts, counts and fires timers. It sleeps while it holds none, and never keeps a process alive. */
+/** Starts, counts and fires timers. It sleeps while it holds none and never keeps a process alive. */
 export class TimerWheel {
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
@@ -65,8 +65,8 @@ export class TimerWheel {
   }
 
   /**
-   * As `after`, at a moment of the monotonic clock: chains of repetitions count from the moment that was meant, not
-   * from the one at which a busy process got round to it.
+   * Like `after`, but at a time of the monotonic clock. Repeating timers count from the time when they were due, so a
+   * busy process adds no drift.
    */
   at(due_ms: number, run: () => void): WheelTimer {
     return this.after(due_ms - this.#clock.monotonic_ms(), run)
@@ -82,7 +82,7 @@ export class TimerWheel {
     this.#count--
   }
 
-  /** Cancels everything. */
+  /** Cancels all timers. */
   close(): void {
     for (let slot = 0; slot < SLOTS; slot++) {
       let entry = this.#slots[slot]
@@ -115,7 +115,7 @@ export class TimerWheel {
       due.push(entry)
     }
     if (!due) return
-    // New entries stand in front of a list, old ones fire first.
+    // New entries are at the front of a list; older ones fire first.
     for (let i = due.length - 1; i >= 0; i--) {
       const entry = due[i]
       if (!entry?.wheel) continue
@@ -129,7 +129,7 @@ export class TimerWheel {
   }
 }
 
-/** The base values of RFC 3261 §17.1.1.1, in milliseconds; tests scale them down. */
+/** The base values of RFC 3261 §17.1.1.1 in milliseconds. Tests scale them down. */
 export interface TimerScale {
   readonly t1: number
   readonly t2: number

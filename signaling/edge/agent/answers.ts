@@ -17,11 +17,11 @@ import { endsSubscription, subscribed } from './subscription.ts'
 
 // Answers of applications to requests from the network (drachtio-control-protocol.md §9, §11).
 
-/** Who hears of answers besides the peer. */
+/** Callbacks for answers that were sent to peers. */
 export interface AnswerWatch {
-  /** A final answer was sent to a request outside dialogs: for the budget of strangers. */
+  /** A final answer was sent to an out-of-dialog request. The guard counts strangers' failures by it. */
   readonly answered: (request: SipMessage, received: Received, status: number, response: Draft) => void
-  /** REGISTER or SUBSCRIBE was accepted: its contact is reached over the connection it came by. */
+  /** A request was accepted. The contact of a REGISTER or SUBSCRIBE is then reached over the request's connection. */
   readonly bind: (request: SipMessage, received: Received, response: Draft) => void
 }
 
@@ -36,7 +36,7 @@ export class Answers {
     this.#watch = watch
   }
 
-  /** A command `sip|<transaction>|` with a response. */
+  /** Handles a command `sip|<transaction>|` with a response. */
   respond(app: ControlClient, request_id: string, transaction_id: string, command: CommandMessage): void {
     const pending = this.#core.servers.get(transaction_id)
     const method = commandHeader(command, 'cseq')?.split(' ').pop()
@@ -70,7 +70,7 @@ export class Answers {
     }
     const leg = this.#legForAnswer(pending, status)
     const success = status >= 200 && status < 300
-    // RFC 3261 §12.1.1: whatever makes a dialog says where its requests go, an early one too.
+    // RFC 3261 §12.1.1: each response that creates a dialog, even an early one, needs a Contact.
     const own_contact =
       (success && invites) || (leg && status < 200) || (success && request.method === 'UPDATE' && pending.leg)
         ? listenerAddress(received.listener)
@@ -119,7 +119,7 @@ export class Answers {
     pending.to_tag = (to === undefined ? '' : tagOf(to)) || newTag()
   }
 
-  // An early leg comes to life with the first 1xx above 100, a confirmed one with the 2xx.
+  // The first 1xx above 100 creates an early leg. A 2xx creates a leg if there was none.
   #legForAnswer(pending: PendingServer, status: number): Leg | undefined {
     if (pending.leg) return pending.leg
     if (pending.early) return pending.early
@@ -199,7 +199,7 @@ export class Answers {
       }),
     }
     leg.answer = answer
-    // RFC 3261 §13.3.1.4: over connections too, for a proxy behind them may have lost it.
+    // RFC 3261 §13.3.1.4: retransmit over connections too, because a proxy behind one may have lost the response.
     const again = (delay_ms: number, due_ms: number): void => {
       answer.resend = wheel.at(due_ms, () => {
         transaction.repeat(text)
@@ -210,7 +210,7 @@ export class Answers {
     again(scale.t1, this.#core.clock.monotonic_ms() + scale.t1)
   }
 
-  // A call that rings may ring for long, but not for ever.
+  // Bounds how long a call may ring.
   #allowRinging(pending: PendingServer): void {
     pending.deadline?.cancel()
     pending.deadline = this.#core.stack.transactions.wheel.after(this.#core.settings.ringing_ms, () => {

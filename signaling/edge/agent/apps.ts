@@ -1,13 +1,13 @@
 import type { ControlClient } from '../control/client.ts'
 
-// The applications that are connected, and who gets what (drachtio-control-protocol.md §14).
+// The connected applications and the distribution of requests among them (drachtio-control-protocol.md §14).
 
 export class Apps {
   readonly all = new Set<ControlClient>()
-  /** Last one chosen for each verb: the next request goes to its neighbour. */
+  /** The application last chosen for each verb. The next request goes to its neighbour. */
   readonly #turn = new Map<string, ControlClient>()
 
-  /** The next application that asked for a verb (lower case), round robin. With a tag, one that announced it. */
+  /** Returns the next application that registered for a verb (lower case), round robin. A tag narrows the choice. */
   pick(verb: string, tag?: string): ControlClient | undefined {
     const willing: ControlClient[] = []
     for (const app of this.all) {
@@ -15,7 +15,7 @@ export class Apps {
     }
     if (willing.length === 0) return undefined
     const key = tag === undefined ? verb : `${verb} ${tag}`
-    // From one turn to the next the reference goes backwards through its list; so do we.
+    // Like the reference, each turn moves one place backwards in the list.
     const last = this.#turn.get(key)
     const index = last ? willing.indexOf(last) - 1 : 0
     const chosen = willing[(index + willing.length) % willing.length]

@@ -6,8 +6,8 @@ import type { Hop } from '../stack.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Received } from '../transport/types.ts'
 
-// Contacts whose REGISTER or SUBSCRIBE came over a connection: requests to them go back over it (RFC 5626 in spirit),
-// whatever port the contact names.
+// Contacts whose REGISTER or SUBSCRIBE came over a connection. Requests to such a contact go back over that connection,
+// whatever port the contact names (in the spirit of RFC 5626).
 
 const MAX_BINDINGS = 20_000
 
@@ -59,7 +59,7 @@ function keyOf(uri: SipUri): string {
   return `${uri.user ?? ''}@${uri.host.toLowerCase()}`
 }
 
-// A registrar says in its answer how long each contact really lives.
+// Returns the lifetime that the registrar's answer grants the contact; undefined when it grants none.
 function expiresOf(response: Draft, uri: SipUri): number | undefined {
   for (const h of response.headers) {
     if (h.id !== 'contact') continue

@@ -2,9 +2,9 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 import { cdrMessage } from '../control/wire.ts'
 import type { Apps } from './apps.ts'
 
-// Call-record events (drachtio-control-protocol.md §16.2): one attempt, at most one start and one stop for each leg.
+// Call-record events (drachtio-control-protocol.md §16.2): one attempt and at most one start and one stop for each leg.
 
-/** What remembers that a leg's record has begun and ended. */
+/** Holds whether the start and the stop of a leg's record were sent. */
 interface Recorded {
   cdr: { start?: boolean; stop: boolean } | undefined
 }

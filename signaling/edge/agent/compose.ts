@@ -7,9 +7,9 @@ import { paramStart, splitList } from '../sip/uri.ts'
 import type { Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 
-// Rules for the headers of messages that an application asked for: what it may say, what the server supplies.
+// Rules for the headers of messages that an application sends: which ones it may set and which ones the server adds.
 
-/** Never taken from an application: the server owns them. */
+/** Headers that the server owns. An application cannot set them. */
 const OWNED = new Set(['via', 'route', 'record-route', 'rseq', 'content-length'])
 const OWNED_IN_RESPONSE = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact'])
 const OWNED_IN_DIALOG = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards'])
@@ -40,7 +40,7 @@ export function addOwnHeaders(draft: Draft, command: CommandMessage, kind: Compo
   }
 }
 
-/** Contact of a request or response: the application's with our address in place of `localhost`, else our own. */
+/** Adds the application's Contact, with our address in place of `localhost`, otherwise our own. Returns the first. */
 export function addContacts(
   draft: Draft,
   command: CommandMessage,
@@ -61,14 +61,14 @@ export function addContacts(
   return own
 }
 
-/** The CANCEL of an INVITE, with the headers that an application wants in it. */
+/** Returns the CANCEL of an INVITE, with the headers that the application adds. */
 export function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
   const draft = cancelOf(sent.text)
   if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
   return draft.serialize()
 }
 
-/** Adds the body; SDP is recognised. False when another body has no type. */
+/** Adds the body. Recognises SDP without a Content-Type; returns false for any other body without one. */
 export function addBody(draft: Draft, command: CommandMessage): boolean {
   draft.body = command.body
   if (command.body === '' || draft.get('content-type') !== undefined) return true
@@ -78,8 +78,7 @@ export function addBody(draft: Draft, command: CommandMessage): boolean {
 }
 
 /**
- * `localhost` as host in an address becomes the address of the listening point; angle brackets are put around the
- * URI.
+ * Replaces the host `localhost` in an address by the address of the listening point. Puts the URI in angle brackets.
  */
 export function withRealHost(value: string, listener: Listener, contact = false, anywhere = false): string {
   const at = value.indexOf('@localhost')
@@ -87,12 +86,12 @@ export function withRealHost(value: string, listener: Listener, contact = false,
   const host_at = at >= 0 ? at + 1 : bare
   if (host_at < 0) return value
   let end = host_at + 'localhost'.length
-  // A port after the placeholder is replaced with it.
+  // A port after the placeholder is replaced too.
   if (value.charCodeAt(end) === 58) {
     end++
     while (value.charCodeAt(end) >= 48 && value.charCodeAt(end) <= 57) end++
   }
-  // Without the parameter a peer that called us over TCP would come back over UDP.
+  // Without this parameter, a peer that called us over TCP would send its next request over UDP.
   const transport =
     !contact || listener.protocol === 'udp' || listener.protocol === 'tls' || value.includes('transport=')
       ? ''
@@ -113,7 +112,7 @@ function hostLocalhost(value: string): number {
   return -1
 }
 
-/** From value of a new request: the application's or the listening point's, with a tag. */
+/** Returns the From value of a new request: the application's or else the listening point's, with a tag. */
 export function fromValue(given: string | undefined, listener: Listener, tag: string): string {
   const value = given === undefined ? listenerAddress(listener) : withRealHost(given, listener, false, true)
   const bracketed = value.includes('<') ? value : bracket(value)

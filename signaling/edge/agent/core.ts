@@ -10,19 +10,19 @@ import type { Apps } from './apps.ts'
 import type { CallRecords } from './cdr.ts'
 import { dialogId, fits, type Leg, type PendingClient, type PendingServer } from './leg.ts'
 
-// State that the halves of the agent share: requests from the network (uas.ts), requests of applications (uac.ts),
-// session timers, lost applications.
+// The shared state of the agent. Its users are requests from the network (uas.ts), requests of applications (uac.ts),
+// session timers and the cleanup after lost applications.
 
 interface AgentSettings {
-  /** Grace for calls whose application is gone. */
+  /** Grace period for calls whose application disconnected. */
   readonly orphan_grace_ms: number
-  /** What to do when an INVITE asks for a session timer without naming the refresher, and the application is silent. */
+  /** The refresher when neither the INVITE that requests a session timer nor the application names one. */
   readonly session_refresher: 'none' | 'uac' | 'uas'
   /** Option tags that a request may require (RFC 3261 §8.2.2.3). */
   readonly supported: ReadonlySet<string>
   /** The longest that a call may ring. */
   readonly ringing_ms: number
-  /** Timer B of INVITEs for new calls; undefined is 64×T1. */
+  /** Timer B of INVITEs for new calls. Undefined means 64×T1. */
   readonly no_response_ms: number | undefined
 }
 
@@ -75,7 +75,7 @@ export class AgentCore {
     return 64 * this.stack.transactions.scale.t1
   }
 
-  /** The leg of a request from the peer, by Call-ID and both tags. */
+  /** Finds the leg of a request from the peer by its Call-ID and both tags. */
   legOf(request: SipMessage): Leg | undefined {
     const ours = this.legs.get(dialogId(request.call_id, request.to_tag))
     if (ours && ours.role === 'uac' && fits(ours, request)) return ours
@@ -87,7 +87,9 @@ export class AgentCore {
     return { ready_at: 0, waiting: undefined }
   }
 
-  /** From now on, and for a moment, messages about this wait: the reply that introduces it is on its way. */
+  /**
+   * Delays messages about this transaction or dialog for HOLD_MS, because the reply that introduces it was just sent.
+   */
   introduced(hold: Hold): void {
     hold.ready_at = this.clock.monotonic_ms() + HOLD_MS
   }
@@ -97,12 +99,14 @@ export class AgentCore {
     return { bytes: message.bytes, protocol, host: source.host, port: source.port, at: this.clock.now() }
   }
 
-  /** Of a response: where the request came from. */
+  /** The facts of a response, which goes to the source of the request. */
   wireBack({ protocol, source }: Received, text: string): WireFacts {
     return { bytes: text.length, protocol, host: source.host, port: source.port, at: this.clock.now() }
   }
 
-  /** As the reference shows them: the local address for datagrams, the peer's for connections. */
+  /**
+   * The facts of a sent request. Like the reference, it shows our address for datagrams, the peer's for connections.
+   */
   wireOut(sent: Sent): WireFacts {
     const { destination, listener, text } = sent
     const stream = isReliable(destination.protocol)
@@ -115,7 +119,7 @@ export class AgentCore {
     }
   }
 
-  /** Forgets a leg and stops its timers. Transactions that are under way end by themselves. */
+  /** Forgets a leg and stops its timers. Open transactions run to their own end. */
   dropLeg(leg: Leg): void {
     if (this.legs.get(leg.id) === leg) this.legs.delete(leg.id)
     leg.ending = true
@@ -129,7 +133,7 @@ export class AgentCore {
   }
 
   /**
-   * Hangs up on the server's own account: BYE to the peer, and an unsolicited BYE to the application so that it knows.
+   * Hangs up on the server's initiative. Sends a BYE to the peer and reports it to the application as unsolicited.
    */
   hangUp(leg: Leg, text: string, cause: string): void {
     if (leg.ending) return
@@ -152,7 +156,7 @@ export class AgentCore {
     )
   }
 
-  /** A response that nobody sent, as if it had come from the network (RFC 3261 §8.1.3.1). */
+  /** Returns a local response that looks as if it came from the network (RFC 3261 §8.1.3.1). */
   fabricate(request: string, status: number, reason: string): string {
     const draft = Draft.response(status, reason)
     const head = request.slice(0, request.indexOf('\r\n\r\n')).split('\r\n')

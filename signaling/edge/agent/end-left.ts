@@ -5,11 +5,11 @@ import { branchOf, cancelOf, withoutBody } from '../sip/sent-text.ts'
 import type { SipStack } from '../stack.ts'
 import { type ClientEvents, UNHEARD } from '../transaction/client.ts'
 
-// How the calls of a run that was killed are ended: nobody is left talking, ringing or waiting.
+// Ends the calls of a run that was killed, so that no peer keeps talking, ringing or waiting.
 
 const REASON = 'SIP;cause=503;text="SIP server was restarted"'
 
-/** BYE where it was answered, 503 where we were called, CANCEL where we called. */
+/** Sends BYE for an answered call, 503 for an incoming one and CANCEL for an outgoing one. */
 export function endLeftCall(stack: SipStack, left: LeftCall): void {
   if (left.kind === 'answered') {
     const seq = left.dialog.nextSeq()
@@ -21,9 +21,9 @@ export function endLeftCall(stack: SipStack, left: LeftCall): void {
   } else takeBack(stack, left)
 }
 
-// RFC 3261 §9.1: a CANCEL waits for a provisional response. Where none was kept, the INVITE is sent again, upon which
-// the peer repeats its own; what was kept of the body may lack its secrets, and nobody reads it there. The CANCEL may
-// cross the answer, which is acknowledged and ended.
+// RFC 3261 §9.1: a CANCEL waits for a provisional response. If none was kept, the INVITE is sent again and the peer
+// repeats its response. That INVITE has no body, because the kept body is redacted and the peer ignores the body of a
+// retransmission. If the CANCEL crosses a 2xx, the 2xx is acknowledged and its call is ended by a BYE.
 function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
   const { transactions } = stack
   const { destination, text } = invite

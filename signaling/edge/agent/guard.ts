@@ -3,52 +3,54 @@ import { hostGroup } from '../../../core/domain/identity/index.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 
-// Who may send what (design §4, threats §2.4, §3, decisions 0109, 0111). Anybody can put a peer's address on a
-// datagram, so nothing counts against an address unless it proves that its sender is there: credentials for a nonce
-// that we issued to that address and transport, or a connection. Blocks are of one transport, and touch only requests
-// that begin something: neither dialogs nor flows that lately proved a password. A stranger's requests are few each
-// second. An IPv6 address counts as its /64, which one machine may use as a whole; what it proved is its own alone.
+// Decides which sources may send requests (design §4, threats §2.4, §3, decisions 0109, 0111).
+//
+// The source of a datagram can be spoofed. So a failure counts against an address only with proof that its sender is
+// there: a connection, or credentials for a nonce that we issued to that address and transport. A block applies to one
+// transport and to requests that begin something. It spares dialogs and flows that recently proved a password. A
+// stranger's requests are limited per second. Limits and blocks treat an IPv6 address as its /64, because one machine
+// may use all of it. A proof holds only for the exact address.
 
 interface GuardOptions {
   readonly clock: Clock
   /** Sources that are never dropped. */
   readonly isConfiguredSource: (host: string) => boolean
-  /** Failures in the window that lead to a block. */
+  /** The number of failures within the window that causes a block. */
   readonly failures: number
   readonly window_ms: number
   readonly block_ms: number
-  /** Malformed messages of a source that are answered in a second. */
+  /** Malformed messages of a source that are answered per second. */
   readonly malformed_per_second: number
-  /** Requests for which there is no dialog that a stranger may send in a second; further ones are dropped. */
+  /** Out-of-dialog requests that a stranger may send per second. Further ones are dropped. */
   readonly requests_per_second: number
-  /** Told once for each block. */
+  /** Called once for each block. */
   readonly blocked?: ((source: BlockedSource) => void) | undefined
 }
 
 export interface BlockedSource {
   readonly host: string
-  /** An operator blocks a host on all of them. */
+  /** 'all' for a block by an operator. */
   readonly protocol: Protocol | 'all'
   readonly until: number
   readonly dropped: number
   readonly reason: 'failures' | 'malformed' | 'operator'
 }
 
-/** How long a source, or a flow, that proved a password is no stranger; registrations last two hours at most. */
+/** How long a password proves a source and a flow. Registrations last at most two hours. */
 const PROVEN_MS = 2 * 3_600_000
 
-/** Where something came from. */
+/** The source of a message. */
 export type From = Pick<Received, 'protocol' | 'source'>
 
-/** A final answer to a request outside dialogs. */
+/** A final answer to an out-of-dialog request. */
 export interface AnsweredRequest {
   readonly method: string
   readonly status: number
   /** The request carried Authorization or Proxy-Authorization. */
   readonly credentials: boolean
-  /** They are for a nonce that we issued to the address and transport that they came from. Asked of refusals alone. */
+  /** Whether the credentials use a nonce that we issued to their source and transport. Called only for refusals. */
   readonly ours: () => boolean
-  /** The challenge says that only the nonce was old (RFC 7616 §3.3). Asked of refusals alone. */
+  /** Whether the challenge says that only the nonce was stale (RFC 7616 §3.3). Called only for refusals. */
   readonly stale: () => boolean
 }
 
@@ -62,7 +64,7 @@ type Block = {
 
 const MAX_SOURCES = 20_000
 
-/** Events of each source in this second. The table of a second is forgotten as a whole. */
+/** Counts the events of each source in the current second. The whole table is dropped after a second. */
 class PerSecond {
   readonly #clock: Clock
   #counts = new Map<string, number>()
@@ -79,7 +81,7 @@ class PerSecond {
       this.#counts = new Map()
     }
     const count = (this.#counts.get(source) ?? 0) + 1
-    // A flood from more addresses than that is the network's business.
+    // The network must handle a flood from more addresses than this.
     if (count > 1 || this.#counts.size < MAX_SOURCES) this.#counts.set(source, count)
     return count
   }
@@ -88,9 +90,9 @@ class PerSecond {
 export class SourceGuard {
   readonly #options: GuardOptions
   readonly #failures = new LRUCache<string, { count: number; since: number }>({ max: MAX_SOURCES })
-  /** Sources that are blocked at this moment: nearly always empty. */
+  /** The sources that are blocked now. Nearly always empty. */
   readonly #blocks = new LRUCache<string, Block>({ max: MAX_SOURCES })
-  /** Sources and flows that proved a password lately, and until when that counts. */
+  /** Sources and flows that recently proved a password, with the monotonic time at which the proof expires. */
   readonly #proven = new LRUCache<string, number>({ max: MAX_SOURCES })
   readonly #requests: PerSecond
   readonly #malformed: PerSecond
@@ -107,17 +109,17 @@ export class SourceGuard {
     return this.#blocks.size
   }
 
-  /** Whether all that a host sends is to be dropped unread: an operator wants it. */
+  /** Reports whether to drop everything from a host unread, because an operator blocked it. */
   silences(host: string): boolean {
     return this.#blocks.size > 0 && this.#drops('all', host)
   }
 
-  /** Whether a new connection of a host is refused. */
+  /** Reports whether to refuse a new connection of a host. */
   refuses(host: string, protocol: Protocol): boolean {
     return this.#blocks.size > 0 && !this.#isProven(sourceOf(protocol, host)) && this.#drops(protocol, host)
   }
 
-  /** Whether a request for which there is no dialog may be looked at. */
+  /** Reports whether to process an out-of-dialog request. */
   admits(from: From): boolean {
     const { protocol, source } = from
     if (this.#blocks.size > 0 && !this.#isProven(flowOf(from)) && this.#drops(protocol, source.host)) return false
@@ -127,12 +129,12 @@ export class SourceGuard {
     return false
   }
 
-  /** Whether good credentials came by this flow lately. */
+  /** Reports whether valid credentials arrived over this flow recently. */
   hasProved(from: From): boolean {
     return this.#isProven(flowOf(from))
   }
 
-  /** Good credentials came by this flow. */
+  /** Records that valid credentials arrived over this flow. */
   proved(from: From): void {
     const until = this.#options.clock.monotonic_ms() + PROVEN_MS
     const source = sourceOf(from.protocol, from.source.host)
@@ -142,22 +144,22 @@ export class SourceGuard {
     }
   }
 
-  /** A final answer was given to a request outside dialogs. */
+  /** Records the final answer to an out-of-dialog request. */
   answered(from: From, { method, status, credentials, ours, stale }: AnsweredRequest): void {
     const refused = status === 401 || status === 403 || status === 407
     if (!refused) {
-      // Any scanner's OPTIONS is answered, so that says nothing.
+      // OPTIONS of any scanner are answered, so their success proves nothing.
       const identifies = (method === 'INVITE' || method === 'REGISTER') && status < 300
       if (identifies && credentials) this.proved(from)
       return
     }
     if (!ours() || stale() || this.#options.isConfiguredSource(from.source.host)) return
-    // Its calls were let through with a password before: this one is refused for where it goes, or for what it costs.
+    // This source proved a password before. The call is refused because of its destination or its cost.
     if (status === 403 && method === 'INVITE' && this.#trusted(from)) return
     this.#failed(from)
   }
 
-  /** A message that could not be read. False when it should not be answered either: enough was said this second. */
+  /** Records a malformed message. Returns false when the source has had enough answers this second. */
   malformed(from: From): boolean {
     const { protocol, source } = from
     const within = this.#malformed.count(groupOn(protocol, source.host)) < this.#options.malformed_per_second
@@ -165,7 +167,7 @@ export class SourceGuard {
     return within
   }
 
-  /** Blocks a host on an operator's account. */
+  /** Blocks a host on behalf of an operator. */
   block(host: string, duration_ms: number): void {
     this.#block(host, 'all', 'operator', duration_ms)
   }
@@ -199,8 +201,8 @@ export class SourceGuard {
     const block = this.#blocks.get(key)
     if (!block) return false
     const { isConfiguredSource, clock } = this.#options
-    // A stranger that became a peer meanwhile (its trunk was made) must not wait for the block to end. Its neighbours
-    // in an IPv6 network stay blocked.
+    // A stranger whose trunk has been configured meanwhile must not wait for its block to end. Its neighbours in an
+    // IPv6 network stay blocked.
     const configured = isConfiguredSource(host)
     if (block.until < clock.monotonic_ms() || (configured && block.host === host)) this.#blocks.delete(key)
     if (configured || !this.#blocks.has(key)) return false

@@ -5,36 +5,36 @@ import type { OutgoingRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 
-// What the agent remembers between messages.
+// The state that the agent keeps between messages.
 
-/** A dialog as the application knows it, by `Call-ID;from-tag=tag`. Forks of one INVITE share a leg. */
+/** A dialog as the application sees it, with the id `Call-ID;from-tag=tag`. Forks of one INVITE share a leg. */
 export class Leg implements Hold {
   readonly id: string
   readonly role: 'uas' | 'uac'
-  /** What created it: an INVITE or a SUBSCRIBE. */
+  /** The request that created it: an INVITE or a SUBSCRIBE. */
   readonly kind: 'invite' | 'subscribe'
   dialog: Dialog
   state: 'early' | 'confirmed' = 'early'
-  /** The application that handles it; closed when it is gone. */
+  /** The application that handles the leg. Its connection may be closed. */
   app: ControlClient
   ready_at = 0
   waiting: string[] | undefined = undefined
-  /** Unanswered INVITE from the peer: the initial one or a re-INVITE. */
+  /** An unanswered INVITE of the peer: the initial one or a re-INVITE. */
   incoming: PendingServer | undefined = undefined
-  /** INVITE of ours without a final response, or with a 2xx that the application has not acknowledged. */
+  /** Our INVITE without a final response, or with a 2xx that the application has not acknowledged. */
   outgoing: PendingClient | undefined = undefined
   /** Our 2xx that waits for its ACK. */
   answer: UnacknowledgedAnswer | undefined = undefined
   session: SessionTimer | undefined = undefined
-  /** The peer's Allow has UPDATE. */
+  /** The peer's Allow contains UPDATE. */
   peer_updates = false
-  /** End of a subscription that is not refreshed. */
+  /** Ends a subscription that is not refreshed. */
   expiry: WheelTimer | undefined = undefined
-  /** Last SDP that we sent, kept while a session timer may need it. */
+  /** The last SDP that we sent, kept for refreshes by a session timer. */
   sdp = ''
-  /** Tags of all early dialogs of an outgoing INVITE, when there are several (forks). */
+  /** The tags of all early dialogs of an outgoing INVITE that forked. */
   forks: Set<string> | undefined = undefined
-  /** BYE was sent or received: nothing new may start. */
+  /** A BYE was sent or received. No new request may start. */
   ending = false
   cdr: { start: boolean; stop: boolean } | undefined = undefined
 
@@ -58,16 +58,16 @@ interface UnacknowledgedAnswer {
 export interface SessionTimer {
   interval_seconds: number
   readonly refresher: 'us' | 'peer'
-  /** Monotonic time at which the session is over unless it was refreshed. */
+  /** The monotonic time at which the session expires unless it is refreshed. */
   readonly expires_at: number
   timer: WheelTimer
-  /** What the peer has asked for at least; 0 when it has not. */
+  /** The smallest interval that the peer accepts; 0 when it named none. */
   min_se: number
-  /** Our refresh is under way: another exchange would cross it. */
+  /** Our refresh is in progress, so another re-INVITE would cross it. */
   refreshing: boolean
 }
 
-/** A request from the network that an application has to answer. */
+/** A request from the network that waits for an application's answer. */
 export interface PendingServer {
   readonly id: string
   readonly transaction: ServerTransaction
@@ -77,14 +77,14 @@ export interface PendingServer {
   to_tag: string
   early: Leg | undefined
   deadline: WheelTimer | undefined
-  /** UPDATE that came before the INVITE was answered; it is answered under the INVITE's transaction id. */
+  /** An UPDATE that came before the INVITE was answered. Its answer uses the INVITE's transaction id. */
   update: ServerTransaction | undefined
   reliable: ReliableProvisional | undefined
   last_rseq: number
   readonly hold: Hold
 }
 
-/** A 1xx that is repeated until its PRACK arrives (RFC 3262 §3). */
+/** A 1xx that is retransmitted until its PRACK arrives (RFC 3262 §3). */
 interface ReliableProvisional {
   readonly rseq: number
   readonly text: string
@@ -97,7 +97,7 @@ export interface PendingClient {
   readonly id: string
   readonly method: string
   readonly app: ControlClient
-  /** Dialog id for the application; '' for requests that make none. */
+  /** The dialog id for the application; '' for requests that create no dialog. */
   dialog_id: string
   leg: Leg | undefined
   readonly in_dialog: boolean
@@ -105,13 +105,13 @@ export interface PendingClient {
   outgoing: OutgoingRequest | undefined
   provisional: boolean
   finished: boolean
-  /** CANCEL that the application asked for; `held` until a 1xx arrives. */
+  /** The state of the CANCEL: `held` until a 1xx arrives. */
   cancel: 'none' | 'held' | 'sent'
   cancel_text: string
-  /** ACK of our 2xx, to be repeated: text and how it went. */
+  /** The ACK of the 2xx to our INVITE, and how to send it again. */
   ack: { text: string; tag: string; resend: () => void } | undefined
   answered_tag: string
-  /** RSeq numbers seen, by To tag. */
+  /** The RSeq numbers seen, with their To tag. */
   rseqs: Set<string> | undefined
   deadline: WheelTimer | undefined
   cdr: { stop: boolean } | undefined
@@ -121,7 +121,7 @@ export function dialogId(call_id: string, tag: string): string {
   return `${call_id};from-tag=${tag}`
 }
 
-/** Whether a message from the peer belongs to a leg, by both tags (RFC 3261 §12.2.2). */
+/** Reports whether both tags of a peer's message match a leg (RFC 3261 §12.2.2). */
 export function fits(leg: Leg, request: SipMessage): boolean {
   const { dialog } = leg
   if (dialog.local_tag !== request.to_tag) return false

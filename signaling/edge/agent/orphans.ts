@@ -3,9 +3,9 @@ import type { AgentCore } from './core.ts'
 import type { ClientSide } from './uac.ts'
 import type { ServerSide } from './uas.ts'
 
-// What becomes of calls whose application is gone (issue "Edge" item 8): after a grace they are ended on both sides, so
-// that no peer is left hanging. An application that comes back is a new one; dialogs that it has taken over by speaking
-// in them (a new owner) are left alone.
+// Ends the calls of an application that disconnected (issue "Edge" item 8). After a grace period they end on both
+// sides, so that no peer is left waiting. An application that reconnects counts as a new one. The dialogs in which it
+// has sent a request since then belong to it and stay.
 
 export function endOrphans(core: AgentCore, server: ServerSide, client: ClientSide, gone: ControlClient): void {
   for (const pending of [...core.servers.values()]) if (pending.app === gone) server.orphaned(pending)

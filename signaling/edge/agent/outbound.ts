@@ -10,10 +10,10 @@ import type { AgentCore } from './core.ts'
 import type { Proxies } from './proxy.ts'
 import type { ServerSide } from './uas.ts'
 
-// Outbound-connection mode (drachtio-control-protocol.md §15): for a new request the edge connects to an application,
-// at a configured address or at the one that an HTTP server names.
+// Outbound-connection mode (drachtio-control-protocol.md §15). For each new request the edge connects to an
+// application, either at a configured address or at one that an HTTP server returns.
 
-/** `tcp://host:port`, `tls://host:port` or an http(s) URL to ask; by method, with `*` for all others. */
+/** By method: `tcp://host:port`, `tls://host:port` or an http(s) URL to query. `*` stands for all other methods. */
 export type OutboundHandlers = Readonly<Record<string, string>>
 
 const HTTP_TIMEOUT_MS = 4_000
@@ -35,7 +35,7 @@ export class OutboundMode {
     this.#parts = parts
   }
 
-  /** Takes a new request if its method has a handler. */
+  /** Handles a new request if its method has a handler; returns false otherwise. */
   takes(transaction: ServerTransaction): boolean {
     const url = this.#handlers[transaction.method] ?? this.#handlers['*']
     if (url === undefined) return false
@@ -62,7 +62,7 @@ export class OutboundMode {
       if (!delivered && !transaction.answered) this.#refuse(transaction, 480)
       delivered = true
     }
-    // The reference does not verify the peer either: the secret of the control link is what tells the two apart.
+    // Like the reference, this does not verify the certificate. The secret of the control link authenticates the peer.
     const socket: Socket = tls ? connectTls({ host, port, rejectUnauthorized: false }) : connectTcp({ host, port })
     const timer = this.#core.clock.after(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('no handshake in time')))
     socket.on('error', error => this.#core.log.warn({ host, port, err: error }, 'connection to the application failed'))
@@ -140,7 +140,7 @@ type RoutingAnswer =
   | { action: 'redirect'; contacts: string[] }
   | { action: 'proxy'; targets: string[]; record_route: boolean; follow_redirects: boolean; simultaneous: boolean }
 
-// Anything that is not one of the five answers gives undefined.
+// Parses the HTTP server's answer. Returns undefined unless it is one of the five known answers.
 function readAnswer(text: string): RoutingAnswer | undefined {
   let json: unknown
   try {

@@ -6,7 +6,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg, PendingServer } from './leg.ts'
 
-// Requests of the network that wait for an application, and the answers that need none.
+// Requests from the network that wait for an application, and responses that the edge sends itself.
 
 export class PendingRequests {
   readonly #core: AgentCore
@@ -16,7 +16,7 @@ export class PendingRequests {
     this.#core = core
   }
 
-  /** A request that an application is to answer; one that it never answers is given up. */
+  /** Adds a request that an application is to answer. The request fails if no answer comes in time. */
   add(transaction: ServerTransaction, app: ControlClient, leg: Leg | undefined): PendingServer {
     const { wheel } = this.#core.stack.transactions
     const pending: PendingServer = {
@@ -32,7 +32,7 @@ export class PendingRequests {
       last_rseq: 0,
       hold: this.#core.newHold(),
     }
-    // An application that never answers: an INVITE is given up after 64 s, anything else when the peer has given up.
+    // Without an answer, an INVITE fails after 128×T1 (64 s). Others fail after 64×T1, when the peer has given up too.
     const invite = transaction.method === 'INVITE'
     pending.deadline = wheel.after(this.#core.patience_ms * (invite ? 2 : 1), () => {
       this.abandon(pending, invite ? 503 : 500)
@@ -42,19 +42,19 @@ export class PendingRequests {
     return pending
   }
 
-  /** What is pending of a transaction; a request that was handed to a proxy is pending no more. */
+  /** Returns the pending request of a transaction. A request that was handed to a proxy is no longer pending. */
   of(transaction: ServerTransaction): PendingServer | undefined {
     const pending = this.#by_transaction.get(transaction)
     return pending && this.#core.servers.has(pending.id) ? pending : undefined
   }
 
-  /** Our To tag, chosen now at the latest. */
+  /** Returns our To tag. Chooses one if there is none yet. */
   toTag(pending: PendingServer): string {
     if (pending.to_tag === '') pending.to_tag = newTag()
     return pending.to_tag
   }
 
-  /** Ends a request that its application does not answer. */
+  /** Fails a request that its application does not answer. */
   abandon(pending: PendingServer, status: number): void {
     this.finish(pending)
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
@@ -64,10 +64,10 @@ export class PendingRequests {
     pending.transaction.respond(draft, status)
   }
 
-  /** The request is answered, or will never be. */
+  /** Removes a request that is answered or never will be. */
   finish(pending: PendingServer): void {
     if (pending.update) {
-      // The INVITE ended first; an UPDATE in it can no longer be answered by its transaction id.
+      // The INVITE ended first, so its transaction id can no longer serve to answer the UPDATE.
       pending.update.respond(draftResponse(pending.update.request, 500, ''), 500)
       pending.update = undefined
     }
@@ -77,7 +77,7 @@ export class PendingRequests {
     this.#by_transaction.delete(pending.transaction)
   }
 
-  /** Sends a 1xx that is repeated until its PRACK comes (RFC 3262 §3). */
+  /** Sends a 1xx and retransmits it until its PRACK arrives (RFC 3262 §3). */
   sendReliable(pending: PendingServer, draft: Draft, status: number): string {
     const { wheel, scale } = this.#core.stack.transactions
     pending.last_rseq = pending.last_rseq === 0 ? newSequence() : pending.last_rseq + 1
@@ -88,7 +88,7 @@ export class PendingRequests {
       rseq: pending.last_rseq,
       text,
       timer: undefined as PendingServer['deadline'],
-      // RFC 3262 §3: without PRACK in 64×T1 the INVITE is refused.
+      // RFC 3262 §3: without a PRACK within 64×T1, reject the INVITE.
       deadline: wheel.after(this.#core.patience_ms, () => this.abandon(pending, 504)),
     }
     pending.reliable = reliable
@@ -103,7 +103,7 @@ export class PendingRequests {
     return text
   }
 
-  /** Whether a PRACK acknowledges what we repeat; then we stop. */
+  /** Reports whether a PRACK acknowledges the current reliable 1xx. If so, stops its retransmission. */
   acknowledges(invite: PendingServer, prack: SipMessage): boolean {
     const [rseq, cseq, method] = (prack.get('rack') ?? '').split(/\s+/, 3)
     if (method !== 'INVITE' || !invite.reliable) return false
@@ -120,7 +120,7 @@ export class PendingRequests {
   }
 }
 
-/** Answers a request on our own account. */
+/** Answers a request without an application. */
 export function refuse(
   transaction: ServerTransaction,
   status: number,
@@ -132,12 +132,12 @@ export function refuse(
   transaction.respond(draft, status)
 }
 
-/** 100, at once (RFC 3261 §17.2.1). */
+/** Sends a 100 at once (RFC 3261 §17.2.1). */
 export function trying(transaction: ServerTransaction): void {
   transaction.respond(draftResponse(transaction.request, 100, ''), 100)
 }
 
-/** The message as the application gets it: as it came, with the packet's source in the topmost Via. */
+/** Returns the message for the application: unchanged except for the packet's source in the topmost Via. */
 export function textFor(message: SipMessage): string {
   return withTopVia(message, message.get('via') ?? '')
 }

@@ -12,8 +12,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Listener, Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 
-// The `proxy` command (drachtio-control-protocol.md §16.1): a request is passed on to targets instead of being
-// answered.
+// The `proxy` command (drachtio-control-protocol.md §16.1) forwards a request to targets instead of answering it.
 
 interface ProxyPlan {
   readonly remain_in_dialog: boolean
@@ -30,7 +29,7 @@ interface ProxyPlan {
 const MAX_TARGETS = 20
 const MAX_DIALOGS = 20_000
 
-/** Reads the fields of the command behind the transaction id. */
+/** Parses the fields after the transaction id of the command. */
 export function readPlan(fields: readonly string[], message: CommandMessage): ProxyPlan {
   const [remain, full, redirects, order, provisional, final, ...targets] = fields
   return {
@@ -63,14 +62,14 @@ type Branch = {
 export class Proxies {
   readonly #core: AgentCore
   readonly #runs = new Map<ServerTransaction, ProxyRun>()
-  /** Call-IDs of dialogs whose later requests pass through here; others are not relayed. */
+  /** The Call-IDs of dialogs whose later requests are relayed. */
   readonly #dialogs = new LRUCache<string, true>({ max: MAX_DIALOGS })
 
   constructor(core: AgentCore) {
     this.#core = core
   }
 
-  /** A `proxy` command of an application. */
+  /** Handles an application's `proxy` command. */
   command(app: ControlClient, request_id: string, transaction_id: string, plan: ProxyPlan): void {
     const pending = this.#core.servers.get(transaction_id)
     if (!pending || pending.transaction.answered) {
@@ -94,7 +93,7 @@ export class Proxies {
     run.start()
   }
 
-  /** CANCEL of a request that is being proxied; false when it is not. */
+  /** Cancels a request that is being proxied. Returns false when it is not. */
   cancel(invite: ServerTransaction): boolean {
     const run = this.#runs.get(invite)
     if (!run || invite.answered) return false
@@ -103,7 +102,7 @@ export class Proxies {
     return true
   }
 
-  /** Relays a request inside a proxied dialog; false when it belongs to none. */
+  /** Relays a request in a proxied dialog. Returns false when it belongs to none. */
   relay(message: SipMessage, _received: Received, transaction: ServerTransaction | undefined): boolean {
     const routes = message.list('route')
     const first = parseUri(parseNameAddress(routes[0] ?? '')?.uri ?? '')
@@ -221,7 +220,7 @@ class ProxyRun {
     }
     const text = backward(response)
     if (status < 300) {
-      // A repeated or second 2xx to an INVITE goes to the caller too (RFC 3261 §16.7).
+      // A retransmitted or further 2xx to an INVITE goes to the caller too (RFC 3261 §16.7).
       if (this.#transaction.answered) {
         if (this.#transaction.state === 'accepted') this.#transaction.repeat(text)
         return
@@ -291,7 +290,8 @@ class ProxyRun {
     this.#end()
   }
 
-  // RFC 3261 §16.7 step 6: a 6xx, else the lowest class, and in it what tells the caller most.
+  // RFC 3261 §16.7 step 6: prefers a 6xx, then the lowest class. Within 4xx a 401 or 407 wins, because the caller can
+  // act on it.
   #keepBest(status: number, text: string): void {
     const rank = (code: number): number => (code >= 600 ? 0 : code === 401 || code === 407 ? 399 : code)
     if (!this.#best || rank(status) < rank(this.#best.status)) this.#best = { status, text }
@@ -324,7 +324,7 @@ class ProxyRun {
   }
 }
 
-// The request as it goes on (RFC 3261 §16.6): one hop less, without the route that named us, with added headers.
+// Drafts the forwarded request (RFC 3261 §16.6): one hop less, the given routes and the added headers.
 function forward(request: SipMessage, uri: string, added: CommandMessage['headers'], routes: readonly string[]): Draft {
   const draft = Draft.request(request.method, uri)
   for (const h of request.headers) {
@@ -333,7 +333,7 @@ function forward(request: SipMessage, uri: string, added: CommandMessage['header
     else draft.add(h.kind.name, h.value)
   }
   for (const route of routes) draft.add('Route', route)
-  // A request that left out Max-Forwards gets 70, as RFC 3261 §16.6 step 3 says.
+  // RFC 3261 §16.6 step 3: a request without Max-Forwards gets 70.
   draft.add('Max-Forwards', String(Math.min(request.max_forwards ?? 71, 71) - 1))
   for (const h of added) {
     if (ADDED_NEVER.has(h.id)) continue
@@ -355,7 +355,7 @@ const ADDED_NEVER = new Set([
   'max-forwards',
 ])
 
-// The response as it goes back: without our Via (RFC 3261 §16.7 step 3).
+// Serializes the response for the caller, without our Via (RFC 3261 §16.7 step 3).
 function backward(response: SipMessage): string {
   const draft = Draft.response(response.status, response.reason)
   let first = true

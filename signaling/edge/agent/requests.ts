@@ -15,7 +15,7 @@ import { textFor } from './pending.ts'
 import { armAfterResponse } from './session-timer.ts'
 import { subscribed } from './subscription.ts'
 
-// Requests of applications on their way, and the network's answers to them (drachtio-control-protocol.md §10, §11).
+// Requests that applications sent, and the network's responses to them (drachtio-control-protocol.md §10, §11).
 
 export class SentRequests {
   readonly #core: AgentCore
@@ -24,7 +24,7 @@ export class SentRequests {
     this.#core = core
   }
 
-  /** A request that an application sends. */
+  /** Adds a request that an application sends. */
   add(app: ControlClient, method: string, dialog_id: string, leg: Leg | undefined): PendingClient {
     const pending: PendingClient = {
       id: newUuid(),
@@ -49,7 +49,7 @@ export class SentRequests {
     return pending
   }
 
-  /** Sends a request; all that comes of it is told to its application. */
+  /** Sends a request and reports its outcome to its application. */
   send(pending: PendingClient, request_id: string, hop: Hop, build: (listener: Listener) => Draft): void {
     const { app } = pending
     const opens = pending.method === 'INVITE' && !pending.in_dialog
@@ -67,7 +67,7 @@ export class SentRequests {
     pending.outgoing = this.#core.stack.request(pending.method, hop, build, events, patience_ms)
   }
 
-  /** Sends the CANCEL that was kept; without a final answer in 64×T1 the INVITE is over (RFC 3261 §9.1). */
+  /** Sends the stored CANCEL. Without a final response within 64×T1 the INVITE ends (RFC 3261 §9.1). */
   sendCancel(pending: PendingClient, sent: Sent): void {
     pending.cancel = 'sent'
     const over = (): void => this.#endCancelled(pending)
@@ -77,7 +77,7 @@ export class SentRequests {
     pending.deadline = stack.transactions.wheel.after(patience_ms, over)
   }
 
-  /** For each time that the 2xx comes again (RFC 3261 §13.2.2.4). */
+  /** Stores the ACK, to be sent again for each retransmission of the 2xx (RFC 3261 §13.2.2.4). */
   keepAck(pending: PendingClient, { text, destination }: Sent): void {
     const { transactions, transport } = this.#core.stack
     pending.ack = {
@@ -90,7 +90,7 @@ export class SentRequests {
     }
   }
 
-  /** Nothing more is awaited. */
+  /** Removes a request that expects no further response. */
   finish(pending: PendingClient): void {
     pending.finished = true
     pending.deadline?.cancel()
@@ -108,7 +108,7 @@ export class SentRequests {
       this.#fabricated(pending, sent, 503, 'Service Unavailable')
       return
     }
-    // Nothing ever left: the application still gets its reply first, with the request as it would have gone out.
+    // Nothing was sent. The application still gets its reply first, with the request as it would have been sent.
     const listener =
       this.#core.stack.transport.listeners.find(l => l.protocol === 'udp') ?? this.#core.stack.transport.listeners[0]
     if (!listener) {
@@ -167,7 +167,7 @@ export class SentRequests {
     if (response.status === 100) return
     const rseq = response.get('rseq')
     if (rseq !== undefined && response.lists('require', '100rel')) {
-      // A repeated reliable response was acknowledged already, or will be (RFC 3262 §4).
+      // Ignore a retransmitted reliable response: its PRACK was sent or will be (RFC 3262 §4).
       const key = `${response.to_tag} ${rseq}`
       pending.rseqs ??= new Set()
       if (pending.rseqs.has(key) || pending.rseqs.size > 64) return
@@ -179,7 +179,7 @@ export class SentRequests {
     this.#deliver(pending, response, from, sent)
   }
 
-  // The first 2xx goes to the application, which acknowledges it; what comes after is between us and the peer.
+  // The first 2xx goes to the application, which acknowledges it. The edge handles later ones itself.
   #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
     if (pending.answered_tag !== '') {
       if (pending.answered_tag === response.to_tag) pending.ack?.resend()
@@ -206,7 +206,7 @@ export class SentRequests {
     this.#deliver(pending, response, from, sent)
   }
 
-  // A second callee answered the same INVITE (RFC 3261 §13.2.2.4): it is acknowledged and hung up.
+  // Another fork answered the same INVITE (RFC 3261 §13.2.2.4). Acknowledges it and hangs up.
   #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
     const key = `fork ${response.to_tag}`
     pending.rseqs ??= new Set()
@@ -243,7 +243,7 @@ export class SentRequests {
         if (leg) this.#core.dropLeg(leg)
       }
     } else if (pending.method === 'BYE') {
-      // A challenged BYE is tried again with credentials, so the dialog stays.
+      // A challenged BYE is sent again with credentials, so the dialog stays.
       if (leg && challenge) leg.ending = false
       else if (leg) {
         this.#core.records.stop(leg, 'application', 'normal-release', sent.text)
@@ -290,7 +290,7 @@ export class SentRequests {
         known.forks ??= new Set([known.dialog.remote_tag])
         if (known.forks.size < 64) known.forks.add(response.to_tag)
       } else if (response.status >= 200) known.forks = undefined
-      // Forks share the leg; the latest early dialog, and finally the one that answers, is the one that it speaks to.
+      // Forks share the leg. Its requests go to the latest early dialog, and finally to the one that answers.
       known.dialog.establish(response, from, this.#flow(sent))
       return known
     }
@@ -339,7 +339,7 @@ export class SentRequests {
   }
 }
 
-// A response is shown as it came; one with bare line feeds is written anew.
+// Returns a response as it came. One with bare line feeds is rebuilt.
 function plainText(response: SipMessage): string {
   return response.regular ? response.raw : textFor(response)
 }

@@ -5,10 +5,10 @@ import type { Address } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg, SessionTimer } from './leg.ts'
 
-// Session timers (RFC 4028), mostly invisible to the application (drachtio-control-protocol.md §13).
+// Session timers (RFC 4028). They are mostly invisible to applications (drachtio-control-protocol.md §13).
 
 const MIN_SE = 90
-/** When to try again after a refresh that something was in the way of. */
+/** How long to wait before another attempt when a refresh could not be made. */
 const BUSY_MS = 2_000
 const PASSING: ReadonlySet<number> = new Set([491, 500, 503, 504])
 
@@ -17,7 +17,7 @@ interface SessionExpires {
   readonly refresher: 'uac' | 'uas' | undefined
 }
 
-/** Reads Session-Expires. */
+/** Parses Session-Expires. */
 function parseSessionExpires(value: string | undefined): SessionExpires | undefined {
   if (value === undefined) return undefined
   const [seconds, ...params] = value.split(';')
@@ -33,13 +33,13 @@ function parseSessionExpires(value: string | undefined): SessionExpires | undefi
   return { seconds: n, refresher }
 }
 
-/** RFC 4028 §9: an interval below our minimum gets 422. */
+/** Reports whether the requested interval is below our minimum, so that the answer is 422 (RFC 4028 §9). */
 export function sessionTooSmall(request: SipMessage): boolean {
   const asked = parseSessionExpires(request.get('session-expires'))
   return asked !== undefined && asked.seconds < MIN_SE
 }
 
-/** Our 2xx to an INVITE goes out: completes its Session-Expires and starts the timer. */
+/** Completes the Session-Expires of our 2xx to an INVITE and starts the timer. */
 export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, answer: Draft): void {
   leg.peer_updates = invite.lists('allow', 'update')
   const said = parseSessionExpires(answer.get('session-expires'))
@@ -59,7 +59,7 @@ export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, an
   arm(core, leg, seconds, refresher === 'uas' ? 'us' : 'peer', answer.body)
 }
 
-/** A 2xx to our INVITE arrived. */
+/** Starts the timer that a 2xx to our INVITE requires. */
 export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage, offer: string): void {
   leg.peer_updates = response.lists('allow', 'update')
   const said = parseSessionExpires(response.get('session-expires'))
@@ -70,7 +70,7 @@ export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage
   arm(core, leg, said.seconds, said.refresher === 'uas' ? 'peer' : 'us', offer)
 }
 
-/** The peer sent a re-INVITE or UPDATE: whatever it carries, the session lives. */
+/** Restarts the timer because the peer sent a re-INVITE or UPDATE. Either proves that the session is alive. */
 export function refreshedByPeer(core: AgentCore, leg: Leg): void {
   if (leg.session) arm(core, leg, leg.session.interval_seconds, leg.session.refresher, '')
 }
@@ -85,7 +85,7 @@ function arm(core: AgentCore, leg: Leg, seconds: number, refresher: 'us' | 'peer
   if (sdp !== '') leg.sdp = sdp
   const { wheel } = core.stack.transactions
   const expires_at = core.clock.monotonic_ms() + seconds * 1000
-  // RFC 4028 §10: a refresh at half the interval; a little spread keeps calls of one second apart.
+  // RFC 4028 §10: refresh at half the interval. Jitter spreads the refreshes of calls that began together.
   const spread = (Math.random() - 0.5) * Math.min(10, seconds / 4)
   const timer =
     refresher === 'us'
@@ -99,7 +99,7 @@ function expired(core: AgentCore, leg: Leg): void {
   core.hangUp(leg, 'Session timer expired', 'session-expired')
 }
 
-/** Tries again after a while; a session that would be over by then is ended. */
+/** Tries again after a delay. If the session would expire before that, ends it when it expires. */
 function later(core: AgentCore, leg: Leg, delay_ms: number): void {
   const { session } = leg
   if (!session || leg.ending) return
@@ -109,14 +109,14 @@ function later(core: AgentCore, leg: Leg, delay_ms: number): void {
 }
 
 /**
- * RFC 4028 §7.4, §10: an UPDATE without a body where the peer takes it, for the media then stays out of it; otherwise a
- * re-INVITE with the SDP that stands.
+ * Refreshes the session (RFC 4028 §7.4, §10). Sends an UPDATE without a body if the peer allows UPDATE, because it
+ * leaves the media untouched. Otherwise sends a re-INVITE with the current SDP.
  */
 function refresh(core: AgentCore, leg: Leg): void {
   const { session, dialog } = leg
   if (!session || leg.ending) return
   if (leg.incoming || (leg.outgoing && !leg.outgoing.finished)) {
-    // An exchange is under way, which refreshes the session if it succeeds.
+    // An exchange in progress refreshes the session if it succeeds.
     later(core, leg, BUSY_MS)
     return
   }
@@ -163,13 +163,13 @@ function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: S
   arm(core, leg, said?.seconds || session.interval_seconds, refresher, '')
 }
 
-// What is in the way for the moment leaves the session as it was (RFC 3261 §14.1), with time for another try before it
-// is over; who refuses for good, or knows no such call, ends it.
+// Handles a failed refresh. After a transient failure the session stays (RFC 3261 §14.1) and the refresh is tried again
+// before it expires. A permanent failure, or a peer that does not know the call, ends it.
 function refused(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
   const { status } = response
   if (status === 422) {
     const asked = parseDigits((response.get('min-se') ?? '').split(';')[0]?.trim() ?? '', 2 ** 31 - 1) ?? 0
-    // RFC 4028 §7.3: once more with what the peer wants at least, which must be more than what we said.
+    // RFC 4028 §7.3: try again with the peer's minimum, which must be above our interval.
     if (asked <= session.interval_seconds) expired(core, leg)
     else {
       session.interval_seconds = asked

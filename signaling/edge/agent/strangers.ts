@@ -21,30 +21,30 @@ import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
 
-// Requests of sources that nobody has configured (decision 0111). They are answered from the request alone: no
-// transaction, no 100, no repetition, nothing kept, and never much more than came. Who has answered a challenge of ours
-// comes as far as the application, which judges the password; until it does, the request is one of a stranger still.
-// So do the first few of a second: the application may know already that the source has become somebody's.
+// Requests of sources that are not configured (decision 0111). The answer is derived from the request: no transaction,
+// no 100, no retransmission, no state, and little more bytes than were received. A request that answers one of our
+// challenges reaches the application, which verifies the password. Until then its sender counts as a stranger. The
+// first few requests of each second reach the application too, because it may already know a newly configured source.
 
 export interface StrangerOptions {
-  /** Its nonces are read by the application. */
+  /** The application must be able to read its nonces. */
   readonly crypto: DigestCrypto
-  /** Realm of those who have none of their own, and of browser clients. */
+  /** The default realm, and the parent domain of browser clients. */
   readonly domain: string
   readonly realms: () => Realms
-  /** Whether the configured sources are known yet; until then everybody gets 503. Unset: they are. */
+  /** Whether the configured sources are known yet. Until then every stranger gets 503. Default: they are. */
   readonly known?: (() => boolean) | undefined
   readonly isConfiguredSource: (host: string) => boolean
-  /** Requests without credentials that the application hears in a second; default 20. */
+  /** Requests without credentials that reach the application per second. Default 20. */
   readonly heard_per_second?: number | undefined
 }
 
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
-/** How long the application's answer to one OPTIONS is good for others. */
+/** How long the application's answer to one OPTIONS is reused for others. */
 const PONG_MS = 1_000
-/** So many OPTIONS of strangers are asked in that time, when there is no answer yet. */
+/** Strangers' OPTIONS that reach the application per second while there is no fresh answer. */
 const PINGS = 10
-/** So many INVITE and REGISTER without credentials the application hears in a second, all sources together. */
+/** INVITE and REGISTER without credentials that reach the application per second, from all sources together. */
 const HEARD = 20
 
 interface Pong {
@@ -67,7 +67,7 @@ export class Strangers {
     this.#options = options
   }
 
-  /** Whether credentials answer a challenge that went to where they come from. */
+  /** Reports whether the credentials answer a challenge that we sent to their source. */
   answersOurs(request: SipMessage, received: Received): boolean {
     const authorization = parseAuthorization(request.get('authorization')?.trim() ?? '')
     if (!authorization) return false
@@ -75,7 +75,7 @@ export class Strangers {
     return readNonce(this.#options.crypto, authorization.nonce, now_ms, holderOf(received)).state !== 'forged'
   }
 
-  /** Whose request it is; one that is `done` has got its answer, or gets none. */
+  /** Returns the standing of a request's sender. `done`: the request was answered or is dropped. */
   standing(request: SipMessage, received: Received): Standing {
     if (this.#options.isConfiguredSource(received.source.host)) return 'peer'
     const { method, to_tag } = request
@@ -88,7 +88,7 @@ export class Strangers {
     return this.#answer(request, received, 405, [{ name: 'Allow', value: METHODS.join(', ') }])
   }
 
-  /** The application has answered an OPTIONS: strangers are told the same for a while. */
+  /** Stores the application's answer to an OPTIONS. Strangers get the same answer for PONG_MS. */
   learn(status: number, draft: Draft): void {
     const own = draft.headers.filter(({ id }) => LEARNT.has(id)).map(({ name, value }) => ({ name, value }))
     this.#pong = { at_ms: this.#core.clock.monotonic_ms(), status, headers: own }
@@ -116,7 +116,7 @@ export class Strangers {
     const ours = this.answersOurs(request, received)
     const most = this.#options.heard_per_second ?? HEARD
     if (!ours && this.#thisSecond(now_ms).heard++ < most) return 'unproven'
-    // Nobody could answer a challenge.
+    // No account exists that could answer a challenge.
     if (!known.any && !is_client) return this.#answer(request, received, 403)
     const from = parseNameAddress(request.get('from') ?? '')?.uri ?? ''
     const client = `${received.source.host} ${from}`
@@ -126,7 +126,7 @@ export class Strangers {
     }
     const realm = is_client ? host.toLowerCase() : realmFor(known, host, domain)
     const nonce = makeNonce(crypto, now_ms, randomBytes(4).toString('hex'), holderOf(received))
-    // sip.js reads one challenge, the last, and knows MD5 alone.
+    // sip.js reads only the last challenge and supports only MD5.
     const web = received.protocol === 'ws' || received.protocol === 'wss'
     const alone = this.#md5_clients.challenged(client, now_ms) || web
     const values = challenges(realm, nonce, false, alone ? MD5_ALONE : undefined)
@@ -135,7 +135,7 @@ export class Strangers {
   }
 
   #answer(request: SipMessage, received: Received, status: number, headers: Pong['headers'] = []): 'done' {
-    // RFC 3261 §8.2.7: who keeps nothing gives a repeated request the same tag.
+    // RFC 3261 §8.2.7: a stateless server gives each retransmission of a request the same tag.
     const tag = this.#options.crypto.hmac(`${request.branch} ${request.call_id}`).slice(0, 10)
     const draft = draftResponse(request, status, tag)
     for (const { name, value } of headers) draft.add(name, value)

@@ -3,9 +3,9 @@ import { parseDigits } from '../sip/uri.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg } from './leg.ts'
 
-// The life of a subscription (RFC 6665), on either side.
+// The lifetime of a subscription (RFC 6665), on either side.
 
-/** A subscription without a refresh ends by itself, some time after it has expired (RFC 6665 §4.1.2.4). */
+/** Starts the timer that drops a subscription 64×T1 after it expires without a refresh (RFC 6665 §4.1.2.4). */
 export function subscribed(core: AgentCore, leg: Leg, expires: string | undefined): void {
   const { wheel } = core.stack.transactions
   leg.expiry?.cancel()
@@ -13,7 +13,7 @@ export function subscribed(core: AgentCore, leg: Leg, expires: string | undefine
   leg.expiry = wheel.after(seconds * 1000 + core.patience_ms, () => core.dropLeg(leg))
 }
 
-/** Whether a NOTIFY says that there will be no other. */
+/** Reports whether a request is the last NOTIFY of its subscription. */
 export function endsSubscription(request: SipMessage): boolean {
   return request.method === 'NOTIFY' && (request.get('subscription-state') ?? '').toLowerCase().startsWith('terminated')
 }

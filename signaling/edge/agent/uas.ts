@@ -13,20 +13,21 @@ import { dialogId, type PendingServer } from './leg.ts'
 import { PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 
-// Requests from the network (drachtio-control-protocol.md §9, §12): who answers them, we ourselves or an application.
+// Requests from the network (drachtio-control-protocol.md §9, §12). The edge answers some itself and offers the others
+// to applications.
 
 const KNOWN: ReadonlySet<string> = new Set(METHODS)
 const ALLOW = METHODS.join(', ')
 
-/** What takes new requests before the applications that registered for them: outbound connections, proxied dialogs. */
+/** Handlers that see requests before the registered applications do: outbound connections and proxied dialogs. */
 interface NewRequestRoutes extends AnswerWatch {
-  /** True when it will bring the request to an application, or answer it, by itself. */
+  /** Returns true when it takes the request: it will answer it or bring it to an application. */
   readonly handler: (transaction: ServerTransaction) => boolean
-  /** True when the request belongs to a proxied dialog and was relayed. */
+  /** Returns true when the request belongs to a proxied dialog and was relayed. */
   readonly relay: (message: SipMessage, received: Received, transaction: ServerTransaction | undefined) => boolean
-  /** A CANCEL of an INVITE that is being proxied. */
+  /** Cancels an INVITE that is being proxied. Returns false when it is not. */
   readonly cancel: (invite: ServerTransaction) => boolean
-  /** False when its source has sent more requests without a dialog than a stranger may. */
+  /** Returns false when the source has exceeded a stranger's limit of out-of-dialog requests. */
   readonly admits: (received: Received) => boolean
 }
 
@@ -70,7 +71,9 @@ export class ServerSide {
     this.offer(transaction, this.#core.apps.pick(request.method.toLowerCase()))
   }
 
-  /** Gives a new request to an application; without one the peer gets 503 (or 405 for what nobody serves). */
+  /**
+   * Offers a new request to an application. Without one the peer gets 503, 405 for REFER, or 501 for unknown methods.
+   */
   offer(transaction: ServerTransaction, app: ControlClient | undefined): void {
     const { request, received } = transaction
     if (!app) {
@@ -83,7 +86,7 @@ export class ServerSide {
     app.send(newRequestMessage(wire, pending.id, received.listener, textFor(request)))
   }
 
-  /** An ACK that belongs to no failure. */
+  /** Handles an ACK other than that of a failure. */
   ack(message: SipMessage, received: Received): void {
     const leg = message.to_tag === '' ? undefined : this.#core.legOf(message)
     if (!leg) {
@@ -91,7 +94,7 @@ export class ServerSide {
       return
     }
     const { answer } = leg
-    // Repeated ACKs answer repetitions of our 2xx; the application has seen the first.
+    // Further ACKs respond to retransmissions of our 2xx. The application gets only the first.
     if (answer?.seq !== message.cseq.seq) return
     answer.resend?.cancel()
     answer.deadline.cancel()
@@ -114,7 +117,7 @@ export class ServerSide {
     if (!invite || invite.answered) {
       refuse(cancel, 481)
       const leg = cancel.request.to_tag === '' ? undefined : this.#core.legOf(cancel.request)
-      // A peer that cancels an answered call with the dialog's own tags wants it to end.
+      // A peer that cancels an answered call with the dialog's tags wants to end it.
       if (leg) this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
       return
     }
@@ -124,7 +127,7 @@ export class ServerSide {
     invite.respond(draftResponse(invite.request, 487, tag), 487)
     if (!pending) return
     this.#pending.finish(pending)
-    // An open re-INVITE ends between us and the peer, and the dialog goes on.
+    // The edge ends a re-INVITE without its application, and the dialog continues.
     if (pending.leg) {
       pending.leg.incoming = undefined
       return
@@ -140,7 +143,7 @@ export class ServerSide {
     )
   }
 
-  /** A command `sip|<transaction>|` with a response. */
+  /** Handles a command `sip|<transaction>|` with a response. */
   respond(app: ControlClient, request_id: string, transaction_id: string, command: CommandMessage): void {
     this.#answers.respond(app, request_id, transaction_id, command)
   }
@@ -148,7 +151,8 @@ export class ServerSide {
   #unknownDialog(transaction: ServerTransaction): void {
     const { method } = transaction.request
     if (method === 'INVITE') trying(transaction)
-    // An application may know dialogs that we do not, for example after a restart; the reference offers these to it.
+    // An application may know dialogs that we do not, for example after a restart. Like the reference, offer it their
+    // requests.
     if (method === 'INVITE' || method === 'BYE' || method === 'UPDATE' || method === 'PRACK' || !KNOWN.has(method)) {
       refuse(transaction, 481)
       return
@@ -168,17 +172,17 @@ export class ServerSide {
       return { status: 400, headers: [] }
     }
     if (method === 'INVITE' && this.#core.legs.has(dialogId(request.call_id, request.from_tag))) {
-      // Another INVITE without a To tag for a call that is up: none of ours to merge (RFC 3261 §8.2.2.2).
+      // Another INVITE without a To tag for an existing call, which is not a merged request (RFC 3261 §8.2.2.2).
       return { status: 491, headers: [] }
     }
-    // Only a call is carried on by what stands behind us; other requests end here whatever hops they have left.
+    // Only an INVITE may be forwarded. Other requests end here, so their hop count does not matter.
     if (method === 'INVITE' && request.max_forwards === 0) return { status: 483, headers: [] }
     const unsupported = request.list('require').filter(tag => !this.#core.settings.supported.has(tag.toLowerCase()))
     if (unsupported.length > 0) return { status: 420, headers: [['Unsupported', unsupported.join(', ')]] }
     return undefined
   }
 
-  /** The application of a pending request is gone. */
+  /** Fails a pending request whose application disconnected. */
   orphaned(pending: PendingServer): void {
     this.#pending.abandon(pending, pending.transaction.method === 'INVITE' ? 503 : 481)
   }

@@ -6,7 +6,7 @@ import type { Leg } from './leg.ts'
 import { type PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { refreshedByPeer, sessionTooSmall } from './session-timer.ts'
 
-// Requests of the peer inside its dialogs (RFC 3261 §12.2.2, §14.2, §15.1.2).
+// The peer's requests in its dialogs (RFC 3261 §12.2.2, §14.2, §15.1.2).
 
 export class DialogRequests {
   readonly #core: AgentCore
@@ -22,7 +22,7 @@ export class DialogRequests {
     const { method } = request
     const other_fork = leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
     if (!other_fork && request.cseq.seq < leg.dialog.remote_seq) {
-      // RFC 3261 §12.2.2
+      // RFC 3261 §12.2.2: reject a CSeq number below the last one.
       refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
@@ -52,7 +52,7 @@ export class DialogRequests {
     }
     if (method === 'INVITE' && !this.#mayReinvite(transaction, leg)) return
     if (method === 'INVITE' || method === 'UPDATE') refreshedByPeer(this.#core, leg)
-    // Contact moves with the packet's source: a NAT may have given the peer another binding.
+    // The peer may have reconnected, so later requests go over the newest connection.
     if (leg.dialog.connection && received.connection) leg.dialog.connection = received.connection
     const wire = this.#core.wireIn(request, received)
     if (method === 'UPDATE' && leg.incoming && leg.role === 'uas' && leg.state === 'early') {
@@ -69,7 +69,7 @@ export class DialogRequests {
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
   }
 
-  // RFC 3261 §14.2: one INVITE at a time, and none across ours.
+  // RFC 3261 §14.2: only one INVITE at a time, and none while ours is open.
   #mayReinvite(transaction: ServerTransaction, leg: Leg): boolean {
     if (leg.incoming) {
       refuse(transaction, 500, undefined, [['Retry-After', '1']])
@@ -87,7 +87,7 @@ export class DialogRequests {
     const wire = this.#core.wireIn(request, received)
     const invite = leg.incoming
     if (invite && leg.state === 'early') {
-      // The caller gives up with BYE instead of CANCEL (RFC 3261 §15.1.2): for the application it is a CANCEL.
+      // The caller gives up with BYE instead of CANCEL (RFC 3261 §15.1.2). The application gets a CANCEL.
       refuse(transaction, 200)
       invite.transaction.respond(draftResponse(invite.transaction.request, 487, this.#pending.toTag(invite)), 487)
       this.#pending.finish(invite)
@@ -97,7 +97,7 @@ export class DialogRequests {
       return
     }
     if (invite) {
-      // RFC 3261 §15.1.2: requests that are still open end with 487.
+      // RFC 3261 §15.1.2: open requests end with 487.
       invite.transaction.respond(draftResponse(invite.transaction.request, 487, ''), 487)
       this.#pending.finish(invite)
       leg.incoming = undefined

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { FrameReader, frame } from './framing.ts'
 
-// One connection of the control link, with the verbs and tags of the application behind it.
+// One connection of the control link, with the verbs and tags of its application.
 
 /**
- * Holds messages of a transaction or dialog back for a moment after the reply that introduced it. drachtio-srf handles
- * all frames of one TCP chunk before any promise resolves, so a message that came with the reply would find no
+ * Delays the messages of a transaction or dialog briefly after the reply that introduced it. drachtio-srf handles all
+ * frames of one TCP chunk before any promise resolves, so a message in the same chunk as the reply would find no
  * listener.
  */
 export interface Hold {
@@ -20,7 +20,7 @@ export class ControlClient {
   readonly verbs = new Set<string>()
   tags: readonly string[] = []
   authenticated = false
-  /** The server opened this connection for one request (outbound mode). */
+  /** The edge opened this connection for one request (outbound mode). */
   readonly outbound: boolean
   readonly #socket: Socket
   readonly #clock: Clock
@@ -70,14 +70,14 @@ export class ControlClient {
     return `${this.#socket.remoteAddress ?? '?'}:${this.#socket.remotePort ?? 0}`
   }
 
-  /** Sends a payload at the end of this turn of the event loop, in one write with others of it. */
+  /** Sends a payload. All payloads of one turn of the event loop go out in one write at its end. */
   send(payload: string): void {
     if (!this.#open) return
     if (this.#out === '') setImmediate(() => this.#flush())
     this.#out += frame(payload)
   }
 
-  /** Sends a payload that belongs to something introduced lately: not before its time, and in order. */
+  /** Sends a payload in order, but not before the hold is over. */
   sendHeld(payload: string, hold: Hold): void {
     if (hold.waiting) {
       hold.waiting.push(payload)
@@ -96,7 +96,7 @@ export class ControlClient {
     })
   }
 
-  /** Sends what is there and closes. */
+  /** Sends what waits, then closes. */
   close(): void {
     this.#flush()
     this.#open = false
@@ -117,7 +117,7 @@ export class ControlClient {
     const out = this.#out
     this.#out = ''
     if (out === '' || !this.#open) return
-    // An application that does not read for so long is as good as gone: its calls fall to the orphan rules.
+    // Disconnect an application that has stopped reading. Its calls become orphans.
     if (this.#socket.writableLength > this.#unsent_bytes) this.#socket.destroy()
     else this.#socket.write(out, 'latin1')
   }

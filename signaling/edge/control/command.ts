@@ -1,8 +1,8 @@
 import { headerId, isToken } from '../sip/headers.ts'
 
-// What a client of the control link sends.
+// Parses the commands of applications.
 
-/** The SIP part of a command. Header names are as the client wrote them; malformed lines are already left out. */
+/** The SIP part of a command. Header names are as the client wrote them. Malformed lines are omitted. */
 export interface CommandMessage {
   /** Empty in a response. */
   readonly method: string
@@ -15,7 +15,7 @@ export interface CommandMessage {
   readonly body: string
 }
 
-/** Meta fields and the SIP text of a payload. */
+/** Splits a payload into its meta fields and its SIP text. */
 export function splitPayload(payload: string): { readonly fields: readonly string[]; readonly text: string } {
   const end = payload.indexOf('\r\n')
   if (end < 0) return { fields: payload.split('|'), text: '' }
@@ -23,8 +23,8 @@ export function splitPayload(payload: string): { readonly fields: readonly strin
 }
 
 /**
- * Reads the SIP text of a command. The client's Content-Length counts UTF-16 units and may stand anywhere, so it is
- * ignored: the body is all after the empty line. Undefined when the start line is none.
+ * Parses the SIP text of a command. The client's Content-Length counts UTF-16 units, so it is ignored: the body is
+ * everything after the empty line. Returns undefined when the start line is malformed.
  */
 export function parseCommandMessage(text: string): CommandMessage | undefined {
   const line_end = text.indexOf('\r\n')
@@ -57,7 +57,7 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
   return { method, uri: start.slice(first + 1, last), status: 0, reason: '', start_line: start, headers, body }
 }
 
-/** First value of a header in a command. */
+/** Returns the first value of a header in a command. */
 export function commandHeader(message: CommandMessage, id: string): string | undefined {
   for (const h of message.headers) if (h.id === id) return h.value
   return undefined

@@ -1,6 +1,7 @@
-// Frames of the control link: decimal byte count, '#', payload. Payloads are byte strings (one character per byte).
+// Frames of the control link: a decimal byte count, '#', the payload. Payloads are byte strings, one character per
+// byte.
 
-/** Cuts the byte stream of a control connection into payloads. */
+/** Splits the byte stream of a control connection into payloads. */
 export class FrameReader {
   readonly #max_bytes: number
   #chunks: string[] = []
@@ -11,7 +12,7 @@ export class FrameReader {
     this.#max_bytes = max_bytes
   }
 
-  /** Payloads that are complete now; `undefined` as the last element when the stream is broken. */
+  /** Returns the payloads that are complete now. The last element is `undefined` when the stream is broken. */
   push(chunk: string): (string | undefined)[] {
     this.#chunks.push(chunk)
     this.#size += chunk.length
@@ -60,7 +61,7 @@ function readLength(buffer: string): { length: number; digits: number } | 'more'
   return 'more'
 }
 
-/** A payload with its length in front. */
+/** Returns a payload with its length prefix. */
 export function frame(payload: string): string {
   return `${payload.length}#${payload}`
 }

@@ -8,7 +8,7 @@ import { ControlClient } from './client.ts'
 import { type CommandMessage, parseCommandMessage, splitPayload } from './command.ts'
 import { plainReply } from './wire.ts'
 
-// The control port: connections of applications, their handshake, and the dispatch of their commands.
+// The control port: accepts connections of applications, authenticates them and dispatches their commands.
 
 interface ControlOptions {
   readonly host: string
@@ -19,19 +19,19 @@ interface ControlOptions {
   readonly version: string
   readonly clock: Clock
   readonly log: EdgeLog
-  /** Longest command, in bytes. */
+  /** The longest command, in bytes. */
   readonly command_bytes: number
   /** Bytes that may wait for an application that does not read. */
   readonly unsent_bytes: number
-  /** How long a connection may stay without authenticating. */
+  /** How long a connection may stay open without authenticating. */
   readonly handshake_ms: number
-  /** Applications that connect before it resolves wait. */
+  /** Applications that connect before this resolves wait for it. */
   readonly ready: Promise<void>
   readonly hostPorts: () => { readonly advertised: string; readonly bound: string }
   readonly commands: ControlCommands
 }
 
-/** Who carries the commands out. */
+/** The handlers of commands, and of applications that join and leave. */
 interface ControlCommands {
   readonly joined: (client: ControlClient) => void
   readonly left: (client: ControlClient) => void
@@ -114,7 +114,7 @@ export class ControlServer {
     })
   }
 
-  /** Serves a connection; `ready` is called after a successful handshake. */
+  /** Serves a connection. `ready` is called after authentication. */
   serve(socket: Socket, outbound: boolean, ready: (client: ControlClient) => void): ControlClient {
     const { clock, log, commands, command_bytes, unsent_bytes } = this.#options
     this.#sockets.add(socket)

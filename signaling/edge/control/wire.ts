@@ -2,9 +2,9 @@ import { uriHost } from '../../../core/domain/identity/address.ts'
 import { newUuid } from '../sip/ids.ts'
 import type { Listener } from '../transport/types.ts'
 
-// Payloads that the server sends. The positions of the fields are the protocol: see drachtio-control-protocol.md §6.
+// Payloads that the edge sends. Clients read fields by position, see drachtio-control-protocol.md §6.
 
-/** Facts about a message on the wire, as the meta line shows them. */
+/** The facts about a SIP message in the meta line. */
 export interface WireFacts {
   readonly bytes: number
   readonly protocol: string
@@ -21,12 +21,12 @@ export function plainReply(request_id: string, verdict: 'OK' | 'NO' | 'NOK', ...
   return `${newUuid()}|response|${request_id}|${verdict}${tail}`
 }
 
-/** Reply to a command that sent a request: field 10 is the transaction id. */
+/** The reply to a command that sent a request. Field 10 is the transaction id. */
 export function requestSentReply(request_id: string, wire: WireFacts, transaction_id: string, text: string): string {
   return `${newUuid()}|response|${request_id}|OK|application|${facts(wire)}|${transaction_id}|Msg sent:|${CRLF}${text}`
 }
 
-/** Reply to a command that sent a response: field 10 is the transaction id, field 11 the dialog id. */
+/** The reply to a command that sent a response. Field 10 is the transaction id, field 11 the dialog id. */
 export function responseSentReply(
   request_id: string,
   wire: WireFacts,
@@ -37,27 +37,27 @@ export function responseSentReply(
   return `${newUuid()}|response|${request_id}|OK|application|${facts(wire)}|${transaction_id}|${dialog_id}||Msg sent:|${CRLF}${text}`
 }
 
-/** A final response of a proxied request; more replies to the same command follow. */
+/** A final response to a proxied request. More replies to the same command follow. */
 export function proxyResponseReply(request_id: string, wire: WireFacts, text: string): string {
   return `${newUuid()}|response|${request_id}|OK|network|${facts(wire)}|||continue${CRLF}${text}`
 }
 
-/** A request outside any dialog, with the listening point that took it. */
+/** An out-of-dialog request, with the listening point that received it. */
 export function newRequestMessage(wire: WireFacts, transaction_id: string, on: Listener, text: string): string {
   return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}||${on.advertised_host}|${on.port}|${CRLF}${text}`
 }
 
-/** A request inside a dialog, a CANCEL or a response. */
+/** A request in a dialog, a CANCEL or a response. */
 export function dialogMessage(wire: WireFacts, transaction_id: string, dialog_id: string, text: string): string {
   return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}|${dialog_id}|${CRLF}${text}`
 }
 
-/** A BYE that the server sent by itself. */
+/** A BYE that the edge sent on its own initiative. */
 export function unsolicitedMessage(wire: WireFacts, dialog_id: string, text: string): string {
   return `${newUuid()}|sip|application|${facts(wire)}|unsolicited|${dialog_id}|${CRLF}${text}`
 }
 
-/** A call-record event; `detail` is the role of a start and the reason of a stop. */
+/** A call-record event. `detail` is the role of a start or the reason of a stop. */
 export function cdrMessage(
   event: string,
   source: 'network' | 'application',
@@ -69,7 +69,7 @@ export function cdrMessage(
   return `${newUuid()}|cdr:${event}|${source}|${timeOfDay(at)}${tail}${CRLF}${text}`
 }
 
-/** `proto/host:port` of each listening point, comma separated. */
+/** Returns `proto/host:port` of each listening point, separated by commas. */
 export function hostPorts(listeners: readonly Listener[], which: 'advertised' | 'bound'): string {
   const order = [...listeners].sort((a, b) => RANK.indexOf(a.protocol) - RANK.indexOf(b.protocol))
   return order.map(l => `${l.protocol}/${uriHost(which === 'bound' ? l.host : l.advertised_host)}:${l.port}`).join(',')
@@ -84,7 +84,7 @@ function facts(w: WireFacts): string {
 let last_second = -1
 let last_text = ''
 
-/** `HH:MM:SS.uuuuuu` in UTC. */
+/** Formats a time as `HH:MM:SS.uuuuuu` in UTC. */
 export function timeOfDay(at: number): string {
   const second = Math.floor(at / 1000)
   if (second !== last_second) {

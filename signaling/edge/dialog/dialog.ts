@@ -4,15 +4,15 @@ import { parseNameAddress, parseUri } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
 
-// Dialog state (RFC 3261 §12). Knows identifiers, sequence numbers, route set and target, and builds requests from
-// them; sends nothing.
+// Dialog state (RFC 3261 §12): identifiers, sequence numbers, route set and target. A dialog drafts requests from them
+// but sends nothing.
 
-/** Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. */
+/** Returns the Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. */
 export function listenerAddress(listener: Listener, user?: string): string {
   return `<${listenerUri(listener, user)}>`
 }
 
-/** `sip:user@host:port`, with the scheme and transport parameter of the listening point. */
+/** Returns `sip:user@host:port` with the scheme and transport parameter of the listening point. */
 export function listenerUri(listener: Listener, user?: string): string {
   const scheme = listener.protocol === 'tls' ? 'sips' : 'sip'
   const who = user === undefined || user === '' ? '' : `${user}@`
@@ -20,39 +20,39 @@ export function listenerUri(listener: Listener, user?: string): string {
   return `${scheme}:${who}${uriHost(listener.advertised_host)}:${listener.port}${transport}`
 }
 
-/** A Via value for a request that leaves by a listening point (RFC 3261 §18.1.1, RFC 3581 §3). */
+/** Returns the Via value of a request that a listening point sends (RFC 3261 §18.1.1, RFC 3581 §3). */
 export function viaFor(listener: Listener, branch: string): string {
   const sent_by = `${uriHost(listener.advertised_host)}:${listener.port}`
   const rport = listener.protocol === 'udp' ? ';rport' : ''
   return `SIP/2.0/${listener.protocol.toUpperCase()} ${sent_by}${rport};branch=${branch}`
 }
 
-/** How a peer proved by TLS that it is itself. */
+/** How the peer's TLS certificate was verified. */
 type Proved = Pick<Destination, 'tls' | 'server_name'>
 
 export class Dialog {
   readonly call_id: string
   readonly local_tag: string
   remote_tag: string
-  /** From value of our requests, with our tag. */
+  /** The From value of our requests, with our tag. */
   readonly local: string
-  /** To value of our requests, with the peer's tag. */
+  /** The To value of our requests, with the peer's tag. */
   remote: string
   local_seq: number
-  /** Highest CSeq number received; -1 before any. */
+  /** The highest CSeq number received; -1 before the first. */
   remote_seq: number
-  /** URI of the peer's Contact. */
+  /** The URI of the peer's Contact. */
   target: string
-  /** Route values in the order of sending. */
+  /** The Route values, in the order in which we send them. */
   routes: readonly string[]
   /** Our Contact value. */
   contact: string
-  /** By which kind of transport, and over which connection, the peer reached us or answered. */
+  /** The protocol and the connection over which the peer called us or answered. */
   protocol: Protocol
   connection: StreamConnection | undefined
-  /** Packet source that in-dialog requests go to when the peer's Contact does not match it (NAT). */
+  /** The source of the peer's packets when its Contact does not match it (NAT). In-dialog requests go there. */
   source: Address | undefined
-  /** The address that the dialog was made with. */
+  /** The address with which the dialog was established. */
   peer: Destination | undefined
 
   private constructor(facts: {
@@ -87,7 +87,7 @@ export class Dialog {
     this.peer = facts.peer
   }
 
-  /** Dialog of a request that we answer (RFC 3261 §12.1.1). */
+  /** Creates the dialog of a request that we answer (RFC 3261 §12.1.1). */
   static asServer(request: SipMessage, received: Received, local_tag: string): Dialog {
     const routes = request.list('record-route')
     const target = request.contact?.uri ?? ''
@@ -110,7 +110,7 @@ export class Dialog {
     })
   }
 
-  /** Dialog of a request that we sent (RFC 3261 §12.1.2), before any response. */
+  /** Creates the dialog of a request that we sent (RFC 3261 §12.1.2), before any response. */
   static asClient(facts: {
     call_id: string
     local_tag: string
@@ -138,13 +138,13 @@ export class Dialog {
     })
   }
 
-  /** Takes tag, target and route set from a response that makes the dialog early or confirmed. */
+  /** Takes the tag, target and route set of a response that makes the dialog early or confirmed. */
   establish(
     response: SipMessage,
     from: Address,
     via: { protocol: Protocol; connection: StreamConnection | undefined } & Proved,
   ): void {
-    // Another fork counts its requests by itself.
+    // Each fork has its own CSeq numbers.
     if (this.remote_tag !== response.to_tag) this.remote_seq = -1
     this.remote_tag = response.to_tag
     this.remote = response.get('to') ?? this.remote
@@ -159,7 +159,7 @@ export class Dialog {
     this.source = this.routes.length === 0 ? natSource(target, from, false) : undefined
   }
 
-  /** Target refresh (RFC 3261 §12.2.1.2, §12.2.2) by a request or response from the peer. */
+  /** Refreshes the target from a request or response of the peer (RFC 3261 §12.2.1.2, §12.2.2). */
   refreshTarget(message: SipMessage, from: Address, udp_server: boolean): void {
     const target = message.contact?.uri
     if (target === undefined || !parseUri(target)) return
@@ -172,13 +172,13 @@ export class Dialog {
     return this.local_seq
   }
 
-  /** A request inside the dialog, without Via and Content-Length. */
+  /** Drafts a request in the dialog, without Via and Content-Length. */
   draft(method: string, seq: number): Draft {
     const first = this.routes[0]
     const strict = first !== undefined && !isLoose(first)
     const draft = Draft.request(method, strict ? (parseNameAddress(first)?.uri ?? this.target) : this.target)
     if (strict) {
-      // RFC 3261 §12.2.1.1: a strict router gets its own URI as request-URI and the target as last Route.
+      // RFC 3261 §12.2.1.1: a strict router gets its own URI as the request-URI and the target as the last Route.
       for (const route of this.routes.slice(1)) draft.add('Route', route)
       draft.add('Route', `<${this.target}>`)
     } else {
@@ -192,7 +192,7 @@ export class Dialog {
       .add('CSeq', `${seq} ${method}`)
   }
 
-  /** Where requests go: a known connection or source address, else the URI to locate. */
+  /** Returns where requests go: an open connection or known source address, otherwise the URI to locate. */
   nextHop(): { readonly destination: Destination } | { readonly uri: string; readonly peer: Destination | undefined } {
     const route = this.routes[0]
     if (route !== undefined) {
@@ -216,8 +216,8 @@ export class Dialog {
   }
 }
 
-// The peer's Contact is not where its packets come from: it is behind a NAT that it does not know of, so requests go to
-// the packets' source. The port counts only for a peer that called us over UDP.
+// A peer whose Contact differs from the source of its packets is behind a NAT that it does not know of. Requests then
+// go to that source. The port is compared only for a peer that called us over UDP.
 function natSource(target: string, source: Address, compare_port: boolean): Address | undefined {
   const uri = parseUri(target)
   if (!uri) return source

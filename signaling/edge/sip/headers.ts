@@ -1,13 +1,15 @@
-// What is known about header fields: canonical spelling, compact form (RFC 3261 §7.3.3), the place that a header gets
-// in a message that we write, and whether commas separate values.
+// The table of header fields: canonical spelling, compact form (RFC 3261 §7.3.3), position in the messages that we
+// write, and whether commas separate values.
 
-/** One header field name. `id` is the lower-case long name by which the stack refers to it. */
+/** A header field name. `id` is its lower-case long name, by which the stack refers to it. */
 export interface HeaderKind {
   readonly id: string
   readonly name: string
-  /** Place in messages that we write: routing first, as RFC 3261 §7.3.1 recommends, then the dialog, then the rest. */
+  /**
+   * Position in messages that we write: routing first, as RFC 3261 §7.3.1 recommends, then the dialog, then the rest.
+   */
   readonly rank: number
-  /** Several values may stand in one line, separated by commas. */
+  /** One line may hold several values, separated by commas. */
   readonly list: boolean
   /** The field may occur only once (RFC 3261 table 2). */
   readonly single: boolean
@@ -16,7 +18,7 @@ export interface HeaderKind {
 const LIST = 1
 const SINGLE = 2
 
-// Name, flags, compact form, in the order of writing.
+// Name, flags and compact form, in the order in which we write them.
 const KNOWN: readonly (readonly [name: string, flags: number, compact?: string])[] = [
   ['Via', LIST, 'v'],
   ['Route', LIST],
@@ -82,7 +84,7 @@ const KNOWN: readonly (readonly [name: string, flags: number, compact?: string])
   ['Content-Length', SINGLE, 'l'],
 ]
 
-// Known spelling without a place of their own: they follow Content-Length in the order given.
+// Headers with a known spelling but no rank. They follow Content-Length in the order in which they were added.
 const UNRANKED: readonly (readonly [name: string, flags: number])[] = [
   ['Alert-Info', LIST],
   ['Diversion', LIST],
@@ -93,7 +95,7 @@ const UNRANKED: readonly (readonly [name: string, flags: number])[] = [
   ['Session-ID', 0],
 ]
 
-// These stand last of all.
+// These come last.
 const LAST: readonly (readonly [name: string, flags: number])[] = [
   ['Remote-Party-ID', LIST],
   ['P-Asserted-Identity', LIST],
@@ -119,7 +121,7 @@ function add(name: string, compact: string | undefined, rank: number, flags: num
   }
 }
 
-/** The kind of a header from its name in any spelling. Unknown names are not remembered: strangers choose them. */
+/** Returns the kind of a header name in any spelling. Unknown names are not cached, because strangers choose them. */
 export function headerKind(name: string): HeaderKind {
   const known = byName.get(name)
   if (known) return known
@@ -127,12 +129,12 @@ export function headerKind(name: string): HeaderKind {
   return byName.get(id) ?? { id, name, rank: EXTRA_RANK, list: false, single: false }
 }
 
-/** Lower-case long name of a header given in any spelling. */
+/** Returns the lower-case long name of a header name in any spelling. */
 export function headerId(name: string): string {
   return byName.get(name)?.id ?? byName.get(name.toLowerCase())?.id ?? name.toLowerCase()
 }
 
-/** Spelling for the wire: canonical when known, `X-` names as given, others capitalised after each dash. */
+/** Returns the spelling for the wire: canonical if known, `X-` names as given, others capitalised after each dash. */
 export function headerSpelling(name: string): string {
   const known = byName.get(name) ?? byName.get(name.toLowerCase())
   if (known) return known.name
@@ -149,7 +151,7 @@ export function headerSpelling(name: string): string {
 const TOKEN = new Uint8Array(256)
 for (const c of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.!%*_+`'~") TOKEN[c.charCodeAt(0)] = 1
 
-/** Whether text is a token of RFC 3261 §25.1. */
+/** Reports whether `text` is a token (RFC 3261 §25.1). */
 export function isToken(text: string): boolean {
   if (text.length === 0) return false
   for (let i = 0; i < text.length; i++) if (TOKEN[text.charCodeAt(i)] !== 1) return false
@@ -216,13 +218,13 @@ const PHRASES: Readonly<Record<number, string>> = {
   606: 'Not Acceptable',
 }
 
-/** The methods that we know, in the order of our Allow. */
+/** The methods that we know, in the order of our Allow header. */
 export const METHODS: readonly string[] = [
   ...['INVITE', 'ACK', 'CANCEL', 'BYE', 'OPTIONS', 'REGISTER', 'INFO', 'MESSAGE', 'SUBSCRIBE', 'NOTIFY', 'REFER'],
   ...['PUBLISH', 'UPDATE', 'PRACK'],
 ]
 
-/** The usual reason phrase of a status code (RFC 3261 §21 and the RFCs that added codes). */
+/** Returns the usual reason phrase of a status code (RFC 3261 §21 and the RFCs that added codes). */
 export function reasonPhrase(status: number): string {
   return PHRASES[status] ?? 'Unknown'
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-// Identifiers of the SIP layer. Random bytes are drawn in blocks, because a call needs about a dozen of them.
+// Identifiers of the SIP layer. Random bytes are drawn in blocks because a call needs about a dozen identifiers.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
@@ -22,22 +22,22 @@ function token(length: number): string {
   return out
 }
 
-/** A Via branch with the magic cookie of RFC 3261 §8.1.1.7 and 84 bits of randomness. */
+/** Returns a Via branch with the magic cookie of RFC 3261 §8.1.1.7 and 84 random bits. */
 export function newBranch(): string {
   return `z9hG4bK${token(14)}`
 }
 
-/** A From or To tag: 78 bits (RFC 3261 §19.3 asks for 32). */
+/** Returns a From or To tag of 78 random bits (RFC 3261 §19.3 requires 32). */
 export function newTag(): string {
   return token(13)
 }
 
-/** A Call-ID without a host part, so that it shows no address. */
+/** Returns a Call-ID without a host part, so that it reveals no address. */
 export function newCallId(): string {
   return newUuid()
 }
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 export function newUuid(): string {
   let out = ''
   for (let i = 0; i < 16; i++) {
@@ -50,7 +50,7 @@ export function newUuid(): string {
   return out
 }
 
-/** A first CSeq or RSeq number: random, positive and below 2^30 so that it can count on (RFC 3261 §8.1.1.5). */
+/** Returns a first CSeq or RSeq number: random, positive and small enough to increment (RFC 3261 §8.1.1.5). */
 export function newSequence(): number {
   return (((byte() & 0x0f) << 24) | (byte() << 16) | (byte() << 8) | byte()) + 1
 }

@@ -1,12 +1,12 @@
 import { type HeaderKind, headerId, headerKind, headerSpelling, reasonPhrase } from './headers.ts'
 import { type NameAddress, parseDigits, parseNameAddress, parseVia, splitList, tagOf, type Via } from './uri.ts'
 
-// A SIP message, received or to be sent. All text is a byte string: one character is one byte of the wire (latin1), so
-// lengths are byte counts and UTF-8 or binary bodies pass unchanged. `textOf`/`bytesOf` convert at the edges.
+// SIP messages, received or to be sent. All text is a byte string: one character is one byte on the wire (latin1). So
+// lengths are byte counts, and UTF-8 or binary bodies pass unchanged. `textOf` and `bytesOf` convert at the boundaries.
 
 const CRLF = '\r\n'
 
-/** A byte string from ordinary text. */
+/** Converts ordinary text to a byte string. */
 export function bytesOf(text: string): string {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 127) return Buffer.from(text, 'utf8').toString('latin1')
@@ -14,7 +14,7 @@ export function bytesOf(text: string): string {
   return text
 }
 
-/** Ordinary text from a byte string. */
+/** Converts a byte string to ordinary text. */
 export function textOf(bytes: string): string {
   for (let i = 0; i < bytes.length; i++) {
     if (bytes.charCodeAt(i) > 127) return Buffer.from(bytes, 'latin1').toString('utf8')
@@ -22,13 +22,13 @@ export function textOf(bytes: string): string {
   return bytes
 }
 
-/** One header field: its kind, and the value without surrounding white space and with folds replaced by one space. */
+/** One header field. The value has no surrounding white space, and each fold is replaced by one space. */
 interface Header {
   readonly kind: HeaderKind
   value: string
 }
 
-/** A message that was received. Header values are parsed when they are asked for, and remembered. */
+/** A received message. Header values are parsed lazily and cached. */
 export class SipMessage {
   /** Empty in a response. */
   method = ''
@@ -37,11 +37,11 @@ export class SipMessage {
   status = 0
   reason = ''
   body = ''
-  /** The message as it arrived, without leading line breaks and without what follows the body. */
+  /** The message as it arrived, without leading line breaks and without bytes after the body. */
   raw = ''
   /** Number of bytes on the wire. */
   bytes = 0
-  /** False when the text must not be passed on as it is: lines that end in a bare LF. */
+  /** False when lines end in a bare LF. Such a text must not be forwarded as it is. */
   regular = true
   readonly headers: Header[] = []
   #cseq: { seq: number; method: string } | undefined
@@ -53,7 +53,7 @@ export class SipMessage {
     return this.status === 0
   }
 
-  /** First value of a header named by its lower-case long name. */
+  /** The first value of a header, named by its lower-case long name. */
   get(id: string): string | undefined {
     for (const h of this.headers) if (h.kind.id === id) return h.value
     return undefined
@@ -77,7 +77,7 @@ export class SipMessage {
     return out
   }
 
-  /** Whether an option tag or token is in a list header, in any case. */
+  /** Whether a list header contains `token` (lower case). The comparison ignores the header's case. */
   lists(id: string, token: string): boolean {
     for (const h of this.headers) {
       if (h.kind.id !== id) continue
@@ -100,13 +100,13 @@ export class SipMessage {
     return this.#to_tag
   }
 
-  /** CSeq number and method; 0 and '' when malformed. */
+  /** The CSeq number and method; 0 and '' when malformed. */
   get cseq(): { seq: number; method: string } {
     this.#cseq ??= parseCSeq(this.get('cseq')) ?? { seq: 0, method: '' }
     return this.#cseq
   }
 
-  /** Topmost Via. */
+  /** The topmost Via. */
   get via(): Via | undefined {
     if (!this.#via) {
       const first = this.get('via')
@@ -119,7 +119,7 @@ export class SipMessage {
     return this.via?.params.get('branch') ?? ''
   }
 
-  /** First Contact address, undefined when absent or malformed. */
+  /** The first Contact address; undefined when absent or malformed. */
   get contact(): NameAddress | undefined {
     const value = this.list('contact')[0]
     return value === undefined ? undefined : parseNameAddress(value)
@@ -142,7 +142,7 @@ export class SipMessage {
   }
 }
 
-/** CSeq number (below 2^31, RFC 3261 §8.1.1.5) and method. */
+/** Parses the number (below 2^31, RFC 3261 §8.1.1.5) and the method of a CSeq header. */
 export function parseCSeq(value: string | undefined): { seq: number; method: string } | undefined {
   if (value === undefined) return undefined
   let i = 0
@@ -152,7 +152,7 @@ export function parseCSeq(value: string | undefined): { seq: number; method: str
   return seq === undefined || i === value.length || method === '' ? undefined : { seq, method }
 }
 
-/** A message to be sent. Headers keep the order of RFC 3261 §7.3.1 by rank, equal ranks the order of addition. */
+/** A message to be sent. Headers are ordered by rank (RFC 3261 §7.3.1); equal ranks keep the order of addition. */
 export class Draft {
   readonly headers: { rank: number; id: string; name: string; value: string }[] = []
   start_line: string
@@ -170,14 +170,14 @@ export class Draft {
     return new Draft(`SIP/2.0 ${status} ${reason === undefined || reason === '' ? reasonPhrase(status) : reason}`)
   }
 
-  /** Adds a header line; a name in any spelling. CR, LF and NUL never get in. */
+  /** Adds a header line, with its name in any spelling. CR, LF and NUL in the value become spaces. */
   add(name: string, value: string): this {
     const kind = headerKind(name)
     this.headers.push({ rank: kind.rank, id: kind.id, name: headerSpelling(name), value: oneLine(value) })
     return this
   }
 
-  /** Adds a header as it was received, perhaps with another value of one line. */
+  /** Adds a received header, with `other` in place of its value. `other` must be one line. */
   copy({ kind, value }: Header, other = value): this {
     this.headers.push({ rank: kind.rank, id: kind.id, name: headerSpelling(kind.name), value: other })
     return this
@@ -199,7 +199,7 @@ export class Draft {
     return this.add(name, value)
   }
 
-  /** The bytes for the wire, with Content-Length counted. */
+  /** Returns the bytes for the wire. Sets Content-Length. */
   serialize(): string {
     this.set('Content-Length', String(this.body.length))
     const headers = this.headers
@@ -226,8 +226,8 @@ function oneLine(value: string): string {
 }
 
 /**
- * The text of a received message with other values in its topmost Via (RFC 3581 §4, RFC 3261 §18.2.1), all else byte
- * for byte as it came. Messages that are not regular are written anew from their headers.
+ * Returns the text of a received message with `via` as its topmost Via (RFC 3581 §4, RFC 3261 §18.2.1). All other bytes
+ * are unchanged. A message that is not regular is rebuilt from its headers.
  */
 export function withTopVia(message: SipMessage, via: string): string {
   const raw = message.raw
@@ -271,8 +271,8 @@ function raw1(message: SipMessage): string {
 }
 
 /**
- * A response that copies Via, From, To, Call-ID and CSeq of a request (RFC 3261 §8.2.6.2); `to_tag` is added if
- * missing.
+ * Drafts a response with the Via, From, To, Call-ID and CSeq of the request (RFC 3261 §8.2.6.2). Adds `to_tag` if the
+ * request has no To tag and the response is not a 100.
  */
 export function draftResponse(request: SipMessage, status: number, to_tag: string, reason?: string): Draft {
   const draft = Draft.response(status, reason)

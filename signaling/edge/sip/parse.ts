@@ -2,8 +2,8 @@ import { headerKind, isToken } from './headers.ts'
 import { parseCSeq, SipMessage } from './message.ts'
 import { parseDigits, parseNameAddress, parseUri, parseVia, splitList } from './uri.ts'
 
-// Reading of received bytes, strict where RFC 4475 asks for refusal and tolerant where it asks for tolerance. One pass,
-// linear in the input; nothing here throws.
+// Parses received bytes. It rejects what RFC 4475 says to reject and tolerates what RFC 4475 says to tolerate. Parsing
+// is one pass, linear in the input. Nothing here throws.
 
 /** Bounds on one message (threats §2.2). */
 export interface MessageLimits {
@@ -16,8 +16,8 @@ export interface MessageLimits {
 export const DEFAULT_MESSAGE_LIMITS: MessageLimits = { message_bytes: 65_536, header_count: 256 }
 
 /**
- * What became of a datagram or a framed message. `refused` carries a message that is complete enough to be answered
- * with `status`; `junk` cannot be answered at all.
+ * The result of parsing a datagram or a framed message. `refused` carries a message that is complete enough to be
+ * answered with `status`. `junk` cannot be answered.
  */
 type Parsed =
   | { readonly kind: 'message'; readonly message: SipMessage }
@@ -25,8 +25,8 @@ type Parsed =
   | { readonly kind: 'junk'; readonly why: string }
 
 /**
- * Reads one message from a byte string that begins with its start line and ends with its body (or, on a datagram, with
- * whatever follows it, which is ignored).
+ * Parses one message from a byte string that begins with its start line. Bytes after the body, which a datagram may
+ * hold, are ignored.
  */
 export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSAGE_LIMITS): Parsed {
   const message = new SipMessage()
@@ -39,7 +39,6 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
   let refusal = readStartLine(message, text.slice(0, crlf ? line_end - 1 : line_end))
   if (refusal === 'junk') return { kind: 'junk', why: 'start line is not SIP' }
 
-  // Header lines
   let at = line_end + 1
   let body_at = -1
   const headers = message.headers
@@ -55,7 +54,7 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
     }
     const first = text.charCodeAt(at)
     if (first === 32 || first === 9) {
-      // A folded line continues the one before (RFC 3261 §7.3.1).
+      // A folded line continues the previous one (RFC 3261 §7.3.1).
       const last = headers[headers.length - 1]
       if (last) last.value = `${last.value} ${text.slice(at, end).trim()}`.trim()
       else refusal ??= { status: 400, why: 'continuation without a header' }
@@ -70,7 +69,7 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
     at = lf + 1
   }
   if (body_at < 0) {
-    // No empty line: a datagram that was cut off. What there is may still be answered.
+    // No empty line: the datagram is truncated. The request may still be answered.
     refusal ??= { status: 400, why: 'headers do not end' }
     body_at = text.length
   }
@@ -107,7 +106,7 @@ function readStartLine(message: SipMessage, line: string): Refusal | 'junk' {
   message.uri = line.slice(first + 1, last)
   if (!/^SIP\/\d{1,9}\.\d{1,9}$/i.test(version)) {
     message.uri = message.uri.trim()
-    // Trailing white space after the version is the commonest slip (RFC 4475 §3.1.2.11 lets us refuse it).
+    // White space after the version is the most common fault (RFC 4475 §3.1.2.11 allows us to reject it).
     return line.includes('SIP/') ? { status: 400, why: 'request line is malformed' } : 'junk'
   }
   if (version.toUpperCase() !== 'SIP/2.0') return { status: 505, why: 'version is not SIP/2.0' }
@@ -137,13 +136,13 @@ function readBody(message: SipMessage, text: string, at: number): Refusal {
     message.body = text.slice(at)
     return { status: 400, why: 'body is shorter than Content-Length' }
   }
-  // More bytes than Content-Length: RFC 3261 §18.3 says to ignore them.
+  // RFC 3261 §18.3: ignore bytes beyond Content-Length.
   message.body = text.slice(at, at + length)
   message.raw = text.slice(0, at + length)
   return undefined
 }
 
-// Headers whose repetition makes the meaning doubtful (RFC 4475 §3.3.8).
+// Headers whose repetition makes a message ambiguous (RFC 4475 §3.3.8).
 const CHECKED = new Set(['from', 'to', 'call-id', 'cseq', 'max-forwards'])
 
 function checkSingles(message: SipMessage): Refusal {
@@ -166,8 +165,8 @@ function checkSingles(message: SipMessage): Refusal {
 }
 
 /**
- * What RFC 3261 §8.1.1 wants in every request; a refusal names the first fault. Content of other headers is not
- * judged.
+ * Checks the headers that RFC 3261 §8.1.1 requires in every request, and Max-Forwards, Expires and Contact if present.
+ * Returns the first fault.
  */
 export function checkRequest(message: SipMessage): Refusal {
   const to = message.get('to')
@@ -203,7 +202,7 @@ export function checkRequest(message: SipMessage): Refusal {
   return undefined
 }
 
-/** What a response needs to be matched and used; a malformed one is dropped without an answer (RFC 3261 §18.1.2). */
+/** Checks that a response can be matched to its request. Malformed responses are dropped (RFC 3261 §18.1.2). */
 export function checkResponse(message: SipMessage): string | undefined {
   if (!message.via) return 'Via is missing or malformed'
   if (message.cseq.method === '') return 'CSeq is missing or malformed'
@@ -212,7 +211,7 @@ export function checkResponse(message: SipMessage): string | undefined {
   return undefined
 }
 
-/** Whether a malformed request shows where an answer would go. */
+/** Reports whether a malformed request has a Via to which a response can be sent. */
 export function canBeAnswered(message: SipMessage): boolean {
   const first = message.get('via')
   return message.is_request && first !== undefined && parseVia(splitList(first)[0] ?? '') !== undefined

@@ -1,8 +1,8 @@
 import { Draft } from './message.ts'
 
-// What is read again from a request that we have sent: its text is all that is kept of it.
+// Reads fields back from a request that we sent. The stack keeps only its text.
 
-/** First value of a header in a message that we wrote. */
+/** Returns the first value of a header in a message that we wrote. */
 export function headerOf(text: string, name: string): string | undefined {
   const at = text.indexOf(`\r\n${name}: `)
   const head_end = text.indexOf('\r\n\r\n')
@@ -10,7 +10,7 @@ export function headerOf(text: string, name: string): string | undefined {
   return text.slice(at + name.length + 4, text.indexOf('\r\n', at + 2))
 }
 
-/** Branch of the topmost Via. */
+/** Returns the branch of the topmost Via. */
 export function branchOf(text: string): string {
   const via = headerOf(text, 'Via') ?? ''
   return via.slice(via.indexOf('branch=') + 7).split(';')[0] ?? ''
@@ -20,7 +20,7 @@ export function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4)
 }
 
-/** The same request without its body. */
+/** Returns the same request without its body. */
 export function withoutBody(text: string): string {
   const head = text.slice(0, text.indexOf('\r\n\r\n')).split('\r\n')
   const kept = head.filter(line => !/^Content-(Length|Type):/i.test(line))
@@ -28,8 +28,8 @@ export function withoutBody(text: string): string {
 }
 
 /**
- * The CANCEL of an INVITE (RFC 3261 §9.1): request-URI, Call-ID, To, From, CSeq number, Route and the topmost Via are
- * the INVITE's.
+ * Drafts the CANCEL of an INVITE (RFC 3261 §9.1). Request-URI, Call-ID, To, From, CSeq number, Route and the topmost
+ * Via are the INVITE's.
  */
 export function cancelOf(invite: string): Draft {
   const head = invite.slice(0, invite.indexOf('\r\n\r\n')).split('\r\n')

@@ -1,25 +1,25 @@
 import { isReliable, type Received } from '../transport/types.ts'
 import { Draft } from './message.ts'
 
-/** What strangers get is at most so many times what they sent: nobody's traffic is worth much when it is sent on. */
+/** The largest answer to a stranger, relative to its request. This bounds amplification under spoofed addresses. */
 const MOST = 1.5
 
-/** What an answer is for. */
+/** The request that an answer responds to. */
 type Asked = Pick<Received, 'protocol' | 'text'>
 
 /**
- * Whether an answer may go to a stranger. The size counts on datagrams alone: whoever has opened a connection is where
- * its address says.
+ * Reports whether an answer may go to a stranger. The size matters only for datagrams, because a connection proves its
+ * source address.
  */
 export const isSmall = (answer: string, { protocol, text }: Asked): boolean =>
   isReliable(protocol) || answer.length <= text.length * MOST
 
-/** RFC 3261 §8.2.6.2, and how long the body is. */
+/** The headers that RFC 3261 §8.2.6.2 requires, and Content-Length. */
 const NEEDED: ReadonlySet<string> = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length'])
 
 /**
- * An answer to somebody who may have written another's address on the request: whole where it is small enough, else its
- * needed headers with the last challenge (MD5, which everybody knows), else none.
+ * Serializes an answer to a request whose source address may be spoofed. If the whole answer is too large, it keeps the
+ * required headers and the last challenge (MD5, which every client supports). If that is too large, it returns none.
  */
 export function smallAnswer(answer: Draft, asked: Asked): string | undefined {
   const whole = answer.serialize()

@@ -1,25 +1,25 @@
 import { headerId } from './headers.ts'
 import { parseDigits } from './uri.ts'
 
-// Cuts a byte stream into messages by Content-Length (RFC 3261 §18.3, §7.5). Bytes are kept as a byte string; work is
-// linear: each byte of the header part is searched once, whatever way the stream is split.
+// Splits a byte stream into messages by Content-Length (RFC 3261 §18.3, §7.5). Bytes are held as a byte string. The
+// work is linear: each byte of the headers is searched once, however the stream is divided into chunks.
 
 export type StreamItem =
   | { readonly kind: 'message'; readonly text: string }
-  /** A double CRLF between messages: the peer asks for a single one back (RFC 5626 §3.5.1). */
+  /** A double CRLF between messages: the peer expects a single CRLF in return (RFC 5626 §3.5.1). */
   | { readonly kind: 'ping' }
-  /** The stream cannot be followed any further; what was read of the message is in `text`. */
+  /** The stream can no longer be framed. `text` holds the part of the message that was read. */
   | { readonly kind: 'broken'; readonly text: string; readonly status: 400 | 413 | 513; readonly why: string }
 
 export class StreamFramer {
   readonly #max_bytes: number
   #buffer = ''
-  /** Where the search for the end of the headers goes on. */
+  /** Where the search for the end of the headers continues. */
   #searched = 0
-  /** The last bytes before the newest chunk, so that the search need not join the chunks each time. */
+  /** The last bytes before the newest chunk, so that the search need not join all chunks each time. */
   #tail = ''
   #fresh = ''
-  /** Total length of the message being collected, once its headers are complete; 0 before. */
+  /** The total length of the current message once its headers are complete; 0 before. */
   #wanted = 0
   #dead = false
 
@@ -27,7 +27,7 @@ export class StreamFramer {
     this.#max_bytes = max_bytes
   }
 
-  /** Bytes of an incomplete message; a line break between messages begins none (RFC 3261 §7.5). */
+  /** Bytes of an incomplete message. A line break between messages does not begin one (RFC 3261 §7.5). */
   get pending(): number {
     return /^[\r\n]{0,3}$/.test(this.#buffer) ? 0 : this.#buffer.length
   }
@@ -81,7 +81,7 @@ export class StreamFramer {
     return { kind: 'message', text }
   }
 
-  // Line breaks between messages carry nothing, but two of them are a keep-alive.
+  // Line breaks between messages are skipped, but two in a row are a keep-alive.
   #skipBreaks(): StreamItem | 'wait' | undefined {
     let n = 0
     while (n < this.#buffer.length) {
@@ -111,7 +111,7 @@ export class StreamFramer {
   }
 }
 
-// On a stream Content-Length must be there, once, and be a number (RFC 3261 §20.14).
+// On a stream, Content-Length must be present and a number (RFC 3261 §20.14). Repetitions must agree.
 function contentLength(head: string): number | undefined {
   let found: number | undefined
   let at = head.indexOf('\n') + 1

@@ -1,2 +1,2 @@
-// Signaling reads URIs too, and may not import the edge: the reader lies on common ground.
+// The parser is in core because signaling parses URIs too and must not import the edge.
 export * from '../../../core/runtime/sip/uri.ts'

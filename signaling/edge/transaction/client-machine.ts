@@ -1,15 +1,15 @@
 // Client transactions as pure steps: RFC 3261 figures 5 (INVITE) and 6 (others), with the changes of RFC 6026 figure 1.
-// "Calling" of figure 5 is `trying` here. client.ts carries the effects out.
+// The state "Calling" of figure 5 is `trying` here. client.ts carries out the effects.
 
 export type ClientState = 'trying' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
 
 export interface ClientRules {
   readonly invite: boolean
-  /** The transport repeats by itself what is lost. */
+  /** The transport retransmits lost data itself. */
   readonly reliable: boolean
-  /** Timer B or F, ms. */
+  /** Timer B or F in ms. */
   readonly patience_ms: number
-  /** RFC 3261 table 4, ms. */
+  /** RFC 3261 table 4, in ms. */
   readonly t1: number
   readonly t2: number
   readonly t4: number
@@ -18,25 +18,25 @@ export interface ClientRules {
 export type ClientEvent =
   | { readonly kind: 'begin' }
   | { readonly kind: 'response'; readonly status: number }
-  /** Timer A or E, which was set to `waited_ms`. */
+  /** Timer A or E, set to `waited_ms`, fired. */
   | { readonly kind: 'resend'; readonly waited_ms: number }
-  /** Timer B or F; once there is a final response Timer D, K or M. */
+  /** Timer B or F fired; after a final response, Timer D, K or M. */
   | { readonly kind: 'deadline' }
   | { readonly kind: 'unreachable' }
 
 export type ClientEffect =
   | 'send'
   | 'send_again'
-  /** ACK of a failure (§17.1.1.3). */
+  /** Acknowledges a failure (RFC 3261 §17.1.1.3). */
   | 'ack'
   | 'ack_again'
-  /** Asks the network whether anybody listens there: nothing has come yet. */
+  /** Checks whether the silent destination's port is open. */
   | 'probe'
   | 'stop_timers'
   | 'tell_response'
   | 'tell_timeout'
   | 'tell_unreachable'
-  /** The transaction leaves memory. */
+  /** Removes the transaction from memory. */
   | 'end'
   | { readonly resend_ms: number }
   | { readonly deadline_ms: number }
@@ -44,7 +44,7 @@ export type ClientEffect =
 interface ClientStep {
   readonly state: ClientState
   readonly effects: readonly ClientEffect[]
-  /** The response is a retransmission of one that came before. */
+  /** The response is a retransmission. */
   readonly again: boolean
 }
 
@@ -73,7 +73,7 @@ function inviteResponse(rules: ClientRules, state: ClientState, status: number):
   if (status < 200) return final ? again(state) : to('proceeding', ['stop_timers', 'tell_response'])
   if (status < 300) {
     if (state === 'completed') return again(state)
-    // Each further 2xx is another branch of a fork, or wants its ACK again: the user tells them apart.
+    // A further 2xx comes from another fork, or its ACK was lost. The transaction user distinguishes these cases.
     if (state === 'accepted') return { state, effects: ['tell_response'], again: true }
     return to('accepted', ['stop_timers', { deadline_ms: 64 * rules.t1 }, 'tell_response'])
   }
@@ -100,7 +100,7 @@ function resend({ invite, t2 }: ClientRules, state: ClientState, waited_ms: numb
 
 function deadline({ invite }: ClientRules, state: ClientState): ClientStep {
   if (state === 'completed' || state === 'accepted') return to('terminated', ['end'])
-  // An INVITE that rings waits for as long as its user does.
+  // A ringing INVITE has no deadline here; its user decides how long to wait.
   if (invite && state === 'proceeding') return to(state, [])
   return to('terminated', ['end', 'tell_timeout'])
 }

@@ -14,33 +14,33 @@ import type { TransactionLayer } from './layer.ts'
 // Client transactions (RFC 3261 §17.1, RFC 6026 §8.4).
 
 export interface ClientEvents {
-  /** Every response that is not a retransmission of the same final one; for INVITE also each further 2xx (forks). */
+  /** Called for each response except a retransmitted final one. For INVITE also for each further 2xx (forks). */
   readonly response: (response: SipMessage, from: { host: string; port: number }) => void
-  /** No (final) response in 64×T1. */
+  /** No final response came in 64×T1; for INVITE, no response at all. */
   readonly timeout: () => void
-  /** The network says that the request cannot reach its destination. */
+  /** The network reports that the request cannot reach its destination. */
   readonly unreachable: (error: Error) => void
 }
 
-/** For a request whose outcome changes nothing. */
+/** Events of a request whose outcome does not matter. */
 export const UNHEARD = {
   response: () => undefined,
   timeout: () => undefined,
   unreachable: () => undefined,
 } satisfies ClientEvents
 
-/** What a client transaction sends, and what it must know of it. */
+/** The request that a client transaction sends, and its destination. */
 export interface ClientRequest {
   readonly method: string
   readonly branch: string
   /** The request as bytes. */
   readonly text: string
   readonly destination: Destination
-  /** Overrides 64×T1 for Timer B or F, in ms: shorter when other addresses are left to try. */
+  /** Overrides 64×T1 for Timer B or F, in ms. It is shorter while other addresses remain to be tried. */
   readonly patience_ms?: number | undefined
 }
 
-/** A client transaction: carries out what client-machine.ts decides. */
+/** A client transaction. It carries out the effects that client-machine.ts returns. */
 export class ClientTransaction {
   readonly request: ClientRequest
   readonly key: string
@@ -74,17 +74,17 @@ export class ClientTransaction {
     this.#step({ kind: 'begin' })
   }
 
-  /** In place of `start`, for an INVITE that an earlier run has sent, and that has got a provisional response. */
+  /** Replaces `start` for an INVITE of an earlier run that has received a provisional response. */
   resume(): void {
     this.#state = 'proceeding'
   }
 
-  /** Whether the response is a retransmission. */
+  /** Handles a response. Returns true when it is a retransmission. */
   received(response: SipMessage, from: { host: string; port: number }): boolean {
     return this.#step({ kind: 'response', status: response.status }, { response, from })
   }
 
-  /** Forgets the transaction: whatever comes now is nobody's. */
+  /** Ends the transaction. Later responses are stray. */
   terminate(): void {
     this.#state = 'terminated'
     this.#end()
@@ -146,7 +146,7 @@ export class ClientTransaction {
   }
 }
 
-/** The response of an event, and where it came from. */
+/** The response of an event and its source. */
 interface Heard {
   readonly response: SipMessage
   readonly from: { host: string; port: number }
@@ -158,7 +158,7 @@ export function clientKey(branch: string, method: string): string {
   return `${branch}|${method}`
 }
 
-// RFC 3261 §17.1.1.3: the ACK repeats request-URI, topmost Via, From, Call-ID, CSeq number and Route of the INVITE and
+// RFC 3261 §17.1.1.3: the ACK repeats the INVITE's request-URI, topmost Via, From, Call-ID, CSeq number and Route, and
 // takes To from the response.
 function ackForFailure(invite: string, response: SipMessage): string {
   const lines = invite.slice(0, invite.indexOf('\r\n\r\n')).split('\r\n')

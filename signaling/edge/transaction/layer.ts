@@ -11,37 +11,37 @@ import type { Address, Destination, Received } from '../transport/types.ts'
 import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } from './client.ts'
 import { ServerTransaction } from './server.ts'
 
-// Matches messages with transactions (RFC 3261 §17.1.3, §17.2.3) and answers by itself what needs nobody above it:
-// malformed requests, retransmissions, ACK of failures.
+// Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3). It handles malformed requests, retransmissions and the
+// ACK of failures without the transaction user.
 
 /**
- * Whose request it is: a peer's, one of somebody whose credentials are not judged yet, or one that is done with
- * already, because its sender is a stranger.
+ * The standing of a request's sender. `unproven`: the sender's credentials are not verified yet. `done`: the sender is
+ * a stranger and its request has been handled.
  */
 export type Standing = 'peer' | 'unproven' | 'done'
 
 /** The user of the transaction layer (RFC 3261's TU). */
 export interface TransactionUser {
-  /** A new request, other than ACK and CANCEL. */
+  /** A new request other than ACK and CANCEL. */
   readonly request: (transaction: ServerTransaction) => void
-  /** An ACK that acknowledges no failure: of a 2xx, or a stray one. */
+  /** The ACK of a 2xx, or a stray ACK. */
   readonly ack: (ack: SipMessage, received: Received) => void
-  /** A CANCEL with its own transaction, and the INVITE that it means if that is known (RFC 3261 §9.2). */
+  /** A CANCEL with its own transaction, and the INVITE that it cancels, if known (RFC 3261 §9.2). */
   readonly cancel: (cancel: ServerTransaction, invite: ServerTransaction | undefined) => void
-  /** A message cannot be read. False when a request must not be answered, for its source gets too much already. */
+  /** A message is malformed. Returns false to suppress the response, because the source is answered too often. */
   readonly malformed?: ((received: Received, why: string) => boolean) | undefined
-  /** Asked for each request that belongs to no transaction, before anything is kept of it. Default: all are peers'. */
+  /** Called for each request that matches no transaction, before any state is created. Default: all are peers'. */
   readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
   /**
-   * Whether a host is a configured peer's. Strangers' messages that belong to nothing are not kept, their answers are
-   * small, and they leave places to peers.
+   * Whether a host is a configured peer's. Stray messages of strangers are not traced, answers to strangers are small,
+   * and strangers cannot use the transactions reserved for peers.
    */
   readonly isPeer?: ((host: string) => boolean) | undefined
-  /** Whether credentials that came by this flow lately were found good. */
+  /** Whether valid credentials arrived over this flow recently. */
   readonly hasProved?: ((from: Pick<Received, 'protocol' | 'source'>) => boolean) | undefined
-  /** Whether whoever sends from this host owns the port too; unset: nobody does. */
+  /** Whether the sender at this host also owns this port. Default: never. */
   readonly ownsAddress?: ((address: Address) => boolean) | undefined
-  /** Credentials that came by this request were found good. */
+  /** The credentials in this request are valid. */
   readonly proved?: ((received: Received) => void) | undefined
 }
 
@@ -61,18 +61,18 @@ interface TransactionOptions {
   readonly clock: Clock
   readonly scale: TimerScale
   readonly limits: MessageLimits
-  /** Server transactions that may be open at once; more are answered 503. */
+  /** Concurrent server transactions. Further requests get 503. */
   readonly max_transactions: number
   readonly user: TransactionUser
   readonly failed: (error: unknown) => void
 }
 
-/** Transactions of senders whose credentials are not judged yet: that takes milliseconds, so these are very many. */
+/** Concurrent transactions with unverified credentials. Verification takes milliseconds, so this is ample. */
 const MAX_UNPROVEN = 500
-/** The last tenth of the transactions is for peers. */
+/** The share of transactions open to strangers. The last tenth is reserved for peers. */
 const FOR_STRANGERS = 0.9
 
-/** To whoever comes when there is no room: transactions that hold it live some 32 s, most of them far less. */
+/** Sent with 503 when all transactions are in use. A transaction lives up to about 32 s, most far less. */
 const RETRY_AFTER_SECONDS = '5'
 
 export class TransactionLayer {
@@ -92,7 +92,7 @@ export class TransactionLayer {
   readonly #clients = new Map<string, ClientTransaction>()
   readonly #servers = new Map<string, ServerTransaction>()
   readonly #merge = new Map<string, ServerTransaction>()
-  /** Addresses from which something has come lately: these are not probed. */
+  /** Addresses that sent something, with the time of the last message. Recent ones are not probed. */
   readonly #heard = new Map<string, number>()
   #transport: TransportLayer | undefined
   #unproven = 0
@@ -124,7 +124,7 @@ export class TransactionLayer {
     return this.#servers.size
   }
 
-  /** Starts a client transaction; the caller has put `branch` into the topmost Via of the text. */
+  /** Starts a client transaction. The topmost Via of the text must hold `branch`. */
   send(request: ClientRequest, events: ClientEvents): ClientTransaction {
     const transaction = new ClientTransaction(this, request, events)
     this.#clients.set(transaction.key, transaction)
@@ -132,7 +132,9 @@ export class TransactionLayer {
     return transaction
   }
 
-  /** An INVITE that an earlier run has sent, and that has got a provisional response: it is heard again. */
+  /**
+   * Resumes an INVITE of an earlier run that has received a provisional response, so that its responses match again.
+   */
   resumeInvite(request: ClientRequest, events: ClientEvents): ClientTransaction {
     const transaction = new ClientTransaction(this, request, events)
     this.#clients.set(transaction.key, transaction)
@@ -140,7 +142,7 @@ export class TransactionLayer {
     return transaction
   }
 
-  /** A request that an earlier run has received: it can be answered. Undefined when it cannot be read, or is known. */
+  /** Resumes a request of an earlier run, so that it can be answered. Undefined when it is unreadable or known. */
   resumeServer(received: Received): ServerTransaction | undefined {
     const parsed = parseMessage(received.text, this.#options.limits)
     if (parsed.kind === 'junk') return undefined
@@ -163,7 +165,7 @@ export class TransactionLayer {
     if (!transaction.proven) this.#unproven--
   }
 
-  /** What was kept back of an exchange counts now: its credentials are good. */
+  /** The transaction's credentials are valid. Traces its request and counts it as a peer's from now on. */
   proved(transaction: ServerTransaction): void {
     this.#unproven--
     this.#hear(transaction.received)
@@ -171,7 +173,7 @@ export class TransactionLayer {
     this.#options.user.proved?.(transaction.received)
   }
 
-  /** Sends an answer of which nothing is kept. */
+  /** Sends an answer without a transaction and without tracing it. */
   answerStranger({ protocol, source, connection }: Received, text: string): void {
     this.counters.strangers_answered++
     const to = { protocol, host: source.host, port: source.port, connection }
@@ -179,7 +181,7 @@ export class TransactionLayer {
   }
 
   /**
-   * A destination did not answer within T1. If nothing was ever heard from it, its port is probed, so that a refusing
+   * A destination did not answer in time. Probes its port unless it sent something in the last 5 s, so that a refusing
    * host is noticed without waiting for Timer B.
    */
   silent(destination: Destination, refused: () => void): void {
@@ -190,7 +192,7 @@ export class TransactionLayer {
     this.transport.probe(destination.host, destination.port, refused)
   }
 
-  /** Everything that the transport layer receives comes through here. */
+  /** Handles each message that the transport layer receives. */
   receive(received: Received): void {
     this.counters.received++
     try {
@@ -200,7 +202,7 @@ export class TransactionLayer {
     }
   }
 
-  /** The answer to a stream that cannot be followed, if it can have one. */
+  /** Returns the answer to a stream that can no longer be framed; undefined when no answer is possible. */
   refuseBroken(received: Received, status: number, why: string): string | undefined {
     this.counters.malformed++
     if (this.#isPeer(received)) this.transport.traceReceived({ ...received, text: received.text.slice(0, 4096) }, false)
@@ -323,7 +325,7 @@ export class TransactionLayer {
     const transaction = new ServerTransaction(this, key, merge_key, message, received, proven)
     if (!proven) this.#unproven++
     if (merge_key !== '') {
-      // RFC 3261 §8.2.2.2: the same request by another path.
+      // RFC 3261 §8.2.2.2: the same request arrived over another path.
       if (this.#merge.has(merge_key)) {
         this.#servers.set(key, transaction)
         transaction.respond(draftResponse(message, 482, newTag()), 482)
@@ -337,8 +339,9 @@ export class TransactionLayer {
     } else this.#options.user.request(transaction)
   }
 
-  // RFC 5923: a peer offers its connection for requests to the port that its Via names. Such requests may be meant for
-  // another behind the same address. So its certificate counts, or that the address, as its Via names it, is its own.
+  // RFC 5923: a peer offers its connection for requests to the port in its Via. Another host behind the same address
+  // may own that port. So the offer holds only for names that the peer's certificate proves, or if the peer owns the
+  // address.
   #offered(via: Via | undefined, { connection, protocol, source }: Received): void {
     if (!connection?.inbound || !via?.params.has('alias')) return
     const { host } = source
@@ -353,7 +356,7 @@ export class TransactionLayer {
     return this.#options.user.standing?.(message, received) ?? 'peer'
   }
 
-  // Without state: a repeated malformed request is simply answered again.
+  // Keeps no state: a repeated malformed request is answered again.
   #refuse(message: SipMessage, received: Received, status: number): void {
     if (message.method === 'ACK' || !canBeAnswered(message)) return
     fixVia(message, received)
@@ -372,8 +375,8 @@ export class TransactionLayer {
   }
 }
 
-// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer: then the headers that it repeats in
-// ACK and CANCEL tell transactions apart.
+// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer. The headers that such a peer repeats
+// in ACK and CANCEL then identify the transaction.
 function serverKey(message: SipMessage): string {
   const via = message.via
   const branch = message.branch
@@ -388,7 +391,7 @@ function inviteKey(cancel_key: string): string {
   return `${cancel_key.slice(0, cancel_key.lastIndexOf('|'))}|INVITE`
 }
 
-/** Writes the packet's source into the topmost Via: `rport` always, `received` when the sent-by host is another. */
+/** Writes the packet's source into the topmost Via: always `rport`, and `received` when the sent-by host differs. */
 function fixVia(message: SipMessage, received: Received): void {
   for (const h of message.headers) {
     if (h.kind.id !== 'via') continue

@@ -9,11 +9,11 @@ import type { TransactionLayer } from './layer.ts'
 
 type ServerState = 'trying' | 'proceeding' | 'completed' | 'accepted' | 'confirmed' | 'terminated'
 
-/** What the owner of a server transaction may want to hear. */
+/** Callbacks of the owner of a server transaction. */
 interface ServerWatch {
-  /** No ACK came for a final response of 300 or above, in 64×T1. */
+  /** No ACK for a final response of 300 or above came within 64×T1. */
   readonly unacknowledged?: () => void
-  /** The transaction has left memory. */
+  /** The transaction was removed from memory. */
   readonly terminated?: () => void
 }
 
@@ -21,11 +21,11 @@ export class ServerTransaction {
   readonly request: SipMessage
   readonly method: string
   readonly key: string
-  /** Key of RFC 3261 §8.2.2.2, to notice the same request by another path. */
+  /** The key by which the same request over another path is detected (RFC 3261 §8.2.2.2). */
   readonly merge_key: string
   readonly received: Received
   state: ServerState
-  /** False while the credentials of its sender are not judged: until then it is a stranger's, and nothing is kept. */
+  /** False until the sender's credentials are verified. Until then the sender is a stranger and nothing is traced. */
   proven: boolean
   readonly arrived_at: number
   watch: ServerWatch = {}
@@ -62,8 +62,8 @@ export class ServerTransaction {
   }
 
   /**
-   * Responses go back where the request came from (RFC 3581 §4), and where that connection is gone to the port that
-   * the Via names (RFC 3261 §18.2.2).
+   * Where responses go: back to the source of the request (RFC 3581 §4). If its connection has closed, they go to the
+   * port in the Via (RFC 3261 §18.2.2).
    */
   get destination(): Destination {
     const { protocol, source, connection } = this.received
@@ -72,12 +72,12 @@ export class ServerTransaction {
     return { protocol, host: source.host, port, connection }
   }
 
-  /** Whether the connection of a stream peer is still there. */
+  /** Whether the connection of a stream peer is still open. Always true over UDP. */
   get reachable(): boolean {
     return this.received.connection?.open ?? true
   }
 
-  /** Sends a response. Returns its bytes, or undefined when a final response was sent before. */
+  /** Sends a response and returns its bytes; undefined when a final response was already sent. */
   respond(draft: Draft, status: number): string | undefined {
     if (this.answered) return undefined
     if (this.#refusesStranger(status)) {
@@ -90,7 +90,7 @@ export class ServerTransaction {
     return text
   }
 
-  /** As `respond`, with bytes that are ready. */
+  /** Like `respond`, with a serialized response. */
   respondText(text: string, status: number): void {
     if (this.answered) return
     if (this.#refusesStranger(status)) {
@@ -114,7 +114,7 @@ export class ServerTransaction {
       this.#endAfter(this.reliable ? 0 : 64 * t1)
     } else if (status < 300) {
       this.state = 'accepted'
-      // Timer L. The response is repeated by the dialog until the ACK arrives, see `repeat`.
+      // Timer L. The dialog retransmits the response until the ACK arrives, see `repeat`.
       this.#endAfter(64 * t1)
     } else {
       this.state = 'completed'
@@ -127,19 +127,19 @@ export class ServerTransaction {
     }
   }
 
-  /** Sends the last response once more: for 2xx to INVITE and reliable 1xx, whose timers live above this layer. */
+  /** Retransmits a response. A layer above holds the timers for a 2xx to INVITE and for reliable 1xx. */
   repeat(text = this.#last): void {
     this.#layer.counters.retransmissions_sent++
     this.#send(text, true)
   }
 
-  /** The same request came again. */
+  /** Handles a retransmission of the request. */
   retransmitted(): void {
     this.#layer.counters.retransmissions_received++
     if (this.#last !== '' && this.state !== 'confirmed') this.#send(this.#last, true)
   }
 
-  /** An ACK for a response of 300 or above. */
+  /** Handles the ACK of a response of 300 or above. */
   acknowledged(): void {
     if (this.state !== 'completed') return
     this.state = 'confirmed'
@@ -149,7 +149,7 @@ export class ServerTransaction {
     this.#endAfter(this.reliable ? 0 : this.#layer.scale.t4)
   }
 
-  /** Stops answering retransmissions of the INVITE with the 2xx (the ACK has come), to give its memory back. */
+  /** Frees the 2xx after its ACK. Retransmissions of the INVITE are then no longer answered. */
   releaseAnswer(): void {
     if (this.state === 'accepted') this.#last = ''
   }
@@ -164,13 +164,13 @@ export class ServerTransaction {
     this.watch.terminated?.()
   }
 
-  /** Whether the answer leaves its receiver a stranger: only who gets on with a call or registers is none. */
+  /** Whether the sender stays a stranger after this answer. Only a call that proceeds or a registration proves it. */
   #refusesStranger(status: number): boolean {
     if (this.proven) return false
     return !(this.method === 'INVITE' || (this.method === 'REGISTER' && status >= 200)) || status >= 300
   }
 
-  // Nothing stays behind: the request that comes again is judged again.
+  // Keeps no state: a repeated request is judged again.
   #refuse(text: string | undefined): void {
     if (text !== undefined) this.#layer.answerStranger(this.received, text)
     this.terminate()
@@ -191,7 +191,7 @@ export class ServerTransaction {
   }
 
   #send(text: string, again: boolean): void {
-    // A response that cannot be delivered is noticed by the missing ACK, or by nobody (RFC 3261 §17.2.4).
+    // Only a missing ACK reveals an undelivered response (RFC 3261 §17.2.4); otherwise it is just counted.
     this.#layer.transport.send(this.destination, text, again, () => this.#layer.counters.unsent_responses++)
   }
 }

@@ -3,8 +3,8 @@ import type { WebSocket } from 'ws'
 import { StreamFramer, type StreamItem } from '../sip/stream.ts'
 import type { Address, Listener, Protocol } from './types.ts'
 
-// A TCP, TLS or WebSocket connection that carries SIP. On a WebSocket each frame is one message (RFC 7118 §5); on the
-// others Content-Length cuts the stream.
+// A TCP, TLS or WebSocket connection that carries SIP. On a WebSocket each frame is one message (RFC 7118 §5). On the
+// others Content-Length delimits messages.
 
 interface ConnectionEvents {
   readonly message: (connection: StreamConnection, text: string) => void
@@ -17,9 +17,9 @@ export interface ConnectionSetup {
   readonly listener: Listener
   readonly remote: Address
   readonly inbound: boolean
-  /** Of a TLS connection that we make: what its peer has proved. Only requests that ask for the same may use it. */
+  /** For a TLS connection that we make: what its peer proved. Only requests that require the same proof may use it. */
   readonly proved?: string | undefined
-  /** Of a TLS connection that a peer made: all that its certificate proves. */
+  /** For a TLS connection that a peer made: everything that its certificate proves. */
   readonly certified?: readonly string[] | undefined
   readonly limits: { readonly message_bytes: number; readonly unsent_bytes: number }
   readonly now: () => number
@@ -35,12 +35,12 @@ export class StreamConnection {
   readonly remote: Address
   readonly inbound: boolean
   readonly proved: string
-  /** Monotonic time of the last bytes received. */
+  /** The monotonic time of the last bytes received. */
   active_at: number
-  /** Since when a message is incomplete; 0 when none is. */
+  /** The monotonic time since which a message is incomplete; 0 when none is. */
   incomplete_at = 0
   readonly certified: readonly string[]
-  /** Further keys under which requests to this peer find the connection (RFC 5923). */
+  /** Further keys by which requests to this peer find the connection (RFC 5923). */
   readonly aliases: string[] = []
   #open = true
   #connecting: { text: string; failed: (error: Error) => void }[] | undefined
@@ -66,7 +66,7 @@ export class StreamConnection {
     return this.#open
   }
 
-  /** Serves a TCP or TLS socket; with `connecting`, messages wait until `connected()`. */
+  /** Attaches a TCP or TLS socket. If `connecting`, messages wait until `connected()`. */
   attachSocket(socket: Socket, connecting: boolean): void {
     this.#socket = socket
     if (connecting) this.#connecting = []
@@ -79,7 +79,7 @@ export class StreamConnection {
   attachWebSocket(web: WebSocket): void {
     this.#web = web
     web.on('message', (data: Buffer) => {
-      // Frames that were read before the end are still told.
+      // `ws` still emits frames that it read before the connection ended.
       if (!this.#open) return
       this.active_at = this.#setup.now()
       const text = data.toString('latin1')
@@ -97,7 +97,7 @@ export class StreamConnection {
     for (const { text } of waiting ?? []) this.#write(text)
   }
 
-  /** Sends a byte string; `failed` is called later, at most once, if it cannot be handed to the peer's kernel. */
+  /** Sends a byte string. `failed` is called later, at most once, if the connection cannot take it. */
   send(text: string, failed: (error: Error) => void): void {
     if (!this.#open) {
       queueMicrotask(() => failed(new Error('connection closed')))
@@ -115,13 +115,13 @@ export class StreamConnection {
     this.#write(text)
   }
 
-  /** Sends what is there, then closes. */
+  /** Sends what waits, then closes. */
   end(): void {
     this.#socket?.end()
     this.#web?.close()
   }
 
-  /** Closes at once; everything that waits fails. */
+  /** Closes at once. Messages that wait for the connection fail. */
   fail(error: Error): void {
     if (!this.#open) return
     this.#open = false
@@ -146,7 +146,7 @@ export class StreamConnection {
   #data(text: string): void {
     this.active_at = this.#setup.now()
     const items = this.#framer.push(text)
-    // What is incomplete now began after the last message that was complete.
+    // A message that is incomplete now began after the last complete one.
     if (items.length > 0) this.incomplete_at = 0
     for (const item of items) {
       if (item.kind === 'message') this.#setup.events.message(this, item.text)
@@ -159,7 +159,7 @@ export class StreamConnection {
   }
 }
 
-// RFC 7118 §5.2: text frames must be UTF-8, anything else goes as a binary frame.
+// RFC 7118 §5.2: text frames must be UTF-8. Other messages are sent as binary frames.
 function isUtf8(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 127) return Buffer.from(text, 'latin1').toString('utf8').indexOf('\ufffd') < 0

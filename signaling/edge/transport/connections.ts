@@ -5,10 +5,10 @@ import { type ConnectionSetup, StreamConnection } from './connection.ts'
 import { type Holder, OpenConnections } from './open-connections.ts'
 import type { Address, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 
-// All connections of a stack and their limits: how many there may be, of one source too, how long they may be idle, and
-// by which addresses they are found again.
+// All connections of a stack. The table limits their number, in total and per source, closes idle ones, and finds a
+// connection by the addresses of its peer.
 
-/** One for each port that a peer listens at, and for each name in its certificate. */
+/** A connection has one alias for each port on which its peer listens and each name in the peer's certificate. */
 const MAX_ALIASES = 16
 
 export class ConnectionTable {
@@ -17,12 +17,12 @@ export class ConnectionTable {
   readonly #events: TransportEvents
   readonly #open: OpenConnections
   readonly #by_peer = new Map<string, StreamConnection>()
-  /** Open inbound connections of each source, handshakes included. A source is a peer's host, or anybody's network. */
+  /** Open inbound connections per source, including handshakes. A source is a peer's host, or a stranger's network. */
   readonly #per_source = new Map<string, number>()
-  /** Sockets in their handshake, by peer and ports, the oldest first, and what ends them when it takes too long. */
+  /** Sockets in their handshake by peer and ports, oldest first. The timer `late` closes a slow one. */
   readonly #handshakes = new Map<string, { readonly socket: Socket; readonly late: Timer }>()
   readonly #sweeper: Timer
-  /** Connections that were refused, or closed to make room. */
+  /** Connections that were refused or closed to make room. */
   refused = 0
 
   constructor(limits: TransportLimits, clock: Clock, events: TransportEvents) {
@@ -37,13 +37,13 @@ export class ConnectionTable {
     return this.#open.size
   }
 
-  /** An open connection to a peer, also one that the peer made (RFC 5923). */
+  /** Returns an open connection to a peer, which may be one that the peer made (RFC 5923). */
   to(protocol: Protocol, host: string, port: number, proved = ''): StreamConnection | undefined {
     const found = this.#by_peer.get(peerKey(protocol, host, port, proved))
     return found?.open ? found : undefined
   }
 
-  /** Lets requests to a port of a peer that ask for this proof use a connection that the peer made (RFC 5923 §9). */
+  /** Lets requests to this port that require this proof use a connection that the peer made (RFC 5923 §9). */
   addAlias(connection: StreamConnection, port: number, proved: string): void {
     const key = peerKey(connection.protocol, connection.remote.host, port, proved)
     if (this.#by_peer.has(key) || connection.aliases.length >= MAX_ALIASES) return
@@ -51,7 +51,7 @@ export class ConnectionTable {
     this.#by_peer.set(key, connection)
   }
 
-  /** Whether a socket that was accepted may stay; otherwise it is closed. It counts for its source until it closes. */
+  /** Reports whether an accepted socket may stay; closes it otherwise. It counts for its source until it closes. */
   admits(socket: Socket, protocol?: Protocol): boolean {
     const { host } = remoteOf(socket)
     const source = this.#isPeer(host) ? host : hostGroup(host)
@@ -71,8 +71,8 @@ export class ConnectionTable {
   }
 
   /**
-   * As `admits`, for a socket with a handshake before it: that must be through in time, whatever drips meanwhile, and
-   * the oldest that is not through makes room for a new one, strangers' first.
+   * Like `admits`, for a socket that begins with a handshake. The handshake has a fixed deadline, even while bytes
+   * trickle in. When too many are unfinished, the oldest one is closed, a stranger's first.
    */
   admitsHandshake(socket: Socket, protocol?: Protocol): boolean {
     if (!this.admits(socket, protocol)) return false
@@ -88,7 +88,7 @@ export class ConnectionTable {
     return true
   }
 
-  /** A socket that was accepted and is through its handshake; where there is no place for it, it is closed. */
+  /** Adds an accepted socket whose handshake is done. Closes the socket when there is no room for it. */
   accepted(listener: Listener, socket: Socket, certified?: readonly string[]): StreamConnection | undefined {
     const key = handshakeKey(socket)
     this.#handshakes.get(key)?.late.cancel()
@@ -100,9 +100,9 @@ export class ConnectionTable {
     return undefined
   }
 
-  /** A connection that we make. */
+  /** Adds a connection that we make. */
   dialled(listener: Listener, remote: Address, proved: string): StreamConnection {
-    // Where configured peers hold all, one of theirs makes room.
+    // If configured peers hold all connections, one of theirs makes room.
     if (!this.#makeRoom(this.#isPeer(remote.host))) this.#makeRoom(true)
     return this.#add(listener, remote, { inbound: false, proved })
   }
@@ -165,7 +165,7 @@ export class ConnectionTable {
 
   #holderOf({ inbound, protocol, remote }: StreamConnection): Holder {
     if (this.#isPeer(remote.host)) return 'peer'
-    // Customers decide whom we call, and how many.
+    // Customers decide whom we call and how often, so outbound connections get no reserve.
     return !inbound || this.#events.hasProved?.({ protocol, source: remote }) ? 'user' : 'stranger'
   }
 
@@ -207,7 +207,7 @@ function peerKey(protocol: Protocol, host: string, port: number, proved = ''): s
 const ownKey = ({ protocol, remote, proved }: StreamConnection): string =>
   peerKey(protocol, remote.host, remote.port, proved)
 
-// After a handshake the socket is another object, with the same addresses.
+// After a handshake the socket is another object with the same addresses.
 function handshakeKey(socket: Socket): string {
   const { host, port } = remoteOf(socket)
   return `${host}|${port}|${socket.localPort}`

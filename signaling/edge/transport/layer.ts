@@ -17,7 +17,7 @@ import { certifiedBy, peerOptions, proofOfName, proofOfPin, secureServer, type T
 import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 import { type Opened, WebPort } from './web.ts'
 
-// All sockets of one SIP stack. It knows bytes and addresses, and of SIP only where a message ends.
+// All sockets of one SIP stack. This layer handles bytes and addresses. Of SIP it knows only where a message ends.
 
 export interface ListenerOptions {
   readonly protocol: Protocol
@@ -25,8 +25,8 @@ export interface ListenerOptions {
   /** 0 lets the system choose. */
   readonly port: number
   /**
-   * Take the port that the listening point before this one got: UDP and TCP usually share a number. WS and WSS of one
-   * address and number share the socket too, and are told apart by their first byte.
+   * Use the port of the previous listening point: UDP and TCP usually share a number. WS and WSS on the same address
+   * and port also share the socket; the first byte of a connection distinguishes them.
    */
   readonly same_port?: boolean | undefined
   readonly advertised_host?: string | undefined
@@ -40,7 +40,7 @@ interface TransportOptions {
   readonly events: TransportEvents
 }
 
-/** What a host or the network on the way to it says by ICMP. */
+/** Errors that a host, or the network on the way to it, reports by ICMP. */
 const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 
 type Datagram = { listener: Listener; socket: DatagramSocket }
@@ -60,8 +60,8 @@ export class TransportLayer {
   }
 
   static async open(options: TransportOptions): Promise<TransportLayer> {
-    // Where the system chooses a port that another listening point shall share, that port may be taken for the other
-    // transport: then both are chosen anew.
+    // The port that the system chooses for one transport may be in use for the transport that shall share it. Then
+    // choose both again.
     const chooses =
       options.listeners.some(l => l.port === 0 && !l.same_port) && options.listeners.some(l => l.same_port)
     for (let attempt = 1; ; attempt++) {
@@ -91,7 +91,7 @@ export class TransportLayer {
     return this.#connections.refused
   }
 
-  /** The listening point from which messages to a destination leave. */
+  /** Returns the listening point that sends messages to a destination. */
   listenerFor(protocol: Protocol, host: string): Listener | undefined {
     const ipv6 = host.includes(':')
     return this.listeners.find(l => l.protocol === protocol && l.ipv6 === ipv6)
@@ -101,7 +101,7 @@ export class TransportLayer {
     return this.listeners.some(l => l.protocol === protocol)
   }
 
-  /** Whether an address is one of our own listening points. */
+  /** Reports whether an address is one of our listening points. */
   isOwn(host: string, port: number): boolean {
     const h = host.toLowerCase()
     return this.listeners.some(
@@ -112,8 +112,8 @@ export class TransportLayer {
   }
 
   /**
-   * An open connection to a destination, also one that the peer made (RFC 5923), as long as whoever is there has proved
-   * what the destination asks for.
+   * Returns an open connection to a destination, which may be one that the peer made (RFC 5923). Its peer must have
+   * proved what the destination requires.
    */
   connectionFor(to: Destination): StreamConnection | undefined {
     if (to.protocol === 'udp') return undefined
@@ -121,15 +121,15 @@ export class TransportLayer {
     return this.#connections.to(to.protocol, to.host, to.port, this.#proofOf(to))
   }
 
-  /** Lets requests to a port of a peer that ask for this proof use a connection that the peer made (RFC 5923 §9). */
+  /** Lets requests to this port that require this proof use a connection that the peer made (RFC 5923 §9). */
   addAlias(connection: StreamConnection, port: number, proved: string): void {
     this.#connections.addAlias(connection, port, proved)
   }
 
   /**
-   * Sends a byte string; what goes to strangers is not traced. `failed` is called later when the network says that it
-   * did not arrive (refused, reset, timed out). Returns how it leaves, or undefined when no listening point serves this
-   * kind of destination.
+   * Sends a byte string. `traced` is false for answers to strangers. `failed` is called later when the network reports
+   * that the message did not arrive (refused, reset, timed out). Returns the listening point and the connection used,
+   * or undefined when no listening point serves this kind of destination.
    */
   send(
     to: Destination,
@@ -153,7 +153,7 @@ export class TransportLayer {
     connection ??= this.connectionFor(to)
     if (!connection) {
       if (to.protocol === 'ws' || to.protocol === 'wss' || to.tls?.mode === 'flow') {
-        // RFC 7118 §5: a server never opens WebSocket connections; nor is any opened in place of a registered one.
+        // RFC 7118 §5: a server never opens a WebSocket. Nor does any connection replace a registered one.
         queueMicrotask(() => failed(new Error('the connection is gone')))
         return { listener, connection: undefined }
       }
@@ -164,7 +164,7 @@ export class TransportLayer {
     return { listener, connection }
   }
 
-  /** Sends a short probe from a socket of its own, and reports whether the peer's host refuses the port (ICMP). */
+  /** Sends a short probe from a separate socket. Calls `refused` if an ICMP error shows the port unreachable. */
   probe(host: string, port: number, refused: () => void): void {
     const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
     const end = this.#options.clock.after(1_000, () => socket.close())
@@ -177,7 +177,7 @@ export class TransportLayer {
       refused()
     }
     const failed = (error: NodeJS.ErrnoException): void => {
-      // Want of descriptors or of memory is our own fault, and says nothing of the peer.
+      // A lack of descriptors or memory is a local fault and does not concern the peer.
       if (REFUSALS.has(error.code ?? '')) gone()
     }
     socket.on('error', failed)
@@ -192,13 +192,15 @@ export class TransportLayer {
     this.#connections.close()
   }
 
-  /** Records a message that came in; the stack knows what is a retransmission, and whose it is. */
+  /**
+   * Traces a received message. The transaction layer calls this because it recognizes retransmissions and strangers.
+   */
   traceReceived(received: Received, retransmission: boolean, at = this.#options.clock.now()): void {
     if (!this.#options.events.traced) return
     this.#trace('in', received.listener, received.source, received.text, retransmission, at)
   }
 
-  // Before it leaves: who keeps what was sent must have it, whatever becomes of us (see journal.ts).
+  // Called before the message is sent, so that the journal holds it even if this process is killed (see journal.ts).
   #traceSent(listener: Listener, { host, port }: Address, text: string, retransmission: boolean): void {
     if (this.#options.events.traced) this.#trace('out', listener, { host, port }, text, retransmission)
   }
@@ -251,7 +253,7 @@ export class TransportLayer {
     const socket = createSocket({
       type: isIPv6(wanted.host) ? 'udp6' : 'udp4',
       ...(isIPv6(wanted.host) ? { ipv6Only: true } : {}),
-      // Destinations are literal addresses: skip the resolver that Node would call for each datagram.
+      // Destinations are IP literals, so skip the resolver that Node would call for each datagram.
       lookup: (host, _options, callback) => callback(null, host, isIP(host)),
     })
     await new Promise<void>((resolve, reject) => {
@@ -268,7 +270,7 @@ export class TransportLayer {
     try {
       socket.setRecvBufferSize(4 * 1024 * 1024)
     } catch (error) {
-      // The system's maximum may be lower: the default then stays.
+      // The system's maximum may be lower; the default then stays.
       this.#options.events.warn({ err: error }, 'receive buffer stays at the default')
     }
     socket.on('message', (data: Buffer, from: RemoteInfo) => {
@@ -305,7 +307,7 @@ export class TransportLayer {
     const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server, 'tls'))
   }
 
-  /** Opens a listening point; `serve` is called before the first connection can come. */
+  /** Opens a listening point. `serve` is called before the first connection can arrive. */
   async #opened(server: Server, wanted: ListenerOptions, serve: (server: Server) => void): Promise<Listener> {
     serve(server)
     await listenOn(server, wanted)
@@ -313,7 +315,7 @@ export class TransportLayer {
     return this.#added(wanted, portOf(server))
   }
 
-  // Connections count from their first byte on, so that handshakes that never end fall under the limits too.
+  // Connections count as soon as they are accepted, so the limits also cover handshakes that never finish.
   #guardHandshakes(server: Server, protocol?: Protocol): void {
     server.on('connection', (socket: Socket) => void this.#connections.admitsHandshake(socket, protocol))
   }
@@ -343,7 +345,8 @@ export class TransportLayer {
       give_up.cancel()
       connection.connected()
     }
-    // As datagrams do: peers that know us by our address must see the same one over every transport.
+    // Connect from the address of the listening point, as for datagrams. Peers that identify us by address must see the
+    // same one over every transport.
     const from = { host: to.host, port: to.port, ...(isWildcard(listener.host) ? {} : { localAddress: listener.host }) }
     if (to.protocol === 'tls') {
       const socket = connectTls({
@@ -368,7 +371,7 @@ export class TransportLayer {
     return tls ?? { mode: this.#options.tls?.verify_peers ? 'required' : 'off' }
   }
 
-  /** What a connection must have proved to serve a destination; '' where nothing was asked for. */
+  /** Returns what a connection's peer must have proved to serve a destination; '' when nothing is required. */
   #proofOf(to: Destination): string {
     if (to.protocol !== 'tls' || to.tls?.mode === 'flow') return ''
     const verification = this.#verificationOf(to)

@@ -1,8 +1,8 @@
 import type { Server } from 'node:net'
 
-// Opening of listening points, and how it fails.
+// Opens listening points.
 
-/** Thrown by `open` when a listening point cannot be had; `code` is Node's, for example EADDRINUSE. */
+/** Thrown when a listening point cannot be opened. `code` is Node's, for example EADDRINUSE. */
 export class ListenError extends Error {
   readonly code: string
   readonly protocol: string
@@ -18,7 +18,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Listens on an address; an IPv6 one does not take IPv4 with it. */
+/** Listens on an address. A listener on an IPv6 address does not accept IPv4. */
 export async function listenOn(
   server: Server,
   wanted: { readonly protocol: string; readonly host: string; readonly port: number },
@@ -33,7 +33,7 @@ export async function listenOn(
   })
 }
 
-/** The port that a server got. */
+/** Returns the port on which a server listens. */
 export function portOf(server: Server): number {
   const address = server.address()
   return typeof address === 'object' && address ? address.port : 0

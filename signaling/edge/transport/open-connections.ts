@@ -1,17 +1,17 @@
 import type { StreamConnection } from './connection.ts'
 
-// Which of the open connections makes room for another: a stranger's never takes the place of a configured peer's.
+// Chooses the open connection that makes room for a new one. A stranger never displaces a configured peer.
 
-/** Who holds a connection: a stranger, one who has proved a password by it or whom we called, or a configured peer. */
+/** Who holds a connection. A `user` proved a password over it, or we called it. A `peer` is configured. */
 export type Holder = 'stranger' | 'user' | 'peer'
 
-/** The last tenth of the connections is for configured peers. */
+/** The share of connections open to strangers and users. The last tenth is reserved for configured peers. */
 const FOR_STRANGERS = 0.9
 
 export class OpenConnections {
   readonly #most: number
   readonly #holderOf: (connection: StreamConnection) => Holder
-  /** Each in order of activity: the first is idle for longest. They make room in the order of the keys. */
+  /** The connections of each holder, least recently active first. The holders make room in this order. */
   readonly #of = {
     stranger: new Map<number, StreamConnection>(),
     user: new Map<number, StreamConnection>(),
@@ -32,7 +32,7 @@ export class OpenConnections {
     return Object.values(this.#of).flatMap(connections => [...connections.values()])
   }
 
-  /** A connection is there, or has spoken. */
+  /** Records that a connection was added or received a message. */
   active(connection: StreamConnection): void {
     this.delete(connection)
     this.#of[this.#holderOf(connection)].set(connection.id, connection)
@@ -42,7 +42,7 @@ export class OpenConnections {
     for (const connections of Object.values(this.#of)) connections.delete(id)
   }
 
-  /** Whether there is a place for one more, and which connection has to be closed for it. */
+  /** Reports whether one more connection fits, and which one must be closed to make room for it. */
   placeFor(is_peer: boolean): { readonly free: boolean; readonly instead?: StreamConnection | undefined } {
     const { stranger, user } = this.#of
     const full = this.size >= this.#most
@@ -56,7 +56,7 @@ export class OpenConnections {
       for (const connection of this.#of[holder].values()) {
         const now = holders.indexOf(this.#holderOf(connection))
         if (now >= 0 && now <= place) return connection
-        // It has proved itself, or its source was configured, since it spoke.
+        // Since its last message, its user proved a password or its source was configured.
         this.active(connection)
       }
     }

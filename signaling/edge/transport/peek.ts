@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * Looks at the first bytes of a connection, and puts them back. `read` gets all that is there so far, and says what it
- * found or undefined when it needs more; `found` is called once. Whoever accepted the connection bounds its time.
+ * Reads the first bytes of a connection and puts them back. `read` gets all bytes so far. It returns its result, or
+ * undefined when it needs more. `found` is called once with the result. The caller must bound the time this takes.
  */
 export function peek<T>(socket: Socket, read: (bytes: Buffer) => T | undefined, found: (result: T) => void): void {
   let got: Buffer = Buffer.alloc(0)

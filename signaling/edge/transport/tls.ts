@@ -10,7 +10,7 @@ import type { TlsVerification } from '../../../core/domain/network/tls-verificat
 import { fingerprintOf, namesProved, wrongName } from '../../../core/runtime/sip/peer-names.ts'
 import { peek } from './peek.ts'
 
-// TLS listening points: one certificate, or one for each name that a peer may ask for.
+// TLS listening points. Each has one certificate, or one for each server name that a peer may request.
 
 export interface TlsOptions {
   /** PEM. */
@@ -18,20 +18,20 @@ export interface TlsOptions {
   readonly cert: string | Buffer
   /** Further certificates by server name (SNI). */
   readonly names?: ReadonlyMap<string, { readonly key: string | Buffer; readonly cert: string | Buffer }> | undefined
-  /** CA certificates for client certificates and, beside those of the machine, for peers that we connect to. */
+  /** CA certificates for client certificates and, in addition to the machine's, for peers that we connect to. */
   readonly ca?: string | Buffer | undefined
-  /** Ask peers that connect for a certificate signed by `ca`, and refuse others. */
+  /** Require peers that connect to present a certificate signed by `ca`. */
   readonly require_client_certificate?: boolean | undefined
   /** Further CA certificates for peers that we connect to. */
   readonly peers_ca?: string | Buffer | undefined
-  /** Refuse peers that we connect to when their chain or name does not verify, where nothing else is said of them. */
+  /** Refuse peers that we connect to when their chain or name does not verify. A destination's own setting wins. */
   readonly verify_peers?: boolean | undefined
 }
 
 /**
- * A server that is yet to listen, of the TLS or HTTPS servers that `make` returns. Each name has one of its own: with
- * Node's SNICallback the default certificate still wins when the two have keys of different kinds. How long a handshake
- * may take is up to whoever accepts the connections.
+ * Combines the TLS or HTTPS servers that `make` returns into one server, which does not listen yet. Each server name
+ * has a separate TLS server, because with Node's SNICallback the default certificate wins when the two have keys of
+ * different types. The caller must bound the time of a handshake.
  */
 export function secureServer(tls: TlsOptions, make: (options: NodeTlsOptions) => TlsServer): Server {
   const one = (pair: { readonly key: string | Buffer; readonly cert: string | Buffer }): Server => {
@@ -54,12 +54,12 @@ export function secureServer(tls: TlsOptions, make: (options: NodeTlsOptions) =>
   })
 }
 
-/** A ClientHello is one record of at most 2^14 bytes (RFC 8446 §5.1) with a header of 5. */
+/** A ClientHello is one record of at most 2^14 bytes (RFC 8446 §5.1) after a header of 5 bytes. */
 const MAX_HELLO_BYTES = 5 + 16_384
 
 /**
- * The name in lower case that a ClientHello asks for (RFC 8446 §4.1.2, RFC 6066 §3); '' when it asks for none or the
- * bytes are no ClientHello, undefined when more bytes are needed.
+ * Returns the server name that a ClientHello requests, in lower case (RFC 8446 §4.1.2, RFC 6066 §3). Returns '' when it
+ * requests none or the bytes are not a ClientHello; undefined when more bytes are needed.
  */
 export function serverName(bytes: Buffer): string | undefined {
   if (bytes.length < 5) return undefined
@@ -70,7 +70,7 @@ export function serverName(bytes: Buffer): string | undefined {
   const hello = bytes.subarray(5, record_end)
   if (hello[0] !== 1) return ''
   try {
-    // Type and length (4), version (2), random (32); then three fields with a length before them.
+    // Type and length (4), version (2), random (32), then three length-prefixed fields.
     let at = 38
     at += 1 + hello.readUInt8(at)
     at += 2 + hello.readUInt16BE(at)
@@ -84,19 +84,19 @@ export function serverName(bytes: Buffer): string | undefined {
     }
     return ''
   } catch (error) {
-    // A length points beyond the record: the handshake will fail and say so.
+    // A length points beyond the record. The handshake will fail and report it.
     if (error instanceof RangeError) return ''
     throw error
   }
 }
 
-// Length of the list (2), kind of name (1, 0 is a host), length of the name (2), the name.
+// Length of the list (2), type of the name (1; 0 is a host), length of the name (2), name.
 function nameIn(extension: Buffer): string {
   if (extension.readUInt8(2) !== 0) return ''
   return extension.toString('latin1', 5, 5 + extension.readUInt16BE(3)).toLowerCase()
 }
 
-/** How we connect to a peer that is to prove that it is `server_name`. */
+/** Returns the options of a TLS connection to a peer whose certificate must prove `server_name`. */
 export function peerOptions(
   tls: TlsOptions | undefined,
   { mode }: TlsVerification,
@@ -113,7 +113,7 @@ export function peerOptions(
   }
 }
 
-/** Why the certificate is not the one that was pinned; undefined when it is, or when none was. */
+/** Returns an error when the certificate is not the pinned one; undefined when it is, or when none is pinned. */
 export function wrongPin(socket: TLSSocket, verification: TlsVerification): Error | undefined {
   if (verification.mode !== 'pinned') return undefined
   const shown = fingerprintOf(socket.getPeerCertificate())
@@ -122,11 +122,11 @@ export function wrongPin(socket: TLSSocket, verification: TlsVerification): Erro
     : new Error(`the certificate ${shown ?? ''} is not the pinned one`)
 }
 
-/** What a peer has proved, and what connections are told apart by: a name, or to have the key of a certificate. */
+/** What a peer proved: a name, or possession of a certificate's key. Connections are keyed by this proof. */
 export const proofOfName = (name: string): string => `name ${name.toLowerCase()}`
 export const proofOfPin = (fingerprint: string): string => `pin ${fingerprint}`
 
-/** All that a peer which connected to us has proved by its certificate. */
+/** Returns everything that the certificate of a peer that connected to us proves. */
 export function certifiedBy(socket: TLSSocket): string[] {
   if (!socket.authorized) return []
   const certificate = socket.getPeerCertificate()

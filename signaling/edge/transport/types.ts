@@ -8,25 +8,25 @@ export interface Address {
   readonly port: number
 }
 
-/** A listening point: where it is bound and how peers are told to reach it. */
+/** A listening point: its bound address and the address that peers use. */
 export interface Listener {
   readonly protocol: Protocol
-  /** Bound address, an IP literal. */
+  /** The bound address, an IP literal. */
   readonly host: string
-  /** Bound port, the actual one when 0 was asked for. */
+  /** The bound port; the actual one when 0 was requested. */
   readonly port: number
-  /** Address that Via, Contact and Record-Route show. */
+  /** The address that Via, Contact and Record-Route show. */
   readonly advertised_host: string
   readonly ipv6: boolean
 }
 
-/** Where a message is to go: a resolved address, or a connection that exists already. */
+/** Where a message is to go: a resolved address or an existing connection. */
 export interface Destination extends Place {
-  /** Use this connection as long as it is open. */
+  /** Use this connection while it is open. */
   readonly connection?: StreamConnection | undefined
 }
 
-/** A framed message as it came from the network; `text` is a byte string. */
+/** A framed message as it came from the network. `text` is a byte string. */
 export interface Received {
   readonly text: string
   readonly protocol: Protocol
@@ -35,13 +35,13 @@ export interface Received {
   readonly connection: StreamConnection | undefined
 }
 
-/** One direction of one message, for the SIP ladder. */
+/** One message that was sent or received, for the SIP ladder. */
 export interface TracedMessage {
   readonly direction: 'in' | 'out'
   readonly protocol: Protocol
   readonly local: Address
   readonly remote: Address
-  /** As it was on the wire, a byte string. */
+  /** The bytes on the wire, as a byte string. */
   readonly text: string
   readonly retransmission: boolean
   /** Milliseconds since the epoch. */
@@ -53,9 +53,9 @@ export interface TransportLimits {
   readonly message_bytes: number
   readonly connections: number
   readonly connections_per_source: number
-  /** A connection on which nothing arrived for so long is closed. */
+  /** A connection that receives nothing for this long is closed. */
   readonly idle_ms: number
-  /** A message that has begun must be complete after so long. */
+  /** A message must be complete this long after its first byte. */
   readonly incomplete_ms: number
   /** Bytes that may wait for a peer that does not read. */
   readonly unsent_bytes: number
@@ -76,13 +76,13 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
 
 export interface TransportEvents {
   readonly received: (message: Received) => void
-  /** A stream that cannot be followed; the connection closes after `answer`, if there is one, was sent. */
+  /** A stream can no longer be framed. Returns the answer, if any, to send before the connection closes. */
   readonly broken: (received: Received, status: number, why: string) => string | undefined
-  /** Asked before a packet of an address is read, and with the protocol, where it is known, for a new connection. */
+  /** Called before a packet is read, and for a new connection with the protocol if known. True drops it silently. */
   readonly dropped?: ((host: string, connection?: Protocol) => boolean) | undefined
-  /** Whether a host is a configured peer's: these have a reserve of connections. Unset: all are. */
+  /** Whether a host is a configured peer's. Such peers have a reserve of connections. Default: all are. */
   readonly isPeer?: ((host: string) => boolean) | undefined
-  /** Whether credentials that came by this connection lately were good. */
+  /** Whether valid credentials arrived over this connection recently. */
   readonly hasProved?: ((from: Pick<Received, 'protocol' | 'source'>) => boolean) | undefined
   readonly traced?: ((message: TracedMessage) => void) | undefined
   readonly warn: (facts: object, text: string) => void

@@ -5,15 +5,15 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { peek } from './peek.ts'
 import { secureServer, type TlsOptions } from './tls.ts'
 
-/** Told of each WebSocket after its handshake, with the socket below it. */
+/** Called for each WebSocket after its handshake, with the underlying socket. */
 export type Opened = (client: WebSocket, socket: Socket) => void
 
-/** The first byte of a TLS connection: a record of type handshake (RFC 8446 §5.1). No HTTP request begins with it. */
+/** The first byte of a TLS connection: the record type handshake (RFC 8446 §5.1). No HTTP request begins with it. */
 const TLS_HANDSHAKE = 22
 
-/** A port for WebSockets (RFC 7118): plain ones, secure ones, or both, told apart by the first byte. */
+/** A port for plain WebSockets, secure ones or both (RFC 7118). The first byte of a connection distinguishes them. */
 export class WebPort {
-  /** Is yet to listen. */
+  /** The server. The caller makes it listen. */
   readonly server: Server
   readonly #handshakes: WebSocketServer
   #plain: Server | undefined
@@ -25,7 +25,7 @@ export class WebPort {
       noServer: true,
       clientTracking: false,
       maxPayload: message_bytes,
-      // RFC 7118 §4.1: the sub-protocol is "sip"; a client that does not offer it is refused below.
+      // RFC 7118 §4.1: the sub-protocol is "sip". `verifyClient` refuses a client that does not offer it.
       handleProtocols: offered => (offered.has('sip') ? 'sip' : false),
       verifyClient: (info: { req: IncomingMessage }) => offersSip(info.req.headers['sec-websocket-protocol']),
     })

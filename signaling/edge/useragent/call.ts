@@ -9,25 +9,25 @@ import { isReliable, type Listener } from '../transport/types.ts'
 import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
 import type { UserAgent } from './user-agent.ts'
 
-/** What a call tells its owner; all are optional. */
+/** The callbacks of a call's owner. */
 export interface CallEvents {
-  /** 18x to our INVITE. */
+  /** A 1xx above 100 to our INVITE arrived. */
   progress?: (response: SipMessage) => void
-  /** 2xx to our INVITE; the ACK has gone out (with `answer` as its body when a function is set for late offers). */
+  /** A 2xx to our INVITE arrived. The ACK was sent, with the body that `ackBody` returned. */
   answered?: (response: SipMessage) => void
-  /** Our INVITE failed; no response means that nobody answered or could be reached. */
+  /** Our INVITE failed. Without a response, it timed out or no peer could be reached. */
   failed?: (response: SipMessage | undefined) => void
   /** The ACK of our 2xx arrived. */
   acknowledged?: (ack: SipMessage) => void
-  /** A re-INVITE or another request in the dialog, except BYE. Without this: 200 for all, re-INVITE 488. */
+  /** A request in the dialog other than BYE arrived. Default: a re-INVITE gets 488, all others get 200. */
   request?: (request: IncomingRequest) => void
-  /** The call is over: hung up by one side, cancelled, or refused by us. */
+  /** The call ended. 'refused': we rejected it. 'lost': the ACK of our 2xx did not arrive. */
   ended?: (why: 'peer' | 'us' | 'cancelled' | 'refused' | 'lost') => void
-  /** Body of the ACK for a 2xx, when the offer was in the 2xx. */
+  /** Returns the body of the ACK when the 2xx carried the offer. */
   ackBody?: (response: SipMessage) => string | undefined
 }
 
-/** A call of a UserAgent, either direction. */
+/** A call of a UserAgent in either direction. */
 export class Call {
   readonly direction: 'in' | 'out'
   readonly events: CallEvents
@@ -61,15 +61,14 @@ export class Call {
     return textOf(this.invite?.body ?? '')
   }
 
-  // -- Incoming
-  // ---------------------------------------------------------------------------------------------------------
+  // Incoming calls
 
-  /** A provisional response: 180, 183 ... */
+  /** Sends a provisional response, such as 180 or 183. */
   ring(status: number, parts: MessageParts = {}): void {
     this.#respond(status, parts)
   }
 
-  /** 200 with an SDP body; repeated until the ACK arrives. */
+  /** Sends a 200 and, over UDP, retransmits it until the ACK arrives. */
   answer(parts: MessageParts): void {
     if (this.state !== 'inviting' || !this.#transaction) return
     this.state = 'answered'
@@ -77,7 +76,7 @@ export class Call {
     if (text !== undefined) this.#awaitAck(this.#transaction, text)
   }
 
-  /** Any final response of 300 or above. */
+  /** Sends a final response of 300 or above. */
   reject(status: number, parts: MessageParts & { readonly reason?: string } = {}): void {
     if (this.state !== 'inviting') return
     this.#respond(status, parts)
@@ -91,10 +90,9 @@ export class Call {
     this.#ids = { call_id: dialog.call_id, tag: dialog.local_tag }
   }
 
-  // -- Either direction
-  // --------------------------------------------------------------------------------------------------
+  // Either direction
 
-  /** Ends the call: BYE when it is answered, CANCEL or 480 before. */
+  /** Ends the call: by BYE once it is answered, before that by CANCEL (outgoing) or 480 (incoming). */
   hangUp(parts: MessageParts = {}): void {
     if (this.state === 'ended') return
     if (this.state === 'inviting') {
@@ -107,8 +105,8 @@ export class Call {
   }
 
   /**
-   * A request in the dialog (INFO, UPDATE, REFER, re-INVITE ...); resolves with its final response. A 2xx to INVITE
-   * is acknowledged.
+   * Sends a request in the dialog, such as INFO, UPDATE, REFER or a re-INVITE. Resolves with its final response, or
+   * undefined without one. Acknowledges a 2xx to INVITE.
    */
   async send(method: string, parts: MessageParts = {}): Promise<SipMessage | undefined> {
     const { dialog } = this
@@ -140,8 +138,7 @@ export class Call {
     })
   }
 
-  // -- What the agent brings
-  // ---------------------------------------------------------------------------------------------
+  // Called by the agent
 
   dial(build: (listener: Listener) => Draft, hop: Hop, ids: { tag: string; call_id: string; seq: number }): void {
     this.#ids = { call_id: ids.call_id, tag: ids.tag }
@@ -199,9 +196,6 @@ export class Call {
     this.#end('cancelled')
     return true
   }
-
-  // -- Inside
-  // -----------------------------------------------------------------------------------------------------------
 
   #respond(status: number, parts: MessageParts & { readonly reason?: string }): string | undefined {
     const transaction = this.#transaction

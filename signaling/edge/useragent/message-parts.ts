@@ -4,7 +4,7 @@ import type { Received } from '../transport/types.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 
-/** What to put into a message besides what the agent supplies. Bodies are ordinary text. */
+/** The headers and the body that an owner adds to a message. Bodies are ordinary text. */
 export interface MessageParts {
   readonly headers?: Headers
   readonly body?: string
@@ -12,7 +12,7 @@ export interface MessageParts {
   readonly content_type?: string
 }
 
-/** A request from the peer that wants an answer. */
+/** A request from the peer that waits for an answer. */
 export class IncomingRequest {
   readonly message: SipMessage
   readonly received: Received

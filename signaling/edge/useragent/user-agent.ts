@@ -7,23 +7,23 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import { Call, type CallEvents } from './call.ts'
 import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
 
-// A small user agent on the SIP stack, for peers that are no part of the edge: the sandbox carrier and test peers. It
-// makes and takes calls; media and SDP are its owner's business.
+// A small user agent on the SIP stack for peers that are not part of the edge: the sandbox carrier and test peers. It
+// places and receives calls. Its owner handles media and SDP.
 
 interface UserAgentOptions extends Omit<StackOptions, 'user'> {
-  /** A new call; answer it with its methods. Without this, calls get 480. */
+  /** Called for a new call, which the owner answers by the call's methods. Default: calls get 480. */
   readonly incoming?: (call: Call) => void
-  /** A request outside dialogs other than INVITE. Without this, OPTIONS gets 200 and everything else 405. */
+  /** Called for an out-of-dialog request other than INVITE. Default: OPTIONS gets 200, BYE 481 and all others 405. */
   readonly request?: (request: IncomingRequest) => void
-  /** User part of our Contact. */
+  /** The user part of our Contact. */
   readonly user?: string
 }
 
 interface CallOptions extends MessageParts {
-  /** From value without a tag, such as `"Bob" <sip:bob@example.org>`; default our Contact. */
+  /** The From value without a tag, such as `"Bob" <sip:bob@example.org>`. Default: our Contact. */
   readonly from?: string
   readonly to?: string
-  /** Where to send the INVITE instead of its request-URI. */
+  /** The URI to which the INVITE is sent, instead of its request-URI. */
   readonly hop?: string
   readonly events?: CallEvents
 }
@@ -52,12 +52,12 @@ export class UserAgent {
     return agent
   }
 
-  /** Calls that have not ended. */
+  /** The calls that have not ended. */
   get calls(): readonly Call[] {
     return [...this.#calls.values()]
   }
 
-  /** Bound port of a transport. */
+  /** Returns the bound port of a transport. */
   port(protocol: string): number {
     return this.stack.transport.listeners.find(l => l.protocol === protocol)?.port ?? 0
   }
@@ -92,7 +92,7 @@ export class UserAgent {
     return call
   }
 
-  /** Sends a request outside dialogs; resolves with its final response, or undefined when there was none. */
+  /** Sends an out-of-dialog request. Resolves with its final response, or undefined without one. */
   async request(
     method: string,
     uri: string,
