@@ -11,22 +11,22 @@ import type { Recognizer } from './speech/recognizer.ts'
 import type { Transcriber } from './speech/transcriber.ts'
 import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
-/** The worker as a method sees it. */
+/** The parts of the worker that methods use. */
 export interface MethodContext {
   readonly sessions: ClientSessions
   readonly worker_id: string
   readonly srtp_suites: readonly string[]
-  /** Codecs whose audio can be decoded and encoded here. */
+  /** The codecs that this worker can decode and encode. */
   readonly transcode: readonly CodecName[]
   readonly max_sessions: number
   readonly conferences: Conferences
   readonly files: OpenFiles
   readonly browsers: BrowserTransports
-  /** Null: none is configured. */
+  /** Null when none is configured. */
   readonly recognizer: Recognizer | null
   readonly transcriber: Transcriber | null
   readonly emit: (event: MediaEvent) => void
-  /** Ports of our own servers: media sent to them would be an attack on ourselves. */
+  /** The ports of our own servers. Media must not be sent to them, because that would attack ourselves. */
   readonly reserved: { readonly addresses: readonly string[]; readonly ports: readonly number[] }
   greeted(client: string): void
 }
@@ -46,7 +46,7 @@ const sessionUnknown = (session_id: string) => refuse('session_unknown', `no ses
 const recordingUnknown = (id: string) => refuse('recording_unknown', `no recording ${id} is running`)
 const notReady = (leg_id: string) => refuse('leg_not_ready', `leg ${leg_id} has no settled offer and answer`)
 
-/** Does something with a leg that must exist. */
+/** Wraps a method so that it gets its leg. Refuses an unknown leg. */
 const withLeg =
   <P extends { leg_id: string }, R>(act: (leg: Leg, params: P, context: MethodContext) => R) =>
   (params: P, context: MethodContext): R | Refusal<'leg_unknown'> => {
@@ -304,7 +304,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const outside = sessions.recorder.outside(file)
     if (outside !== null) return refuse('file_refused', outside)
     if (sessions.recorder.writes(file)) return refuse('file_refused', 'the file is being written')
-    // A recording of a client that is gone may still be on its way to the disk.
+    // The recording of a disconnected client may still be written to disk.
     await files.closed(file)
     return (
       (await inspectRecording(sessions.recorder.path(file))) ??
@@ -316,7 +316,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 const MAX_FORKS = 4
 
 const notForMedia = (port: number) => refuse('sdp_malformed', `port ${port} of this host is not for media`)
-/** The first of the ports that is one of our own servers'; undefined when none is. */
+/** Returns the first port that belongs to one of our own servers; undefined when none does. */
 const reservedPort = (
   address: string | null,
   ports: readonly (number | null)[],
@@ -324,7 +324,7 @@ const reservedPort = (
 ): number | undefined =>
   address !== null && addresses.includes(address) ? own.find(port => ports.includes(port)) : undefined
 
-/** What needs the audio itself needs a settled codec that can be decoded here. */
+/** Refuses a leg without a settled codec that this worker can decode. Methods that process audio need one. */
 function refuseAudio(
   leg: Leg,
   { transcode }: MethodContext,
@@ -334,7 +334,7 @@ function refuseAudio(
   return refuse('transcode_unavailable', `${leg.codec} can only be relayed on this machine`)
 }
 
-/** The leg to be bridged with as its SDP stands; null when there is none. */
+/** Returns the current SDP state of the leg to be bridged with; null when there is no such leg. */
 function related(prefer_leg: string | undefined, { sessions }: MethodContext): OtherLeg | null {
   return (prefer_leg === undefined ? null : sessions.leg(prefer_leg))?.negotiation.asOther ?? null
 }

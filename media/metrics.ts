@@ -10,7 +10,7 @@ interface WorkerFacts {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-/** Every figure of the worker: its name, what it means, and where it comes from. */
+/** The metrics of the worker: name, help text and source. */
 const FIGURES: readonly (readonly [name: string, help: string, read: (facts: WorkerFacts) => number])[] = [
   ['strowger_media_clients', 'Connections of signaling nodes', facts => facts.clients],
   ['strowger_media_sessions', 'Open media sessions', facts => facts.sessions],
@@ -76,7 +76,7 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
   ],
 ]
 
-/** Registers the figures; they are read when somebody asks for them. */
+/** Registers the metrics. Their values are read when the registry collects them. */
 export function registerMetrics(registry: Registry, facts: () => WorkerFacts): void {
   for (const [name, help, read] of FIGURES) {
     new Gauge({
@@ -90,7 +90,7 @@ export function registerMetrics(registry: Registry, facts: () => WorkerFacts): v
   }
 }
 
-/** Counts recordings that their disk ended, by reason. */
+/** Registers the counter of recordings that ended early because of their disk, by reason. */
 export function countRecordingFailures(registry: Registry): (reason: string) => void {
   const counter = new Counter({
     name: 'strowger_media_recordings_failed_total',

@@ -17,11 +17,11 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, users }) 
   if (users !== null) {
     await runProgramsAs(users.programs, log)
     keepCode(join(config.run_dir, 'media-code'), users.own)
-    // What packages load with their first use could not be loaded later.
+    // Packages that load files on first use must load them now, because they cannot later.
     if (!isOpenToOthers(fileURLToPath(weriftModule()))) await Promise.all([loadWerift(), warmUpHttp()])
   }
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
-  // Engines of the operator's own choice may well live in a private network.
+  // The operator chooses the engines, so they may be in a private network.
   const engineHttp = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger-Media/1.0', log })
   const worker = await createMediaWorker({
     socket_path: join(config.run_dir, 'media.sock'),

@@ -5,11 +5,11 @@ import type { Log } from '../core/runtime/log.ts'
 import { frameReader, frameWriter } from './protocol/frames.ts'
 import { METHODS, type MediaEvent, type MethodName } from './protocol/schema.ts'
 
-/** What the worker makes of one client connection. */
+/** Handles the requests of one client connection. */
 export interface Peer {
-  /** Answers a request whose parameters have been checked: a result, or `{refused, detail}`. */
+  /** Handles a request with valid parameters. Returns its result or `{refused, detail}`. */
   call(method: MethodName, params: never): object | Promise<object>
-  /** The connection is gone. */
+  /** The connection closed. */
   closed(): void
 }
 
@@ -18,10 +18,12 @@ interface ProtocolServer {
   close(): Promise<void>
 }
 
-/** A client that does not read its events is cut off rather than let the worker's memory grow. */
+/** A client with more unread bytes is disconnected, so that the worker's memory stays bounded. */
 const MAX_UNREAD_BYTES = 16 << 20
 
-/** The Unix socket of media/protocol: frames in, checked requests out. */
+/**
+ * Serves media/protocol on a Unix socket. Passes requests with valid parameters to the peers that `connected` makes.
+ */
 export function serveProtocol(
   path: string,
   log: Log,
@@ -32,7 +34,7 @@ export function serveProtocol(
     sockets.add(socket)
     serveClient(socket, log, connected, () => sockets.delete(socket))
   })
-  // What a killed worker left behind would keep us from listening; the supervisor runs one worker for one folder.
+  // Remove the socket of a killed worker, which would prevent listening. The supervisor runs one worker per folder.
   rmSync(path, { force: true })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -87,7 +89,7 @@ async function answer(message: Record<string, unknown>, peer: Peer, log: Log): P
 
 const validators = new Map<MethodName, ReturnType<typeof Compile>>()
 
-/** The first thing that is wrong with the parameters, or null. Validators are compiled at their first use. */
+/** Returns the first fault of the parameters, or null. Validators are compiled on first use. */
 function invalid(method: MethodName, params: unknown): string | null {
   const validator = validators.get(method) ?? Compile(METHODS[method].params)
   validators.set(method, validator)
@@ -100,7 +102,7 @@ function closeAll(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())
     for (const socket of sockets) socket.end()
-    // A client that keeps its half open is not waited for.
+    // Do not wait for a client that keeps its half open.
     setTimeout(() => {
       for (const socket of sockets) socket.destroy()
     }, 200).unref()

@@ -26,46 +26,46 @@ import { createTranscriber } from './speech/transcriber.ts'
 import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
 export interface MediaWorkerOptions {
-  /** Where signaling connects. */
+  /** The Unix socket to which signaling connects. */
   readonly socket_path: string
   readonly data_dir: string
-  /** Address written into SDP. */
+  /** The address written into SDP. */
   readonly host: string
-  /** Address that sockets are bound to. */
+  /** The address to which sockets are bound. */
   readonly bind: string
-  /** The same of the other family, for peers that have it. */
+  /** The same addresses of the other family, for peers that use it. */
   readonly second?: { readonly host: string; readonly bind: string } | null
-  /** Both ends included; 0 and 0 let the system choose. */
+  /** An inclusive range. 0 and 0 let the system choose. */
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly threads: number
   readonly g729: boolean
   /** Use io_uring where the kernel and the sandbox allow it. */
   readonly io_uring?: boolean
-  /** Latched streams are received by a packet ring, where that is allowed. */
+  /** Receive latched streams by a packet ring if permitted. */
   readonly packet_ring?: boolean
-  /** Packet threads before all other processes of the machine, where that is allowed. */
+  /** Run packet threads at real-time priority if permitted. */
   readonly realtime?: boolean
-  /** Ports of our own servers on our addresses, to which no media may be sent. */
+  /** The ports of our own servers on our addresses. No media may be sent to them. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
   readonly connectWebSocket: ConnectWebSocket
-  /** Engines that the operator chose: in place of espeak-ng, and for recognition. */
+  /** The engines that the operator chose: for speech instead of espeak-ng, for recognition and for transcription. */
   readonly speech_url?: string | null
   readonly recognizer_url?: string | null
   readonly transcriber_url?: string | null
-  /** To them: their addresses are the operator's, not a customer's. */
+  /** Clients for these engines. The operator chose their addresses, not a customer. */
   readonly engineHttp?: HttpClient
   readonly connectEngine?: ConnectWebSocket
   readonly log: Log
   readonly clock: Clock
   readonly metrics: Registry
-  /** How long ports rest after use. */
+  /** How long a port is not reused after it was closed. */
   readonly quarantine_ms?: number
   readonly max_sessions?: number
 }
 
 export interface MediaWorker {
-  /** Ends all sessions, waits until their recordings are finished, and closes everything. */
+  /** Ends all sessions, waits for their recordings to finish, and closes everything. */
   stop(): Promise<void>
 }
 
@@ -75,7 +75,7 @@ const RECORDINGS_LIMIT_MS = 4000
 const hostsOf = ({ host, second }: Pick<MediaWorkerOptions, 'host' | 'second'>): string[] =>
   second ? [host, second.host] : [host]
 
-/** Networks that media is never sent to (threats.md §4); loopback is one of them unless it is where we live. */
+/** Returns the networks to which media is never sent (threats.md §4). Loopback is one unless we run on it. */
 function deniedNetworks(hosts: readonly string[]): string[] {
   const always = ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4', 'fe80::/10', 'ff00::/8']
   const loopback = hosts.some(host => host.startsWith('127.') || host === '::1')
@@ -158,7 +158,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       { ...context, sessions, emit, greeted: client => log.info({ client }, 'media client connected') },
       () => {
         sessions.close()
-        // Its recordings still end in the data plane; their events have nobody to go to.
+        // The client stays until its recordings have ended in the data plane. No client receives their events.
         if (sessions.recorder.running === 0) clients.delete(sessions)
         else clock.after(RECORDINGS_LIMIT_MS, () => clients.delete(sessions))
       },
@@ -217,7 +217,7 @@ const sumOf = <T>(items: Iterable<T>, figure: (item: T) => number) => {
   return total
 }
 
-/** Resolves when no recording runs, or after the limit: what is left then is repaired at the next start. */
+/** Resolves when no recording runs, or after the limit. The next start repairs unfinished files. */
 function recordingsEnded(clients: ReadonlySet<ClientSessions>, clock: Clock): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + RECORDINGS_LIMIT_MS
   return new Promise(resolve => {

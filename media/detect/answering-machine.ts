@@ -1,19 +1,19 @@
 import { frameLevelDbm0, pureTone } from './frame.ts'
 
 /**
- * Answering-machine detection as a function of the audio alone: the same samples give the same verdict, and the
- * segments that it rests on are told beside it. The names and defaults of the figures are those of voice-compat.md
+ * The settings of answering-machine detection. The detection depends only on the audio: the same samples give the same
+ * verdict. The verdict includes the segments on which it is based. Names and defaults are those of voice-compat.md
  * §12.4.
  */
 export interface DetectionSettings {
-  /** `message_end`: after a machine is found, wait for the end of its greeting. */
+  /** `message_end`: after detecting a machine, wait for the end of its greeting. */
   readonly mode: 'enable' | 'message_end'
   readonly timeout_ms: number
-  /** A first utterance as long as this is a machine's. */
+  /** A first utterance of at least this length is a machine's. */
   readonly speech_threshold_ms: number
-  /** So much silence ends an utterance. */
+  /** Silence of this length ends an utterance. */
   readonly speech_end_threshold_ms: number
-  /** No speech for so long: nobody can tell. */
+  /** Without any speech for this long, the verdict is `unknown`. */
   readonly silence_timeout_ms: number
 }
 
@@ -39,16 +39,16 @@ export interface Verdict {
 }
 
 const FRAME_MS = 20
-/** Quieter than this is never speech; louder than the room by this much is. */
+/** A frame is speech when it is louder than SPEECH_DBM0 and exceeds the noise floor by ABOVE_NOISE_DB. */
 const SPEECH_DBM0 = -42
 const ABOVE_NOISE_DB = 9
-/** Clicks and breaths are shorter. */
+/** Shorter sounds are clicks or breaths. */
 const LEAST_SPEECH_MS = 80
 const FAX_HZ: readonly number[] = [1100, 2100]
 const FAX_MS = 400
 const BEEP_MS = 120
 
-/** Feed it 20 ms frames of 8 kHz PCM in order until it gives a verdict. */
+/** Detects answering machines. The caller passes 20 ms frames of 8 kHz PCM in order until it returns a verdict. */
 export class AnsweringMachineDetector {
   readonly #settings: DetectionSettings
   readonly #segments: { kind: 'speech' | 'tone'; from_ms: number; to_ms: number }[] = []
@@ -66,14 +66,14 @@ export class AnsweringMachineDetector {
     const level = frameLevelDbm0(samples)
     const tone_hz = level > SPEECH_DBM0 ? pureTone(samples) : null
     const speaking = level > Math.max(SPEECH_DBM0, this.#noise_dbm0 + ABOVE_NOISE_DB)
-    // The room's level is followed downwards at once and upwards slowly, so that speech does not become noise.
+    // The noise floor falls at once and rises slowly, so that speech does not count as noise.
     this.#noise_dbm0 = Math.max(-70, Math.min(level, this.#noise_dbm0 + 0.02))
     this.#extend(tone_hz !== null ? 'tone' : speaking ? 'speech' : null, tone_hz ?? 0)
     this.#now_ms += FRAME_MS
     return this.#decide()
   }
 
-  /** So much time passed without audio. */
+  /** Feeds silence for a time in which no audio arrived. */
   silence(ms: number): Verdict | null {
     const still = new Int16Array(160)
     for (let at = 0; at + FRAME_MS <= ms; at += FRAME_MS) {

@@ -7,8 +7,7 @@ const FRAME_MS = 20
 const LOOK_MS = 100
 
 /**
- * Runs a detector on what a stream receives. Audio that does not come counts as silence, so that there is always a
- * verdict.
+ * Runs a detector on what a stream receives. Missing audio counts as silence, so there is always a verdict.
  */
 export class Detection {
   readonly #stream: Stream
@@ -18,7 +17,7 @@ export class Detection {
   readonly #onVerdict: (verdict: Verdict) => void
   readonly #began_ms: number
   readonly #timer: Timer
-  /** Milliseconds of audio that the detector has had. */
+  /** Milliseconds of audio that the detector has received. */
   #fed_ms = 0
   #over = false
 
@@ -57,7 +56,7 @@ export class Detection {
     if (!this.#stream.closed) this.#stream.untap(this.#tap_id)
   }
 
-  /** A peer that sends nothing while it is silent: what lags behind by more than jitter can explain was silence. */
+  /** Feeds silence for a peer that sends no packets in pauses. A lag beyond what jitter explains counts as silence. */
   #fillGap(): void {
     const missing_ms = this.#clock.monotonic_ms() - this.#began_ms - this.#fed_ms
     if (missing_ms < 500) return

@@ -3,7 +3,7 @@
 const FULL_SCALE = 32_767
 const RATE_HZ = 8000
 
-/** Level in dBm0 (3.14 dBm0 is a full-scale sine, ITU-T G.711); -90 for digital silence. */
+/** Returns the level in dBm0 (a full-scale sine has 3.14 dBm0, ITU-T G.711); -90 for digital silence. */
 export function frameLevelDbm0(samples: Int16Array): number {
   let sum = 0
   for (const sample of samples) sum += sample * sample
@@ -12,20 +12,20 @@ export function frameLevelDbm0(samples: Int16Array): number {
 }
 
 /**
- * Most of the energy in one frequency from 400 to 2300 Hz, as fax and answering machines send it; null for anything
- * else.
+ * Returns the frequency of a tone from 400 to 2300 Hz that holds most of the energy, as fax and answering machines send
+ * it. Returns null for other audio.
  */
 export function pureTone(samples: Int16Array): number | null {
   const hz = crossingHz(samples)
   if (hz < 380 || hz > 2320) return null
   let energy = 0
   for (const sample of samples) energy += sample * sample
-  // Crossings are exact to a few hertz only: the best of three neighbours is taken.
+  // Zero crossings are accurate only to a few hertz, so take the best of three neighbours.
   const best = Math.max(...[-15, 0, 15].map(offset => toneEnergy(samples, hz + offset)))
   return best / energy > 0.85 ? hz : null
 }
 
-/** Frequency by the zero crossings, with linear interpolation between samples. */
+/** Returns the frequency from zero crossings, with linear interpolation between samples. */
 function crossingHz(samples: Int16Array): number {
   let first = -1
   let last = -1
@@ -41,7 +41,7 @@ function crossingHz(samples: Int16Array): number {
   return count < 3 ? 0 : ((count - 1) / 2 / (last - first)) * RATE_HZ
 }
 
-/** Goertzel's algorithm: the energy that a sine of this frequency has in the frame. */
+/** Returns the energy of a sine of this frequency in the frame (Goertzel's algorithm). */
 function toneEnergy(samples: Int16Array, hz: number): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / RATE_HZ)
   let before = 0

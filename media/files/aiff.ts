@@ -1,6 +1,6 @@
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, sane, toMono, unsupported } from './pcm.ts'
 
-/** AIFF and AIFC with linear, byte-swapped, µ-law or A-law samples. */
+/** Decodes AIFF and AIFC with linear, byte-swapped, µ-law or A-law samples. */
 export function readAiff(bytes: Buffer): Decoded {
   const kind = bytes.toString('latin1', 8, 12)
   let shape: { channels: number; bits: number; rate_hz: number; compression: string } | null = null
@@ -31,7 +31,7 @@ export function readAiff(bytes: Buffer): Decoded {
   return unsupported('the AIFF file has no COMM and SSND chunks')
 }
 
-/** The 80-bit float that AIFF writes sample rates in. */
+/** Reads the 80-bit float in which AIFF stores the sample rate. */
 function extended(bytes: Buffer, at: number): number {
   const exponent = (bytes.readUInt16BE(at) & 0x7fff) - 16_383 - 63
   return Math.round(Number(bytes.readBigUInt64BE(at + 2)) * 2 ** exponent)

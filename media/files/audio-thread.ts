@@ -5,7 +5,7 @@ import { decodeAudio } from './decode.ts'
 import { mp3Decoder } from './mp3.ts'
 import { MAX_PLAYED_SAMPLES } from './pcm.ts'
 
-/** A thread behind audio-threads.ts: one job at a time. */
+/** A thread of audio-threads.ts. It does one job at a time. */
 
 parentPort?.on('message', async (job: AudioJob) => {
   try {
@@ -18,7 +18,7 @@ parentPort?.on('message', async (job: AudioJob) => {
 
 const ordinary = (samples: Int16Array): samples is Int16Array<ArrayBuffer> => samples.buffer instanceof ArrayBuffer
 
-/** Decoded audio is kept and fitted many times: it lies in memory that all threads see. */
+/** Decodes audio into shared memory, because it is cached and fitted many times, by any thread. */
 async function decode({ bytes, content_type }: Extract<AudioJob, { bytes: Uint8Array }>): Promise<AudioReply> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const decoded = await decodeAudio(buffer, content_type, mp3Decoder)
@@ -28,7 +28,9 @@ async function decode({ bytes, content_type }: Extract<AudioJob, { bytes: Uint8A
   return { pcm: { samples, rate_hz: decoded.pcm.rate_hz } }
 }
 
-/** At the leg's rate; very long audio at a lower one, because handing it to the data plane costs time by its size. */
+/**
+ * Resamples to the leg's rate, or lower for very long audio: the time to pass it to the data plane grows with its size.
+ */
 function fit({ samples, rate_hz, to_hz, from_ms }: Extract<AudioJob, { samples: Int16Array }>): AudioReply {
   const rest = samples.slice(Math.round((from_ms * rate_hz) / 1000))
   const rates: SampleRate[] = [24_000, 16_000, 8000]

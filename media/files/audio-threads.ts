@@ -10,29 +10,29 @@ export type AudioJob =
 
 export type AudioReply = Decoded
 
-/** Whose work it is: a project. */
+/** The project whose work it is. */
 export type Owner = string
 
 /**
- * Decodes and resamples audio on threads of its own: a long file takes seconds, for which no other call may wait.
+ * Decodes and resamples audio on separate threads, because a long file takes seconds and must not delay other calls.
  * The threads start with the first job and end after a minute without one.
  */
 export interface AudioThreads {
-  /** Takes the bytes over: they are of no use to the caller afterwards. */
+  /** Decodes a file. Takes ownership of the bytes, which the caller must not use afterwards. */
   decode(bytes: Uint8Array, content_type: string | null, owner: Owner): Promise<Decoded>
-  /** Audio from a moment on, at a rate that a leg plays. */
+  /** Returns the audio from an offset on, at a rate that a leg can play. */
   fit(pcm: Pcm, to_hz: SampleRate, from_ms: number, owner: Owner): Promise<Decoded>
   close(): Promise<void>
 }
 
 const THREADS = 2
 const IDLE_MS = 60_000
-/** A job that takes longer ends with its thread. */
+/** A job that takes longer fails, and its thread is terminated. */
 const JOB_LIMIT_MS = 60_000
 const OWNER_BYTES = 256 * 1024 * 1024
 
 export function createAudioThreads(): AudioThreads {
-  // One thread stays free of any one project.
+  // One project can occupy only one of the threads.
   const queue = new FairQueue({ at_once: THREADS, owner_at_once: 1, owner_jobs: 100, owner_bytes: OWNER_BYTES })
   const resting: Worker[] = []
   const all = new Set<Worker>()
@@ -58,7 +58,7 @@ export function createAudioThreads(): AudioThreads {
   }
 
   const start = () => {
-    // Of our environment the thread gets nothing.
+    // The thread gets no environment variables.
     const { module, execArgv } = lateThread(new URL('./audio-thread.js', import.meta.url).href)
     const worker = new Worker(module, { env: {}, execArgv })
     for (const end of ['error', 'exit']) worker.on(end, () => void stop([worker]))
@@ -107,6 +107,6 @@ export function createAudioThreads(): AudioThreads {
   }
 }
 
-/** Whether the bytes have their memory to themselves, so that it can be handed over without a copy. */
+/** Reports whether the bytes fill their buffer, so that it can be transferred without a copy. */
 const whole = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength

@@ -27,7 +27,7 @@ function isMpegFrame(bytes: Buffer): boolean {
   return first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) !== 0 && (third & 0xf0) !== 0xf0
 }
 
-/** Sun .au: offset, length, encoding, rate and channels after the magic, big-endian. */
+/** Decodes Sun .au: after the magic come offset, length, encoding, rate and channels, big-endian. */
 function readAu(bytes: Buffer): Decoded {
   if (bytes.length < 24) return unsupported('the .au file is cut')
   const encodings = new Map<number, SampleFormat>([

@@ -1,8 +1,8 @@
 interface FairLimits {
-  /** Jobs under way at once, of all and of one owner. */
+  /** Concurrent jobs, in total and per owner. */
   readonly at_once: number
   readonly owner_at_once: number
-  /** Of one owner, under way or waiting. */
+  /** Running and waiting jobs per owner, and their bytes. */
   readonly owner_jobs: number
   readonly owner_bytes: number
 }
@@ -14,10 +14,10 @@ interface Owner {
   readonly waiting: (() => void)[]
 }
 
-/** Work that owners (projects) ask for, done in turn: one with much to do delays another by one job at most. */
+/** Runs the jobs of owners (projects) in turn. A busy owner delays another one by at most one job. */
 export class FairQueue {
   readonly #limits: FairLimits
-  /** In the order of their turns. */
+  /** The owners in the order of their turns. */
   readonly #owners = new Map<string, Owner>()
   #running = 0
 
@@ -25,7 +25,7 @@ export class FairQueue {
     this.#limits = limits
   }
 
-  /** Null when the owner has its share already. */
+  /** Queues a job. Returns null when the owner has reached its limits. */
   run<T>(owner: string, bytes: number, work: () => Promise<T>): Promise<T> | null {
     const { owner_jobs, owner_bytes } = this.#limits
     const known = this.#owners.get(owner) ?? { jobs: 0, bytes: 0, running: 0, waiting: [] }
@@ -60,7 +60,7 @@ export class FairQueue {
       if (!start) continue
       this.#running++
       owner.running++
-      // Behind the others; the loop comes to it again when they have had their turn.
+      // Move the owner to the end. The loop reaches it again after the others.
       this.#owners.delete(name)
       this.#owners.set(name, owner)
       start()

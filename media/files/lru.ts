@@ -1,4 +1,4 @@
-/** A cache that holds at most so many bytes, forgetting what was longest unused. */
+/** A cache limited by bytes. It evicts the least recently used entries. */
 export class Lru<V> {
   readonly #entries = new Map<string, { value: V; bytes: number }>()
   readonly #max_bytes: number
@@ -16,7 +16,7 @@ export class Lru<V> {
     return entry.value
   }
 
-  /** A value larger than the whole cache is not kept. */
+  /** Adds a value. A value larger than the whole cache is not kept. */
   set(key: string, value: V, bytes: number): void {
     this.delete(key)
     if (bytes > this.#max_bytes) return

@@ -7,7 +7,9 @@ export interface Mp3Decoder {
   decode(bytes: Uint8Array): Promise<Decoded>
 }
 
-/** MPEG audio as mono PCM. A long file takes seconds: only for the threads of audio-threads.ts, and for tests. */
+/**
+ * Decodes MPEG audio to mono PCM. A long file takes seconds, so only the threads of audio-threads.ts and tests use it.
+ */
 export const mp3Decoder: Mp3Decoder = {
   async decode(bytes) {
     const decoder = new MPEGDecoder()

@@ -8,22 +8,22 @@ export type Decoded = { readonly pcm: Pcm } | { readonly refused: 'audio_unsuppo
 
 export const unsupported = (detail: string) => ({ refused: 'audio_unsupported', detail }) as const
 
-/** Forty minutes: longer files are cut (voice-compat.md, Play). */
+/** Forty minutes. Longer files are truncated (voice-compat.md, Play). */
 export const MAX_SECONDS = 2400
 
-/** Of a prompt as it goes to the data plane: forty minutes at 8 kHz, fourteen at 24 kHz. */
+/** The longest prompt for the data plane: forty minutes at 8 kHz, about thirteen at 24 kHz. */
 export const MAX_PLAYED_SAMPLES = MAX_SECONDS * 8000
-/** Speech is ten minutes long at most. */
+/** The longest speech: ten minutes. */
 export const MAX_SPEECH_SECONDS = 600
 
-/** G.711 µ-law byte to sample (ITU-T G.711 table 2a). */
+/** Converts a G.711 µ-law byte to a sample (ITU-T G.711 table 2a). */
 export function expandUlaw(byte: number): number {
   const value = ~byte & 0xff
   const magnitude = (((value & 0x0f) << 3) + 0x84) << ((value & 0x70) >> 4)
   return value & 0x80 ? 0x84 - magnitude : magnitude - 0x84
 }
 
-/** G.711 A-law byte to sample (ITU-T G.711 table 1a). */
+/** Converts a G.711 A-law byte to a sample (ITU-T G.711 table 1a). */
 export function expandAlaw(byte: number): number {
   const value = byte ^ 0x55
   const segment = (value & 0x70) >> 4
@@ -32,7 +32,7 @@ export function expandAlaw(byte: number): number {
   return value & 0x80 ? magnitude : -magnitude
 }
 
-/** Sample to G.711 µ-law byte (ITU-T G.711 table 2b). */
+/** Converts a sample to a G.711 µ-law byte (ITU-T G.711 table 2b). */
 export function compressUlaw(sample: number): number {
   const sign = sample < 0 ? 0x80 : 0
   const magnitude = Math.min(Math.abs(sample), 32_635) + 0x84
@@ -40,7 +40,7 @@ export function compressUlaw(sample: number): number {
   return ~(sign | (segment << 4) | ((magnitude >> (segment + 3)) & 0x0f)) & 0xff
 }
 
-/** How one sample of a file is read; `at` counts bytes. */
+/** Reads one sample of a file. `at` is a byte offset. */
 export interface SampleFormat {
   readonly bytes: number
   read(data: DataView, at: number): number
@@ -62,7 +62,7 @@ export const SAMPLE_FORMATS = {
   alaw: { bytes: 1, read: (data, at) => expandAlaw(data.getUint8(at)) },
 } as const satisfies Record<string, SampleFormat>
 
-/** Interleaved samples to mono by the mean of the channels, cut at MAX_SECONDS. */
+/** Converts interleaved samples to mono by the mean of the channels. Truncates after MAX_SECONDS. */
 export function toMono(bytes: Uint8Array, format: SampleFormat, channels: number, rate_hz: number): Int16Array {
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const step = format.bytes * channels
@@ -76,7 +76,7 @@ export function toMono(bytes: Uint8Array, format: SampleFormat, channels: number
   return samples
 }
 
-/** Whether a file's own figures can be true. */
+/** Reports whether the channels and the rate in a file's header are plausible. */
 export function sane(channels: number, rate_hz: number): boolean {
   return channels >= 1 && channels <= 8 && rate_hz >= 4000 && rate_hz <= 192_000
 }

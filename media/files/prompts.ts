@@ -15,7 +15,7 @@ export type Loaded =
   | { readonly refused: FailureReason; readonly detail: string }
 
 export interface Prompts {
-  /** What a source sounds like, at a rate that suits the leg. Slow sources are shared and cached below. */
+  /** Loads the audio of a source at a rate that the leg can play. The loaders of slow sources share and cache them. */
   load(source: PlaySource, rate_hz: SampleRate, owner: Owner): Promise<Loaded>
 }
 
@@ -41,7 +41,7 @@ export function createPrompts({ data_dir, speech, urls, audio }: PromptOptions):
     if ('refused' in heard) return heard
     const fitted = await audio.fit(heard.pcm, rate_hz, from_ms, owner)
     if ('refused' in fitted) return fitted
-    // The rate is the one asked for, or a lower one that legs play too.
+    // The rate is the requested one, or a lower one that legs can play too.
     const { samples, rate_hz: played_hz } = fitted.pcm
     return { pieces: [{ kind: 'pcm', samples, rate_hz: played_hz as SampleRate }], endless: false }
   }
@@ -68,7 +68,9 @@ export function createPrompts({ data_dir, speech, urls, audio }: PromptOptions):
   }
 }
 
-/** The real path of a file inside `folder`, links followed; null when it is elsewhere, missing, or too large. */
+/**
+ * Returns the real path of a file inside `folder`; null when it is outside (through links too), missing or too large.
+ */
 async function insideFolder(folder: string, path: string): Promise<string | null> {
   try {
     const real = await realpath(resolve(folder, path))
@@ -76,7 +78,7 @@ async function insideFolder(folder: string, path: string): Promise<string | null
     const about = await stat(real)
     return inside && about.isFile() && about.size <= MAX_FILE_BYTES ? real : null
   } catch {
-    // Missing or unreadable: both mean that there is nothing to play.
+    // A missing or unreadable file cannot be played.
     return null
   }
 }

@@ -27,7 +27,7 @@ interface Inspected {
   readonly channels: number
 }
 
-/** Mends a file if it needs that, and tells what it holds; null when it is no WAV file. */
+/** Repairs a file if necessary and returns its properties; null when it is missing or not a WAV file. */
 export async function inspectRecording(path: string): Promise<Inspected | null> {
   if (!existsSync(path)) return null
   repairFile(path)
@@ -50,8 +50,8 @@ export async function inspectRecording(path: string): Promise<Inspected | null> 
 }
 
 /**
- * Mends the headers of recordings whose writer was killed: the length in the header is set to what is in the file.
- * Returns the files that were mended; files whose header is right are left alone. Call it when nothing records there.
+ * Repairs the recordings whose writer was killed: sets the lengths in the header to the size of the file. Returns the
+ * repaired files. Files with a correct header stay unchanged. Call it only while nothing records in the folder.
  */
 export function repairRecordings(folder: string): Repaired[] {
   if (!existsSync(folder)) return []
@@ -73,7 +73,7 @@ function repairFile(path: string): Repaired[] {
     const data_bytes = Math.max(0, bytes - layout.data_at)
     const whole = data_bytes - (data_bytes % frame_bytes)
     if (layout.data_bytes === whole && header.readUInt32LE(4) === bytes - 8) return []
-    // Half a sample at the end is of no use to anybody.
+    // Remove an incomplete sample at the end.
     ftruncateSync(file, layout.data_at + whole)
     writeUInt32(file, 4, layout.data_at + whole - 8)
     writeUInt32(file, layout.data_at - 4, whole)

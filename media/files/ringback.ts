@@ -13,7 +13,7 @@ const tone = (hz: readonly number[], ...cadence_ms: number[]): Ringback => ({ hz
 
 const NORTH_AMERICA = tone([440, 480], 2000, 4000)
 const BRITISH = tone([400, 450], 400, 200, 400, 2000)
-/** The common European form; also what an unknown country hears. */
+/** The common European tone, also used for an unknown country. */
 const EUROPEAN = tone([425], 1000, 4000)
 
 const RINGBACK: Readonly<Record<string, Ringback>> = {
@@ -77,7 +77,7 @@ const RINGBACK: Readonly<Record<string, Ringback>> = {
 
 const SAME: Readonly<Record<string, string>> = { uk: 'gb' }
 
-/** One round of the country's cadence; played again and again it is the ring-back tone. */
+/** Returns one cycle of the country's cadence. Repeated, it is the ring-back tone. */
 export function ringbackPieces(country: string): PlayPiece[] {
   const code = country.toLowerCase()
   const { hz, cadence_ms } = RINGBACK[SAME[code] ?? code] ?? EUROPEAN
@@ -85,7 +85,7 @@ export function ringbackPieces(country: string): PlayPiece[] {
   for (let at = 0; at < cadence_ms.length; at += 2) {
     const on_ms = cadence_ms[at] ?? 0
     const off_ms = cadence_ms[at + 1] ?? 0
-    // Two frequencies together keep the level of one: each is 3 dB lower.
+    // Each of two frequencies is 3 dB lower, so that together they have the level of one.
     pieces.push({ kind: 'tone', hz, on_ms, off_ms, total_ms: on_ms + off_ms, level_dbm0: hz.length > 1 ? -19 : -16 })
   }
   return pieces

@@ -13,9 +13,9 @@ const REQUESTS = { at_once: 64, owner_at_once: 8, owner_jobs: 50, owner_bytes: 1
 const CACHE_BYTES = 32 * 1024 * 1024
 
 /**
- * Speech by an engine behind HTTP: `POST` of `{"text", "ssml", "voice", "language"}` (`ssml` is null for plain text),
- * answered with audio of any kind that Play takes. Cached by content; a text that is asked for twice at once is
- * fetched once.
+ * Synthesizes speech by an HTTP engine. It posts `{"text", "ssml", "voice", "language"}` (`ssml` is null for plain
+ * text) and accepts audio in any format that Play supports. Results are cached by content. Concurrent requests for the
+ * same text share one fetch.
  */
 export function httpSpeech(
   url: string,

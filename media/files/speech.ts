@@ -7,7 +7,7 @@ import { Lru } from './lru.ts'
 import { MAX_SPEECH_SECONDS, type Pcm } from './pcm.ts'
 
 export interface SpeechRequest {
-  /** Plain text, whatever it looks like, unless `ssml` is set. */
+  /** Plain text, even if it looks like markup, unless `ssml` is set. */
   readonly text: string
   readonly ssml?: boolean | undefined
   readonly voice: string
@@ -21,16 +21,16 @@ export interface Speech {
   speak(request: SpeechRequest): Promise<Spoken>
 }
 
-/** One project leaves a process to the others. */
+/** One project can occupy all processes but one. */
 const PROCESSES = { at_once: 3, owner_at_once: 2, owner_jobs: 50, owner_bytes: 1024 * 1024 }
 const TIMEOUT_MS = 15_000
-/** What espeak-ng writes: 16 bits at 22,050 Hz behind a header of 44 bytes. */
+/** The output of espeak-ng: a header of 44 bytes, then 16-bit samples at 22,050 Hz. */
 const MAX_BYTES = 44 + MAX_SPEECH_SECONDS * 22_050 * 2
 const CACHE_BYTES = 32 * 1024 * 1024
 
 /**
- * Speech by espeak-ng in a process of its own (it is GPL-3, and a crash of it is no crash of ours), cached by
- * content.
+ * Synthesizes speech by espeak-ng and caches it by content. espeak-ng runs in a separate process, because it is under
+ * GPL-3 and its crash must not be ours.
  */
 export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'espeak-ng'): Speech {
   const cache = new Lru<Pcm>(CACHE_BYTES)
@@ -40,7 +40,7 @@ export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'esp
   const synthesize = async (request: SpeechRequest, key: string): Promise<Spoken> => {
     const voice = voiceName(request)
     const spoken = await run(audio, program, voice, request)
-    // A language that espeak-ng lacks is spoken in English rather than not at all.
+    // A text in a language that espeak-ng lacks is spoken by the English voice.
     const lacking = 'refused' in spoken && spoken.detail !== TOO_LONG.detail && voice !== 'en'
     const best = lacking ? await run(audio, program, 'en', request) : spoken
     if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
@@ -69,21 +69,21 @@ const failed = (detail: string) => ({ refused: 'speech_failed', detail }) as con
 
 export const TOO_LONG = failed('the speech is longer than ten minutes')
 
-/** The voices of the compatible form are names of people; espeak-ng has one engine with variants. */
+/** Women among the voices of the compatible form, which are named after people. espeak-ng has variants of one voice. */
 const WOMEN = new RegExp(
   '^(woman|alice|(polly|google)\\..*(joanna|salli|kendra|kimberly|ivy|amy|emma|olivia|nicole|raveena|aditi|' +
     'standard-[ace]))',
   'i',
 )
 
-/** espeak-ng's name of a voice: its language, and a variant for women. */
+/** Returns espeak-ng's name of a voice: its language, with a variant for women. */
 export function voiceName({ voice, language }: Pick<SpeechRequest, 'voice' | 'language'>): string {
   const tag = language.toLowerCase()
   const name = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$/.test(tag) ? (LANGUAGES[tag] ?? tag) : 'en-us'
   return WOMEN.test(voice) ? `${name}+f3` : name
 }
 
-/** BCP 47 tags that espeak-ng 1.51 knows under another name. */
+/** BCP 47 tags for which espeak-ng 1.51 uses another name. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   'de-de': 'de',
   'es-es': 'es',
@@ -102,7 +102,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   'af-za': 'af',
 }
 
-/** The text goes in by stdin: it is a stranger's and may be of any length or begin with a dash. */
+/** Runs espeak-ng. The text is untrusted, may be long and may begin with a dash, so it is passed on stdin. */
 async function run(
   audio: Pick<AudioThreads, 'decode'>,
   program: string,

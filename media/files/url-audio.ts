@@ -16,17 +16,19 @@ interface Kept {
   readonly pcm: Pcm
   readonly etag: string | null
   readonly last_modified: string | null
-  /** Until then it is played without asking (RFC 9111 §4.2). */
+  /** Until then it is played without revalidation (RFC 9111 §4.2). */
   readonly fresh_until_ms: number
 }
 
 const CACHE_BYTES = 64 * 1024 * 1024
 const MAX_FILE_BYTES = 48 * 1024 * 1024
-/** Of one project, and of all. */
+/** The limits of downloads, per project and in total. */
 const DOWNLOADS = { owner_at_once: 8, at_once: 64, owner_jobs: 200, owner_bytes: 200 * MAX_FILE_BYTES }
 const MAX_FRESH_SECONDS = 86_400
 
-/** Audio by URL through the guarded HTTP client, kept decoded and asked for again by its validators. */
+/**
+ * Fetches audio by URL through the guarded HTTP client. Caches it decoded and revalidates it by ETag and Last-Modified.
+ */
 export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'decode'>, now: () => number): UrlAudio {
   const cache = new Lru<Kept>(CACHE_BYTES)
   const downloads = new FairQueue(DOWNLOADS)
@@ -41,7 +43,7 @@ export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'deco
       max_bytes: MAX_FILE_BYTES,
       total_timeout_ms: 30_000,
     })
-    // What was good a while ago is better than silence when the server is away (RFC 5861 §4).
+    // When the server is unreachable, stale audio is better than silence (RFC 5861 §4).
     if (!answer.ok)
       return kept ? { pcm: kept.pcm } : { refused: 'fetch_failed', detail: `${answer.error}: ${answer.detail}` }
     if (kept && (answer.status === 304 || answer.status >= 500)) {

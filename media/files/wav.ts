@@ -1,19 +1,19 @@
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, sane, toMono, unsupported } from './pcm.ts'
 
-/** What a WAV header says and where its audio lies. */
+/** The contents of a WAV header, with the position of the audio. */
 interface WavLayout {
   readonly format: number
   readonly channels: number
   readonly rate_hz: number
   readonly bits: number
-  /** Offset of the first byte of audio, and how many bytes the header claims (which may be more than there are). */
+  /** The offset of the audio and its length according to the header, which may exceed the file. */
   readonly data_at: number
   readonly data_bytes: number
 }
 
 const EXTENSIBLE = 0xfffe
 
-/** Reads the chunks of a RIFF/WAVE file up to its `data`; null when it is none. */
+/** Parses a RIFF/WAVE file up to its `data` chunk; null when it is not one. */
 export function wavLayout(bytes: Buffer): WavLayout | null {
   if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WAVE')
     return null
@@ -33,13 +33,13 @@ export function wavLayout(bytes: Buffer): WavLayout | null {
       }
     }
     if (id === 'data') return shape && { ...shape, data_at: body, data_bytes: size }
-    // Chunks begin at even offsets.
+    // Chunks are aligned to even offsets.
     at = body + size + (size & 1)
   }
   return null
 }
 
-/** WAV of 8, 16, 24, 32-bit PCM, 32-bit float, µ-law or A-law, any number of channels up to eight. */
+/** Decodes WAV with 8, 16, 24 or 32-bit PCM, 32-bit float, µ-law or A-law, and up to eight channels. */
 export function readWav(bytes: Buffer): Decoded {
   const layout = wavLayout(bytes)
   if (!layout) return unsupported('the WAV file has no fmt and data chunks')
@@ -47,7 +47,7 @@ export function readWav(bytes: Buffer): Decoded {
   const format = sampleFormat(layout)
   if (!format) return unsupported(`WAV format ${layout.format} with ${layout.bits} bits is not supported`)
   if (!sane(channels, rate_hz)) return unsupported(`a WAV file of ${channels} channels at ${rate_hz} Hz`)
-  // A writer that streams does not know the length: espeak-ng leaves it at its largest value.
+  // A streaming writer does not know the length: espeak-ng sets it to the largest value.
   const end = Math.min(layout.data_at + layout.data_bytes, bytes.length)
   return { pcm: { samples: toMono(bytes.subarray(layout.data_at, end), format, channels, rate_hz), rate_hz } }
 }

@@ -10,7 +10,7 @@ type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'handshake
 
 type Connected = { readonly socket: WebSocket } | { readonly refused: ConnectFailure; readonly detail: string }
 
-/** Opens WebSockets to addresses that outbound HTTP may reach too. */
+/** Opens a WebSocket to an address that outbound HTTP may reach too. */
 export type ConnectWebSocket = (
   url: string,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export function createConnectWebSocket(
         refused: 'url_refused',
         detail: `${target.hostname} has no address that may be reached by ${url.split(':')[0]}`,
       }
-    // Not by AbortSignal.timeout: within AbortSignal.any Node 20 collects it as garbage, and it never comes.
+    // Do not use AbortSignal.timeout: within AbortSignal.any, Node 20 collects it as garbage and it never fires.
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), CONNECT_TIMEOUT_MS)
     const limit = AbortSignal.any([signal, late.signal])
@@ -63,7 +63,7 @@ export function createConnectWebSocket(
   }
 }
 
-/** Without TLS the audio of a call may cross no network but the operator's own: the address must be allowed by name. */
+/** Reports whether only the operator's settings allow the address. Audio without TLS must stay in such networks. */
 function isPrivate(guard: AddressGuard, address: string): boolean {
   return guard.refusal(address) === null && createAddressGuard([]).refusal(address) !== null
 }
@@ -76,7 +76,7 @@ function handshake(
 ): Promise<Connected> {
   return new Promise(resolve => {
     const socket = new WebSocket(url, {
-      // ws asks for a socket at once and sends its request on it; ours is connected and checked already.
+      // `ws` sends its request on this socket, which is already connected and checked.
       createConnection: () => tcp as never,
       headers,
       perMessageDeflate: false,
@@ -89,7 +89,7 @@ function handshake(
       signal.removeEventListener('abort', stop)
       resolve({ socket })
     })
-    // `error` may come again after the first: the listener stays so that it has an owner.
+    // The listener stays because `error` may be emitted again; an unhandled one would throw.
     socket.on('error', error => {
       signal.removeEventListener('abort', stop)
       resolve(

@@ -3,7 +3,7 @@ import type { MediaEvent, Stream } from '../../native/index.ts'
 const RATE_HZ = 8000
 const CHUNK_MS = 20
 
-/** What one stream receives or sends, sent on another one as well: to a recording server. */
+/** Also sends on another stream what one stream receives or sends, for a recording server. */
 export class Copy {
   readonly #from: Stream
   readonly #to: Stream

@@ -5,8 +5,8 @@ import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { ConnectWebSocket } from './connect.ts'
 
 /**
- * A media stream in the compatible form (voice-compat.md §12.5): JSON text frames, µ-law at 8 kHz, both ways on
- * request.
+ * A media stream in the compatible form (voice-compat.md §12.5): JSON text frames with µ-law at 8 kHz, in both
+ * directions on request.
  */
 
 export type ForkRequest = MethodParams<'fork.start'>
@@ -26,7 +26,7 @@ type Track = 'inbound' | 'outbound'
 
 const CHUNK_MS = 20
 const RATE_HZ = 8000
-/** Five seconds of 20 ms on both tracks; older media gives way to newer. */
+/** Five seconds of 20 ms frames on both tracks. Beyond that, the oldest frames are dropped. */
 const MAX_QUEUED = 2 * (5000 / CHUNK_MS)
 const MAX_UNSENT_BYTES = 16 * 1024
 const CODES = { url_refused: 31_902, timeout: 31_901, refused: 31_902, tls: 31_910, handshake: 31_920 } as const
@@ -61,7 +61,7 @@ export class MediaStream {
     )
   }
 
-  /** Tells the server `stop` and closes; `reason` is what our side calls it. */
+  /** Sends `stop` to the server and closes. `reason` goes into the `fork.ended` event. */
   stop(reason: 'stopped' | 'leg_closed'): void {
     const { account_sid, call_sid, stream_sid } = this.#options.request
     if (this.#socket && !this.#over) {
@@ -76,7 +76,7 @@ export class MediaStream {
     this.#end(reason, null, '')
   }
 
-  /** True when the event was this stream's. */
+  /** Handles an event of the data plane. Returns true when it belongs to this stream. */
   onNative(event: MediaEvent): boolean {
     if (event.type === 'tap') {
       const track = this.#taps.get(event.tap_id)
@@ -132,7 +132,7 @@ export class MediaStream {
     this.#queueFrame({ event: 'media', media: { track, chunk, timestamp: String(Math.round(offset_ms)), payload } })
   }
 
-  /** Sequence numbers are given when a frame joins the queue, so that the server sees what was dropped. */
+  /** Queues a frame. It gets its sequence number now, so that the server notices dropped frames. */
   #queueFrame(frame: { event: string; [field: string]: unknown }): void {
     if (this.#over) return
     const { event, ...fields } = frame

@@ -11,7 +11,7 @@ import {
   type MethodResult,
 } from './schema.ts'
 
-/** A request that the worker refused, or that could not be put to it (`media_unavailable`). */
+/** A request that the worker refused, or that could not be sent to it (`media_unavailable`). */
 export class MediaRefusal extends Error {
   readonly reason: string
   readonly detail: string
@@ -21,16 +21,16 @@ export class MediaRefusal extends Error {
     this.reason = reason
     this.detail = detail
   }
-  /** Narrows the reason to those that a method is declared to give. */
+  /** Reports whether this is the reason. The type parameter limits it to the reasons that a method declares. */
   is<M extends MethodName>(reason: MethodRefusal<M>): boolean {
     return this.reason === reason
   }
 }
 
 export type MediaClientEvents = { [E in EventName]: [EventFields<E>] } & {
-  /** Connected and greeted. All sessions of an earlier connection are gone by then. */
+  /** Connected and greeted. All sessions of an earlier connection have ended by then. */
   up: [MethodResult<'hello'>]
-  /** The connection is lost: the worker has closed, or is closing, every session of this client. */
+  /** The connection is lost. The worker closes every session of this client. */
   down: [{ detail: string }]
 }
 
@@ -41,7 +41,7 @@ export interface MediaClient {
   once<E extends keyof MediaClientEvents>(event: E, listener: (...args: MediaClientEvents[E]) => void): void
   off<E extends keyof MediaClientEvents>(event: E, listener: (...args: MediaClientEvents[E]) => void): void
   readonly connected: boolean
-  /** Ends the connection for good, which closes this client's sessions in the worker. */
+  /** Closes the connection for good. The worker then closes this client's sessions. */
   close(): void
 }
 
@@ -52,20 +52,20 @@ interface ClientLog {
 }
 
 interface ConnectOptions {
-  /** Path of the worker's Unix socket. */
+  /** The path of the worker's Unix socket. */
   path: string
   log: ClientLog
-  /** How this process calls itself in the worker's log. */
+  /** The name of this process in the worker's log. */
   client?: string
-  /** Every request is answered by then or rejected; no method of the worker waits for the network. */
+  /** A request without a reply is rejected after this time. No method of the worker waits for the network. */
   request_timeout_ms?: number
-  /** First and largest pause before connecting again. */
+  /** The first and the longest pause before connecting again. */
   backoff_ms?: { first: number; most: number }
 }
 
 type Waiting = { resolve(result: never): void; reject(error: MediaRefusal): void; timer: NodeJS.Timeout }
 
-/** Returns at once and connects in the background; requests made while down are refused with `media_unavailable`. */
+/** Returns at once and connects in the background. Requests while disconnected fail with `media_unavailable`. */
 export function connectMedia(options: ConnectOptions): MediaClient {
   const { path, log, client = `pid-${process.pid}`, request_timeout_ms = 10_000 } = options
   const backoff = options.backoff_ms ?? { first: 50, most: 2000 }

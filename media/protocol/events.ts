@@ -1,4 +1,4 @@
-// What signaling is told by the media worker.
+// The events that the media worker sends to signaling.
 import Type, { type TSchema } from 'typebox'
 import { Id, LegStats, orNull, words } from './values.ts'
 
@@ -8,12 +8,12 @@ export const EVENTS = {
   'play.ended': event({
     leg_id: Id,
     play_id: Id,
-    /** `failed`: not one source could be played. Single failures are listed whatever the reason. */
+    /** `failed`: no source could be played. `failures` lists each source that failed, whatever the reason. */
     reason: words('finished', 'stopped', 'failed'),
     detail: Type.Optional(Type.String()),
     failures: Type.Array(
       Type.Object({
-        /** Of the source in the list. */
+        /** The index of the source in the list. */
         index: Type.Integer(),
         reason: words('fetch_failed', 'audio_unsupported', 'speech_failed', 'file_refused'),
         detail: Type.String(),
@@ -22,7 +22,8 @@ export const EVENTS = {
   }),
   'digits.sent': event({ leg_id: Id, send_id: Id }),
   /**
-   * One for each key press, when the key is known (not when it is released): `duration_ms` is what was heard so far.
+   * Sent once for each key press, as soon as the key is recognised and before it is released. `duration_ms` is the
+   * duration heard so far.
    */
   dtmf: event({
     leg_id: Id,
@@ -31,8 +32,8 @@ export const EVENTS = {
     source: words('rfc4733', 'inband'),
   }),
   /**
-   * Exactly one for each record.start that was not refused. `duration_ms`, `bytes`, `sha256` are of the finished
-   * file.
+   * Sent exactly once for each record.start that was not refused. `duration_ms`, `bytes` and `sha256` describe the
+   * finished file.
    */
   'record.ended': event({
     recording_id: Id,
@@ -42,17 +43,17 @@ export const EVENTS = {
     bytes: Type.Integer(),
     /** Lower-case hex; null when there is no file (`failed`). */
     sha256: orNull(Type.String()),
-    /** Nothing but silence, or nothing at all after trimming. */
+    /** The file holds only silence, or nothing after trimming. */
     empty: Type.Boolean(),
     detail: Type.Optional(Type.String()),
   }),
   'fork.started': event({ leg_id: Id, fork_id: Id }),
-  /** `code`: the number of voice-compat.md §12.5; each number once for a stream. */
+  /** `code` is a number of voice-compat.md §12.5. Each number is sent at most once per stream. */
   'fork.warning': event({ leg_id: Id, fork_id: Id, code: Type.Integer(), detail: Type.String() }),
   'fork.ended': event({
     leg_id: Id,
     fork_id: Id,
-    /** `failed`: it was never connected. */
+    /** `failed`: the stream never connected. */
     reason: words('stopped', 'leg_closed', 'closed_by_server', 'failed'),
     error_code: orNull(Type.Integer()),
     detail: Type.String(),
@@ -65,15 +66,15 @@ export const EVENTS = {
     text: Type.String(),
     /** 0 to 1. */
     confidence: Type.Number(),
-    /** False: may still change. */
+    /** False when the text may still change. */
     final: Type.Boolean(),
     language: orNull(Type.String()),
   }),
-  /** `fault`: why it ended by itself; null when it was stopped or the leg is closed. */
+  /** `fault` is why the recognition failed; null when it was stopped or its leg was closed. */
   'recognize.ended': event({ leg_id: Id, recognize_id: Id, fault: orNull(Type.String()) }),
   'transcription.ended': event({
     recording_id: Id,
-    /** Null: there is none, for the reason in `fault`. */
+    /** Null when there is none. `fault` is the reason. */
     text: orNull(Type.String()),
     confidence: Type.Number(),
     fault: orNull(Type.String()),
@@ -91,16 +92,18 @@ export const EVENTS = {
       'machine_end_other',
     ),
     duration_ms: Type.Integer(),
-    /** What the verdict rests on. */
+    /** The segments of audio on which the verdict is based. */
     evidence: Type.Array(
       Type.Object({ kind: words('speech', 'tone'), from_ms: Type.Integer(), to_ms: Type.Integer() }),
     ),
   }),
   'leg.latched': event({ leg_id: Id, address: Type.String(), port: Type.Integer() }),
   'leg.first_packet': event({ leg_id: Id }),
-  /** No RTP received for 10 s; repeated each 10 s. Not sent while the peer holds us or sends nothing by its SDP. */
+  /**
+   * No RTP arrived for 10 s. Repeated every 10 s. Not sent while the peer's SDP puts us on hold or announces no media.
+   */
   'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
-  /** SRTP was required and for 5 s not one packet was good, or the DTLS handshake of a browser's leg failed. */
+  /** SRTP is required and no packet was authentic for 5 s, or the DTLS handshake of a browser's leg failed. */
   'leg.srtp_failed': event({ leg_id: Id }),
   'leg.stats': event({ leg_id: Id, session_id: Id, stats: LegStats }),
 } as const

@@ -3,7 +3,8 @@ import { StringDecoder } from 'node:string_decoder'
 import { MAX_FRAME_BYTES } from './schema.ts'
 
 /**
- * Splits a byte stream into JSON objects, one a line. `onBroken` is told once; the connection is then of no more use.
+ * Splits a byte stream into JSON objects, one per line. `onBroken` is called at most once; the connection is then
+ * unusable.
  */
 export function frameReader(onFrame: (frame: Record<string, unknown>) => void, onBroken: (detail: string) => void) {
   const decoder = new StringDecoder('utf8')
@@ -31,7 +32,7 @@ export function frameReader(onFrame: (frame: Record<string, unknown>) => void, o
   }
 }
 
-/** Writes what is framed in one turn of the event loop with one call to the system. `written` is told after each. */
+/** Writes all frames of one turn of the event loop by one system call. `written` is called after each write. */
 export function frameWriter(socket: Socket, written: () => void = () => undefined): (value: unknown) => void {
   let waiting = ''
   const write = (): void => {

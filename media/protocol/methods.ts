@@ -1,4 +1,4 @@
-// What signaling may ask of the media worker.
+// The requests that signaling may send to the media worker.
 import Type, { type TSchema } from 'typebox'
 import {
   CodecName,
@@ -22,16 +22,16 @@ const method = <P extends TSchema, R extends TSchema, const E extends readonly s
   refusals: E,
 ) => ({ params, result, refusals })
 
-/** Which audio of a leg goes elsewhere, and whose call that is. */
+/** The tracks of a leg that are sent elsewhere, and the call that they belong to. */
 const listened = {
   leg_id: Id,
-  /** `inbound`: what the leg's peer says; `outbound`: what it hears. */
+  /** `inbound`: what the leg's peer says. `outbound`: what it hears. */
   tracks: words('inbound', 'outbound', 'both'),
   account_sid: Type.String({ maxLength: 64 }),
   call_sid: Type.String({ maxLength: 64 }),
 }
 
-/** Every method may also be refused with COMMON_REFUSALS. */
+/** The methods. Each may also be refused with one of COMMON_REFUSALS. */
 export const METHODS = {
   hello: method(
     Type.Object({ client: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
@@ -48,12 +48,14 @@ export const METHODS = {
     ),
     [],
   ),
-  /** `owner` is the project whose share of decoding and speech its prompts take; without it, the session is alone. */
+  /**
+   * `owner` is the project whose share of decoding and speech the prompts use. Default: the session has its own share.
+   */
   'session.open': method(Type.Object({ session_id: Id, owner: Type.Optional(Id) }, closed), Empty, [
     'session_exists',
     'media_unavailable',
   ]),
-  /** Closes its legs; recordings end with `leg_closed` (their events come after this reply). */
+  /** Closes the session's legs. Recordings end with `leg_closed`; their events come after this reply. */
   'session.close': method(
     Type.Object({ session_id: Id }, closed),
     Type.Object({ legs: Type.Record(Type.String(), LegStats) }, closed),
@@ -66,8 +68,8 @@ export const METHODS = {
         leg_id: Id,
         policy: LegPolicy,
         /**
-         * `webrtc`: a browser's leg, with ICE and DTLS-SRTP whatever `policy.security` says. Its SDP comes and goes by
-         * the same methods; a failed handshake is told as `leg.srtp_failed`. Absent: `rtp`.
+         * `webrtc`: a browser's leg, with ICE and DTLS-SRTP whatever `policy.security` says. It uses the same methods
+         * for SDP. `leg.srtp_failed` reports a failed handshake. Default: `rtp`.
          */
         kind: Type.Optional(words('rtp', 'webrtc')),
       },
@@ -76,7 +78,7 @@ export const METHODS = {
     Type.Object({ rtp_port: Type.Integer() }, closed),
     ['session_unknown', 'leg_exists', 'media_unavailable'],
   ),
-  /** Stores their offer, of an INVITE or a re-INVITE. Nothing changes on the wire before `leg.local_answer`. */
+  /** Stores the peer's offer of an INVITE or re-INVITE. Media does not change before `leg.local_answer`. */
   'leg.remote_offer': method(
     Type.Object({ leg_id: Id, sdp: Sdp }, closed),
     Type.Object(
@@ -85,7 +87,7 @@ export const METHODS = {
         codecs: Type.Array(CodecName),
         /** Encoding names as offered, in the offer's order. */
         offered: Type.Array(Type.String()),
-        /** What the peer asked for, from the peer's side: `sendonly` is a hold. */
+        /** The direction in the offer, as seen by the peer: `sendonly` is a hold. */
         direction: Direction,
         hold: Type.Boolean(),
         secured: Type.Boolean(),
@@ -95,9 +97,9 @@ export const METHODS = {
     ['leg_unknown', 'sdp_malformed', 'no_common_codec', 'srtp_required'],
   ),
   /**
-   * The answer to the stored offer; called again without a new offer it gives the same text (183, then 200).
-   * `prefer_leg` chooses that leg's settled codec when the offer allows it, so that the bridge is a relay; else comes
-   * the policy's first codec that can be decoded here.
+   * Answers the stored offer. A further call without a new offer returns the same text (183, then 200). `prefer_leg`
+   * selects that leg's settled codec if the offer allows it, so that the bridge is a relay. Otherwise the policy's
+   * first codec that this worker can decode is selected.
    */
   'leg.local_answer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id) }, closed),
@@ -105,28 +107,28 @@ export const METHODS = {
     ['leg_unknown', 'offer_missing', 'no_common_codec', 'srtp_required'],
   ),
   /**
-   * A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). `prefer_leg` puts in
-   * front what that leg has settled, or what its offer that waits for an answer allows.
+   * Makes a first offer or a re-offer. A re-offer raises the o= version if anything changed (RFC 3264 §8). `prefer_leg`
+   * puts that leg's settled codec first, or the codecs of its offer that waits for an answer.
    */
   'leg.local_offer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id), direction: Type.Optional(Direction) }, closed),
     Type.Object({ sdp: Type.String() }, closed),
     ['leg_unknown'],
   ),
-  /** Their answer to our last offer; may come again (183, then 200, forked answers). */
+  /** Takes the peer's answer to our last offer. May be called again (183, then 200; forked answers). */
   'leg.remote_answer': method(
     Type.Object({ leg_id: Id, sdp: Sdp }, closed),
     Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
     ['leg_unknown', 'offer_missing', 'sdp_malformed', 'codec_not_offered', 'srtp_required'],
   ),
-  /** An offer, ours or theirs, was refused: back to the last settled state. */
+  /** Returns to the last settled state after an offer of either side was refused. */
   'leg.rollback': method(Leg, Empty, ['leg_unknown']),
   'leg.stats': method(Leg, LegStats, ['leg_unknown']),
   'leg.close': method(Leg, LegStats, ['leg_unknown']),
 
   /**
-   * Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs. A
-   * leg joined with itself hears its own echo.
+   * Connects two legs of one session in both directions and replaces earlier bridges of either. The bridge follows
+   * re-INVITEs automatically. A leg that is bridged with itself hears its echo.
    */
   bridge: method(
     Type.Object({ a: Id, b: Id }, closed),
@@ -136,7 +138,7 @@ export const METHODS = {
   unbridge: method(Leg, Empty, ['leg_unknown']),
 
   /**
-   * Plays the sources one after the other, `loop` times (0: for ever). A play already running on the leg ends as
+   * Plays the sources in sequence, `loop` times (0: until stopped). A play that already runs on the leg ends as
    * `stopped`.
    */
   'play.start': method(
@@ -152,19 +154,19 @@ export const METHODS = {
     Empty,
     ['leg_unknown', 'leg_not_ready'],
   ),
-  /** Without `play_id`: whatever plays. Stopping what has ended already is no error. */
+  /** Without `play_id`, stops the current play. Stopping a play that has ended is not an error. */
   'play.stop': method(Type.Object({ leg_id: Id, play_id: Type.Optional(Id) }, closed), Empty, ['leg_unknown']),
-  /** `w` waits 0.5 s, `W` 1 s. By RFC 4733 when negotiated, else in-band. Several sends queue. */
+  /** Sends digits by RFC 4733 if negotiated, otherwise in-band. `w` waits 0.5 s, `W` 1 s. Further sends are queued. */
   'digits.send': method(
     Type.Object({ leg_id: Id, send_id: Id, digits: Type.String({ pattern: '^[0-9A-D*#wW]{1,256}$' }) }, closed),
     Empty,
     ['leg_unknown', 'leg_not_ready'],
   ),
-  /** Whether keys pass through a bridge (from the start: yes). */
+  /** Sets whether keys pass through a bridge. Initially true. */
   'dtmf.relay': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
   /**
-   * In-band detection; key events then have source `inband`. Without a word it is on for legs whose peer takes no
-   * telephone-event while they are not bridged.
+   * Switches in-band detection of keys. Their events have source `inband`. By default it is on for an unbridged leg
+   * whose peer accepts no telephone-event.
    */
   'inband.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
 
@@ -173,24 +175,24 @@ export const METHODS = {
       {
         session_id: Id,
         recording_id: Id,
-        /** Absolute path ending in .wav inside the data folder. */
+        /** An absolute path inside the data folder that ends in .wav. */
         file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }),
         /**
-         * 2: left channel is what `left` sends, right is what `right` sends (null: what we play to `left`). 1: one
-         * mix.
+         * 2: the left channel is what `left` sends, the right one is what `right` sends (null: what we play to `left`).
+         * 1: a mix.
          */
         channels: Type.Union([Type.Literal(1), Type.Literal(2)]),
         left: orNull(Id),
         right: orNull(Id),
-        /** `received`: only what `left` sends; `both`: the other channel or what we play as well. */
+        /** `received`: only what `left` sends. `both`: also the other channel or what we play. */
         what: words('received', 'both'),
         max_ms: orNull(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
-        /** Ends after so much silence on the left leg. */
+        /** The recording ends after this much silence on the left leg. */
         silence_ms: orNull(Type.Integer({ minimum: 100, maximum: 3_600_000 })),
-        /** Keys of the left leg that end it; '' for none. */
+        /** The keys of the left leg that end the recording; '' for none. */
         finish_keys: Type.String({ pattern: '^[0-9A-D*#]{0,16}$' }),
         beep: Type.Boolean(),
-        /** Cuts leading and trailing silence off the finished file. */
+        /** Removes leading and trailing silence from the finished file. */
         trim: Type.Boolean(),
       },
       closed,
@@ -199,23 +201,23 @@ export const METHODS = {
     ['session_unknown', 'leg_unknown', 'leg_not_ready', 'recording_exists', 'file_refused', 'recording_unavailable'],
   ),
   'record.stop': method(Recording, Empty, ['recording_unknown']),
-  /** While paused nothing is written: the paused time is not in the file. */
+  /** Pauses the recording. The paused time is not in the file. */
   'record.pause': method(Recording, Empty, ['recording_unknown']),
   'record.resume': method(Recording, Empty, ['recording_unknown']),
   /**
-   * Joins a leg to a conference of this worker, or changes how it is in it. The conference is there from the first join
-   * to the last leave. A bridge of the leg ends; what is played to the leg replaces the mix while it lasts.
+   * Adds a leg to a conference of this worker, or changes its participation. The conference exists from the first join
+   * to the last leave. A bridge of the leg ends. While something is played to the leg, it replaces the mix.
    */
   'conference.join': method(
     Type.Object(
       {
         conference_id: Id,
         leg_id: Id,
-        /** The others do not hear it. */
+        /** The others do not hear this leg. */
         muted: Type.Boolean(),
-        /** It does not hear the others (hold). */
+        /** This leg does not hear the others (hold). */
         deaf: Type.Boolean(),
-        /** A leg of any session: nobody else hears this one (a coach). */
+        /** The only leg, of any session, that hears this one (a coach). */
         heard_by: Type.Optional(orNull(Id)),
       },
       closed,
@@ -226,8 +228,8 @@ export const METHODS = {
   'conference.leave': method(Leg, Empty, ['leg_unknown']),
 
   /**
-   * A media stream to a WebSocket in the compatible form; its life is told by `fork.started`, `fork.warning`,
-   * `fork.ended`.
+   * Starts a media stream to a WebSocket in the compatible form. The events `fork.started`, `fork.warning` and
+   * `fork.ended` report its progress.
    */
   'fork.start': method(
     Type.Object(
@@ -240,7 +242,7 @@ export const METHODS = {
         stream_sid: Type.String({ maxLength: 64 }),
         /** The document's Parameter elements. */
         parameters: Type.Record(Type.String({ maxLength: 500 }), Type.String({ maxLength: 500 })),
-        /** Further headers of the handshake: its signature. */
+        /** Additional headers of the handshake, such as its signature. */
         headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 500 }))),
       },
       closed,
@@ -251,8 +253,8 @@ export const METHODS = {
   'fork.stop': method(Type.Object({ leg_id: Id, fork_id: Id }, closed), Empty, ['leg_unknown']),
 
   /**
-   * Recognises what is said on a leg, until it is stopped: `recognize.started` at the beginning of speech,
-   * `recognize.result` for each result, and at its end exactly one `recognize.ended`.
+   * Recognises speech on a leg until it is stopped. `recognize.started` marks the beginning of speech,
+   * `recognize.result` carries each result, and exactly one `recognize.ended` ends the recognition.
    */
   'recognize.start': method(
     Type.Object(
@@ -266,7 +268,7 @@ export const METHODS = {
         profanity_filter: Type.Boolean(),
         punctuation: Type.Boolean(),
         partial: Type.Boolean(),
-        /** Silence that ends an utterance; null: the engine decides. */
+        /** The silence that ends an utterance. Null lets the engine decide. */
         silence_ms: orNull(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
         max_speech_ms: Type.Integer({ minimum: 1, maximum: 3_600_000 }),
       },
@@ -276,7 +278,7 @@ export const METHODS = {
     ['leg_unknown', 'leg_not_ready', 'recognition_exists', 'recognizer_unavailable', 'transcode_unavailable'],
   ),
   'recognize.stop': method(Type.Object({ leg_id: Id, recognize_id: Id }, closed), Empty, ['leg_unknown']),
-  /** What is said in a finished file: `transcription.ended` follows, exactly once. */
+  /** Transcribes a finished file. Exactly one `transcription.ended` follows. */
   'recording.transcribe': method(
     Type.Object(
       {
@@ -289,17 +291,17 @@ export const METHODS = {
     Empty,
     ['file_refused', 'recognizer_unavailable'],
   ),
-  /** Whether `leg.voice` tells when the peer begins and ends to speak (from the start: no). */
+  /** Sets whether `leg.voice` reports when the peer begins and stops speaking. Initially false. */
   'voice.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
 
-  /** Sends what a leg receives or sends on another leg as well, until either is closed. */
+  /** Also sends on another leg what a leg receives or sends, until either is closed. */
   'copy.start': method(Type.Object({ leg_id: Id, to_leg_id: Id, what: words('received', 'sent') }, closed), Empty, [
     'leg_unknown',
     'leg_not_ready',
     'transcode_unavailable',
   ]),
 
-  /** Answering-machine detection from now on; ends with exactly one `amd.result` unless the leg closes before. */
+  /** Starts answering-machine detection. Exactly one `amd.result` follows, unless the leg closes first. */
   'amd.start': method(
     Type.Object(
       {
@@ -315,7 +317,7 @@ export const METHODS = {
     Empty,
     ['leg_unknown', 'leg_not_ready', 'amd_running', 'transcode_unavailable'],
   ),
-  /** What a finished file holds, its header mended first when its writer was killed: for rows left over by a crash. */
+  /** Inspects a finished file whose row a crash left open. Repairs the header first if its writer was killed. */
   'record.inspect': method(
     Type.Object({ file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }) }, closed),
     Type.Object(
@@ -327,7 +329,7 @@ export const METHODS = {
 } as const
 
 /**
- * `params_invalid` names the first bad parameter; `media_unavailable` is also what the client says while the worker
- * is away.
+ * The refusals common to all methods. `params_invalid` names the first bad parameter. The client itself refuses with
+ * `media_unavailable` while it is not connected to the worker.
  */
 export const COMMON_REFUSALS = ['method_unknown', 'params_invalid', 'media_unavailable', 'internal'] as const

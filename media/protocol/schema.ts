@@ -3,8 +3,8 @@ import type { EVENTS } from './events.ts'
 import type { COMMON_REFUSALS, METHODS } from './methods.ts'
 
 /**
- * What signaling may ask of the media worker and what it is told: every method with its parameters, result and
- * refusals, and every event. Frames travel as one JSON object a line over a Unix socket:
+ * The protocol between signaling and the media worker: every method with its parameters, result and refusals, and every
+ * event. Each frame is one JSON object on one line, sent over a Unix socket:
  * request `{id, method, params}`, reply `{id, result}` or `{id, error: {reason, detail}}`, event `{event, ...fields}`.
  */
 
@@ -21,8 +21,8 @@ export type MethodRefusal<M extends MethodName> =
 
 export type EventName = keyof typeof EVENTS
 export type EventFields<E extends EventName> = Static<(typeof EVENTS)[E]>
-/** Any event as one value, told apart by `event`. */
+/** Any event, discriminated by `event`. */
 export type MediaEvent = { [E in EventName]: { event: E } & EventFields<E> }[EventName]
 
-/** Frames longer than this end the connection: nothing that we say comes near. */
+/** A longer frame ends the connection. Our own frames are far shorter. */
 export const MAX_FRAME_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-// What methods and events of the media worker are made of.
+// The types shared by the methods and events of the media worker.
 import Type, { type Static, type TSchema } from 'typebox'
 import { CODEC_NAMES } from '../../core/domain/codecs/codec.ts'
 
@@ -12,8 +12,8 @@ export const CodecName = words(...CODEC_NAMES)
 export type CodecName = Static<typeof CodecName>
 
 /**
- * Direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not
- * listen.
+ * A direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not
+ * receive.
  */
 export const Direction = words('sendrecv', 'sendonly', 'recvonly', 'inactive')
 export type Direction = Static<typeof Direction>
@@ -22,15 +22,18 @@ const Security = words('rtp', 'sdes_srtp_required')
 
 export const LegPolicy = Type.Object(
   {
-    /** In order of preference; the first that the other side also has wins unless a relay is possible. */
+    /**
+     * In order of preference. The first that the peer supports too is chosen, unless another one makes a relay
+     * possible.
+     */
     codecs: Type.Array(CodecName, { minItems: 1, maxItems: CODEC_NAMES.length }),
     security: Security,
     source_validation: words('relaxed', 'strict'),
-    /** CIDRs from which media may come besides the address in the SDP. */
+    /** The networks (CIDR) from which media may come, in addition to the address in the SDP. */
     sources: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 }),
-    /** Address that the leg's SIP came from: second in the order of trust when latching. */
+    /** The source address of the leg's SIP messages: the second in order of trust when latching. */
     signalled_from: orNull(Type.String({ maxLength: 64 })),
-    /** Of the addresses at which the peer has its media; without it, that of `signalled_from`. */
+    /** The address family of the peer's media. Default: the family of `signalled_from`. */
     family: Type.Optional(words('ipv4', 'ipv6')),
     telephone_event: Type.Boolean(),
   },
@@ -43,12 +46,12 @@ export const PlaySource = Type.Union([
     {
       kind: Type.Literal('url'),
       url: Type.String({ minLength: 1, maxLength: 4096 }),
-      /** Begins so far into the audio. */
+      /** The offset at which playing begins. */
       from_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
     },
     closed,
   ),
-  /** A prompt inside the data folder; a path outside it is refused. */
+  /** A prompt inside the data folder. A path outside it is refused. */
   Type.Object(
     {
       kind: Type.Literal('file'),
@@ -60,7 +63,7 @@ export const PlaySource = Type.Union([
   Type.Object(
     {
       kind: Type.Literal('speech'),
-      /** Plain unless `ssml` says otherwise, whatever it looks like: a document's worth of it. */
+      /** Plain text, even if it looks like markup, unless `ssml` is set. The limit is the size of a document. */
       text: Type.String({ maxLength: 65_536 }),
       ssml: Type.Optional(Type.Boolean()),
       voice: Type.String({ maxLength: 64 }),
@@ -74,20 +77,20 @@ export const PlaySource = Type.Union([
       hz: Type.Array(Type.Number({ minimum: 20, maximum: 20_000 }), { minItems: 1, maxItems: 4 }),
       on_ms: Type.Integer({ minimum: 1, maximum: 60_000 }),
       off_ms: Type.Integer({ minimum: 0, maximum: 60_000 }),
-      /** Null: until stopped. */
+      /** Null plays until stopped. */
       total_ms: orNull(Type.Integer({ minimum: 1, maximum: 3_600_000 })),
     },
     closed,
   ),
   Type.Object({ kind: Type.Literal('silence'), ms: Type.Integer({ minimum: 0, maximum: 86_400_000 }) }, closed),
-  /** Ring-back cadence of a country (ISO 3166 alpha-2 in either case, `uk` and `us-old` too); plays until stopped. */
+  /** The ring-back tone of a country (ISO 3166 alpha-2 in either case, also `uk` and `us-old`). Plays until stopped. */
   Type.Object({ kind: Type.Literal('ringback'), country: Type.String({ minLength: 2, maxLength: 8 }) }, closed),
 ])
 export type PlaySource = Static<typeof PlaySource>
 
 /**
- * What a leg did so far. Counts are of RTP packets unless named otherwise; times are ISO 8601, null before the first
- * packet.
+ * The statistics of a leg so far. Counts are RTP packets unless named otherwise. Times are ISO 8601, null before the
+ * first packet.
  */
 export const LegStats = Type.Object(
   {
@@ -97,35 +100,35 @@ export const LegStats = Type.Object(
     packets_sent: Type.Integer(),
     bytes_received: Type.Integer(),
     bytes_sent: Type.Integer(),
-    /** RFC 3550 §A.3: expected less received, never below 0. */
+    /** RFC 3550 §A.3: expected minus received, never below 0. */
     packets_lost: Type.Integer(),
     packets_duplicate: Type.Integer(),
     packets_reordered: Type.Integer(),
-    /** Losses of more than one packet in a row, and the longest of them in packets. */
+    /** Losses of more than one consecutive packet, and the longest of them in packets. */
     loss_bursts: Type.Integer(),
     longest_burst: Type.Integer(),
-    /** RFC 3550 §A.8, of what we receive. */
+    /** The jitter of what we receive (RFC 3550 §A.8). */
     jitter_ms: Type.Number(),
     jitter_max_ms: Type.Number(),
-    /** From the last RTCP receiver report about what we send; null when none came. */
+    /** From the peer's last RTCP report about what we send; null when none came. */
     remote_packets_lost: orNull(Type.Integer()),
     remote_jitter_ms: orNull(Type.Number()),
     rtt_ms: orNull(Type.Number()),
-    /** E-model (ITU-T G.107) of what we receive; null before there is anything to rate. */
+    /** The E-model rating (ITU-T G.107) of what we receive; null before the first packet. */
     mos: orNull(Type.Number()),
     r_factor: orNull(Type.Number()),
-    /** The peer's own listening quality from RTCP XR VoIP metrics (RFC 3611 §4.7), when it sent any. */
+    /** The listening quality that the peer reported in RTCP XR VoIP metrics (RFC 3611 §4.7); null when it sent none. */
     remote_mos: orNull(Type.Number()),
     first_packet_at: orNull(Type.String()),
     last_packet_at: orNull(Type.String()),
-    /** Packets from addresses that the latching rules refused (design §5, RTPbleed). */
+    /** Packets from addresses that the latching rules reject (design §5, RTPbleed). */
     strangers_dropped: Type.Integer(),
     /** Packets that failed SRTP authentication or were replayed. */
     srtp_dropped: Type.Integer(),
     /** Packets beyond three times the nominal rate. */
     policed_dropped: Type.Integer(),
     malformed_dropped: Type.Integer(),
-    /** Where our packets go now, and where the peer's SDP said they should: different behind NAT. */
+    /** Where our packets go now, and the address in the peer's SDP. They differ behind NAT. */
     remote_address: orNull(Type.String()),
     remote_port: orNull(Type.Integer()),
     signalled_address: orNull(Type.String()),

@@ -8,11 +8,11 @@ interface LegFacts {
   readonly settled: Settled | null
   readonly latched: { readonly address: string; readonly port: number } | null
   readonly voip_metrics: VoipMetrics | null
-  /** Path and keys of a browser's leg. */
+  /** The path of a browser's leg; null for other legs. */
   readonly browser: { readonly path: { readonly address: string; readonly port: number } } | null
 }
 
-/** The counters of a stream as signaling is told of them, with the rating that follows from them. */
+/** Returns the counters of a stream in the form of the protocol, with the quality rating derived from them. */
 export function legStats(stats: StreamStats | null, { settled, latched, voip_metrics, browser }: LegFacts): LegStats {
   const r = stats && settled ? rating(stats, settled) : null
   const signalled = settled?.remote ?? null
@@ -51,13 +51,13 @@ export function legStats(stats: StreamStats | null, { settled, latched, voip_met
   }
 }
 
-/** A relay has no jitter buffer of its own; the listener's is taken to be what the jitter asks for. */
+/** Rates what a stream receives. A relay has no jitter buffer, so the listener's is estimated from the jitter. */
 function rating(stats: StreamStats, settled: Settled): number | null {
   if (stats.packets_received === 0) return null
   const expected = stats.packets_received + stats.packets_lost
   const buffer_ms = Math.max(stats.jitter_buffer_ms, 20, 2 * stats.jitter_ms)
-  // Bursts are counted with the longest of them only: taking all to be as long gives the least number of losses there
-  // was.
+  // Only the number of bursts and the longest one are known. Taking all bursts to be that long gives a lower bound for
+  // the number of loss events.
   const events = stats.packets_lost - stats.loss_bursts * Math.max(0, stats.longest_burst - 1)
   const mean_burst = stats.packets_lost / Math.max(events, stats.loss_bursts, 1)
   const random_burst = 1 / (1 - stats.packets_lost / expected)

@@ -1,9 +1,9 @@
 import { CompoundPacket, VmExtendedReport, XrPacket } from 'rtp.js/packets'
 import { nodeBufferToDataView } from 'rtp.js/utils'
 
-/** What a peer says of how it hears us, from the VoIP metrics block of RTCP XR (RFC 3611 §4.7). */
+/** The quality at which a peer hears us, from the VoIP metrics block of RTCP XR (RFC 3611 §4.7). */
 export interface VoipMetrics {
-  /** 1 to 5; null when the peer gives none. */
+  /** 1 to 5; null when the peer reports none. */
   readonly mos_listening: number | null
   readonly mos_conversational: number | null
   readonly r_factor: number | null
@@ -15,9 +15,9 @@ export interface VoipMetrics {
 const XR = 207
 const UNAVAILABLE = 127
 
-/** The VoIP metrics of a compound RTCP packet; null when it holds none or cannot be read. */
+/** Reads the VoIP metrics of a compound RTCP packet; null when it holds none or is malformed. */
 export function readVoipMetrics(packet: Buffer): VoipMetrics | null {
-  // The data plane has checked what it counts; most packets have no XR, and looking costs less than parsing.
+  // Most packets have no XR, and a look at the types costs less than parsing.
   if (!packetTypes(packet).includes(XR)) return null
   try {
     const compound = new CompoundPacket(nodeBufferToDataView(packet))
@@ -25,7 +25,7 @@ export function readVoipMetrics(packet: Buffer): VoipMetrics | null {
     const metrics = reports.find(report => report instanceof VmExtendedReport)
     return metrics ? voipMetrics(metrics) : null
   } catch {
-    // rtp.js throws at strangers' malformed blocks; they are worth no more than absent ones.
+    // rtp.js throws on malformed blocks. Treat them as absent.
     return null
   }
 }
@@ -42,7 +42,7 @@ function voipMetrics(block: VmExtendedReport): VoipMetrics {
   }
 }
 
-/** Types of the parts of a compound packet (RFC 3550 §6.4.1), as far as the lengths hold. */
+/** Returns the types of the parts of a compound packet (RFC 3550 §6.4.1), as far as their lengths are valid. */
 function packetTypes(packet: Buffer): number[] {
   const types: number[] = []
   for (let at = 0; at + 4 <= packet.length; at += 4 * (packet.readUInt16BE(at + 2) + 1)) types.push(packet[at + 1] ?? 0)

@@ -14,21 +14,21 @@ import { Negotiation } from './negotiation.ts'
 import type { OpenFiles } from './open-files.ts'
 import { type RecordEnded, Recorder } from './recorder.ts'
 
-/** What all clients of a worker share. */
+/** The parts that all clients of a worker share. */
 export interface Shared {
   readonly engine: Engine
   readonly prompts: Prompts
   readonly data_dir: string
   readonly recordings: Door
-  /** Addresses written into SDP: the first, and one of the other family where that is served too. */
+  /** The addresses written into SDP: one, and a second of the other family if that is served too. */
   readonly hosts: readonly string[]
-  /** Names that the data plane knows; unique over all clients. */
+  /** Returns a new id for the data plane, unique among all clients. */
   readonly nativeId: () => string
   readonly clock: Clock
   readonly connectWebSocket: ConnectWebSocket
   readonly conferences: Conferences
   readonly files: OpenFiles
-  /** Told of each recording that its disk ended: an operator has to know. */
+  /** Called for each recording that ended because of its disk, so that an operator learns of it. */
   readonly recordingFailed: (ended: RecordEnded) => void
 }
 
@@ -39,7 +39,7 @@ interface CallSession {
   readonly legs: Map<string, Leg>
 }
 
-/** The sessions of one client connection, which owns them: they end with it. */
+/** The sessions of one client connection. They end with the connection. */
 export class ClientSessions {
   readonly recorder: Recorder
   readonly #shared: Shared
@@ -82,7 +82,7 @@ export class ClientSessions {
     this.#sessions.set(session_id, { id: session_id, owner, native, legs: new Map() })
   }
 
-  /** Null when no port is left. */
+  /** Opens a leg. Returns null when the session is unknown or no port is free. */
   openLeg(session_id: string, leg_id: string, policy: LegPolicy, browser: PreparedBrowser | null = null): Leg | null {
     const session = this.#sessions.get(session_id)
     const { source_validation: validation, sources, signalled_from } = policy
@@ -116,7 +116,7 @@ export class ClientSessions {
     return leg
   }
 
-  /** Ours of the peer's family, where we have it. */
+  /** Returns our address of the peer's family, or our first one if we have none of that family. */
   #addressFor({ family, signalled_from }: LegPolicy): string {
     const { hosts } = this.#shared
     const wanted = family ?? (signalled_from === null ? null : isIPv6(signalled_from) ? 'ipv6' : 'ipv4')
@@ -158,7 +158,7 @@ export class ClientSessions {
     for (const session_id of [...this.#sessions.keys()]) this.closeSession(session_id)
   }
 
-  /** False when the event is of another client. */
+  /** Handles an event of the data plane. Returns false when it belongs to another client. */
   onNative(event: MediaEvent): boolean {
     if (event.type === 'record_ended') return this.recorder.onNative(event)
     if (!('stream_id' in event)) return false
@@ -168,7 +168,7 @@ export class ClientSessions {
   }
 }
 
-/** Keys of our own for each suite, made for one leg and used for no other. */
+/** Generates our keys of one leg, one for each suite. */
 function freshKeys(): Record<SrtpSuite, string> {
   const entries = SRTP_SUITES.map(({ suite, key_bytes }) => [suite, randomBytes(key_bytes).toString('base64')])
   return Object.fromEntries(entries) as Record<SrtpSuite, string>

@@ -8,7 +8,7 @@ interface Room {
   readonly legs: Set<Leg>
 }
 
-/** The conferences of a worker: each is there from the first join to the last leave. */
+/** The conferences of a worker. Each exists from the first join to the last leave. */
 export class Conferences {
   readonly #engine: Engine
   readonly #rooms = new Map<string, Room>()
@@ -22,7 +22,7 @@ export class Conferences {
     return this.#rooms.size
   }
 
-  /** How many are in then; null when the conference is full. */
+  /** Adds a leg and returns the number of participants; null when the conference is full. */
   join(conference_id: string, leg: Leg, how: { muted: boolean; deaf: boolean; heard_by: Leg | null }): number | null {
     const before = this.#byLeg.get(leg)
     if (before !== undefined && before !== conference_id) this.leave(leg)

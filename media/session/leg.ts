@@ -25,7 +25,7 @@ type KeySource = 'rfc4733' | 'inband'
 interface LegOptions {
   readonly id: string
   readonly session_id: string
-  /** The project that its prompts are prepared for. */
+  /** The project whose share of decoding and speech the prompts use. */
   readonly owner: string
   readonly stream: Stream
   readonly policy: LegPolicy
@@ -33,14 +33,14 @@ interface LegOptions {
   readonly prompts: Prompts
   readonly clock: Clock
   readonly connectWebSocket: ConnectWebSocket
-  /** Names that the data plane knows; unique over all legs. */
+  /** Returns a new id for the data plane, unique among all legs. */
   readonly nativeId: () => string
-  /** For a browser's leg. */
+  /** Null unless the leg is a browser's. */
   readonly browser: PreparedBrowser | null
   readonly emit: (event: ProtocolEvent) => void
 }
 
-/** One side of a call: its SDP, the stream that it describes, and what plays on it. */
+/** One side of a call: its SDP, the stream that the SDP describes, and what is played to it. */
 export class Leg {
   readonly id: string
   readonly session_id: string
@@ -58,9 +58,9 @@ export class Leg {
   #detection: Detection | null = null
   readonly #sends = new Map<string, string>()
   #next_send = 1
-  /** Keys whose echo by the other way may still come. */
+  /** Recent keys that may still arrive a second time by the other method (RFC 4733 or in-band). */
   #pressed: readonly Press<KeySource>[] = []
-  /** Asked for; null: whenever keys can come in no other way. */
+  /** Whether in-band detection was requested. Null enables it only when keys can arrive by no other method. */
   #inband: boolean | null = null
   #listening = false
   #voice = false
@@ -86,7 +86,7 @@ export class Leg {
     return this.negotiation.settled?.codec ?? null
   }
 
-  /** Puts what was settled into effect; an address that changed unlatches the stream. */
+  /** Applies the settled offer and answer to the stream. A changed address unlatches it. */
   apply(settled: Settled | null): void {
     if (!settled) return
     this.#listen()
@@ -98,7 +98,7 @@ export class Leg {
     this.stream.describe(browserStreamDescription(settled, this.#browserState))
   }
 
-  /** The leg that this one is bridged with; earlier bridges of both end. */
+  /** Records that this leg is bridged with another. Earlier bridges of both end. */
   link(other: Leg): void {
     this.unlink()
     other.unlink()
@@ -194,7 +194,7 @@ export class Leg {
     return this.#detection !== null
   }
 
-  /** Looks for an answering machine from now on. */
+  /** Starts answering-machine detection. */
   startDetection(settings: DetectionSettings): void {
     const { nativeId, clock } = this.#options
     this.#detection = new Detection(this.stream, nativeId(), settings, clock, verdict => {
@@ -204,7 +204,7 @@ export class Leg {
   }
 
   /**
-   * A short sound of our own; `done` is called when it has ended for whatever reason. What played before is stopped.
+   * Plays a short sound and stops the current play. `done` is called when the sound ends for any reason.
    */
   beep(piece: PlayPiece, done: () => void): void {
     this.player.sound(piece, done)
@@ -251,8 +251,9 @@ export class Leg {
   }
 
   /**
-   * In-band keys are looked for when they were asked for, or when the peer has no telephone-event and talks to us alone
-   * (voice-compat.md §12.2); in a bridge they are the other side's business, and looking costs decoding.
+   * Switches in-band detection of keys. It is on when requested, or when the peer has no telephone-event and the leg is
+   * not bridged (voice-compat.md §12.2). In a bridge the other side handles in-band keys, and detection would cost
+   * decoding.
    */
   #listen(): void {
     const { settled } = this.negotiation

@@ -24,16 +24,15 @@ interface Settlement {
 }
 
 /**
- * The offers and answers of one leg in the order in which they come; the rules are in
- * core/domain/codecs/negotiate.ts.
+ * The state of one leg's offers and answers. core/domain/codecs/negotiate.ts holds the rules.
  */
 export class Negotiation {
   readonly #side: Omit<LocalSide, 'direction'>
   #state: Settlement = { settled: null, continuity: NO_CONTINUITY, wish: 'sendrecv' }
-  /** Where `rollback` leads. */
+  /** The state that `rollback` restores. */
   #before: Settlement = this.#state
   #remoteOffer: Offer | null = null
-  /** Our answer to the last remote offer, for repeats. */
+  /** Our answer to the last remote offer, so that it can be repeated. */
   #answered: OwnSdp | null = null
   #localOffer: { local: OwnSdp; continuity: Continuity; wish: Direction } | null = null
 
@@ -45,14 +44,14 @@ export class Negotiation {
     return this.#state.settled
   }
 
-  /** What this leg can be bridged in: its settled codec, else what the offer that waits for our answer allows. */
+  /** The codecs in which this leg can be bridged: the settled one, otherwise those of the offer that we must answer. */
   get possible(): readonly CodecName[] {
     const { settled } = this.#state
     if (settled) return [settled.codec]
     return this.#remoteOffer?.choices.map(({ codec }) => codec.name) ?? []
   }
 
-  /** This leg as the one that it is to be bridged with sees it. */
+  /** The properties of this leg that matter to the leg to be bridged with it. */
   get asOther(): OtherLeg {
     const { settled } = this.#state
     const pauses = settled ?? this.#remoteOffer
@@ -63,7 +62,9 @@ export class Negotiation {
     }
   }
 
-  /** `other`: the leg to be bridged with; without one, the codec of this leg itself comes first. */
+  /**
+   * Orders the codecs. Those of `other`, the leg to be bridged with, come first; without one, this leg's settled codec.
+   */
   #order(other: OtherLeg | null, decodable: readonly CodecName[]): CodecName[] {
     const { settled } = this.#state
     return codecOrder(this.#side.policy, other?.codecs ?? (settled ? [settled.codec] : []), decodable)
@@ -80,7 +81,7 @@ export class Negotiation {
     return offer
   }
 
-  /** The order applies to a new answer only; `sdp` of a repeat is the same text. */
+  /** Answers the remote offer. A further call returns the same text and ignores the parameters. */
   localAnswer(
     other: OtherLeg | null,
     decodable: readonly CodecName[],
@@ -112,7 +113,9 @@ export class Negotiation {
     return writeSdp(local)
   }
 
-  /** May come again for the same offer: 183 then 200, or answers of several forks, of which the last counts. */
+  /**
+   * Takes the answer to our offer. May be called again: 183 then 200, or answers of several forks; the last one counts.
+   */
   remoteAnswer(text: string): Settled | Refused<AnswerRefusal | 'offer_missing'> {
     const offered = this.#localOffer
     if (!offered) return { refused: 'offer_missing', detail: 'we have made no offer' }
@@ -126,7 +129,7 @@ export class Negotiation {
     return settled
   }
 
-  /** The last offer came to nothing. The version of our description is not used twice all the same. */
+  /** Restores the state before the last offer. The o= version of our description never repeats. */
   rollback(): Settled | null {
     const said = this.#localOffer?.local.version ?? this.#state.continuity.local?.version ?? 0
     const { continuity } = this.#before

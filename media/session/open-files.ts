@@ -1,4 +1,4 @@
-/** The recordings being written by any client's call, so that nobody reads a file before it is finished. */
+/** The recordings that calls of any client are writing, so that no file is read before it is finished. */
 export class OpenFiles {
   readonly #files = new Map<string, (() => void)[]>()
 
@@ -15,7 +15,7 @@ export class OpenFiles {
     this.#files.delete(file)
   }
 
-  /** Resolves when nobody writes the file; at once when nobody does. */
+  /** Resolves when the file is not being written. */
   closed(file: string): Promise<void> {
     const waiting = this.#files.get(file)
     return waiting ? new Promise(resolve => waiting.push(resolve)) : Promise.resolve()

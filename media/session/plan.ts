@@ -3,7 +3,7 @@ import { codecByName } from '../../core/domain/codecs/registry.ts'
 import type { SampleRate, StreamDescription } from '../../native/index.ts'
 import type { BrowserState } from '../webrtc/browser-transport.ts'
 
-/** What offer and answer settled, in the words of the data plane. */
+/** Converts the settled offer and answer to a stream description for the data plane. */
 export function streamDescription(settled: Settled): StreamDescription {
   const { remote, telephone_event: event, comfort_noise: noise, srtp, encoder } = settled
   const eventType = (payload_type: number) => ({
@@ -40,7 +40,7 @@ export function streamDescription(settled: Settled): StreamDescription {
   }
 }
 
-/** The same for a browser's leg: path and keys come from ICE and DTLS, and until then nothing is sent or taken. */
+/** Does the same for a browser's leg. ICE and DTLS supply path and keys; until then no media is sent or accepted. */
 export function browserStreamDescription(settled: Settled, state: BrowserState | null): StreamDescription {
   return {
     ...streamDescription(settled),
@@ -51,7 +51,7 @@ export function browserStreamDescription(settled: Settled, state: BrowserState |
   }
 }
 
-/** The rate in which prompts are handed over: no higher than the codec can carry, 24 kHz for Opus. */
+/** Returns the sample rate of prompts: at most what the codec can carry, 24 kHz for Opus. */
 export function promptRate(settled: Settled): SampleRate {
   const rate_hz = codecByName(settled.codec).sample_rate_hz
   return rate_hz >= 24_000 ? 24_000 : rate_hz >= 16_000 ? 16_000 : 8000

@@ -22,8 +22,8 @@ interface Play extends PlayRequest {
 type NativeEnd = Extract<MediaEvent, { type: 'play_ended' }>
 
 /**
- * Plays lists of sources on one leg, one list at a time. Each source is a play of the data plane; the next is loaded
- * while one sounds.
+ * Plays lists of sources on one leg, one list at a time. Each source is one play of the data plane. The next source is
+ * loaded while the current one plays.
  */
 export class Player {
   readonly #stream: Stream
@@ -48,7 +48,7 @@ export class Player {
     this.#run(play, rate_hz).catch((error: Error) => this.#end(play, 'failed', error.message))
   }
 
-  /** Without an id: whatever plays. */
+  /** Stops a play. Without an id, stops the current one. */
   stop(play_id?: string): void {
     const play = this.#current
     if (!play || (play_id !== undefined && play.play_id !== play_id)) return
@@ -56,7 +56,7 @@ export class Player {
     if (!this.#stream.closed) this.#stream.stopPlay()
   }
 
-  /** One piece without events of its own. */
+  /** Plays one piece without emitting events. */
   sound(piece: PlayPiece, done: () => void): void {
     this.stop()
     this.#native([piece], 1).then(done, done)
@@ -83,7 +83,7 @@ export class Player {
           if (play.over) return
         }
       }
-      // A list that sounds of nothing is not run through for ever.
+      // Do not loop over a list that produces no audio.
       if (alone || play.played_ms === before_ms) break
     }
     this.#end(play, play.failures.length === play.sources.length ? 'failed' : 'finished')
@@ -103,7 +103,7 @@ export class Player {
     if (heard.length === 0) return
     const end = await this.#native(heard, loop)
     play.played_ms += end.played_ms
-    // The data plane ends a play by itself only when the stream is closed.
+    // The data plane ends a play early only when the stream is closed.
     if (end.reason !== 'finished') this.#end(play, 'stopped')
   }
 

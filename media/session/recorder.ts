@@ -16,7 +16,7 @@ interface Recording {
   readonly session: Session
   readonly left: Leg
   readonly right: Leg | null
-  /** The beep sounds; the data plane has not been asked to record yet. */
+  /** The beep is playing. The data plane does not record yet. */
   waiting: boolean
   paused: boolean
   over: boolean
@@ -24,7 +24,7 @@ interface Recording {
 
 const BEEP = { kind: 'tone', hz: [1000], on_ms: 300, off_ms: 0, total_ms: 300 } as const
 
-/** The recordings of one client: from the request to exactly one `record.ended`. */
+/** The recordings of one client. Each ends with exactly one `record.ended`. */
 export class Recorder {
   readonly #data_dir: string
   readonly #recordings: Door
@@ -53,7 +53,7 @@ export class Recorder {
     return this.#byId.size
   }
 
-  /** Why a file may not be written, or null: it must be new, and inside the data folder. */
+  /** Returns why a file may not be written, or null. It must be new and inside the data folder. */
   refuseFile(file: string): string | null {
     return (
       this.outside(file) ?? (existsSync(this.path(file)) || this.#files.has(file) ? 'the file exists already' : null)
@@ -65,7 +65,7 @@ export class Recorder {
     return inside ? null : 'the file is not inside the data folder'
   }
 
-  /** By which this process reaches a file inside the data folder. */
+  /** Returns the path by which this process accesses a file inside the data folder. */
   path(file: string): string {
     return this.#recordings.path(file)
   }
@@ -109,7 +109,7 @@ export class Recorder {
     return true
   }
 
-  /** Recordings that still wait for their beep end with the leg; the data plane ends the others. */
+  /** Ends the leg's recordings whose beep still plays. The data plane ends the others. */
   legClosed(leg: Leg): void {
     for (const recording of [...this.#byId.values()]) {
       if (recording.waiting && (recording.left === leg || recording.right === leg))

@@ -4,7 +4,7 @@ import { httpRecognizer } from './over-http.ts'
 import type { Recognizer } from './recognizer.ts'
 import { webSocketRecognizer } from './web-socket.ts'
 
-/** The engine that the operator chose by its URL; null when there is none. */
+/** Returns a recognizer for the engine at the operator's URL; null without one. */
 export function createRecognizer(
   url: string | null,
   ways: { readonly http: Pick<HttpClient, 'request'>; readonly connect: ConnectWebSocket },

@@ -11,15 +11,15 @@ import {
 import { Utterances } from './utterances.ts'
 
 /**
- * An engine behind HTTP: each utterance is found here, by its level, and posted as a WAV file of 8 kHz, 16 bits, with
- * the settings in the query. The answer is JSON: `{"transcript", "confidence", "language"}`.
+ * Recognises speech by an HTTP engine. This side finds each utterance by its level and posts it as a WAV file of 8 kHz,
+ * 16 bits, with the settings in the query. The answer is JSON: `{"transcript", "confidence", "language"}`.
  */
 export function httpRecognizer(url: string, http: Pick<HttpClient, 'request'>): Recognizer {
   return { open: (settings, listener) => new Listening(url, http, settings, listener) }
 }
 
 const TIMEOUT_MS = 15_000
-/** Silence that ends an utterance when the document leaves it to the engine. */
+/** The silence that ends an utterance when the document leaves the choice to the engine. */
 const AUTO_SILENCE_MS = 1000
 const MAX_FAILURES = 3
 
@@ -30,7 +30,7 @@ class Listening implements RecognitionSession {
   readonly #listener: RecognitionListener
   readonly #utterances = new Map<Track, Utterances>()
   readonly #abort = new AbortController()
-  /** One after the other, so that results keep the order of speaking. */
+  /** Requests run in sequence, so that results keep the order of the utterances. */
   #asking: Promise<void> = Promise.resolve()
   #failures = 0
   #over = false
@@ -46,7 +46,7 @@ class Listening implements RecognitionSession {
     this.#settings = settings
     this.#listener = listener
     const { max_speech_ms: max_ms } = settings
-    // An utterance without a pause at its end would never end: `0` means the shortest pause that is one.
+    // An utterance needs a pause to end, so 0 means the shortest pause.
     const silence_ms = Math.max(200, settings.silence_ms ?? AUTO_SILENCE_MS)
     for (const track of settings.tracks)
       this.#utterances.set(
@@ -97,7 +97,8 @@ class Listening implements RecognitionSession {
       return
     }
     const fault = reply.ok ? `the recognizer answered ${reply.status} without a transcript` : reply.detail
-    // A single utterance may be lost; an engine that fails again and again is gone.
+    // With several tracks, a failed utterance is skipped until MAX_FAILURES in a row. With one track, the first failure
+    // ends the recognition.
     if (++this.#failures >= MAX_FAILURES || this.#settings.tracks.length === 1) this.#end(fault)
   }
 
@@ -117,7 +118,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** 16-bit PCM, one channel. */
+/** Encodes a WAV file of 16-bit PCM with one channel. */
 function wavFile(samples: Int16Array): Buffer {
   const bytes = Buffer.alloc(44 + samples.length * 2)
   bytes.write('RIFF', 0, 'latin1')

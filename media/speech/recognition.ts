@@ -18,18 +18,21 @@ interface RecognitionOptions {
 
 const CHUNK_MS = 20
 const LOOK_MS = 100
-/** What lags further behind than jitter explains was never sent: the peer is silent. */
+/**
+ * Audio that lags by more than LATE_MS was never sent, because the peer is silent. Silence fills all but the last
+ * JITTER_MS.
+ */
 const LATE_MS = 500
 const JITTER_MS = 300
 
-/** Recognition of what a leg says or hears, until it is stopped or the engine gives up. */
+/** Recognises what a leg says or hears, until it is stopped or the engine fails. */
 export class Recognition {
   readonly #options: RecognitionOptions
   readonly #taps = new Map<string, Track>()
   readonly #session: RecognitionSession
   readonly #timer: Timer
   readonly #began_ms: number
-  /** Milliseconds of the inbound track that the engine has had. */
+  /** Milliseconds of the inbound track that the engine has received. */
   #fed_ms = 0
   #over = false
 
@@ -70,7 +73,7 @@ export class Recognition {
     this.#session.audio(track, samples, offset_ms)
   }
 
-  /** A pause ends an utterance also when the peer sends no packets in it. */
+  /** Feeds silence when the peer sends no packets, so that a pause still ends an utterance. */
   #fillGap(): void {
     if (this.#over || this.#options.request.tracks === 'outbound') return
     const missing_ms = this.#options.clock.monotonic_ms() - this.#began_ms - this.#fed_ms

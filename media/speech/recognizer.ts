@@ -1,24 +1,24 @@
-/** Speech recognition as a port: audio goes in, words come out. Adapters: web-socket.ts, over-http.ts. */
+/** The port of speech recognition. Its adapters are web-socket.ts and over-http.ts. */
 
 export type Track = 'inbound' | 'outbound'
 
-/** What an engine is told before any audio. */
+/** The settings that an engine gets before any audio. */
 export interface RecognitionSettings {
   readonly recognize_id: string
   readonly account_sid: string
   readonly call_sid: string
-  /** BCP 47. */
+  /** A BCP 47 tag. */
   readonly language: string
   readonly hints: readonly string[]
   readonly model: string | null
   readonly enhanced: boolean
   readonly profanity_filter: boolean
   readonly punctuation: boolean
-  /** Results that may still change are wanted. */
+  /** Also report results that may still change. */
   readonly partial: boolean
-  /** Silence that ends an utterance; null leaves it to the engine. */
+  /** The silence that ends an utterance. Null lets the engine decide. */
   readonly silence_ms: number | null
-  /** An utterance is cut off here. */
+  /** Longer utterances are cut at this length. */
   readonly max_speech_ms: number
   readonly tracks: readonly Track[]
 }
@@ -33,15 +33,15 @@ interface Heard {
 }
 
 export interface RecognitionListener {
-  /** Somebody began to speak. */
+  /** Speech began. */
   started(track: Track): void
   heard(result: Heard): void
-  /** No more comes; null: because it was stopped. */
+  /** No further result follows. `fault` is null when the recognition was stopped. */
   ended(fault: string | null): void
 }
 
 export interface RecognitionSession {
-  /** 16-bit samples at 8 kHz, in order; `offset_ms` since the beginning. */
+  /** Takes 16-bit samples at 8 kHz, in order. `offset_ms` counts from the beginning. */
   audio(track: Track, samples: Int16Array, offset_ms: number): void
   stop(): void
 }
@@ -54,7 +54,7 @@ export const RATE_HZ = 8000
 
 const MAX_TEXT = 4096
 
-/** A result as an engine writes it in JSON; null when it is none. */
+/** Parses an engine's JSON result; null when it has no transcript. */
 export function readResult(value: unknown, track: Track): Heard | null {
   if (typeof value !== 'object' || value === null) return null
   const fields = value as Record<string, unknown>

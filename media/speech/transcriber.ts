@@ -3,20 +3,20 @@ import type { HttpClient } from '../../core/runtime/http/index.ts'
 import { readResult } from './recognizer.ts'
 
 interface Transcript {
-  /** Null: there is none, for the reason in `fault`. */
+  /** Null when there is none. `fault` is the reason. */
   readonly text: string | null
   /** 0 to 1. */
   readonly confidence: number
   readonly fault: string | null
 }
 
-/** What is said in a recording. Never rejects. */
+/** Transcribes a recording. Never rejects. */
 export type Transcriber = (file: string, language: string) => Promise<Transcript>
 
 const TIMEOUT_MS = 120_000
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 
-/** An engine behind HTTP: the WAV file is posted, the answer is JSON: `{"transcript", "confidence"}`. */
+/** Returns a transcriber that posts the WAV file to an HTTP engine, which answers `{"transcript", "confidence"}`. */
 export function createTranscriber(url: string | null, http: Pick<HttpClient, 'request'>): Transcriber | null {
   if (url === null) return null
   return async (file, language) => {

@@ -2,23 +2,23 @@ import { frameLevelDbm0 } from '../detect/frame.ts'
 import { RATE_HZ } from './recognizer.ts'
 
 interface UtteranceOptions {
-  /** Silence that ends one. */
+  /** The silence that ends an utterance. */
   readonly silence_ms: number
-  /** Longer ones are cut here. */
+  /** Longer utterances are cut at this length. */
   readonly max_ms: number
   readonly started: () => void
-  /** With a little of what came before it. */
+  /** Called with the utterance and up to 300 ms of audio before it. */
   readonly ended: (samples: Int16Array) => void
 }
 
 const FRAME_MS = 20
 const FRAME = (RATE_HZ * FRAME_MS) / 1000
 const SPEECH_DBM0 = -38
-/** So much sound in a row is speech and no click. */
+/** This many consecutive loud frames are speech rather than a click. */
 const SPEECH_FRAMES = 4
 const KEPT_BEFORE_FRAMES = 15
 
-/** Cuts a track into what somebody says, by level alone. */
+/** Divides a track into utterances by its level. */
 export class Utterances {
   readonly #options: UtteranceOptions
   #frames: Int16Array[] = []
@@ -31,7 +31,7 @@ export class Utterances {
     this.#options = options
   }
 
-  /** Samples at 8 kHz. */
+  /** Takes samples at 8 kHz. */
   take(samples: Int16Array): void {
     const all = new Int16Array(this.#rest.length + samples.length)
     all.set(this.#rest)

@@ -12,15 +12,15 @@ import {
 } from './recognizer.ts'
 
 /**
- * An engine behind a WebSocket. To it go the frames of a media stream (voice-compat.md §12.5), with `start.recognition`
- * for the settings; from it come `{"event":"speech_started","track"}`,
+ * Recognises speech by a WebSocket engine. The engine receives the frames of a media stream (voice-compat.md §12.5),
+ * with the settings in `start.recognition`. It sends `{"event":"speech_started","track"}`,
  * `{"event":"transcript","track","transcript","confidence","final","language"}` and `{"event":"error","detail"}`.
  */
 export function webSocketRecognizer(url: string, connect: ConnectWebSocket): Recognizer {
   return { open: (settings, listener) => new Conversation(url, connect, settings, listener) }
 }
 
-/** Audio that waits for the connection or a slow engine: five seconds of both tracks in 20 ms frames. */
+/** Frames that may wait for the connection or a slow engine: five seconds of both tracks in 20 ms frames. */
 const MAX_QUEUED = 500
 const MAX_UNSENT_BYTES = 64 * 1024
 

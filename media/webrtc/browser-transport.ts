@@ -7,7 +7,8 @@ import type { SrtpKeys } from '../../native/index.ts'
 import { type IceCredentials, IceLite, type Path } from './ice-lite.ts'
 
 /**
- * The way to one browser: ICE-lite and DTLS on the port of a stream, until the keys for the stream's SRTP are there.
+ * The transport to one browser. It runs ICE-lite and DTLS on the port of a stream, and so obtains the stream's SRTP
+ * keys.
  */
 
 export type Werift = Pick<
@@ -29,7 +30,7 @@ export interface Certificate {
   readonly fingerprint: string
 }
 
-/** What the stream has to know. */
+/** The path and the keys that the stream needs. */
 export interface BrowserState {
   readonly path: Path
   readonly srtp: SrtpKeys
@@ -41,7 +42,7 @@ export interface BrowserTransportOptions {
   readonly werift: Werift
   readonly clock: Clock
   readonly send: (packet: Buffer, path: Path) => void
-  /** Keys and path are known, or the path changed, or (null) consent was lost: tell the stream. */
+  /** Called when keys and path are known and when the path changes; with null when consent is lost. */
   readonly onChange: (state: BrowserState | null) => void
   readonly onFailed: (detail: string) => void
 }
@@ -54,7 +55,9 @@ const PROFILES = {
   7: { suite: 'AEAD_AES_128_GCM', key_bytes: 16, salt_bytes: 12 },
 } as const
 
-/** Hash of a certificate as SDP writes it (RFC 8122 §5): upper-case hex with colons. `algorithm` as in `sha-256`. */
+/**
+ * Returns the hash of a certificate as in SDP (RFC 8122 §5): upper-case hex with colons. `algorithm` is e.g. `sha-256`.
+ */
 export function fingerprintOf(certificate: Buffer, algorithm: string): string {
   const hex = createHash(algorithm.replace('-', '')).update(certificate).digest('hex').toUpperCase()
   return hex.match(/../g)?.join(':') ?? ''
@@ -79,7 +82,7 @@ export class BrowserTransport {
     this.#looking = clock.every(LOOK_MS, () => this.#checkConsent())
   }
 
-  /** What the SDP said of the peer; a changed fingerprint begins a new DTLS association (RFC 8842 §4). */
+  /** Takes the peer's parameters from its SDP. A changed fingerprint begins a new DTLS association (RFC 8842 §4). */
   setRemote(remote: DtlsLine): void {
     const renewed = this.#remote !== null && this.#remote.fingerprint !== remote.fingerprint
     this.#remote = remote
@@ -90,7 +93,7 @@ export class BrowserTransport {
     this.#srtp = null
   }
 
-  /** A datagram that is neither RTP nor RTCP (RFC 7983 §7). */
+  /** Handles a datagram that is neither RTP nor RTCP (RFC 7983 §7). */
   receive(packet: Buffer, from: Path): void {
     if (this.#closed || !this.#remote) return
     const first = packet[0] ?? 255
@@ -107,7 +110,7 @@ export class BrowserTransport {
     this.#dtls?.close()
   }
 
-  /** DTLS is listened to from where ICE proved a path alone: it answers with more bytes than it is sent. */
+  /** Reports whether ICE proved the path. DTLS from elsewhere is ignored, because its answers would amplify traffic. */
   #isPath(from: Path): boolean {
     const { path } = this.#ice
     return path !== null && path.address === from.address && path.port === from.port
@@ -181,7 +184,7 @@ export class BrowserTransport {
     this.#options.onChange({ path, srtp: this.#srtp })
   }
 
-  /** Who does not ask for packets any more gets none (RFC 7675 §5.1). */
+  /** Stops sending when the peer's consent has expired (RFC 7675 §5.1). */
   #checkConsent(): void {
     if (this.#lost || !this.#srtp || this.#ice.silent_ms() < CONSENT_MS) return
     this.#lost = true

@@ -11,10 +11,10 @@ import {
 import { loadWerift } from './werift.ts'
 
 /**
- * Makes the transports of browser legs. werift takes long to load, so it is loaded with the first one.
+ * Creates the transports of browser legs. werift is slow to load, so the first transport loads it.
  */
 export interface BrowserTransports {
-  /** Our end for the SDP, and the transport once the stream is there. */
+  /** Returns our parameters for the SDP, and a function that opens the transport once the stream exists. */
   prepare(): Promise<PreparedBrowser>
 }
 
@@ -29,7 +29,7 @@ export function createBrowserTransports(clock: Clock): BrowserTransports {
     async prepare() {
       loading ??= load()
       const { werift, certificate } = await loading
-      // RFC 8445 §5.3 asks for 24 bits in the fragment and 128 in the password, in ice-char.
+      // RFC 8445 §5.3 requires 24 random bits in the fragment and 128 in the password, as ice-char.
       const credentials = { local_ufrag: randomBytes(6).toString('hex'), local_pwd: randomBytes(18).toString('hex') }
       const { local_ufrag: ice_ufrag, local_pwd: ice_pwd } = credentials
       return {
@@ -40,7 +40,7 @@ export function createBrowserTransports(clock: Clock): BrowserTransports {
   }
 }
 
-/** One certificate for the life of the process: it only has to be the one that the SDP names. */
+/** Loads werift and creates one certificate for the lifetime of the process. The SDP carries its fingerprint. */
 async function load(): Promise<{ werift: Werift; certificate: Certificate }> {
   const werift = await loadWerift()
   const signatureHash = { hash: werift.HashAlgorithm.sha256_4, signature: werift.SignatureAlgorithm.ecdsa_3 }

@@ -2,9 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import type * as werift from 'werift'
 
 /**
- * The answering half of ICE that a host at a known address needs (RFC 8445 §2.5, "lite"): it checks nothing by itself,
- * it answers the checks of the browser, and a check that proves the password proves the path and the consent (RFC
- * 7675).
+ * ICE-lite, for a host at a known address (RFC 8445 §2.5). It sends no checks and only answers those of the browser. A
+ * check with the right password proves the path and the consent (RFC 7675).
  */
 
 export interface IceCredentials {
@@ -22,7 +21,7 @@ interface IceLiteOptions {
   readonly stun: Pick<typeof werift, 'parseMessage' | 'Message' | 'classes' | 'methods'>
   readonly send: (packet: Buffer, path: Path) => void
   readonly now_ms: () => number
-  /** The path to use from now on: the first that was proved, then whichever the browser nominates. */
+  /** Called with the path to use: the first one that was proved, then each that the browser nominates. */
   readonly onPath: (path: Path) => void
 }
 
@@ -44,18 +43,18 @@ export class IceLite {
     return this.#path
   }
 
-  /** Milliseconds since the peer last proved that it wants our packets. */
+  /** Returns the milliseconds since the peer last proved its consent. */
   silent_ms(): number {
     return this.#options.now_ms() - this.#proved_at_ms
   }
 
-  /** New credentials are an ICE restart: what was nominated before counts no more. */
+  /** Sets the peer's credentials. New ones are an ICE restart, which cancels an earlier nomination. */
   setRemote(ufrag: string): void {
     if (ufrag !== this.#remote_ufrag) this.#nominated = false
     this.#remote_ufrag = ufrag
   }
 
-  /** A STUN packet from anybody; all but proved checks are ignored. */
+  /** Handles a STUN packet from any source. Ignores everything but authentic checks. */
   receive(packet: Buffer, from: Path): void {
     const { stun, credentials, send } = this.#options
     const key = Buffer.from(credentials.local_pwd)
@@ -68,7 +67,7 @@ export class IceLite {
     const conflict = message.getAttributeValue('ICE-CONTROLLED') !== undefined
     const type = conflict ? stun.classes.ERROR : stun.classes.RESPONSE
     const reply = new stun.Message(stun.methods.BINDING, type, message.transactionId)
-    // Two lite ends, or two controlled ones: we never control (RFC 8445 §7.3.1.1).
+    // The peer claims to be controlled too. We never take the controlling role (RFC 8445 §7.3.1.1).
     if (conflict) reply.setAttribute('ERROR-CODE', [CONFLICT, 'Role Conflict'])
     else reply.setAttribute('XOR-MAPPED-ADDRESS', [from.address, from.port])
     reply.addMessageIntegrity(key).addFingerprint()

@@ -1,10 +1,10 @@
 let loading: Promise<typeof import('werift')> | null = null
 
-/** It takes a third of a second to load. */
+/** Loads werift, which takes a third of a second. */
 export function loadWerift(): Promise<typeof import('werift')> {
   loading ??= import('werift')
   return loading
 }
 
-/** Its first file. */
+/** Returns the URL of werift's main file. */
 export const weriftModule = (): string => import.meta.resolve('werift')

@@ -12,7 +12,7 @@ t.teardown(() => w.stop())
 const { client } = w
 
 t.test(
-  'in a conference each hears all others and not himself; the muted are not heard, the held hear nothing',
+  'each conference participant hears all others; muted ones are not heard, and deaf ones hear nothing',
   async t => {
     const peers = await Promise.all(Array.from({ length: 3 }, () => w.peer()))
     const legs = await Promise.all(peers.map(async peer => (await w.answeredLeg(await w.session(), peer)).leg_id))
@@ -44,15 +44,15 @@ t.test(
     await join(0, { muted: true })
     await join(2, { deaf: true })
     const now = await talk(1000)
-    t.strictSame(now[0], [false, true, true], 'the muted one hears')
-    t.strictSame(now[1], [false, false, true], 'and is not heard')
-    t.strictSame(now[2], [false, false, false], 'who is held hears nothing')
+    t.strictSame(now[0], [false, true, true], 'the muted participant hears the others')
+    t.strictSame(now[1], [false, false, true], 'the muted participant is not heard')
+    t.strictSame(now[2], [false, false, false], 'the deaf participant hears nothing')
     await client.request('conference.leave', { leg_id: legs[2] ?? '' })
     await join(0)
     const left = await talk(1000)
     t.strictSame(left[0], [false, true, false])
     for (const index of [0, 1]) await client.request('conference.leave', { leg_id: legs[index] ?? '' })
-    t.strictSame(await join(2), { participants: 1 }, 'an empty room is gone, the next is new')
+    t.strictSame(await join(2), { participants: 1 }, 'an empty conference ends, and the next join opens a new one')
     const ready = await w.session()
     await client.request('leg.open', {
       session_id: ready,
@@ -117,7 +117,7 @@ async function socketServer(t: { teardown(end: () => void): void }) {
     paths,
     closed: () => closed,
     send: (frame: object | string) => sockets[0]?.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
-    /** Waits until a condition holds, looked at with each frame. */
+    /** Waits until a condition holds. Checks it after each frame. */
     async until(holds: () => boolean) {
       while (!holds()) await new Promise<void>(resolve => waiting.push(resolve))
     },
@@ -138,7 +138,7 @@ const fork = (leg_id: string, url: string, over: Partial<MethodParams<'fork.star
     ...over,
   })
 
-t.test('a media stream carries both tracks in the compatible form, with keys, until it is stopped', async t => {
+t.test('a media stream carries both tracks and keys in the compatible form until it is stopped', async t => {
   const server = await socketServer(t)
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(await w.session(), peer)
@@ -197,34 +197,37 @@ t.test('a media stream carries both tracks in the compatible form, with keys, un
   t.equal(strongestHz(track('outbound')), 700)
 })
 
-t.test('a bidirectional stream plays what the server sends, echoes marks when heard, and can be cleared', async t => {
-  const server = await socketServer(t)
-  const peer = await w.peer()
-  const { leg_id } = await w.answeredLeg(await w.session(), peer)
-  await fork(leg_id, server.url, { bidirectional: true })
-  await server.until(() => server.frames.some(({ event }) => event === 'start'))
-  const payload = (samples: Int16Array) => Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
-  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 510)) } })
-  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 90)) } })
-  server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'said' } })
-  await server.until(() => server.frames.some(({ mark }) => mark?.name === 'said'))
-  await peer.packets(25)
-  t.equal(strongestHz(peer.audio()), 800)
-  t.ok(Math.abs(levelDbm0(peer.audio().subarray(400, 4000)) + 10) < 1)
+t.test(
+  'a bidirectional stream plays the server’s audio, returns each mark once its audio was played, and can be cleared',
+  async t => {
+    const server = await socketServer(t)
+    const peer = await w.peer()
+    const { leg_id } = await w.answeredLeg(await w.session(), peer)
+    await fork(leg_id, server.url, { bidirectional: true })
+    await server.until(() => server.frames.some(({ event }) => event === 'start'))
+    const payload = (samples: Int16Array) => Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
+    server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 510)) } })
+    server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 90)) } })
+    server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'said' } })
+    await server.until(() => server.frames.some(({ mark }) => mark?.name === 'said'))
+    await peer.packets(25)
+    t.equal(strongestHz(peer.audio()), 800)
+    t.ok(Math.abs(levelDbm0(peer.audio().subarray(400, 4000)) + 10) < 1)
 
-  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 20_000)) } })
-  server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'never said' } })
-  server.send({ event: 'clear', streamSid: 'MZ1' })
-  await server.until(() => server.frames.some(({ mark }) => mark?.name === 'never said'))
-  server.send('not json')
-  t.match(await w.event('fork.warning', event => event.leg_id === leg_id), { code: 31_950 })
-  server.send({ event: 'dance' })
-  await w.event('fork.warning', event => event.leg_id === leg_id && event.code === 31_951)
-  server.sockets[0]?.close()
-  t.match(await w.event('fork.ended', event => event.leg_id === leg_id), { reason: 'closed_by_server' })
-})
+    server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 20_000)) } })
+    server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'never said' } })
+    server.send({ event: 'clear', streamSid: 'MZ1' })
+    await server.until(() => server.frames.some(({ mark }) => mark?.name === 'never said'))
+    server.send('not json')
+    t.match(await w.event('fork.warning', event => event.leg_id === leg_id), { code: 31_950 })
+    server.send({ event: 'dance' })
+    await w.event('fork.warning', event => event.leg_id === leg_id && event.code === 31_951)
+    server.sockets[0]?.close()
+    t.match(await w.event('fork.ended', event => event.leg_id === leg_id), { reason: 'closed_by_server' })
+  },
+)
 
-t.test('a stream that cannot be connected says why and the call goes on', async t => {
+t.test('a media stream that cannot connect reports the error code', async t => {
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(await w.session(), peer)
   const server = await socketServer(t)
@@ -236,7 +239,7 @@ t.test('a stream that cannot be connected says why and the call goes on', async 
   }
   t.equal(await outcome('tls', server.url.replace('ws:', 'wss:')), 'failed 31910')
   t.equal(await outcome('private', 'wss://10.1.2.3/x'), 'failed 31902')
-  t.equal(await outcome('public', 'ws://192.0.2.1/x'), 'failed 31902', 'no audio over the internet without TLS')
+  t.equal(await outcome('public', 'ws://192.0.2.1/x'), 'failed 31902', 'audio without TLS must not cross the internet')
   t.equal(await outcome('scheme', 'http://127.0.0.1/x'), 'failed 31902')
   t.equal(await outcome('nobody', `ws://127.0.0.1:${closed_port === 9 ? 10 : 9}/`), 'failed 31902')
   t.equal(await reasonOf(fork('nobody', server.url)), 'leg_unknown')
@@ -250,7 +253,7 @@ const SETTINGS: DetectionSettings = {
   silence_timeout_ms: 5000,
 }
 
-/** Something like speech: syllables of 180 ms with pauses of 60 ms, made of several tones. */
+/** Simulated speech: syllables of 180 ms made of several tones, with pauses of 60 ms. */
 const speech = (ms: number) => {
   const parts = [220, 470, 810, 1330].map(hz => tone(hz, ms, 8000, -22))
   return Int16Array.from({ length: ms * 8 }, (_value, index) =>
@@ -260,7 +263,7 @@ const speech = (ms: number) => {
 const quiet = (ms: number) => new Int16Array(ms * 8)
 const join = (...parts: Int16Array[]) => Int16Array.from(parts.flatMap(part => [...part]))
 
-t.test('answering machines are told from people by the audio alone, with the evidence', async t => {
+t.test('the detector distinguishes people, machines and fax by their audio and returns its evidence', async t => {
   const verdict = (audio: Int16Array, over: Partial<DetectionSettings> = {}) => {
     const detector = new AnsweringMachineDetector({ ...SETTINGS, ...over })
     for (let at = 0; at + 160 <= audio.length; at += 160) {
@@ -289,16 +292,16 @@ t.test('answering machines are told from people by the audio alone, with the evi
   for (const [name, audio, over, answered_by] of rows) {
     const found = verdict(audio, over)
     t.equal(found?.answered_by, answered_by, name)
-    t.strictSame(verdict(audio, over), found, 'the same file, the same verdict')
+    t.strictSame(verdict(audio, over), found, 'the same audio gives the same verdict')
   }
   const human = verdict(join(quiet(500), speech(700), quiet(3000)))
   const [first] = human?.evidence ?? []
   t.match(first, { kind: 'speech' })
-  t.ok(Math.abs((first?.from_ms ?? 0) - 500) <= 40, 'speech began where it did')
+  t.ok(Math.abs((first?.from_ms ?? 0) - 500) <= 40, 'the evidence has the right beginning of speech')
   t.ok(Math.abs((human?.duration_ms ?? 0) - 2400) <= 150, `decided after ${human?.duration_ms} ms`)
 })
 
-t.test('a leg that answers is judged while it talks, one that says nothing when its time is up', async t => {
+t.test('a talking leg gets its verdict when its utterance ends, a silent one after the silence timeout', async t => {
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(await w.session(), peer)
   const start = { leg_id, ...SETTINGS, silence_timeout_ms: 2000 }
@@ -316,7 +319,7 @@ t.test('a leg that answers is judged while it talks, one that says nothing when 
   })
 })
 
-t.test('the figures of the worker are in its metrics', async t => {
+t.test('the metrics of the worker include sessions, legs, ports, packets and recordings', async t => {
   const text = await w.metrics.metrics()
   for (const name of ['sessions', 'legs', 'ports_in_use', 'packets_received', 'packets_sent', 'recordings'])
     t.match(text, new RegExp(`strowger_media_${name}\\{process="media"\\} \\d`), name)

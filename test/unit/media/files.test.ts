@@ -32,7 +32,7 @@ function folder(t: { teardown(end: () => void): void }): string {
   return made
 }
 
-/** Makes a µ-law WAV file of the bytes. */
+/** Writes the header of a µ-law WAV file into the bytes. */
 function wavHeader(file: Buffer, rate_hz: number): void {
   file.write('RIFF', 0, 'latin1')
   file.write('WAVEfmt ', 8, 'latin1')
@@ -45,13 +45,13 @@ function wavHeader(file: Buffer, rate_hz: number): void {
   file.writeUInt32LE(file.length - 44, 40)
 }
 
-t.test('G.711 bytes expand to the values of the recommendation', async t => {
-  // ITU-T G.711 tables 1a and 2a at their corners, scaled to 16 bits.
+t.test('G.711 bytes expand to the values of the recommendation’s tables', async t => {
+  // The extreme values of ITU-T G.711 tables 1a and 2a, scaled to 16 bits.
   t.strictSame([0x00, 0x80, 0x7f, 0xff, 0x0f, 0x70].map(expandUlaw), [-32124, 32124, 0, 0, -16764, -120])
   t.strictSame([0xd5, 0x55, 0x2a, 0xaa, 0x00].map(expandAlaw), [8, -8, -32256, 32256, -5504])
 })
 
-t.test('prompts of every accepted format sound at their own frequency, level and length', async t => {
+t.test('files of every supported format decode to the right frequency, level and length', async t => {
   const files: [name: string, rate_hz: number, hz: number, ms: number, dbm0: number][] = [
     ['tone-600hz-alaw.wav', 8000, 600, 500, -6.9],
     ['tone-600hz-ulaw.wav', 8000, 600, 500, -6.9],
@@ -76,7 +76,7 @@ t.test('prompts of every accepted format sound at their own frequency, level and
   }
 })
 
-t.test('raw µ-law is told by its content type; what is no audio is refused with its type', async t => {
+t.test('the content type identifies raw µ-law; files that are not audio are refused with their type', async t => {
   const raw = await decodeAudio(Buffer.alloc(800, 0x7f), 'audio/x-ulaw; rate=8000', mp3)
   t.match(raw, { pcm: { rate_hz: 8000 } })
   t.match(await decodeAudio(Buffer.from('<html>'), 'text/html', mp3), {
@@ -101,17 +101,17 @@ t.test('property: no bytes make the decoders throw', async t => {
     })
   await fc.assert(
     fc.asyncProperty(damaged, async bytes => {
-      // An MPEG frame sync by accident goes to the decoder's own thread, which has its own test above.
+      // Skip bytes that look like MPEG audio by accident. The tests above cover the MPEG decoder.
       if (bytes[0] === 0xff || bytes.toString('latin1', 0, 3) === 'ID3') return true
       const decoded = await decodeAudio(bytes, null, mp3)
       return 'refused' in decoded || decoded.pcm.samples.length <= bytes.length
     }),
     { numRuns: 1000 },
   )
-  t.pass('held for 1000 files')
+  t.pass('the property held for 1000 files')
 })
 
-t.test('the cache keeps to its bytes and forgets what was longest unused', async t => {
+t.test('the cache respects its byte limit and evicts the least recently used entry', async t => {
   const cache = new Lru<string>(100)
   cache.set('a', 'a', 40)
   cache.set('b', 'b', 40)
@@ -125,65 +125,62 @@ t.test('the cache keeps to its bytes and forgets what was longest unused', async
   t.equal(cache.bytes, 50)
 })
 
-t.test(
-  'audio by URL is asked for by validators, played without asking while fresh, and kept when the server fails',
-  async t => {
-    const requests: { path: string; etag: string | undefined }[] = []
-    let broken = false
-    const body = wavBytes(8000, tone(600, 100))
-    const server = createServer((request, response) => {
-      requests.push({ path: request.url ?? '', etag: request.headers['if-none-match'] })
-      if (broken) return response.writeHead(503).end()
-      if (request.url === '/missing.wav') return response.writeHead(404).end()
-      const headers: Record<string, string> = { 'content-type': 'audio/wav' }
-      if (request.url !== '/plain.wav') headers['etag'] = '"one"'
-      if (request.url === '/fresh.wav') headers['cache-control'] = 'max-age=60'
-      if (request.headers['if-none-match'] === '"one"') return response.writeHead(304, headers).end()
-      return response.writeHead(200, headers).end(body)
-    }).listen(0, '127.0.0.1')
-    await new Promise(resolve => server.once('listening', resolve))
-    const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
-    t.teardown(async () => {
-      await http.close()
+t.test('audio by URL is revalidated, played from the cache while fresh, and kept when the server fails', async t => {
+  const requests: { path: string; etag: string | undefined }[] = []
+  let broken = false
+  const body = wavBytes(8000, tone(600, 100))
+  const server = createServer((request, response) => {
+    requests.push({ path: request.url ?? '', etag: request.headers['if-none-match'] })
+    if (broken) return response.writeHead(503).end()
+    if (request.url === '/missing.wav') return response.writeHead(404).end()
+    const headers: Record<string, string> = { 'content-type': 'audio/wav' }
+    if (request.url !== '/plain.wav') headers['etag'] = '"one"'
+    if (request.url === '/fresh.wav') headers['cache-control'] = 'max-age=60'
+    if (request.headers['if-none-match'] === '"one"') return response.writeHead(304, headers).end()
+    return response.writeHead(200, headers).end(body)
+  }).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+  t.teardown(async () => {
+    await http.close()
 
-      server.close()
-    })
-    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    let now_ms = 0
-    const urls = createUrlAudio(http, audio, () => now_ms)
-    const paths = () => requests.splice(0).map(({ path, etag }) => (etag ? `${path} ${etag}` : path))
+    server.close()
+  })
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  let now_ms = 0
+  const urls = createUrlAudio(http, audio, () => now_ms)
+  const paths = () => requests.splice(0).map(({ path, etag }) => (etag ? `${path} ${etag}` : path))
 
-    const [first, second] = await Promise.all([
-      urls.get(`${base}/tagged.wav`, owner),
-      urls.get(`${base}/tagged.wav`, owner),
-    ])
-    t.match(first, { pcm: { rate_hz: 8000 } })
-    t.equal(first, second)
-    t.strictSame(paths(), ['/tagged.wav'], 'two plays at once share one request')
-    t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } })
-    t.strictSame(paths(), ['/tagged.wav "one"'])
+  const [first, second] = await Promise.all([
+    urls.get(`${base}/tagged.wav`, owner),
+    urls.get(`${base}/tagged.wav`, owner),
+  ])
+  t.match(first, { pcm: { rate_hz: 8000 } })
+  t.equal(first, second)
+  t.strictSame(paths(), ['/tagged.wav'], 'concurrent plays share one request')
+  t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } })
+  t.strictSame(paths(), ['/tagged.wav "one"'])
 
-    await urls.get(`${base}/fresh.wav`, owner)
-    await urls.get(`${base}/fresh.wav`, owner)
-    t.strictSame(paths(), ['/fresh.wav'])
-    now_ms = 61_000
-    await urls.get(`${base}/fresh.wav`, owner)
-    await urls.get(`${base}/fresh.wav`, owner)
-    t.strictSame(paths(), ['/fresh.wav "one"'], 'a 304 makes it fresh again')
+  await urls.get(`${base}/fresh.wav`, owner)
+  await urls.get(`${base}/fresh.wav`, owner)
+  t.strictSame(paths(), ['/fresh.wav'])
+  now_ms = 61_000
+  await urls.get(`${base}/fresh.wav`, owner)
+  await urls.get(`${base}/fresh.wav`, owner)
+  t.strictSame(paths(), ['/fresh.wav "one"'], 'a 304 makes it fresh again')
 
-    await urls.get(`${base}/plain.wav`, owner)
-    await urls.get(`${base}/plain.wav`, owner)
-    t.strictSame(paths(), ['/plain.wav', '/plain.wav'], 'nothing to ask by: fetched again')
+  await urls.get(`${base}/plain.wav`, owner)
+  await urls.get(`${base}/plain.wav`, owner)
+  t.strictSame(paths(), ['/plain.wav', '/plain.wav'], 'a file without validators is fetched again')
 
-    t.match(await urls.get(`${base}/missing.wav`, owner), { refused: 'fetch_failed', detail: /404/ })
-    broken = true
-    t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } }, 'the kept copy plays')
-    t.match(await urls.get(`${base}/plain.wav`, owner), { refused: 'fetch_failed', detail: /503/ })
-    t.match(await urls.get('http://10.1.2.3/x.wav', owner), { refused: 'fetch_failed' }, 'a private address')
-  },
-)
+  t.match(await urls.get(`${base}/missing.wav`, owner), { refused: 'fetch_failed', detail: /404/ })
+  broken = true
+  t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } }, 'the cached copy is used')
+  t.match(await urls.get(`${base}/plain.wav`, owner), { refused: 'fetch_failed', detail: /503/ })
+  t.match(await urls.get('http://10.1.2.3/x.wav', owner), { refused: 'fetch_failed' }, 'a private address is refused')
+})
 
-t.test('text is SSML by its flag alone, and SSML names no file', async t => {
+t.test('text is SSML only if flagged, and SSML cannot play a file', async t => {
   const speech = createSpeech(audio)
   const words = (text: string, ssml: boolean) => speech.speak({ text, ssml, voice: 'man', language: 'en-US', owner })
   const heard = async (text: string, ssml: boolean) => {
@@ -206,12 +203,12 @@ t.test('text is SSML by its flag alone, and SSML names no file', async t => {
   const [plain, marked] = [await heard('<speak>hi</speak>', false), await heard('<speak>hi</speak>', true)]
   t.ok(plain.samples.length > 0 && marked.samples.length > 0)
   const pause = (await heard('<speak>hi<break time="2s"/></speak>', true)).samples.length - marked.samples.length
-  t.ok(pause > 1.5 * marked.rate_hz, 'with the flag a break is a pause')
+  t.ok(pause > 1.5 * marked.rate_hz, 'a break in flagged SSML is a pause')
   const long = (await heard('<speak>hi<break time="2900s"/></speak>', true)).samples.length - marked.samples.length
-  t.ok(long < 3 * marked.rate_hz, 'a break of more than ten seconds is one of ordinary length')
+  t.ok(long < 3 * marked.rate_hz, 'a break of more than ten seconds is replaced by one of ordinary length')
 })
 
-t.test('the synthesiser inherits no secret, and its folder goes with it', async t => {
+t.test('the synthesiser inherits no secret, and its temporary folder is removed', async t => {
   const place = folder(t)
   const program = join(place, 'fake')
   const wav = join(place, 'said.wav')
@@ -226,23 +223,23 @@ t.test('the synthesiser inherits no secret, and its folder goes with it', async 
       .split('\n')
       .map(line => line.split('=')),
   )
-  // The shell sets some by itself, and tap puts its own, with names of files, into every child of a test.
+  // Ignore the variables that the shell sets, and those that tap sets in every child of a test.
   const of_tap = /^_TAPJS_|^NODE_OPTIONS$|\.test\.js$/
   const of_shell = ['', 'PWD', 'SHLVL', '_', 'OLDPWD']
   const names = Object.keys(env).filter(name => !of_shell.includes(name) && !of_tap.test(name))
   t.strictSame(names.sort(), ['HOME', 'LANG', 'PATH', 'TMPDIR', 'XDG_RUNTIME_DIR'])
   t.equal(env.HOME, env.TMPDIR)
-  t.notOk(existsSync(env.HOME), 'what it wrote is removed')
+  t.notOk(existsSync(env.HOME), 'the files that it wrote are removed')
 })
 
-t.test('speech is ten minutes long at most', async t => {
+t.test('speech longer than ten minutes is refused', async t => {
   const program = join(folder(t), 'endless')
   writeFileSync(program, '#!/bin/sh\nexec head -c 30000000 /dev/zero\n', { mode: 0o755 })
   const spoken = await createSpeech(audio, program).speak({ text: 'hi', voice: 'man', language: 'en-US', owner })
   t.match(spoken, { refused: 'speech_failed', detail: 'the speech is longer than ten minutes' })
 })
 
-t.test('the main loop turns while a large file is decoded and fitted', async t => {
+t.test('the event loop keeps running while a large file is decoded and resampled', async t => {
   const bytes = 24 * 1024 * 1024
   const file = Buffer.alloc(bytes, 0x55)
   wavHeader(file, 24_000)
@@ -258,15 +255,15 @@ t.test('the main loop turns while a large file is decoded and fitted', async t =
   const fitted = await audio.fit(decoded.pcm, 24_000, 60_000, owner)
   on = false
   t.ok(turns > 20, `${turns} turns`)
-  t.equal(file.length, 0, 'the bytes were handed over, not copied')
+  t.equal(file.length, 0, 'the bytes were transferred, not copied')
   t.equal(decoded.pcm.samples.length, bytes - 44)
   if ('refused' in fitted) throw new Error(fitted.detail)
-  t.equal(fitted.pcm.rate_hz, 16_000, 'what is very long is played at a lower rate')
+  t.equal(fitted.pcm.rate_hz, 16_000, 'very long audio gets a lower rate')
   const seconds = decoded.pcm.samples.length / 24_000 - 60
   t.ok(Math.abs(fitted.pcm.samples.length / 16_000 - seconds) < 1)
 })
 
-t.test('a project with much to do delays another by one job at most, and has a share', async t => {
+t.test('a busy project delays another by at most one job and cannot exceed its share', async t => {
   const queue = new FairQueue({ at_once: 2, owner_at_once: 2, owner_jobs: 5, owner_bytes: 100 })
   const order: string[] = []
   const ends: (() => void)[] = []
@@ -276,9 +273,9 @@ t.test('a project with much to do delays another by one job at most, and has a s
       return new Promise<void>(resolve => ends.push(resolve))
     })
   const jobs = ['a', 'a', 'a', 'a', 'b', 'b'].map(name => job(name))
-  t.equal(job('b', 100), null, 'bytes beyond the share')
+  t.equal(job('b', 100), null, 'bytes beyond the share are refused')
   t.ok(job('a'))
-  t.equal(job('a'), null, 'jobs beyond the share')
+  t.equal(job('a'), null, 'jobs beyond the share are refused')
   await new Promise(setImmediate)
   t.strictSame(order, ['a', 'a'])
   for (let ended = 0; ended <= jobs.length; ended++) {
@@ -288,14 +285,14 @@ t.test('a project with much to do delays another by one job at most, and has a s
   t.strictSame(order, ['a', 'a', 'a', 'b', 'a', 'b', 'a'])
 })
 
-t.test('speech is synthesised once for the same words, and a failing synthesiser is told', async t => {
+t.test('speech is synthesised once for the same text, and a failing synthesiser is reported', async t => {
   const speech = createSpeech(audio)
   const request = { text: 'Please hold the line.', voice: 'man', language: 'en-US', owner }
   const [one, two] = await Promise.all([speech.speak(request), speech.speak(request)])
   if ('refused' in one || 'refused' in two) throw new Error('speech failed')
   t.equal(one.pcm, two.pcm)
-  t.ok(one.pcm.samples.length / one.pcm.rate_hz > 0.8, 'it lasts as long as the words')
-  t.ok(levelDbm0(one.pcm.samples) > -35, 'it can be heard')
+  t.ok(one.pcm.samples.length / one.pcm.rate_hz > 0.8, 'the speech has a plausible length')
+  t.ok(levelDbm0(one.pcm.samples) > -35, 'the speech is audible')
   const again = await speech.speak(request)
   t.equal('pcm' in again && again.pcm, one.pcm)
   const dashed = await speech.speak({ ...request, text: '--version $(reboot)' })
@@ -314,7 +311,7 @@ t.test('speech is synthesised once for the same words, and a failing synthesiser
   )
 })
 
-t.test('ring-back has the cadence of its country, and a common one for any other', async t => {
+t.test('ring-back has the cadence of its country, or the European one for an unknown country', async t => {
   t.strictSame(ringbackPieces('UK'), [
     { kind: 'tone', hz: [400, 450], on_ms: 400, off_ms: 200, total_ms: 600, level_dbm0: -19 },
     { kind: 'tone', hz: [400, 450], on_ms: 400, off_ms: 2000, total_ms: 2400, level_dbm0: -19 },
@@ -324,7 +321,7 @@ t.test('ring-back has the cadence of its country, and a common one for any other
   t.match(ringbackPieces('zz'), [{ hz: [425], on_ms: 1000, off_ms: 4000 }])
 })
 
-t.test('recordings whose writer was killed get a true header, whole ones are left alone', async t => {
+t.test('recordings whose writer was killed get a correct header; complete ones stay unchanged', async t => {
   const dir = folder(t)
   mkdirSync(join(dir, 'a'))
   const whole = wavBytes(8000, tone(600, 1000), tone(700, 1000))
@@ -341,7 +338,7 @@ t.test('recordings whose writer was killed get a true header, whole ones are lef
     { file: join(dir, 'cut.wav'), duration_ms: 250 },
     { file: join(dir, 'torn.wav'), duration_ms: 2000 },
   ])
-  t.strictSame(repairRecordings(dir), [], 'a second look finds nothing to do')
+  t.strictSame(repairRecordings(dir), [], 'a second run repairs nothing')
   const bytes = readFileSync(join(dir, 'torn.wav'))
   t.strictSame(await inspectRecording(join(dir, 'torn.wav')), {
     duration_ms: 2000,

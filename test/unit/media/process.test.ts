@@ -25,7 +25,9 @@ t.teardown(() => {
   rmSync(data_dir, { recursive: true, force: true })
 })
 
-/** `file_bytes`: no file of the process may grow beyond, as on a disk that is full (write gives EFBIG). */
+/**
+ * Starts the media process. `file_bytes` limits the size of its files to simulate a full disk (write fails by EFBIG).
+ */
 async function start(file_bytes: number | null = null): Promise<ChildProcess> {
   const limited = file_bytes === null ? [] : ['prlimit', `--fsize=${file_bytes}`]
   const [program = '', ...args] = [...limited, process.execPath, PROCESS]
@@ -71,14 +73,14 @@ async function recordedLeg(client: MediaClient, id: string, file: string) {
   return { peer, rtp_port }
 }
 
-t.test('a killed worker loses at most 1.3 s of a recording, and its successor mends the file', async t => {
+t.test('a killed worker loses at most 1.3 s of a recording, and its successor repairs the file', async t => {
   const first = await start()
   const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
   t.teardown(() => client.close())
   await up(client)
   const file = join(data_dir, 'recordings', 'torn.wav')
   const { peer, rtp_port } = await recordedLeg(client, 'torn', file)
-  t.ok(rtp_port >= FIRST_PORT && rtp_port <= FIRST_PORT + 99 && rtp_port % 2 === 0, 'an even port of the range')
+  t.ok(rtp_port >= FIRST_PORT && rtp_port <= FIRST_PORT + 99 && rtp_port % 2 === 0, 'the port is even and in the range')
   await peer.send(tone(1000, 3000))
   first.kill('SIGKILL')
   await down(client)
@@ -95,7 +97,7 @@ t.test('a killed worker loses at most 1.3 s of a recording, and its successor me
   peer.close()
 })
 
-t.test('a worker that is asked to stop finishes its recordings and tells of them first', async t => {
+t.test('a worker that gets SIGTERM finishes its recordings and reports them before it exits', async t => {
   const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
   t.teardown(() => client.close())
   await up(client)
@@ -115,7 +117,7 @@ t.test('a worker that is asked to stop finishes its recordings and tells of them
   peer.close()
 })
 
-t.test('when ports are exhausted a leg is refused and the others go on', async t => {
+t.test('a leg is refused when all ports are in use, and the other legs stay open', async t => {
   await start()
   const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
   t.teardown(() => client.close())
@@ -136,10 +138,10 @@ t.test('when ports are exhausted a leg is refused and the others go on', async t
     )
   }
   t.equal(refused, 'media_unavailable')
-  t.ok(ports.size > 40 && ports.size <= 50, `${ports.size} legs had ports of their own`)
+  t.ok(ports.size > 40 && ports.size <= 50, `${ports.size} legs got distinct ports`)
   t.match(await client.request('leg.stats', { leg_id: 'm0' }), { packets_received: 0, mos: null })
   await client.request('leg.close', { leg_id: 'm0' })
-  t.equal(await reasonOf(open(ports.size)), 'media_unavailable', 'a closed leg’s ports rest')
+  t.equal(await reasonOf(open(ports.size)), 'media_unavailable', 'the ports of a closed leg are not reused at once')
 })
 
 const metricsOf = (name: string) =>
@@ -155,7 +157,7 @@ const metricsOf = (name: string) =>
       .end()
   })
 
-t.test('a full disk ends the recording, never the call, and is told and counted', async t => {
+t.test('a full disk ends the recording but not the call, and is reported and counted', async t => {
   const before = running.at(-1)
   before?.kill('SIGKILL')
   if (before) await once(before, 'exit')
@@ -172,18 +174,18 @@ t.test('a full disk ends the recording, never the call, and is told and counted'
   other.sendTo(rtp_port)
   await client.request('bridge', { a: 'full', b: 'other' })
   const ended = new Promise<EventFields<'record.ended'>>(resolve => client.once('record.ended', resolve))
-  // 32 kB a second: full after two seconds.
+  // At 32 kB per second the limit is reached after two seconds.
   await peer.send(tone(1000, 3500))
   const end = await ended
   t.match(end, { recording_id: 'full', reason: 'disk_full', empty: false, sha256: /^[0-9a-f]{64}$/ })
   const wav = readWavFile(file)
-  t.ok(wav.duration_ms > 1400 && wav.duration_ms <= 2047, `${wav.duration_ms} ms that fitted are kept`)
-  t.ok(Math.abs(wav.duration_ms - end.duration_ms) < 1, 'the header says what is there')
+  t.ok(wav.duration_ms > 1400 && wav.duration_ms <= 2047, `${wav.duration_ms} ms that fitted are in the file`)
+  t.ok(Math.abs(wav.duration_ms - end.duration_ms) < 1, 'the header matches the contents')
   t.equal(strongestHz(wav.channels[0]?.subarray(1600, 9600) ?? new Int16Array()), 1000)
   const heard = other.received.length
   await peer.send(tone(700, 500))
   await other.packets(heard + 20)
-  t.equal(strongestHz(other.audio().subarray(-2400)), 700, 'the call goes on')
+  t.equal(strongestHz(other.audio().subarray(-2400)), 700, 'the call continues')
   t.match(await metricsOf('media'), /strowger_media_recordings_failed_total\{reason="disk_full",process="media"\} 1/)
   peer.close()
   other.close()

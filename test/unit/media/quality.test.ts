@@ -8,7 +8,7 @@ import { legStats } from '../../../media/quality/leg-stats.ts'
 import { readVoipMetrics } from '../../../media/quality/xr.ts'
 import type { StreamStats } from '../../../native/index.ts'
 
-t.test('the E-model gives the values of G.107 and G.113 at known points', async t => {
+t.test('the E-model matches the known values of G.107 and G.113', async t => {
   const clean = { loss: 0, burst_ratio: 1, delay_ms: 0 } as const
   t.equal(rFactor({ codec: 'PCMU', ...clean }), 93.2)
   t.equal(mosOfR(93.2).toFixed(2), '4.41', 'G.107 annex B')
@@ -24,7 +24,7 @@ t.test('the E-model gives the values of G.107 and G.113 at known points', async 
   t.equal(rFactor({ codec: 'PCMU', ...clean, delay_ms: 150 }).toFixed(1), '89.6')
 })
 
-t.test('property: more loss or delay never sounds better, and MOS stays within 1 and 4.5', async t => {
+t.test('property: more loss or delay never raises the rating, and the MOS stays between 1 and 4.5', async t => {
   const anything = fc.record({
     codec: fc.constantFrom('PCMU' as const, 'G729' as const, 'OPUS' as const),
     loss: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -42,7 +42,7 @@ t.test('property: more loss or delay never sounds better, and MOS stays within 1
   t.pass('held')
 })
 
-t.test('VoIP metrics of RTCP XR are read; their absence and damage are no news', async t => {
+t.test('VoIP metrics of RTCP XR are read; absent or damaged ones are ignored', async t => {
   const metrics = new VmExtendedReport()
   metrics.setSsrc(7)
   metrics.setMosLQ(41)
@@ -81,10 +81,10 @@ t.test('VoIP metrics of RTCP XR are read; their absence and damage are no news',
       },
     ),
   )
-  t.pass('damaged packets are read or not')
+  t.pass('no damaged packet throws')
 })
 
-t.test('a leg is rated by what it received, and nothing is rated before the first packet', async t => {
+t.test('a leg is rated by what it received, and has no rating before the first packet', async t => {
   const counters = {
     packets_received: 950,
     bytes_received: 152_000,

@@ -10,7 +10,7 @@ const w = await startTestWorker()
 t.teardown(() => w.stop())
 const { client } = w
 
-/** A browser as werift plays it: its own ICE, DTLS and SRTP, and PCMU so that its audio can be measured. */
+/** A browser simulated by werift, with its ICE, DTLS and SRTP. It uses PCMU so that its audio can be measured. */
 function browser(t: { teardown(end: () => unknown): void }) {
   const connection = new RTCPeerConnection({
     iceServers: [],
@@ -22,8 +22,7 @@ function browser(t: { teardown(end: () => unknown): void }) {
   const track = new MediaStreamTrack({ kind: 'audio' })
   connection.addTransceiver(track, { direction: 'sendrecv' })
   const heard: Buffer[] = []
-  // werift gives a track only those packets whose SSRC the SDP announced; browsers go by the payload type (RFC 8843
-  // §9.2).
+  // werift passes a track only packets whose SSRC the SDP announced. Browsers match by payload type (RFC 8843 §9.2).
   const listen = () => connection.dtlsTransports[0]?.onRtp.subscribe(packet => heard.push(packet.payload))
   let sequence = 1000
   return {
@@ -52,7 +51,7 @@ const connected = (connection: RTCPeerConnection) =>
     })
   })
 
-t.test('a browser that calls is answered with ICE-lite and DTLS-SRTP and talks with a telephone', async t => {
+t.test('a calling browser is answered with ICE-lite and DTLS-SRTP and is bridged with a telephone', async t => {
   const session_id = await w.session()
   const phone = await w.peer()
   const { leg_id: plain } = await w.answeredLeg(session_id, phone)
@@ -96,7 +95,7 @@ t.test('a browser that calls is answered with ICE-lite and DTLS-SRTP and talks w
   await client.request('session.close', { session_id })
 })
 
-t.test('a browser that is called answers our offer', async t => {
+t.test('a called browser answers our offer and hears what is played', async t => {
   const session_id = await w.session()
   const user = browser(t)
   await client.request('leg.open', {
@@ -129,34 +128,39 @@ t.test('a browser that is called answers our offer', async t => {
   await client.request('session.close', { session_id })
 })
 
-t.test('a browser leg refuses what is not a browser’s, and a certificate that the SDP did not name', async t => {
-  const session_id = await w.session()
-  await client.request('leg.open', { session_id, leg_id: 'picky', kind: 'webrtc', policy: POLICY })
-  const phone = await w.peer()
-  const offer = (sdp: string) => reasonOf(client.request('leg.remote_offer', { leg_id: 'picky', sdp }))
-  t.equal(await offer(phone.sdp()), 'srtp_required')
-  const user = browser(t)
-  await user.connection.setLocalDescription(await user.connection.createOffer())
-  const sdp = user.connection.localDescription?.sdp ?? ''
-  t.equal(await offer(sdp.replace(/a=rtcp-mux\r\n/g, '')), 'srtp_required')
-  t.equal(await offer(sdp.replace(/a=ice-pwd:.*\r\n/g, '')), 'srtp_required')
-  t.equal(await offer(sdp.replaceAll('a=setup:actpass', 'a=setup:passive')), 'srtp_required')
-  const forged = sdp.replace(/(a=fingerprint:sha-256 )..:/g, '$100:').replace(/(a=fingerprint:sha-256 00:)00/g, '$101')
-  t.equal(await offer(forged), 'not refused')
-  const answer = await client.request('leg.local_answer', { leg_id: 'picky' })
-  await user.connection.setRemoteDescription({ type: 'answer', sdp: answer.sdp })
-  await w.event('leg.srtp_failed', ({ leg_id }) => leg_id === 'picky')
-  await client.request('session.close', { session_id })
-})
+t.test(
+  'a browser leg refuses an offer without ICE, DTLS or rtcp-mux, and a certificate with the wrong fingerprint',
+  async t => {
+    const session_id = await w.session()
+    await client.request('leg.open', { session_id, leg_id: 'picky', kind: 'webrtc', policy: POLICY })
+    const phone = await w.peer()
+    const offer = (sdp: string) => reasonOf(client.request('leg.remote_offer', { leg_id: 'picky', sdp }))
+    t.equal(await offer(phone.sdp()), 'srtp_required')
+    const user = browser(t)
+    await user.connection.setLocalDescription(await user.connection.createOffer())
+    const sdp = user.connection.localDescription?.sdp ?? ''
+    t.equal(await offer(sdp.replace(/a=rtcp-mux\r\n/g, '')), 'srtp_required')
+    t.equal(await offer(sdp.replace(/a=ice-pwd:.*\r\n/g, '')), 'srtp_required')
+    t.equal(await offer(sdp.replaceAll('a=setup:actpass', 'a=setup:passive')), 'srtp_required')
+    const forged = sdp
+      .replace(/(a=fingerprint:sha-256 )..:/g, '$100:')
+      .replace(/(a=fingerprint:sha-256 00:)00/g, '$101')
+    t.equal(await offer(forged), 'not refused')
+    const answer = await client.request('leg.local_answer', { leg_id: 'picky' })
+    await user.connection.setRemoteDescription({ type: 'answer', sdp: answer.sdp })
+    await w.event('leg.srtp_failed', ({ leg_id }) => leg_id === 'picky')
+    await client.request('session.close', { session_id })
+  },
+)
 
-t.test('checks without the password, and handshakes without a check, get no answer', async t => {
+t.test('an ICE check with a wrong password and a DTLS handshake before any check get no answer', async t => {
   const { parseMessage, Message, classes, methods } = await import('werift')
   const prepared = await createBrowserTransports(systemClock).prepare()
   const sent: Buffer[] = []
   const transport = prepared.open({
     send: packet => sent.push(packet),
-    onChange: () => t.fail('nothing was proved'),
-    onFailed: () => t.fail('nothing was begun'),
+    onChange: () => t.fail('no path was proved'),
+    onFailed: () => t.fail('no handshake began'),
   })
   t.ok(transport instanceof BrowserTransport)
   transport.setRemote({ algorithm: 'sha-256', fingerprint: '00', setup: 'active', ice_ufrag: 'them', ice_pwd: 'x' })
@@ -177,7 +181,7 @@ t.test('checks without the password, and handshakes without a check, get no answ
   transport.receive(check(`${ice_ufrag}:them`, ice_pwd, true), from)
   t.equal(sent.length, 1)
   const conflict = parseMessage(sent[0] ?? Buffer.alloc(0), Buffer.from(ice_pwd))
-  t.equal(conflict?.messageClass, classes.ERROR, 'two controlled ends: 487')
+  t.equal(conflict?.messageClass, classes.ERROR, 'two controlled peers conflict: 487')
   transport.receive(check(`${ice_ufrag}:them`, ice_pwd), from)
   t.equal(parseMessage(sent[1] ?? Buffer.alloc(0), Buffer.from(ice_pwd))?.messageClass, classes.RESPONSE)
   transport.close()

@@ -17,22 +17,22 @@ const w = await startTestWorker()
 t.teardown(() => w.stop())
 const { client } = w
 
-t.test('two legs with one codec are bridged byte for byte, both ways, through our own ports', async t => {
+t.test('two legs with the same codec are relayed in both directions through our ports', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]
   const left = await w.answeredLeg(session_id, a)
   const right = await w.answeredLeg(session_id, b)
-  t.notMatch(left.sdp, new RegExp(`audio ${b.port}`), 'neither SDP shows the other')
+  t.notMatch(left.sdp, new RegExp(`audio ${b.port}`), 'no SDP shows the other peer’s port')
   const bridge = await client.request('bridge', { a: left.leg_id, b: right.leg_id })
   t.strictSame(bridge, { mode: 'relay', codecs: ['PCMU', 'PCMU'] })
   await Promise.all([a.send(tone(1000, 1000)), b.send(tone(700, 1000))])
   await Promise.all([a.packets(40), b.packets(40)])
   t.equal(strongestHz(b.audio()), 1000)
   t.equal(strongestHz(a.audio()), 700)
-  t.ok(Math.abs(levelDbm0(b.audio(5)) + 10) < 0.3, 'at its level')
+  t.ok(Math.abs(levelDbm0(b.audio(5)) + 10) < 0.3, 'the tone keeps its level')
   t.ok(b.received.every(packet => packet.from_port === right.rtp_port))
   t.equal(new Set(b.received.map(packet => packet.ssrc)).size, 1)
-  t.not(b.received[0]?.ssrc, a.ssrc, 'under an SSRC of ours')
+  t.not(b.received[0]?.ssrc, a.ssrc, 'the stream has our SSRC')
   const sequences = b.received.map(packet => packet.sequence)
   t.ok(sequences.every((sequence, index) => index === 0 || sequence === (((sequences[index - 1] ?? 0) + 1) & 0xffff)))
   t.match(await w.event('leg.latched', ({ leg_id }) => leg_id === left.leg_id), { address: '127.0.0.1', port: a.port })
@@ -47,7 +47,7 @@ t.test('two legs with one codec are bridged byte for byte, both ways, through ou
   t.equal(await reasonOf(client.request('leg.stats', { leg_id: left.leg_id })), 'leg_unknown')
 })
 
-t.test('two legs with different codecs are transcoded without losing level or length', async t => {
+t.test('two legs with different codecs are transcoded at the same level', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer({ codec: 'PCMU' }), await w.peer({ codec: 'PCMA' })]
   const left = await w.answeredLeg(session_id, a)
@@ -62,7 +62,7 @@ t.test('two legs with different codecs are transcoded without losing level or le
   await client.request('session.close', { session_id })
 })
 
-t.test('the other leg’s codec is chosen so that the bridge is a relay', async t => {
+t.test('an answer with prefer_leg selects that leg’s codec, so that the bridge is a relay', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer({ codec: 'PCMA' }), await w.peer({ codec: 'PCMU' })]
   const left = await w.answeredLeg(session_id, a)
@@ -73,12 +73,12 @@ t.test('the other leg’s codec is chosen so that the bridge is a relay', async 
   const answer = await client.request('leg.local_answer', { leg_id: 'prefers', prefer_leg: left.leg_id })
   t.equal(answer.codec, 'PCMA')
   const again = await client.request('leg.local_answer', { leg_id: 'prefers' })
-  t.equal(again.sdp, answer.sdp, 'the answer of the 183 is the answer of the 200')
+  t.equal(again.sdp, answer.sdp, 'the answers for the 183 and the 200 are identical')
   t.match(await client.request('bridge', { a: left.leg_id, b: 'prefers' }), { mode: 'relay' })
   await client.request('session.close', { session_id })
 })
 
-t.test('our offer is answered, held and resumed under a rising version, and media follows', async t => {
+t.test('each of our offers (first, hold, resume) raises the o= version, and media follows the answers', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { rtp_port } = await client.request('leg.open', { session_id, leg_id: 'offers', policy: POLICY })
@@ -106,7 +106,7 @@ t.test('our offer is answered, held and resumed under a rising version, and medi
   await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
   await client.request('leg.rollback', { leg_id: 'offers' })
   const resumed = await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
-  t.match(resumed.sdp, /^o=strowger \d+ [45] /m, 'a refused offer’s version is not used again')
+  t.match(resumed.sdp, /^o=strowger \d+ [45] /m, 'the version of a refused offer is not reused')
   await client.request('leg.remote_answer', { leg_id: 'offers', sdp: peer.sdp() })
 
   await client.request('play.start', {
@@ -126,7 +126,7 @@ t.test('our offer is answered, held and resumed under a rising version, and medi
   await client.request('session.close', { session_id })
 })
 
-t.test('tones, prompts, speech and silence are played one after the other, and their end is told once', async t => {
+t.test('tones, prompts, speech and silence are played in sequence, and one play.ended follows', async t => {
   mkdirSync(join(w.data_dir, 'prompts'), { recursive: true })
   writeFileSync(
     join(w.data_dir, 'prompts', 'welcome.wav'),
@@ -155,9 +155,9 @@ t.test('tones, prompts, speech and silence are played one after the other, and t
   t.equal(strongestHz(heard.subarray(800, 3200)), 500)
   const prompt = heard.subarray(4800, 8000)
   t.equal(strongestHz(prompt), 1200)
-  t.ok(Math.abs(toneLevelDbm0(prompt, 1200) + 10) < 1, 'at the level of the file')
+  t.ok(Math.abs(toneLevelDbm0(prompt, 1200) + 10) < 1, 'the prompt has the level of the file')
   const last = heard.subarray(-640)
-  t.equal(strongestHz(last), 1200, 'the last tenth of a second of a prompt')
+  t.equal(strongestHz(last), 1200, 'the last 100 ms of the prompt are played')
   const speech = heard.subarray(10_000, -1600)
   t.ok(levelDbm0(speech) > -35, 'speech can be heard')
   t.ok((heardSpan(heard)?.to_ms ?? 0) > 1500)
@@ -165,7 +165,7 @@ t.test('tones, prompts, speech and silence are played one after the other, and t
   await client.request('session.close', { session_id })
 })
 
-t.test('an MP3 is fetched by URL and heard; one that is missing is told and the next is played', async t => {
+t.test('an MP3 is fetched by URL and played; a missing one is reported and skipped', async t => {
   const mp3 = readFileSync(
     fileURLToPath(new URL('../../../../fixtures/audio/tone-1000hz-stereo-44100.mp3', import.meta.url)),
   )
@@ -187,11 +187,11 @@ t.test('an MP3 is fetched by URL and heard; one that is missing is told and the 
   t.ok(Math.abs(heard.length / 8 - 2040) < 100, `2 s lasted ${heard.length / 8} ms`)
   const middle = heard.subarray(4000, 12_000)
   t.equal(strongestHz(middle), 1000)
-  t.ok(Math.abs(toneLevelDbm0(middle, 1000) + 9.9) < 1, 'at the level of the file')
+  t.ok(Math.abs(toneLevelDbm0(middle, 1000) + 9.9) < 1, 'the tone has the level of the file')
   await client.request('session.close', { session_id })
 })
 
-t.test('a play is looped, replaced and stopped; one that cannot sound ends as failed', async t => {
+t.test('a play can be looped, replaced and stopped; one without playable sources ends as failed', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(session_id, peer)
@@ -232,7 +232,7 @@ t.test('a play is looped, replaced and stopped; one that cannot sound ends as fa
 })
 
 t.test(
-  'keys are told once each whatever is lost of them, and pass through a bridge unless that is switched off',
+  'each key is reported once despite lost packets, and passes through a bridge unless relaying is off',
   async t => {
     const session_id = await w.session()
     const [a, b] = [await w.peer(), await w.peer()]
@@ -259,7 +259,8 @@ t.test(
     )
 
     await client.request('dtmf.relay', { leg_id: left.leg_id, enabled: false })
-    // The packet thread takes commands and packets by turns: what came through since shows that it had the command.
+    // The packet thread alternates between commands and packets, so packets relayed since prove that it has the
+    // command.
     const before = b.received.length
     await a.send(tone(400, 200))
     await b.packets(before + 8)
@@ -269,13 +270,13 @@ t.test(
     t.strictSame(
       b.keys().map(({ key }) => key),
       ['1', '1', '#', 'D'],
-      'the key stays with us',
+      'the key is not relayed',
     )
     await client.request('session.close', { session_id })
   },
 )
 
-t.test('digits are sent as RFC 4733 events in order with their pauses, in-band where the peer takes none', async t => {
+t.test('digits are sent in order as RFC 4733 events, or in-band to a peer without telephone-event', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(session_id, peer)
@@ -292,7 +293,7 @@ t.test('digits are sent as RFC 4733 events in order with their pauses, in-band w
   )
   t.ok(
     peer.keys().every(({ duration }) => duration === 800),
-    'each of 100 ms',
+    'each key lasts 100 ms',
   )
 
   const plain = await w.peer({ codec: 'PCMA' })
@@ -306,35 +307,38 @@ t.test('digits are sent as RFC 4733 events in order with their pauses, in-band w
   await client.request('session.close', { session_id })
 })
 
-t.test('in-band keys are heard from a peer without telephone-event while it talks to us, else on request', async t => {
-  const session_id = await w.session()
-  const [peer, other] = [await w.peer(), await w.peer()]
-  const { leg_id } = await w.answeredLeg(session_id, peer, { telephone_event: false })
-  const far = await w.answeredLeg(session_id, other)
-  const press = async (low_hz: number, high_hz: number) => {
-    const high = tone(high_hz, 120, 8000, -9)
-    await peer.send(new Int16Array(800))
-    await peer.send(tone(low_hz, 120, 8000, -9).map((sample, index) => sample + (high[index] ?? 0)))
-    await peer.send(new Int16Array(1600))
-  }
-  const keys = () => w.events('dtmf').filter(event => event.leg_id === leg_id)
-  const heard = (digit: string) => w.event('dtmf', event => event.leg_id === leg_id && event.digit === digit)
-  await press(852, 1477)
-  t.match(await heard('9'), { source: 'inband' })
-  await client.request('bridge', { a: leg_id, b: far.leg_id })
-  await press(697, 1209)
-  await client.request('inband.detect', { leg_id, enabled: true })
-  await press(770, 1336)
-  await heard('5')
-  t.strictSame(
-    keys().map(({ digit }) => digit),
-    ['9', '5'],
-    'in the bridge 1 was not looked for, 5 was',
-  )
-  await client.request('session.close', { session_id })
-})
+t.test(
+  'in-band keys are detected on an unbridged leg without telephone-event, and in a bridge only on request',
+  async t => {
+    const session_id = await w.session()
+    const [peer, other] = [await w.peer(), await w.peer()]
+    const { leg_id } = await w.answeredLeg(session_id, peer, { telephone_event: false })
+    const far = await w.answeredLeg(session_id, other)
+    const press = async (low_hz: number, high_hz: number) => {
+      const high = tone(high_hz, 120, 8000, -9)
+      await peer.send(new Int16Array(800))
+      await peer.send(tone(low_hz, 120, 8000, -9).map((sample, index) => sample + (high[index] ?? 0)))
+      await peer.send(new Int16Array(1600))
+    }
+    const keys = () => w.events('dtmf').filter(event => event.leg_id === leg_id)
+    const heard = (digit: string) => w.event('dtmf', event => event.leg_id === leg_id && event.digit === digit)
+    await press(852, 1477)
+    t.match(await heard('9'), { source: 'inband' })
+    await client.request('bridge', { a: leg_id, b: far.leg_id })
+    await press(697, 1209)
+    await client.request('inband.detect', { leg_id, enabled: true })
+    await press(770, 1336)
+    await heard('5')
+    t.strictSame(
+      keys().map(({ digit }) => digit),
+      ['9', '5'],
+      'in the bridge, 1 is ignored; 5 is detected on request',
+    )
+    await client.request('session.close', { session_id })
+  },
+)
 
-t.test('a key whose tones a gateway lets through before its long event is told once', async t => {
+t.test('a key is reported once when a gateway passes its tones before a long RFC 4733 event', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(session_id, peer)
@@ -353,7 +357,7 @@ t.test('a key whose tones a gateway lets through before its long event is told o
   await client.request('session.close', { session_id })
 })
 
-t.test('a dual recording has the caller left and the called right, aligned, with its hash', async t => {
+t.test('a dual recording holds the caller left and the callee right, aligned, and reports its hash', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]
   const left = await w.answeredLeg(session_id, a)
@@ -374,7 +378,7 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   } as const
   await client.request('record.start', { ...base, recording_id: 'RE1', file })
   const silence = new Int16Array(4000)
-  // The caller alone, both, the called alone.
+  // First only the caller talks, then both, then only the callee.
   await Promise.all([
     a.send(Int16Array.from([...tone(1000, 1500), ...silence])),
     b.send(Int16Array.from([...silence, ...tone(600, 1500)])),
@@ -388,7 +392,7 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   const sox = spawnSync('sox', ['--i', file], { encoding: 'utf8' })
   t.match(sox.stdout, /Channels\s+: 2[\s\S]*Sample Rate\s+: 8000/, 'sox reads it')
   t.match(sox.stdout, /Precision\s+: 16-bit[\s\S]*Sample Encoding: 16-bit Signed Integer PCM/)
-  t.equal(sox.stderr, '', 'and has no complaint')
+  t.equal(sox.stderr, '', 'sox reports no warning')
   const rmsBySox = (channel: number, from_s: number) => {
     const args = [file, '-n', 'remix', String(channel), 'trim', String(from_s), '0.3', 'stats']
     const level = /RMS lev dB\s+(\S+)/.exec(spawnSync('sox', args, { encoding: 'utf8' }).stderr)?.[1] ?? ''
@@ -398,11 +402,11 @@ t.test('a dual recording has the caller left and the called right, aligned, with
     [1, 0.1],
     [2, 1.6],
   ] as const) {
-    // -10 dBm0 is 13.14 dB below full scale, the root mean square of a tone 3.01 dB less.
+    // The peak of -10 dBm0 is 13.14 dB below full scale. The RMS of a tone is 3.01 dB below its peak.
     const level = rmsBySox(channel, 0.9)
-    t.ok(Math.abs(level + 16.15) < 0.5, `sox: channel ${channel} has the level that was sent (${level})`)
+    t.ok(Math.abs(level + 16.15) < 0.5, `sox: channel ${channel} has the sent level (${level})`)
     const crossed = rmsBySox(3 - channel, alone_s) - rmsBySox(channel, alone_s)
-    t.ok(crossed < -60, `sox: when channel ${channel} talks alone the other has ${crossed.toFixed(1)} dB of it`)
+    t.ok(crossed < -60, `sox: while only channel ${channel} talks, the other is at ${crossed.toFixed(1)} dB`)
   }
   const wav = readWavFile(file)
   t.equal(wav.channels.length, 2)
@@ -418,7 +422,7 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   t.equal(
     await reasonOf(client.request('record.start', { ...base, recording_id: 'RE2', file })),
     'file_refused',
-    'never written over',
+    'an existing file is not overwritten',
   )
   t.equal(
     await reasonOf(client.request('record.start', { ...base, recording_id: 'RE2', file: '/tmp/elsewhere.wav' })),
@@ -428,7 +432,7 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   await client.request('session.close', { session_id })
 })
 
-t.test('a mono recording begins with a beep and ends by key, silence, length or the end of the leg', async t => {
+t.test('a mono recording can begin with a beep and ends by key, silence, length or the close of its leg', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(session_id, peer)
@@ -452,7 +456,7 @@ t.test('a mono recording begins with a beep and ends by key, silence, length or 
 
   await record('key', { beep: true, finish_keys: '1234567890*#' })
   await peer.packets(15)
-  t.equal(strongestHz(peer.audio()), 1000, 'the beep')
+  t.equal(strongestHz(peer.audio()), 1000, 'the peer hears the beep')
   await peer.until(() => peer.audio().length >= 2400, PATIENCE_MS, 'the whole beep')
   await peer.send(tone(700, 600))
   await peer.sendKey('#')
@@ -482,7 +486,7 @@ t.test('a mono recording begins with a beep and ends by key, silence, length or 
   const paused = await ended('paused')
   t.ok(Math.abs(paused.duration_ms - 600) <= 120, `600 ms lasted ${paused.duration_ms}`)
   const kept = readWavFile(join(w.data_dir, 'recordings', 'paused.wav')).channels[0] ?? new Int16Array()
-  t.ok(toneLevelDbm0(kept, 1500) < -30, 'what was said in the pause is not in the file')
+  t.ok(toneLevelDbm0(kept, 1500) < -30, 'the file omits what was said in the pause')
 
   await record('trimmed', { trim: true })
   await peer.send(new Int16Array(8 * 500))
@@ -507,13 +511,17 @@ t.test('a mono recording begins with a beep and ends by key, silence, length or 
   await client.request('session.close', { session_id })
 })
 
-t.test('what a client left behind is closed with its connection, and its recordings are finished', async t => {
+t.test('a client’s disconnection closes its sessions and finishes its recordings', async t => {
   const other = connectMedia({ path: w.socket_path, log: { info: () => undefined, warn: () => undefined } })
   await new Promise<void>(resolve => other.once('up', () => resolve()))
   const peer = await w.peer()
   await other.request('session.open', { session_id: 'theirs' })
   const { rtp_port } = await other.request('leg.open', { session_id: 'theirs', leg_id: 'their-leg', policy: POLICY })
-  t.equal(await reasonOf(client.request('leg.stats', { leg_id: 'their-leg' })), 'leg_unknown', 'not ours to see')
+  t.equal(
+    await reasonOf(client.request('leg.stats', { leg_id: 'their-leg' })),
+    'leg_unknown',
+    'another client’s leg is unknown',
+  )
   await other.request('leg.remote_offer', { leg_id: 'their-leg', sdp: peer.sdp() })
   await other.request('leg.local_answer', { leg_id: 'their-leg' })
   peer.sendTo(rtp_port)
@@ -541,7 +549,7 @@ t.test('what a client left behind is closed with its connection, and its recordi
   t.ok(existsSync(file))
 })
 
-t.test('requests that make no sense are refused by name', async t => {
+t.test('invalid requests are refused with the reason', async t => {
   const session_id = await w.session()
   t.equal(await reasonOf(client.request('session.open', { session_id })), 'session_exists')
   t.equal(await reasonOf(client.request('session.close', { session_id: 'none' })), 'session_unknown')
@@ -568,7 +576,7 @@ t.test('requests that make no sense are refused by name', async t => {
 })
 
 t.test(
-  'a connection that speaks nonsense is closed, an unknown method is refused, and the worker lives on',
+  'a malformed frame closes its connection, an unknown method is refused, and the worker keeps running',
   async t => {
     const junk = connect(w.socket_path)
     await once(junk, 'connect')
