@@ -22,8 +22,8 @@ import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
 
 // Requests of sources that are not configured (decision 0111). The answer is derived from the request: no transaction,
-// no 100, no retransmission, no state, and little more bytes than were received. A request that answers one of our
-// challenges reaches the application, which verifies the password. Until then its sender counts as a stranger. The
+// no 100, no retransmission, no state, and over UDP at most 1.5 times the bytes received. A request that answers one of
+// our challenges reaches the application, which verifies the password. Until then its sender counts as a stranger. The
 // first few requests of each second reach the application too, because it may already know a newly configured source.
 
 export interface StrangerOptions {
