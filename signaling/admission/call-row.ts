@@ -136,6 +136,7 @@ export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, as
     carrier_id: peer.kind === 'carrier' ? peer.carrier.id : null,
     application_id: application?.id ?? null,
     sip_call_id: invite.call_id,
+    source_ip: foreign ? null : invite.source.address,
     foreign_caller: foreign ? 1 : null,
     request: JSON.stringify(requestOf(invite, asked, owner)),
     node_id: ctx.node_id,

@@ -80,9 +80,6 @@ export async function pricedCall(
     .select('billing_account_id')
     .where('id', '=', w.demo.project_id)
     .executeTakeFirstOrThrow()
-  const source = {
-    sip: { domain: 'x', username: to, call_id: sid, source_ip: call.source_ip ?? '192.0.2.1', headers: {} },
-  }
   await w.state.transaction(async trx => {
     await insertCall(
       trx,
@@ -90,7 +87,7 @@ export async function pricedCall(
         ...{ sid, project_id: w.demo.project_id, account_sid: null, parent_call_sid: null },
         ...{ origin: 'trunk', direction: 'outbound', from_number: '+2342010000001', to_number: to, status: 'queued' },
         ...{ trunk_id, carrier_id: null, number_id: null, application_id: null, sip_call_id: null },
-        ...{ request: JSON.stringify(source), node_id: NODE, queued_at: iso(now_ms), ...NOTHING_YET },
+        ...{ source_ip: call.source_ip ?? '192.0.2.1', node_id: NODE, queued_at: iso(now_ms), ...NOTHING_YET },
       },
       now_ms,
     )

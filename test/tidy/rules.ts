@@ -103,7 +103,7 @@ export const ARROWS: readonly Rule[] = [
 export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['koa', /^(control|bench\/api)\//],
   ['@koa/router', /^control\//],
-  ['kysely', /^core\/state\//],
+  ['kysely', /^(core\/state\/|test\/support\/postgres\.ts$)/],
   ['better-sqlite3', /^(core\/state|bench|test)\//],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
   ['rtp.js', /^(media\/quality|test)\//],

@@ -84,9 +84,9 @@ async function readGroups(db: Db, project_id: string, since_ms: number): Promise
       sql<string>`max(r.rate_label)`.as('label'),
       sql<number>`max(r.rate_micro * (case r.rate_unit when 'second' then 60 else 1 end))`.as('rate_micro'),
       sql<number>`count(*)`.as('calls'),
-      sql<number>`sum(c.answered_at is not null)`.as('answered'),
-      sql<number>`sum(r.settled_at is not null)`.as('settled'),
-      sql<number>`sum(r.settled_at is not null and coalesce(r.duration_seconds, 0) < 6)`.as('short'),
+      sql<number>`count(c.answered_at)`.as('answered'),
+      sql<number>`count(r.settled_at)`.as('settled'),
+      sql<number>`count(case when coalesce(r.duration_seconds, 0) < 6 then r.settled_at end)`.as('short'),
       SPEND.as('spend'),
       sql<number>`sum(case when r.settled_at is null then r.held_minor else 0 end)`.as('held'),
       sql<string>`min(r.destination)`.as('first'),
@@ -203,12 +203,12 @@ async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, 
   const spends = await db
     .selectFrom('reservation as r')
     .innerJoin('call as c', 'c.sid', 'r.call_sid')
-    .select(['c.trunk_id', sql<string>`json_extract(c.request, '$.sip.source_ip')`.as('address'), SPEND.as('spend')])
+    .select(['c.trunk_id', 'c.source_ip', SPEND.as('spend')])
     .where('r.begun_at', '>=', iso(now_ms - window_seconds * 1000))
     .where('c.trunk_id', 'in', [...new Set(rows.map(row => row.trunk_id))])
-    .groupBy(['c.trunk_id', sql`json_extract(c.request, '$.sip.source_ip')`])
+    .groupBy(['c.trunk_id', 'c.source_ip'])
     .execute()
-  const spent = new Map(spends.map(row => [`${row.trunk_id} ${row.address}`, Number(row.spend)]))
+  const spent = new Map(spends.map(row => [`${row.trunk_id} ${row.source_ip}`, Number(row.spend)]))
   for (const { trunk_id, ...seen } of rows)
     found.set(trunk_id, [
       ...(found.get(trunk_id) ?? []),
@@ -229,7 +229,7 @@ export async function noteSources(state: State): Promise<boolean> {
     .executeTakeFirst()
   const rows = await state.db
     .selectFrom('call')
-    .select(['position', 'project_id', 'trunk_id', 'origin', 'direction', 'application_id', 'queued_at', 'request'])
+    .select(['position', 'project_id', 'trunk_id', 'origin', 'direction', 'application_id', 'queued_at', 'source_ip'])
     .where('position', '>', cursor?.position ?? 0)
     .orderBy('position')
     .limit(BATCH)
@@ -240,7 +240,7 @@ export async function noteSources(state: State): Promise<boolean> {
   for (const row of rows) {
     // A call delivered to a trunk has that trunk's id but comes from another trunk's peer.
     const called = row.direction === 'inbound' && row.application_id === null
-    const address = row.origin === 'trunk' && !called ? sourceOf(row.request) : null
+    const address = row.origin === 'trunk' && !called ? row.source_ip : null
     if (address === null || row.trunk_id === null) continue
     const key = `${row.trunk_id} ${address}`
     const known = seen.get(key) ?? { trunk_id: row.trunk_id, address, project_id: row.project_id, at: [] }
@@ -271,11 +271,6 @@ export async function noteSources(state: State): Promise<boolean> {
       .execute()
   })
   return rows.length === BATCH
-}
-
-function sourceOf(request: string | null): string | null {
-  const match = /"source_ip":"([0-9a-fA-F.:]{2,64})"/.exec(request ?? '')
-  return match?.[1] ?? null
 }
 
 /** Reads the numbers that no containment may close, and the prefixes that the project's policies explicitly allow. */

@@ -8,6 +8,10 @@ import { listSources, type SourceRow, saveTrunk, type TrunkRow, updateSource } f
 
 const DAY_MS = 86_400_000
 
+// One parameter holds a list of any length. The keys of a JSON object: SQLite and PostgreSQL read them in the same way.
+const listOf = (texts: readonly string[]): string => JSON.stringify(Object.fromEntries(texts.map(text => [text, 0])))
+const listed = (list: string) => sql<string>`(select key from json_each(${list}))`
+
 /** Reads the facts by which a tenant's write of these sources is judged. */
 export async function claimFacts(
   db: Db,
@@ -16,14 +20,14 @@ export async function claimFacts(
   now: string,
 ): Promise<ClaimFacts> {
   const carriers = await db.selectFrom('carrier_source').select('cidr').distinct().execute()
-  const ids = JSON.stringify(sources.map(({ id }) => id))
+  const ids = listOf(sources.map(({ id }) => id))
   const others = await db
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('trunk.project_id', '=', tenant.project_id)
     .where('trunk.status', '!=', 'released')
-    .where(sql<boolean>`trunk_source.id not in (select value from json_each(${ids}))`)
+    .where('trunk_source.id', 'not in', listed(ids))
     .executeTakeFirstOrThrow()
   const taken = await readTogether(db, ...sources.flatMap(({ cidr }) => readsOfTaken(cidr, tenant, now)))
   return {
@@ -45,13 +49,13 @@ export function readsOfTaken(cidr: string, { project_id, subaccount_id }: Tenant
   const tenant = { project_id, subaccount_id }
   return [
     CLAIM_WITHIN({ ...tenant, first, last }),
-    CLAIM_AROUND({ ...tenant, around: JSON.stringify(keys.around) }),
+    CLAIM_AROUND({ ...tenant, around: listOf(keys.around) }),
     PROVEN_WITHIN({ ...tenant, first, last, since }),
   ]
 }
 
 const ofAnother = ({ project_id, subaccount_id }: Tenant) =>
-  sql<boolean>`not (trunk.project_id = ${project_id} and trunk.subaccount_id is ${subaccount_id})`
+  sql<boolean>`not (trunk.project_id = ${project_id} and trunk.subaccount_id is not distinct from ${subaccount_id})`
 
 /** Selects other tenants' sources. A trunk's sources count until it is released, because they identify its calls. */
 const claimsOfOthers = (db: Db, tenant: Tenant) =>
@@ -82,7 +86,7 @@ const CLAIM_WITHIN = statement((db, keys: Keys) =>
 )
 
 const CLAIM_AROUND = statement((db, keys: Tenant & { readonly around: string }) =>
-  claimsOfOthers(db, keys).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+  claimsOfOthers(db, keys).where('range_key', 'in', listed(keys.around)),
 )
 
 const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
@@ -123,7 +127,7 @@ const OVERRULED_WITHIN = statement((db, keys: { first: string; last: string }) =
 )
 
 const OVERRULED_AROUND = statement((db, keys: { around: string }) =>
-  claimsOfAll(db).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+  claimsOfAll(db).where('range_key', 'in', listed(keys.around)),
 )
 
 /** Returns the overruled sources of all projects, whichever was written first; each once, with one of the carriers. */
@@ -138,7 +142,7 @@ export async function overruledSources(db: Db): Promise<readonly OverruledSource
     const keys = overlapKeys(carrier.cidr)
     if (!keys) continue
     const { first, last } = keys
-    const around = JSON.stringify(keys.around)
+    const around = listOf(keys.around)
     const rows = await readTogether(db, OVERRULED_WITHIN({ first, last }), OVERRULED_AROUND({ around }))
     for (const { trunk_id, name, revision, ...row } of rows.flat())
       found.set(row.id, { ...row, trunk: { id: trunk_id, name, revision }, carrier })

@@ -37,7 +37,7 @@ const INSERT = `insert into audit_event (${COLUMNS.join(', ')}, previous_hash, h
   values (${COLUMNS.map(() => '?').join(', ')}, ?, ?)`
 
 const MOVE_HEAD = `insert into audit_head (organization_id, hash, events) values (?, ?, 1)
-  on conflict (organization_id) do update set hash = excluded.hash, events = events + 1`
+  on conflict (organization_id) do update set hash = excluded.hash, events = audit_head.events + 1`
 
 /** Appends an event to its organization's chain. */
 export function chainAudit(query: Query, event: UnchainedEvent): void {

@@ -24,7 +24,7 @@ export type Placed = { readonly row: CallRow } | { readonly refused: Reason; rea
 const INSERT_COMMAND = `insert into call_command (call_sid, kind, payload, created_at) values ${tuples(1, 4)}`
 
 /** Counts signaling nodes and draining ones. When all drain, calls are refused; without any node they wait for one. */
-const DRAINING = `select count(*) as nodes, sum(draining_at is not null) as draining from node where kind = 'signaling'`
+const DRAINING = `select count(*) as nodes, count(draining_at) as draining from node where kind = 'signaling'`
 
 /**
  * Runs admission and queues the call with the command that makes a node place it, in one procedure: writers of running

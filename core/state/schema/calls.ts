@@ -32,6 +32,8 @@ export interface CallTable {
   number_id: string | null
   application_id: string | null
   sip_call_id: string | null
+  /** Address that the INVITE came from; null for calls that we place, and where the caller's leg is hidden. */
+  source_ip: string | null
   /** 1: the caller is another tenant's peer, whose leg is hidden (decision 0585). */
   foreign_caller: Flag | null
   /** JSON of the REST create request (urls, markup, callbacks, time limits); no secrets. */

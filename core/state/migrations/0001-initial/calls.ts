@@ -6,7 +6,7 @@ export const CALLS: Tables = {
     counted: 'position',
     columns:
       'sid project_id origin direction from_number to_number status queued_at updated_at account_sid? ' +
-      'parent_call_sid? trunk_id? carrier_id? number_id? application_id? sip_call_id? request? node_id? ' +
+      'parent_call_sid? trunk_id? carrier_id? number_id? application_id? sip_call_id? source_ip? request? node_id? ' +
       'initiated_at? ringing_at? answered_at? ended_at? reason? ended_by? decision_trace? ' +
       'duration_seconds:int? sip_code:int? foreign_caller:int?',
     indexes: {

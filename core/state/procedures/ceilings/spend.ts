@@ -32,16 +32,19 @@ const countsHour = (level: Level, velocity: number | null): boolean => level ===
 // Stands for "no cap", because SQL comparisons with null are never true.
 const NO_CAP = Number.MAX_SAFE_INTEGER
 
+// An engine with types must know that the value is a number.
+const MONEY_OF = ' when ? then cast(? as bigint)'
+
 const HOLD_DAY = sized(
   count => `insert into spend_day (level, subject_id, day, spent_minor) values ${tuples(count, 4)}
     on conflict (subject_id, level, day) do update set spent_minor = spend_day.spent_minor + ?
-    where spend_day.spent_minor + ? <= case spend_day.subject_id ${' when ? then ?'.repeat(count)} end`,
+    where spend_day.spent_minor + ? <= case spend_day.subject_id ${MONEY_OF.repeat(count)} end`,
 )
 const HOLD_BALANCE = `update billing_account set held_minor = held_minor + ?
     where id = ? and (prepaid = 0 or balance_minor + credit_minor - held_minor >= ?)`
 const OVER_VELOCITY = sized(
   count => `select subject_id from spend_minute where subject_id in (${marks(count)}) and minute between ? and ?
-    group by subject_id having sum(spent_minor) > case subject_id ${' when ? then ?'.repeat(count)} end`,
+    group by subject_id having sum(spent_minor) > case subject_id ${MONEY_OF.repeat(count)} end`,
 )
 
 /**

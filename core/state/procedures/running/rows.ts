@@ -6,7 +6,8 @@ import { inserting, number, type Query, updating } from '../admission/steps.ts'
 /** The rows of running calls, as the procedures write them (decision 0531). */
 
 export type CallRow = Selectable<CallTable>
-export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
+/** A call to insert: the columns that an insert writes. */
+export type NewCall = Omit<Pick<Insertable<CallTable>, (typeof COLUMNS)[number]>, 'updated_at'>
 
 /** Columns of a call on which nothing has happened yet. */
 export const NOTHING_YET = {
@@ -31,6 +32,7 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
   number_id: null,
   application_id: null,
   sip_call_id: null,
+  source_ip: null,
   foreign_caller: null,
   request: null,
   node_id: null,
@@ -56,7 +58,7 @@ export type RecordedCall = Pick<CallRow, (typeof RECORDED)[number]>
 
 const COLUMNS = [
   ...RECORDED,
-  ...(['application_id', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
+  ...(['source_ip', 'application_id', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
 ] as const
 const insertRow = inserting('call', COLUMNS, 'returning position')
 

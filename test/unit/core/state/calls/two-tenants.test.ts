@@ -77,14 +77,15 @@ t.test(
 t.test('a call delivered to a trunk does not count as a source of that trunk’s peer', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
-  const request = JSON.stringify({ sip: { source_ip: '198.51.100.7' } })
-  const { trunk_id } = w
-  await insertCall(w.state.db, inbound('CA1', w.project_id, { trunk_id, request }), NOW_MS)
+  const source = { trunk_id: w.trunk_id, source_ip: '198.51.100.7' }
+  await insertCall(w.state.db, inbound('CA1', w.project_id, source), NOW_MS)
   await noteSources(w.state)
   t.same(await w.state.db.selectFrom('trunk_source_seen').selectAll().execute(), [])
-  await insertCall(w.state.db, inbound('CA2', w.project_id, { trunk_id, request, direction: 'outbound' }), NOW_MS)
+  await insertCall(w.state.db, inbound('CA2', w.project_id, { ...source, direction: 'outbound' }), NOW_MS)
   await noteSources(w.state)
-  t.match(await w.state.db.selectFrom('trunk_source_seen').selectAll().execute(), [{ trunk_id, calls: 1 }])
+  t.match(await w.state.db.selectFrom('trunk_source_seen').selectAll().execute(), [
+    { trunk_id: w.trunk_id, address: '198.51.100.7', calls: 1 },
+  ])
 })
 
 t.test('detects a call or number that refers to another project', async t => {
