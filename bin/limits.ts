@@ -4,7 +4,8 @@ import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { holdersAt, recount } from '../core/state/calls/leases.ts'
+import { correctCounters } from '../core/state/calls/counters.ts'
+import { holdersAt } from '../core/state/calls/leases.ts'
 import {
   type Ceilings,
   findTrunkSetting,
@@ -142,7 +143,7 @@ function addRecount(command: Command): void {
     .description('set the counters of ceilings to the slots that are held; calls may come and go meanwhile')
     .action(() =>
       withState(async state => {
-        const adrift = await recount(state)
+        const adrift = await correctCounters(state)
         for (const { level, subject_id, live, leases } of adrift)
           process.stdout.write(`${level} ${subject_id} said ${live}, holds ${leases}\n`)
         if (adrift.length === 0) process.stdout.write('every counter was right\n')

@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import { dayOf } from '../core/domain/rating/index.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { spentOn } from '../core/state/calls/counters.ts'
 import { callsNow, listNodes, liveCalls, projectSteps, stateOfNode } from '../core/state/calls/project-steps.ts'
 import type { State } from '../core/state/index.ts'
 import { backlog } from '../core/state/maintenance/backlog.ts'
-import { spentOn } from '../core/state/money/reservations.ts'
 import { withState } from './state.ts'
 
 const SHOWN_CALLS = 20

@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { liveCalls } from '../../core/state/calls/leases.ts'
+import { liveCalls } from '../../core/state/calls/counters.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import { releasingSubtrunks, saveSubtrunk } from '../../core/state/configuration/subtrunks.ts'

@@ -2,7 +2,7 @@ import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listContainments } from '../../core/state/alerts/containments.ts'
-import { liveCalls } from '../../core/state/calls/leases.ts'
+import { liveCalls, spentOn } from '../../core/state/calls/counters.ts'
 import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
 import {
   type AttachmentRow,
@@ -15,7 +15,6 @@ import {
 import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
 import { effectivePriceBook, lookupRate } from '../../core/state/money/rates.ts'
-import { spentOn } from '../../core/state/money/reservations.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
   Count64,

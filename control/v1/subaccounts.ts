@@ -1,9 +1,9 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
+import { busiestDay } from '../../core/state/calls/counters.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
-  busiestDay,
   insertSubaccount,
   listSubaccounts,
   newSubaccountId,

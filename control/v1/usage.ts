@@ -1,6 +1,6 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { liveCalls } from '../../core/state/calls/leases.ts'
+import { liveCalls } from '../../core/state/calls/counters.ts'
 import type { Db } from '../../core/state/index.ts'
 import { type Usage, usageOf } from '../../core/state/people/subaccounts.ts'
 import { Count64, Currency, Instant, Int32, list, Money, resource, type Static, Type } from '../http/schema.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { countersAdrift } from '../../core/state/calls/leases.ts'
+import { wrongCounters } from '../../core/state/calls/counters.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { fillDisk, lockState } from '../support/faults.ts'
@@ -53,7 +53,7 @@ t.test('admission while things fail', async t => {
     return n
   }
   const nothingIsTaken = async (t: Test) => {
-    t.same(await countersAdrift(db), [])
+    t.same(await wrongCounters(db), [])
     const held = await db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
     t.same(held, [], 'no slot is held')
     const unsettled = await db.selectFrom('reservation').select('call_sid').where('settled_at', 'is', null).execute()

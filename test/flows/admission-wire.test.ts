@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
-import { countersAdrift } from '../../core/state/calls/leases.ts'
+import { wrongCounters } from '../../core/state/calls/counters.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { type Agent, authorize, openAgent, place, sdpOf } from '../support/agents.ts'
 import { freeBlock, freePort } from '../support/ports.ts'
@@ -344,6 +344,6 @@ t.test('routing and ceilings on the wire', async t => {
       const later = called[index + N]
       if (later !== undefined) t.ok(later - at > 990, `${N + 1} calls took ${Math.round(later - at)} ms`)
     }
-    t.same(await countersAdrift(db), [])
+    t.same(await wrongCounters(db), [])
   })
 })

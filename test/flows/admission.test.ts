@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countersAdrift, liveCalls } from '../../core/state/calls/leases.ts'
+import { liveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
 import { openPhone } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { until } from '../support/wait.ts'
@@ -277,6 +277,6 @@ t.test('admission on the wire', async t => {
     t.equal((await invite({}, next)).status, 200)
     t.equal((await next.bye(2)).status, 200)
     await until('the last slot is back', async () => (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
-    t.same(await countersAdrift(db), [])
+    t.same(await wrongCounters(db), [])
   })
 })

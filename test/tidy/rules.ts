@@ -53,6 +53,10 @@ const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/
 const CAMEL_FIELD =
   /^ +(?:(?:readonly|static) )*#?(?:get [a-z]+[A-Z]\w*\(\)|[a-z]+[A-Z]\w*)[?!]?(?:: (?!.*(?:=>|[,(]$))| = new ).*$/m
 
+/** Where the counters of ceilings are: the port that counts, and the reports that read it (decision 0641). */
+const KNOWS_COUNTERS = /^core\/state\/(procedures\/ceilings\/|calls\/counters\.ts$|schema\/|migrations\/)/
+const COUNTERS = /\b(level_use|spend_day|spend_minute)\b/
+
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
 const isProduct = (path: string): boolean => !/^(test|bench)\//.test(path)
 
@@ -71,6 +75,10 @@ export const ARROWS: readonly Rule[] = [
       KNOWS_THE_STORE.test(path) ? codeOf(text).replace(/'\.\.?\/sqlite\/[^']*'/g, '') : codeOf(text),
     )
       ? [`${path}: only core/state/sqlite knows that the store is SQLite`]
+      : [],
+  ({ path, text }) =>
+    isProduct(path) && !KNOWS_COUNTERS.test(path) && COUNTERS.test(codeOf(text))
+      ? [`${path}: only procedures/ceilings counts; calls/counters.ts reads the counters`]
       : [],
   ({ path, text }) =>
     isProduct(path) && text.includes('as unknown ' + 'as') && !CASTS_AS_IT_LIKES.test(path)

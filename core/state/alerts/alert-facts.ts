@@ -1,5 +1,6 @@
 import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
+import { spentBetween } from '../calls/counters.ts'
 import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
 import { evidenceOf } from '../configuration/target-evidence.ts'
 import type { Db } from '../db.ts'
@@ -45,16 +46,8 @@ export async function spendFacts(db: Db, project: Project, period: string, scope
     .where('id', '=', scope.type === 'trunk' ? (scope.id ?? '') : '')
     .execute()
   const ids = [project.id, ...[...subaccounts, ...trunks].map(row => row.id)]
-  const rows = await db
-    .selectFrom('spend_day')
-    .select(['subject_id', eb => eb.fn.sum<number>('spent_minor').as('spent')])
-    .where('subject_id', 'in', ids)
-    .where('level', 'in', ['project', 'subaccount', 'trunk'])
-    .where('day', '>=', period.length === 7 ? `${period}-01` : period)
-    .where('day', '<=', period.length === 7 ? `${period}-31` : period)
-    .groupBy('subject_id')
-    .execute()
-  const spent = new Map(rows.map(row => [row.subject_id, Number(row.spent)]))
+  const [from, to] = period.length === 7 ? [`${period}-01`, `${period}-31`] : [period, period]
+  const spent = await spentBetween(db, ids, from, to)
   return {
     currency: project.currency,
     period,

@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import { callProcedure } from '../port.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
 import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
+import { pruneSpend } from './counters.ts'
 
 /** Slots and money of calls. Admission takes them; the end of the call releases them, whichever process ends it. */
 
@@ -66,22 +66,6 @@ export async function sweepLeases(
   return orphans.length
 }
 
-/** Counts the live calls of subjects at a level, as the concurrency check does. */
-export async function liveCalls(
-  db: Db | Trx,
-  level: LevelUseTable['level'],
-  ids: readonly string[],
-): Promise<Map<string, number>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('level_use')
-    .select(['subject_id', 'live'])
-    .where('level', '=', level)
-    .where('subject_id', 'in', [...ids])
-    .execute()
-  return new Map(rows.map(row => [row.subject_id, row.live]))
-}
-
 const LEVEL_COLUMN = {
   subtrunk: 'subtrunk_id',
   trunk: 'trunk_id',
@@ -102,50 +86,6 @@ export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: strin
     : query.where(LEVEL_COLUMN[level], '=', id).execute()
 }
 
-/** Counts the open leases per level and subject. The counters must equal them. */
-const COUNTED = sql`
-    with held as (
-      select 'subtrunk' as level, subtrunk_id as subject_id
-      from lease where ended_at is null and subtrunk_id is not null
-      union all select 'trunk', trunk_id from lease where ended_at is null and trunk_id is not null
-      union all select 'policy', policy_id from lease where ended_at is null and policy_id is not null
-      union all select 'policy', parent_policy_id from lease where ended_at is null and parent_policy_id is not null
-      union all select 'subaccount', subaccount_id from lease where ended_at is null and subaccount_id is not null
-      union all select 'project', project_id from lease where ended_at is null
-    ), counted as (select level, subject_id, count(*) as leases from held group by level, subject_id)`
-
-interface AdriftCounter {
-  readonly level: LevelUseTable['level']
-  readonly subject_id: string
-  /** The counter's value. */
-  readonly live: number
-  readonly leases: number
-}
-
-/** Returns the counters that differ from the leases that they count; empty unless there is a bug. */
-export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
-  const { rows } = await sql<AdriftCounter>`${COUNTED}
-    select u.level, u.subject_id, u.live, coalesce(c.leases, 0) as leases
-    from level_use u left join counted c on c.level = u.level and c.subject_id = u.subject_id
-    where u.live <> coalesce(c.leases, 0)
-    order by u.level, u.subject_id`.execute(db)
-  return rows
-}
-
-/** Corrects the counters from the leases while calls come and go. Returns the counters that were wrong. */
-export const recount = (state: State): Promise<AdriftCounter[]> =>
-  state.transaction(async trx => {
-    const adrift = await countersAdrift(trx)
-    for (const { level, subject_id, leases } of adrift)
-      await trx
-        .updateTable('level_use')
-        .set({ live: leases })
-        .where('level', '=', level)
-        .where('subject_id', '=', subject_id)
-        .execute()
-    return adrift
-  })
-
 const KEPT_DAYS = 30
 
 /** Deletes leases, spend and refusals older than 30 days. `limit` bounds the leases. Returns the number of rows. */
@@ -157,10 +97,10 @@ export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Prom
       eb.selectFrom('lease').select('id').where('begun_at', '<', before).where('ended_at', 'is not', null).limit(limit),
     )
     .executeTakeFirst()
-  const days = await db.deleteFrom('spend_day').where('day', '<', before.slice(0, 10)).executeTakeFirst()
+  const days = await pruneSpend(db, before.slice(0, 10))
   await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
   const minutes = await callProcedure(db, 'prune_hours', null)
-  return Number(leases.numDeletedRows + days.numDeletedRows) + minutes
+  return Number(leases.numDeletedRows) + days + minutes
 }
 
 export type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { LIVE_CALLS } from '../calls/counters.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../db.ts'
 import { cachedQuery, combinedQuery, statement } from '../port.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
@@ -81,10 +82,6 @@ const POLICY = statement((db, { id }: One) =>
     .where('policy_attachment.service_id', '=', id),
 )
 
-const USE = statement((db, { id }: One) =>
-  db.selectFrom('level_use').select('live').where('level', '=', 'trunk').where('subject_id', '=', id),
-)
-
 const NUMBERS = statement((db, { id }: One) =>
   db
     .selectFrom('number')
@@ -138,7 +135,7 @@ const BELOW = cachedQuery(
     TARGETS(one),
     CREDENTIALS(one),
     POLICY(one),
-    USE(one),
+    LIVE_CALLS({ level: 'trunk', id: one.id }),
     NUMBERS(one),
     EVIDENCE(one),
     REPORTS(one),

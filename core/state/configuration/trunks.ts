@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { rangeKey } from '../../domain/identity/address.ts'
-import { liveCalls } from '../calls/leases.ts'
+import { liveCalls } from '../calls/counters.ts'
 import type {
   Db,
   DigestCredentialTable,

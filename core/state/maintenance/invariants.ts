@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countersAdrift } from '../calls/leases.ts'
+import { wrongCounters } from '../calls/counters.ts'
 import type { Db } from '../db.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Db } from '../db.ts'
  * @returns a sentence for each rule that is broken; empty unless there is a bug.
  */
 export async function brokenInvariants(db: Db): Promise<string[]> {
-  const adrift = await countersAdrift(db)
+  const adrift = await wrongCounters(db)
   const found = [
     ...(await rowsWithTwoOwners(db)),
     ...adrift.map(

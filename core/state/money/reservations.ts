@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
-import type { Db, LevelUseTable, ReservationTable, Trx } from '../db.ts'
+import type { Db, ReservationTable, Trx } from '../db.ts'
 import { callProcedure } from '../port.ts'
 import type { ExtendInput, Extension } from '../procedures/ceilings/settle.ts'
 
@@ -31,16 +31,4 @@ export async function explainCall(db: Db | Trx, call_sid: string): Promise<strin
   const row = await findReservation(db, call_sid)
   if (!row || row.duration_seconds === null) return null
   return explainPrice({ ...row, duration_seconds: row.duration_seconds } satisfies PriceInputs)
-}
-
-/** Returns a level's spend in a day of its organization's time zone: settled, plus running calls' reservations. */
-export async function spentOn(db: Db | Trx, level: LevelUseTable['level'], id: string, day: string): Promise<number> {
-  const row = await db
-    .selectFrom('spend_day')
-    .select('spent_minor')
-    .where('level', '=', level)
-    .where('subject_id', '=', id)
-    .where('day', '=', day)
-    .executeTakeFirst()
-  return row?.spent_minor ?? 0
 }

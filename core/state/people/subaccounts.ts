@@ -122,23 +122,3 @@ export async function peakOf(
   }
   return peak
 }
-
-/** Returns the day with the most spend since `day_from` (`YYYY-MM-DD`); null when nothing was spent. */
-export async function busiestDay(
-  db: Db | Trx,
-  level: 'subaccount' | 'subtrunk' | 'trunk' | 'project' | 'policy',
-  id: string,
-  day_from: string,
-): Promise<{ date: string; settled_spend_minor: number } | null> {
-  const row = await db
-    .selectFrom('spend_day')
-    .select(['day', 'spent_minor'])
-    .where('level', '=', level)
-    .where('subject_id', '=', id)
-    .where('day', '>=', day_from)
-    .where('spent_minor', '>', 0)
-    .orderBy('spent_minor', 'desc')
-    .orderBy('day')
-    .executeTakeFirst()
-  return row ? { date: row.day, settled_spend_minor: row.spent_minor } : null
-}

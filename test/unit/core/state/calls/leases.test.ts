@@ -1,23 +1,17 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { dayOf } from '../../../../../core/domain/rating/index.ts'
+import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import {
   type AdmissionOutcome,
-  countersAdrift,
   holdersAt,
-  liveCalls,
   pruneAdmission,
   releaseAdmission,
   sweepLeases,
   takeAdmission,
 } from '../../../../../core/state/calls/leases.ts'
 import { openState } from '../../../../../core/state/index.ts'
-import {
-  explainCall,
-  extendReservation,
-  findReservation,
-  spentOn,
-} from '../../../../../core/state/money/reservations.ts'
+import { explainCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
 async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
@@ -64,7 +58,7 @@ t.test('an admitted call holds money and slots at every level, and releases all 
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 25, now_ms: NOW_MS + 30_000 }
   t.match(await releaseAdmission(w.state.db, end), { released: 1, charge_minor: 30, billed_seconds: 30 })
   t.match(await releaseAdmission(w.state.db, end), { released: 0, charge_minor: 30 }, 'settled once')
-  t.same(await countersAdrift(w.state.db), [])
+  t.same(await wrongCounters(w.state.db), [])
   t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 0)
   t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), 30)
   t.match(await w.state.db.selectFrom('billing_account').selectAll().execute(), [{ held_minor: 0, balance_minor: 970 }])
@@ -97,7 +91,7 @@ t.test('of 5 N concurrent calls exactly N get the slots, at each level', async t
     const leases = await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
     for (const { call_sid } of leases)
       await releaseAdmission(w.state.db, { call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS })
-    t.same(await countersAdrift(w.state.db), [])
+    t.same(await wrongCounters(w.state.db), [])
     return admittedOf(outcomes)
   }
   await w.trunk({ concurrency: N })
@@ -444,7 +438,7 @@ t.test('releases the slots of a lost node and keeps those of a live one', async 
   t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 2)
   t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 1)
   t.equal(await spentOn(w.state.db, 'trunk', w.trunk_id, DAY), 10)
-  t.same(await countersAdrift(w.state.db), [])
+  t.same(await wrongCounters(w.state.db), [])
   t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 0)
 })
 
@@ -462,7 +456,7 @@ t.test('rolls back the take of a transaction that fails later', async t => {
   const request = w.request()
   await takeAdmission(w.state.db, request)
   await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'a call takes its slots only once')
-  t.same(await countersAdrift(w.state.db), [])
+  t.same(await wrongCounters(w.state.db), [])
 })
 
 t.test(
@@ -480,7 +474,7 @@ t.test(
         refused++
       })
     t.equal(refused, 3)
-    t.same(await countersAdrift(w.state.db), [])
+    t.same(await wrongCounters(w.state.db), [])
     await w.pragma('max_page_count = 1000000')
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
     const other = await openState({ data_dir: w.data_dir })
@@ -491,7 +485,7 @@ t.test(
     })
     await other.close()
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
-    t.same(await countersAdrift(w.state.db), [])
+    t.same(await wrongCounters(w.state.db), [])
   },
 )
 
@@ -504,7 +498,7 @@ t.test('deletes leases older than thirty days, but never those of running calls'
   await releaseAdmission(w.state.db, { call_sid: old.call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS })
   t.ok((await pruneAdmission(w.state.db, NOW_MS)) >= 1)
   t.match(await w.state.db.selectFrom('lease').select('call_sid').execute(), [{ call_sid: long.call_sid }])
-  t.same(await countersAdrift(w.state.db), [])
+  t.same(await wrongCounters(w.state.db), [])
 })
 
 t.test('over any history counters equal the leases, never fall below zero, and charges add up', async t => {
@@ -548,7 +542,7 @@ t.test('over any history counters equal the leases, never fall below zero, and c
           })
       }
       const { db } = w.state
-      if ((await countersAdrift(db)).length > 0) return false
+      if ((await wrongCounters(db)).length > 0) return false
       const live = await db.selectFrom('level_use').select('live').execute()
       const spent = await db.selectFrom('spend_day').select('spent_minor').execute()
       if ([...live.map(row => row.live), ...spent.map(row => row.spent_minor)].some(value => value < 0)) return false

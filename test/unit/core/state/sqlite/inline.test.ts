@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
+import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
-import { countersAdrift, releaseAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
+import { releaseAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { insertCall, type NewCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
 import { InlineConnection } from '../../../../../core/state/sqlite/inline.ts'
@@ -54,7 +55,7 @@ t.test('runs a single procedure here and concurrent ones on the thread, and coun
   t.equal(leases.length, 5)
   for (const { call_sid } of leases)
     await releaseAdmission(state.db, { call_sid, answered: true, duration_seconds: 7, now_ms: NOW_MS })
-  t.same(await countersAdrift(state.db), [])
+  t.same(await wrongCounters(state.db), [])
   const { live } = await state.db.selectFrom('level_use').select('live').executeTakeFirstOrThrow()
   t.equal(live, 0)
 })
@@ -89,7 +90,7 @@ t.test('while another process writes, the thread waits and the event loop keeps 
     await taken
   })
   t.equal(messages, 1)
-  t.same(await countersAdrift(w.state.db), [])
+  t.same(await wrongCounters(w.state.db), [])
 })
 
 t.test('earlier requests to the thread run first', async t => {

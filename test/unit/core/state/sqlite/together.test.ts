@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { countersAdrift, takeAdmission } from '../../../../../core/state/calls/leases.ts'
+import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
+import { takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { findCall, insertCall, type NewCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
 import { callProcedure } from '../../../../../core/state/port.ts'
@@ -90,7 +91,7 @@ t.test('on a full disk all procedures of a commit fail, and none is half-written
     requests.filter((_, i) => taken[i]?.status === 'fulfilled').map(request => request.call_sid),
     'those that were told so hold their slots, no others',
   )
-  t.same(await countersAdrift(state.db), [])
+  t.same(await wrongCounters(state.db), [])
   await w.pragma('max_page_count = 1000000')
   t.equal((await takeAdmission(state.db, w.request())).admitted, true)
 })

@@ -12,6 +12,7 @@ import {
   listReleaseRequests,
   requestRelease,
 } from '../../../../../../core/state/alerts/containments.ts'
+import { busiestDay } from '../../../../../../core/state/calls/counters.ts'
 import { releaseAdmission, takeAdmission } from '../../../../../../core/state/calls/leases.ts'
 import {
   archivePolicy,
@@ -47,7 +48,7 @@ import {
   lookupRate,
   putBillingAccount,
 } from '../../../../../../core/state/money/rates.ts'
-import { busiestDay, peakOf, refusalsOf, usageOf } from '../../../../../../core/state/people/subaccounts.ts'
+import { peakOf, refusalsOf, usageOf } from '../../../../../../core/state/people/subaccounts.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../../support/admission-world.ts'
 
 const NOW = new Date(NOW_MS).toISOString()
