@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { ParameterizedContext } from 'koa'
 import type { Services } from './http/services.ts'
 
-/** Where `scripts/console.mjs` leaves the built pages. */
+/** The folder into which `scripts/console.mjs` builds the pages. */
 const BUILT = join(dirname(fileURLToPath(import.meta.url)), '..', 'console')
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ interface File {
   readonly brotli: Buffer | null
 }
 
-/** Every file of the build by its path below /console; few and small, so they stay in memory. */
+/** Reads every file of the build into memory, by its path below /console. They are few and small. */
 function filesOf(folder: string): ReadonlyMap<string, File> {
   const files = new Map<string, File>()
   if (!existsSync(folder)) return files
@@ -42,13 +42,13 @@ function filesOf(folder: string): ReadonlyMap<string, File> {
 const notBuilt = 'The console has not been built: run `npm run setup`, then start again.\n'
 
 /**
- * The console's pages below /console. Every path that is no file is the one page, which reads its own address.
- * A file under /assets has its hash in its name and may be kept for ever.
+ * Serves the console below /console. Every path without a file returns the single page, which routes by the address.
+ * The name of a file under /assets contains its hash, so that clients may cache it for ever.
  */
 export function consolePages({ settings }: Services, folder = BUILT) {
   const files = filesOf(folder)
   const policyFor = (host: string): string => {
-    // The softphone speaks SIP to the edge's own ports on the same host.
+    // The softphone speaks SIP to the edge's ports on the same host.
     const edge = [`ws://${host}:*`, `wss://${host}:*`].join(' ')
     return [
       "default-src 'none'",
@@ -91,7 +91,7 @@ export function consolePages({ settings }: Services, folder = BUILT) {
   }
 }
 
-/** The host as the browser names it, without its port; anything that is no host name is replaced by our own. */
+/** Returns the host of a Host header without its port, or `fallback` when it is not a host name. */
 function hostOf(header: string, fallback: string): string {
   const match = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(?::\d+)?$/.exec(header)
   return match?.[1] ?? fallback

@@ -32,14 +32,14 @@ interface ControlOptions {
   readonly listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined }
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
-  /** Checks every answer against its schema, at a price: for tests. */
+  /** Checks every answer against its schema. For tests, because it costs time. */
   readonly check_replies?: boolean
 }
 
-/** Requests of one credential: enough for any program that waits for its answers, a bound for one that does not. */
+/** Limits the requests of one credential. A program that waits for each answer stays below it. */
 const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
 
-/** The control plane's HTTP side: three APIs on one port. */
+/** Starts the HTTP server of the control plane: three APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
   const { state, bus, clock, log, settings, listen } = options
   const services: HttpServices = {
@@ -75,7 +75,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         '/v1': apiHandler(v1, services),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
-        // The console reads and writes through the same routes, as the member who is signed in.
+        // The console uses the same routes, as the signed-in member.
         '/console/api/v1': apiHandler({ ...v1, prefix: '/console/api/v1', authenticate: session }, services),
         '/console/api': apiHandler(
           { ...v1, prefix: '/console/api', routes: CONSOLE_ROUTES, authenticate: session },
@@ -96,5 +96,5 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   }
 }
 
-/** What the session's authentication asks of a route: an upgrade is a GET of somebody who is signed in. */
+/** The route with which sessions authenticate an upgrade: it requires a signed-in member. */
 const LISTENING = { anonymous: false } as Route

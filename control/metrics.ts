@@ -16,7 +16,7 @@ const APIS: readonly (readonly [api: string, begins: RegExp])[] = [
 
 const apiOf = (url: string): string => APIS.find(([, begins]) => begins.test(url.replace(/[?#].*/, '')))?.[0] ?? 'other'
 
-/** What the control plane tells Prometheus (docs/metrics.md): its requests, and what waits in the rows of all. */
+/** Registers the control plane's metrics (docs/metrics.md): its requests, and the backlog in the database. */
 export function exposeControl(options: {
   readonly metrics: Registry
   readonly state: State
@@ -27,11 +27,11 @@ export function exposeControl(options: {
   return exposeRequests(options.metrics, options.clock)
 }
 
-/** When a request began, on the request itself: a map of all of them would be work for the garbage collector. */
+/** The start time of a request, stored on the request: a map of requests would burden the garbage collector. */
 const BEGUN = Symbol('begun')
 type Timed = IncomingMessage & { [BEGUN]?: number }
 
-/** Requests as Node's own HTTP server sees them: whatever answers, and whatever the answer is. */
+/** Counts and times requests by the diagnostics channels of Node's HTTP server: every request, whoever answers it. */
 function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
   const registers = [metrics]
   const requests = new Counter({
@@ -53,7 +53,7 @@ function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
   }
   const finished = (message: unknown): void => {
     const { request, response } = message as { request: Timed; response: ServerResponse }
-    // The collector of metrics asks over a Unix socket, which has no address.
+    // Skips the collection of metrics, which comes over a Unix socket and so has no address.
     if (request.socket.remoteAddress === undefined) return
     const api = apiOf(request.url ?? '')
     requests.inc({ api, method: request.method ?? '', status: response.statusCode })
@@ -89,7 +89,7 @@ function exposeBacklog(options: {
     sources_waiting: gauge('sources_waiting', 'Sources of trunks that wait for an operator'),
     sources_name_only: gauge('sources_name_only', "Sources that overlap another tenant's and count by name alone"),
   }
-  // One read for all of them, at each scrape.
+  // One query at each scrape sets all of these gauges.
   new Gauge({
     name: 'strowger_state_bytes',
     help: 'Size of the database and its log',
@@ -100,7 +100,7 @@ function exposeBacklog(options: {
         const counts = await backlog(state.db, iso(clock.now()))
         for (const name of Object.keys(gauges) as (keyof typeof gauges)[]) gauges[name].set(counts[name])
       } catch (err) {
-        // Better no figures of these than none of the whole process.
+        // A failure here must not lose the other metrics of the process.
         log.warn({ err }, 'what waits in the state could not be counted')
         for (const one of Object.values(gauges)) one.set(Number.NaN)
       }

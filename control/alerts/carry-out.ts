@@ -14,7 +14,7 @@ export interface AlertContext extends TellContext {
 
 export const SYSTEM = { type: 'system', id: null, name: 'Strowger', detail: null } as const
 
-/** Carries a transition out: rows, messages and the audit event are in one transaction. */
+/** Carries out a transition. Its rows, messages and audit event commit in one transaction. */
 export async function carryOut(context: AlertContext, policy: AlertPolicy, step: Transition): Promise<void> {
   const { state, now_ms } = context
   const now = iso(now_ms)
@@ -23,7 +23,7 @@ export async function carryOut(context: AlertContext, policy: AlertPolicy, step:
       await state
         .transaction(trx => fire(trx, context, policy, step.finding))
         .catch(error => {
-          // Another process saw the same at the same time: the alert is there, and that was the point.
+          // Another process fired the same alert at the same time.
           if (failure(error) !== 'unique') throw error
         })
       return
@@ -49,7 +49,7 @@ export async function carryOut(context: AlertContext, policy: AlertPolicy, step:
   }
 }
 
-/** Fires an alert, or gives the one that is open. */
+/** Fires an alert, or returns the open one with the same key. */
 export async function fire(trx: Trx, context: AlertContext, policy: AlertPolicy, finding: Finding): Promise<AlertRow> {
   const open = await openAlertOf(trx, finding.dedupe_key)
   if (open) return open

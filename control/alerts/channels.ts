@@ -1,15 +1,15 @@
-/** How messages leave the house. A port each, so that a site may bring its own. */
+/** Channels that send messages to people. Each is a port, so that a site can bring its own. */
 
 interface Message {
   readonly project_id: string
   readonly recipient: string
   readonly subject: string
   readonly body: string
-  /** The same over all attempts. */
+  /** The same for all attempts. */
   readonly id: string
 }
 
-/** Sends one message, or throws why it could not. */
+/** A way to send messages. `send` throws when it fails. */
 export interface MessageChannel {
   send(message: Message): Promise<void>
   close(): void
@@ -18,14 +18,14 @@ export interface MessageChannel {
 interface SmtpSettings {
   readonly host: string
   readonly port: number
-  /** TLS from the first byte; else STARTTLS where the server offers it. */
+  /** True: TLS from the first byte. False: STARTTLS if the server offers it. */
   readonly secure: boolean
   readonly username: string | null
   readonly password: string | null
   readonly from: string
 }
 
-/** `smtp://user:password@host:587` or `smtps://host`. @throws TypeError for what is no such URL */
+/** Parses `smtp://user:password@host:587` or `smtps://host`. @throws TypeError for any other URL */
 export function smtpSettings(url: string, from: string): SmtpSettings {
   const { protocol, hostname, port, username, password } = new URL(url)
   const secure = protocol === 'smtps:'
@@ -42,7 +42,7 @@ export function smtpSettings(url: string, from: string): SmtpSettings {
 
 const SMTP_LIMIT_MS = 15_000
 
-/** E-mail by SMTP. The library is loaded when the first message leaves: most installations never send one. */
+/** Sends e-mail over SMTP. The library is loaded with the first message, because most installations never send one. */
 export function emailChannel(settings: SmtpSettings): MessageChannel {
   let transport: Promise<{ sendMail(mail: object): Promise<unknown>; close(): void }> | null = null
   const open = () =>
@@ -55,7 +55,7 @@ export function emailChannel(settings: SmtpSettings): MessageChannel {
         connectionTimeout: SMTP_LIMIT_MS,
         greetingTimeout: SMTP_LIMIT_MS,
         socketTimeout: SMTP_LIMIT_MS,
-        // A message is text of ours: nothing in it may name a file or an address to read from.
+        // A message is only text: nodemailer must not read files or URLs named in it.
         disableFileAccess: true,
         disableUrlAccess: true,
       }),
@@ -66,7 +66,7 @@ export function emailChannel(settings: SmtpSettings): MessageChannel {
       const domain = settings.from.split('@')[1]?.replace(/[^A-Za-z0-9.-]/g, '') || 'strowger.local'
       await (await transport).sendMail({
         from: settings.from,
-        // Whatever is written in it, one recipient is one address.
+        // As an object, the address is not parsed: it cannot name more than one recipient.
         to: { name: '', address: recipient },
         subject,
         text: body,

@@ -10,13 +10,13 @@ import { type AuditActor, appendAudit } from '../../core/state/people/audit.ts'
 import { presentContainments } from '../v1/alert-present.ts'
 import { type AlertContext, SYSTEM } from './carry-out.ts'
 
-/** An automatic containment lasts so long: time for people to look, and no trunk is closed for ever by a rule. */
+/** How long an automatic containment lasts: people have time to look, and no rule closes a trunk for ever. */
 const CONTAINED_FOR_MS = 24 * 3_600_000
 
 export const newCaseRef = (now_ms: number): string =>
   `SEC-${iso(now_ms).slice(0, 10).replaceAll('-', '')}-${newId.uuid().slice(0, 8).toUpperCase()}`
 
-/** The containment of a trunk and prefix that is in force, or one of a shorter prefix that covers it. */
+/** Finds a containment in force for a trunk and prefix, or for a shorter prefix that covers it. */
 const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix: string, now: string) =>
   trx
     .selectFrom('containment')
@@ -32,7 +32,7 @@ const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix:
     .where(eb => eb.or([eb('trunk_id', 'is', null), eb('trunk_id', '=', trunk_id)]))
     .executeTakeFirst()
 
-/** A person released the same not long ago: then it stays open, and people are told by the alert alone. */
+/** For this long after a person has released a containment, the same traffic only fires the alert. */
 const RESPITE_MS = 3_600_000
 const releasedLately = (trx: Trx, project_id: string, trunk_id: string, prefix: string, now_ms: number) =>
   trx
@@ -45,15 +45,15 @@ const releasedLately = (trx: Trx, project_id: string, trunk_id: string, prefix: 
     .executeTakeFirst()
 
 /**
- * Closes a prefix of a trunk by itself and ends what it is being called with: fraud is paid by the minute (decision
- * 0455). Undefined when it is closed already, or a person has just opened it.
+ * Closes a prefix of a trunk automatically and ends its running calls, because every minute of fraud costs money
+ * (decision 0455). Returns undefined when the prefix is already closed or a person has recently released it.
  */
 export async function containByItself(
   trx: Trx,
   context: AlertContext,
   trunk_id: string,
   proposal: Proposal,
-  /** The alert that it belongs to, fired when there is none yet. */
+  /** Returns the alert of the containment, and fires it when none is open. */
   alerted: () => Promise<AlertRow>,
 ): Promise<ContainmentRow | undefined> {
   const { project, now_ms } = context
@@ -90,7 +90,7 @@ export async function containByItself(
   return row
 }
 
-/** Opens a containment with its notice and its audit event. */
+/** Opens a containment, and writes its notice and its audit event. */
 export async function openContainment(
   trx: Trx,
   options: {
@@ -118,7 +118,7 @@ export async function openContainment(
   return row
 }
 
-/** Tells the project's webhook endpoints of a containment. */
+/** Queues an event about a containment for the project's webhook endpoints. */
 export async function containmentEvent(
   trx: Trx,
   row: ContainmentRow,

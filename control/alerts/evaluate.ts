@@ -30,7 +30,7 @@ import { containByItself } from './contain.ts'
 type Policies = ReadonlyMap<AlertKind, AlertPolicy>
 type Scene = AlertContext & { readonly policies: Policies }
 
-/** Alerts about state that changes slowly: balances, budgets, targets, applies. */
+/** Evaluates alerts about slowly changing state: balances, budgets, endpoint health, failed applies. */
 export const alerts: Reconciler = {
   name: 'alerts',
   period_ms: 5000,
@@ -65,8 +65,8 @@ export const alerts: Reconciler = {
 const CEILING_EVERY_MS = 15_000
 
 /**
- * Watches traffic: alerts about velocity, new destinations and new sources, and the containments that they lead to.
- * Each second, so that a prefix is closed within five seconds of the evidence.
+ * Watches traffic every second: fires alerts about velocity, new destinations and new sources, and opens containments.
+ * A prefix is closed within five seconds of the evidence.
  */
 export function fraudWatch(): Reconciler {
   const ceilings = new Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>()
@@ -111,7 +111,7 @@ async function traffic(
   })
 }
 
-/** Closes what the rules of fraud say. True when something was closed. */
+/** Closes the prefixes that the fraud rules propose. Returns whether it closed any. */
 async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<boolean> {
   const rules = rulesOf(scene.policies)
   const now = iso(scene.now_ms)
@@ -136,7 +136,7 @@ async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<b
   return closed
 }
 
-/** The alert of a containment whose own kind had not fired: it says what was closed and why. */
+/** Returns the alert of a containment whose alert kind has not fired. It states what was closed and why. */
 const bare = (
   trunk: TrunkTraffic,
   proposal: { readonly alert_kind: AlertKind; readonly reason_detail: string; readonly prefix: string },
@@ -174,14 +174,14 @@ function rulesOf(policies: Policies): FraudRules {
     velocity_minor,
     velocity_min_calls: velocity?.threshold.min_events ?? 1,
     ceiling_minor: velocity?.platform_ceiling_minor ?? null,
-    // A stranger with the password is dealt with at a tenth of what fast spend is for everybody.
+    // A suspected stolen credential is contained at a tenth of the velocity threshold.
     compromise_minor: Math.ceil((velocity_minor ?? velocity?.platform_ceiling_minor ?? DEAR_MINOR) / 10),
   }
 }
 
 const ANSWERED_FOR_MS = 24 * 3_600_000
 
-/** One look at a kind of a project, and what follows from it. */
+/** Evaluates one alert kind of a project and carries out the transitions. */
 async function settle(
   scene: Scene,
   kind: AlertKind,
@@ -199,7 +199,7 @@ async function settle(
   for (const step of transitions(look, open, calendar, answered)) await carryOut(scene, policy, step)
 }
 
-/** Each active project with its organization's policies. */
+/** Loads every active project with the policies of its organization. */
 async function scenes({ state, clock, settings }: Services): Promise<Scene[]> {
   const now_ms = clock.now()
   const projects: ProjectRow[] = await state.db

@@ -6,12 +6,12 @@ import type { MessageChannel } from './channels.ts'
 const AT_ONCE = 20
 
 /**
- * Channels that this installation has; null where one is not configured. One that is absent is somebody else's: the
- * signaling node sends SIP MESSAGE itself.
+ * The channels that the control plane sends through; null for one that is not configured. A missing channel belongs to
+ * another process: the signaling node sends SIP MESSAGE.
  */
 export type Channels = Readonly<Partial<Record<NotificationRow['channel'], MessageChannel | null>>>
 
-/** Sends messages about alerts: at least once, retried with a growing delay for 24 hours. */
+/** Sends messages about alerts, at least once. Failures are retried with a growing delay for 24 hours. */
 export const notifications = (channels: Channels): Reconciler => {
   const busy = new Set<Promise<void>>()
   const ours = Object.keys(channels) as NotificationRow['channel'][]

@@ -11,7 +11,7 @@ import { spoken } from '../voice/spoken.ts'
 import type { MessageChannel } from './channels.ts'
 import type { Channels } from './notifications.ts'
 
-/** The channel of short messages, by what STROWGER_SMS_URL says; none at all when the signaling node sends them. */
+/** Returns the channel for short messages that STROWGER_SMS_URL selects; none when the signaling node sends them. */
 export function shortMessages(services: Services, http: Pick<HttpClient, 'request'>): Channels {
   const { sms_url, sms_token } = services.settings
   const route = sms_url === null ? null : smsRoute(sms_url)
@@ -26,7 +26,7 @@ export function shortMessages(services: Services, http: Pick<HttpClient, 'reques
   }
 }
 
-/** Short messages by a provider's HTTP endpoint: JSON {id, to, text}, any 2xx is taken. */
+/** Sends short messages through a provider's HTTP endpoint: JSON {id, to, text}. Any 2xx means success. */
 function providerChannel(http: Pick<HttpClient, 'request'>, url: string, token: string | null): MessageChannel {
   return {
     async send({ recipient, body, id }) {
@@ -49,8 +49,8 @@ function providerChannel(http: Pick<HttpClient, 'request'>, url: string, token: 
 const SPOKEN_TIMES = 2
 
 /**
- * Speaks the message in a call from the project's first number. Sent means that the call was queued: it shows in the
- * call history, and costs what any call costs.
+ * Speaks the message in a call from the project's first number. `send` succeeds when the call is queued. The call is in
+ * the call history and costs as much as any other.
  */
 const voiceChannel = ({ state, bus, clock }: Services): MessageChannel => ({
   async send({ project_id, recipient, body }) {

@@ -8,14 +8,17 @@ import type { Trx } from '../../core/state/index.ts'
 import { listMembers } from '../../core/state/people/organizations.ts'
 import { presentAlert } from '../v1/alert-present.ts'
 
-/** What a project's people are told by: with the rows of the alert, so that neither is without the other. */
+/** The context of the messages about an alert. */
 export interface TellContext {
   readonly time_zone: string
   readonly now_ms: number
   readonly base_url: string
 }
 
-/** Queues the messages about an alert for the channels that it names; `in_app` is the alert's own row. */
+/**
+ * Queues the messages about an alert for its channels, in the transaction that writes the alert. The channel `in_app`
+ * needs no message: it is the alert's row.
+ */
 export async function tell(
   trx: Trx,
   alert: AlertRow,
@@ -70,7 +73,7 @@ const subjectOf = (alert: AlertRow, event: keyof typeof MARK): string =>
 const shortOf = (alert: AlertRow, event: keyof typeof MARK): string =>
   oneLine(`Strowger ${alert.severity}: ${MARK[event]}${alert.reason}`, 300)
 
-/** Names of trunks are people's text: a line of theirs must not begin a header of ours. */
+/** Removes line breaks. Users choose the names of trunks, and a line break in one could inject a header. */
 const oneLine = (text: string, limit: number): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, limit)
 
 function textOf(alert: AlertRow, event: keyof typeof MARK, base_url: string): string {

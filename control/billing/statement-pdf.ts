@@ -1,7 +1,7 @@
 import type PdfDocument from 'pdfkit'
 import { moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
 
-/** What stands at the head of the page: a statement that is not issued yet says so. */
+/** The head of the page. A statement without `issued_at` is shown as not issued. */
 interface StatementHead {
   readonly id: string
   readonly issued_at: string | null
@@ -17,10 +17,10 @@ const COLUMNS = [
   { title: 'Amount', at: WIDTH - 120, width: 120, align: 'right' },
 ] as const
 
-/** A statement on A4 pages. The same statement gives the same bytes, so that a copy can be compared. */
+/** Renders a statement on A4 pages. The same statement gives the same bytes, so that copies can be compared. */
 export async function statementPdf(statement: Statement, head: StatementHead): Promise<Buffer> {
   const at = new Date(head.issued_at ?? `${statement.from}T00:00:00.000Z`)
-  // A third of the CPU of a control process's start, for a page that few requests ask for.
+  // Loaded on demand: it would take a third of the CPU time of the control process's start, and few requests need it.
   const { default: Pdf } = await import('pdfkit')
   const document = new Pdf({
     size: 'A4',
@@ -110,12 +110,12 @@ function row(document: Pdf, cells: readonly string[]): void {
   document.y = y + ROW
 }
 
-/** Begins a page when less than `height` is left on this one. */
+/** Begins a new page when less than `height` is left on the current one. */
 function room(document: Pdf, height: number): void {
   if (document.y + height > document.page.height - MARGIN) document.addPage()
 }
 
 const minutes = (seconds: number): string => (seconds / 60).toFixed(1)
 
-/** The fonts that every reader has know Latin letters alone (PDF 32000-1, annex D); others become a question mark. */
+/** Replaces characters that the standard PDF fonts lack with question marks; they are Latin only (32000-1, annex D). */
 const printable = (text: string): string => text.replace(/[^\u0020-\u007e\u00a0-\u00ff]/g, '?')

@@ -18,7 +18,7 @@ import { seenTrunks } from '../v1/seen-trunks.ts'
 import type { LiveEvent } from './types.ts'
 import { ProjectWatch } from './watch.ts'
 
-/** Live events over WebSocket: who may listen, and what they are sent. */
+/** Live events over WebSocket: admits clients and sends them the events that they may see. */
 
 type Authenticate = (request: IncomingMessage) => Promise<Caller | Refusal>
 
@@ -28,7 +28,7 @@ interface EventsHub {
 }
 
 const PERIOD_MS = 500
-/** Bursts of wake-ups make one look. */
+/** The least time between two looks, so that a burst of wake-ups causes one. */
 const LEAST_GAP_MS = 100
 const PING_MS = 30_000
 const CHECK_CREDENTIAL_MS = 60_000
@@ -41,7 +41,7 @@ interface Client {
   readonly authenticate: Authenticate
   readonly project_id: string
   caller: Caller
-  /** Of a caller restricted to a subaccount; null: all. */
+  /** The visible trunks of a caller that is restricted to a subaccount; null: all trunks. */
   trunks: ReadonlySet<string> | null
   alive: boolean
 }
@@ -152,7 +152,7 @@ export function createEventsHub(
     }
     const { watch, clients } = entry
     client.trunks = client.caller.subaccount_id === null ? null : await trunksOf(client)
-    // A fresh look first, so that the list that the client begins with has no hole before the first event.
+    // Look first, so that no change is lost between the client's initial list and its first event.
     const events = await watch.look(state.db, clock.now())
     for (const other of clients)
       for (const event of events) if (mayHear(other, event)) send(other, textOf(event, clock.now()))
@@ -237,7 +237,7 @@ const textOf = (event: LiveEvent, now_ms: number): string => {
   return JSON.stringify({ type, at: iso(now_ms), ...named, ...rest })
 }
 
-/** A browser says which page asks: only our own may use the member's cookie. */
+/** Reports whether the Origin of a browser's request is this host. Only our own pages may use the member's cookie. */
 function sameOrigin({ headers }: IncomingMessage): boolean {
   const { origin, host } = headers
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host

@@ -3,7 +3,7 @@ import type { presentAlert, presentContainments } from '../v1/alert-present.ts'
 import type { presentCall } from '../v1/call-present.ts'
 import type { presentCheck } from '../v1/trunk-tests.ts'
 
-/** What happens in a project, as /v1/events tells it; `trunk_id` says whose it is, and who may hear of it. */
+/** An event in a project, as /v1/events sends it. `trunk_id` decides which restricted keys may see it. */
 export type LiveEvent =
   | { readonly type: 'call'; readonly trunk_id: string | null; readonly call: ReturnType<typeof presentCall> }
   | { readonly type: 'alert'; readonly trunk_id: string | null; readonly alert: ReturnType<typeof presentAlert> }

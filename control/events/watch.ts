@@ -13,14 +13,14 @@ import type { LiveEvent } from './types.ts'
 const MAX_CALLS = 5000
 
 /**
- * What changes in a project, found by looking: the bus only says when to look. Begins with what is there at its first
- * look, and tells each change once.
+ * Finds the changes in a project by polling; the bus only says when to look. The first look sets the baseline. Later
+ * looks return each change once.
  */
 export class ProjectWatch {
   readonly #project_id: string
   #calls: Map<string, HistoryRow> | null = null
   #alerts_since: string
-  /** What was told of the alerts that changed at that very moment: another may have changed in the same millisecond. */
+  /** The reported alerts with `updated_at` equal to `#alerts_since`: others may change in the same millisecond. */
   #alerts = new Map<string, string>()
   #containments = new Map<string, string>()
   #trunks = new Map<string, { readonly revision: number; readonly state: string }>()
@@ -41,7 +41,7 @@ export class ProjectWatch {
     return [...(this.#calls?.values() ?? [])]
   }
 
-  /** One look at a time: two that cross would tell a change twice, or to neither. */
+  /** Returns the changes since the last look. Looks run one at a time: overlapping ones repeat or lose changes. */
   look(db: Db, now_ms: number): Promise<LiveEvent[]> {
     const turn = this.#turn.then(() => this.#look(db, now_ms))
     this.#turn = turn.catch(() => undefined)
@@ -106,7 +106,7 @@ export class ProjectWatch {
     return events
   }
 
-  /** Only trunks whose revision has moved, or that were not applied when last seen, are asked for. */
+  /** Queries the apply state only of trunks with a new revision and of trunks not yet applied at the last look. */
   async #applyEvents(db: Db, now_ms: number): Promise<LiveEvent[]> {
     const rows = await db
       .selectFrom('trunk')

@@ -4,14 +4,14 @@ import type { Refusal } from '../http/reply.ts'
 import type { Services } from '../http/services.ts'
 import type { VoiceRefusal } from '../voice/errors.ts'
 
-/** What one environment of the general API does with calls. */
+/** Creates and finds calls in one environment of the general API. */
 export interface Environment {
   create(
     context: GeneralContext,
     wanted: { readonly to: string; readonly message: string },
   ): Promise<GeneralCall | GeneralError>
   find(context: GeneralContext, id: string): Promise<GeneralCall | null>
-  /** Newest first; one more than `limit` tells that there are more. */
+  /** Lists calls, newest first. Returns up to `limit` + 1: the extra one shows that there is a next page. */
   list(context: GeneralContext, page: { readonly offset: number; readonly limit: number }): Promise<GeneralCall[]>
 }
 
@@ -46,13 +46,13 @@ export const error = (error_status: number, code: string, message: string, heade
   headers,
 })
 
-/** A refusal of the shared machinery, in this API's own form. */
+/** Converts a refusal of the shared pipeline to this API's error format. */
 export function errorOf(refusal: Refusal): GeneralError {
   const { body, headers } = problem(refusal, { base_url: '', request_id: '' })
   return { error_status: body.status, code: body.code, message: body.detail, headers }
 }
 
-/** A refusal of the voice-calls API, by its reason where it has one. */
+/** Converts a refusal of the voice-calls API to this API's error format. The code is its reason, if it has one. */
 export function errorOfVoice(refusal: VoiceRefusal): GeneralError {
   if (refusal.kind === 'problem') return error(404, refusal.reason, refusal.detail)
   const reason = refusal.details?.['reason']

@@ -25,7 +25,7 @@ interface Answer {
 }
 type Handler = (ctx: ParameterizedContext) => Promise<void>
 
-/** Handlers by prefix: production places calls, the sandbox simulates them. Each has a rate limit of its own. */
+/** Returns the handlers by prefix. Production places calls, the sandbox simulates them. Each has its own rate limit. */
 export const generalHandlers = (services: HttpServices, rate: Window = RATE): Readonly<Record<string, Handler>> => ({
   '/api/v1': handler('/api/v1', live, services, rate),
   '/sandbox/api/v1': handler('/sandbox/api/v1', sandbox, services, rate),
@@ -110,7 +110,7 @@ function readWanted(body: object): { readonly to: string; readonly message: stri
     return error(400, 'invalid_parameter', 'message is required: the text to be spoken.')
   if (message.length > MAX_MESSAGE_CHARACTERS)
     return error(400, 'invalid_parameter', `message is at most ${MAX_MESSAGE_CHARACTERS} characters.`)
-  // XML 1.0 §2.2 has no place for these, escaped or not.
+  // XML 1.0 §2.2 does not allow these characters, even escaped.
   if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/u.test(message))
     return error(400, 'invalid_parameter', 'message has characters that cannot be spoken.')
   return { to, message }

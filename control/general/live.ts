@@ -7,7 +7,7 @@ import { place } from '../voice/place.ts'
 import { spoken } from '../voice/spoken.ts'
 import { type Environment, errorOfVoice, type GeneralCall } from './environment.ts'
 
-/** Production: a call from the project's first number that speaks the message. Its id is its CallSid as a UUID. */
+/** Production: calls from the project's first number and speaks the message. A call's id is its CallSid as a UUID. */
 export const live: Environment = {
   async create({ services, account, now_ms }, { to, message }) {
     const number = await firstHeldNumber(services.state.db, account.project_id)

@@ -8,7 +8,7 @@ import {
 import type { Environment, GeneralCall } from './environment.ts'
 import { simulatedStatus } from './simulate.ts'
 
-/** The sandbox: nothing leaves, nothing costs; a test number decides how its call goes. */
+/** The sandbox: places no calls and costs nothing. Test numbers determine the outcome of a call. */
 export const sandbox: Environment = {
   async create({ services, account, now_ms }, { to, message }) {
     const { project_id } = account

@@ -1,6 +1,6 @@
 import type { CallStatus } from '../../core/state/index.ts'
 
-/** A step of a simulated call: from so many seconds after its creation it has this status. */
+/** A step of a simulated call: the status that it has from `after_seconds` after its creation. */
 type Step = readonly [after_seconds: number, status: CallStatus]
 
 const ANSWERED: readonly Step[] = [
@@ -10,7 +10,7 @@ const ANSWERED: readonly Step[] = [
   [10, 'completed'],
 ]
 
-/** Test numbers: the last four digits decide, as with the sandbox carrier (design section 9). Others are answered. */
+/** Flows by the last four digits of the number, as in the sandbox carrier (design section 9). Others are answered. */
 export const FLOWS: Readonly<Record<string, readonly Step[]>> = {
   '0002': [
     [0, 'queued'],
@@ -38,7 +38,7 @@ export const FLOWS: Readonly<Record<string, readonly Step[]>> = {
   ],
 }
 
-/** The status of a simulated call of this age; a clock that jumped back makes it new again, never older. */
+/** Returns the status of a simulated call by its age. A negative age, after a clock step, means `queued`. */
 export function simulatedStatus(to_number: string, age_ms: number): CallStatus {
   const flow = FLOWS[to_number.slice(-4)] ?? ANSWERED
   let status: CallStatus = 'queued'

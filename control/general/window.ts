@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** So many requests in each window of so many seconds. */
+/** Allows `requests` requests in each window of `seconds` seconds. */
 export interface Window {
   readonly requests: number
   readonly seconds: number
@@ -13,11 +13,11 @@ interface WindowVerdict {
 
 const MAX_KEYS = 20_000
 
-/** Counts by key and window, in memory: a restart forgives. Windows begin with the first request of a key. */
+/** Counts requests by key in memory; a restart resets the counts. A window begins with the first request of a key. */
 export function createWindows({ requests, seconds }: Window) {
   const windows = new LRUCache<string, { used: number; readonly ends_ms: number }>({ max: MAX_KEYS })
   return {
-    /** `now_ms` is monotonic; `epoch_ms` names the reset for people. */
+    /** Counts a request. `now_ms` is monotonic; `epoch_ms` is the base of the X-RateLimit-Reset header. */
     take(key: string, now_ms: number, epoch_ms: number): WindowVerdict {
       const known = windows.get(key)
       const window = known && known.ends_ms > now_ms ? known : { used: 0, ends_ms: now_ms + seconds * 1000 }

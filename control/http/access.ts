@@ -8,7 +8,7 @@ const BILLING: readonly Scope[] = ['billing:read', 'organization:read', 'call_hi
 const WITHHELD_FROM_ENGINEERS: readonly Scope[] = ['billing:read', 'subaccounts:write', 'audit:read']
 const WITHHELD_FROM_VIEWERS: readonly Scope[] = ['billing:read', 'audit:read']
 
-/** The scopes that a role may use at all (design section 7); a key's own scopes narrow them further. */
+/** The scopes that each role may use at most (design section 7). The scopes of a key narrow them further. */
 export const ROLE_SCOPES: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   'org:admin': new Set(SCOPES),
   'org:engineer': new Set(SCOPES.filter(scope => !WITHHELD_FROM_ENGINEERS.includes(scope))),
@@ -16,7 +16,7 @@ export const ROLE_SCOPES: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   'org:viewer': new Set(SCOPES.filter(scope => scope.endsWith(':read') && !WITHHELD_FROM_VIEWERS.includes(scope))),
 }
 
-/** The roles that a member may give to a key or another member: at or below their own (spec, "API keys" 5). */
+/** The roles that a member may grant to a key or another member: at or below their own (spec, "API keys" 5). */
 export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
   'org:admin': ['org:admin', 'org:engineer', 'org:billing', 'org:viewer'],
   'org:engineer': ['org:engineer', 'org:viewer'],
@@ -24,7 +24,10 @@ export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
   'org:viewer': [],
 }
 
-/** Why `caller` may not do what a scope stands for; null when it may. Also for what a body adds to a route's scope. */
+/**
+ * Returns the refusal for a caller without `scope`, or null. Routes also call it for scopes that their body requires in
+ * addition to the scope of the route.
+ */
 export function withoutScope(
   caller: { readonly role: Role; readonly scopes: ReadonlySet<Scope> },
   scope: Scope,

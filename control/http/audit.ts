@@ -4,13 +4,13 @@ import type { Caller } from './caller.ts'
 import type { Change } from './reply.ts'
 import type { Route } from './route.ts'
 
-/** Fields whose values never enter the audit trail; that they changed does. */
+/** Matches fields whose values never enter the audit trail. The trail records only that they changed. */
 const SECRET_FIELD = /(password|secret|token|ha1|totp)/i
 const MAX_VALUE_CHARACTERS = 500
-/** They change with every write or describe the moment, not the resource. */
+/** Fields that change with every write, or that describe the moment and not the resource. */
 const OMITTED = new Set(['revision', 'updated_at', 'as_of', 'apply', 'desired_revision', 'effective_revision'])
 
-/** The audit event of a write. */
+/** Returns the audit event of a write. */
 export function auditEvent(
   route: Route,
   change: Change,
@@ -43,7 +43,7 @@ export function auditEvent(
   }
 }
 
-/** What differs between two presentations of a resource, field by field; labels are paths such as `limits.cps`. */
+/** Returns the fields that differ between two presentations of a resource. Labels are paths such as `limits.cps`. */
 function fieldChanges(before: object | null, after: object | null): FieldChange[] {
   const changes: FieldChange[] = []
   compare(before ?? {}, after ?? {}, '', changes)
@@ -54,7 +54,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 function compare(before: object, after: object, prefix: string, into: FieldChange[]): void {
   const names = Object.keys(after)
-  // Those that were and are no more come last.
+  // Removed fields come last.
   for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) names.push(name)
   for (const name of names) {
     if (prefix === '' && OMITTED.has(name)) continue
@@ -62,7 +62,7 @@ function compare(before: object, after: object, prefix: string, into: FieldChang
     const current = fieldOf(after, name)
     if (old === current) continue
     if (isGroup(old) || isGroup(current)) {
-      // A group that came or went is told field by field, like one that changed.
+      // An added or removed group is listed field by field, like a changed one.
       compare(isGroup(old) ? old : {}, isGroup(current) ? current : {}, `${prefix}${name}.`, into)
       if ((isGroup(old) || old === null) && (isGroup(current) || current === null)) continue
     }
@@ -85,7 +85,7 @@ const fieldOf = (fields: object, name: string): unknown => (fields as Fields)[na
 const isGroup = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Null: the field is not there. */
+/** Returns null for a field that does not exist. */
 const textOf = (value: unknown): string | null =>
   value === null ? null : typeof value === 'string' ? value : JSON.stringify(value)
 

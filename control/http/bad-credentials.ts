@@ -3,12 +3,12 @@ import { addressGroup } from './address.ts'
 import type { RateLimit, RateVerdict } from './rate-limit.ts'
 import type { HttpServices } from './services.ts'
 
-/** Requests from one address whose credential is not good, over all APIs. */
+/** Limits requests with invalid credentials from one address, over all APIs. */
 export const BAD_CREDENTIALS: RateLimit = { burst: 100, per_second: 1 }
 
 /**
- * Counts a request whose credential is not good. Whoever has a good one is not bounded by it, though of the same
- * address.
+ * Counts a request with an invalid credential. Only such requests are limited: a client with a valid credential at the
+ * same address is not.
  */
 export const countBadCredential = (
   { bad_credentials, clock }: Pick<HttpServices, 'bad_credentials' | 'clock'>,

@@ -13,7 +13,7 @@ import { type Refusal, refuse } from './reply.ts'
 const KEY = /^bearer sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/i
 const EXACT = /^[^ ]+ sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/
 
-/** The one answer to every credential that is not good (spec, "API keys" 3). */
+/** Returns the same refusal for every invalid credential (spec, "API keys" 3). */
 const unauthenticated = (): Refusal =>
   refuse(
     'unauthenticated',
@@ -26,7 +26,7 @@ const unauthenticated = (): Refusal =>
 
 type BearerAuthentication = (request: IncomingMessage) => Promise<Caller | Refusal>
 
-/** Authentication of /v1: one Authorization header, `Bearer`, one space, an API key. */
+/** Authenticates requests to /v1: exactly one Authorization header with `Bearer`, one space and an API key. */
 export function bearerAuthentication(services: { state: State; clock: Clock; log: Log }): BearerAuthentication {
   const noteUse = lastUseNoter(services)
   return async request => {
@@ -53,7 +53,7 @@ interface Known {
   readonly caller: Caller
 }
 
-/** By what was found, which stays the same for as long as its rows do: a key that changes is found anew. */
+/** Keyed by the cached query result. A change of its rows makes a new result, so that an entry is never stale. */
 const known_keys = new WeakMap<FoundKey, Known>()
 
 function knownOf(found: FoundKey): Known {
@@ -77,7 +77,7 @@ const callerOf = ({ key, projects }: FoundKey): Caller => ({
   actor: { type: 'api_key', id: key.id, name: key.name, detail: `sk_live_${key.public_id}` },
 })
 
-/** Node joins or drops repeated headers; the raw list shows them all. */
+/** Returns all values of a header. Node joins or drops repeated headers; the raw list has them all. */
 export function headersNamed(request: IncomingMessage, name: string): string[] {
   const values: string[] = []
   for (let at = 0; at < request.rawHeaders.length; at += 2)
@@ -85,7 +85,10 @@ export function headersNamed(request: IncomingMessage, name: string): string[] {
   return values
 }
 
-/** Writes the last use at most once a minute and key, beside the request: it must neither slow it nor fail it. */
+/**
+ * Returns a function that writes the last use of a key at most once a minute. The write runs in the background, because
+ * it must neither delay the request nor make it fail.
+ */
 function lastUseNoter({ state, log }: { state: State; log: Log }) {
   const writing = new Set<string>()
   return (id: string, last_used_at: string | null, now: string): void => {

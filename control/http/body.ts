@@ -9,12 +9,12 @@ interface Body {
   readonly bytes: Buffer
 }
 
-/** Reads the body of a request: what was sent, or the refusal to answer with. */
+/** Reads the body of a request, or returns the refusal to answer with. */
 type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
 
 const READ_METHODS = [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE]
 const TYPES = ['application/json', 'application/x-www-form-urlencoded']
-/** What a body without a type is (RFC 9110 §8.3). */
+/** The type of a body without a Content-Type (RFC 9110 §8.3). */
 const UNTYPED = 'application/octet-stream'
 const done = async (): Promise<void> => undefined
 
@@ -59,15 +59,15 @@ export function createBodyReader(limit_bytes: number): BodyReader {
 }
 
 const EMPTY = Buffer.alloc(0)
-/** Errors of raw-body for a connection that closed before the end of the body. */
+/** The errors of raw-body for a connection that closed before the end of the body. */
 const CUT_SHORT: ReadonlySet<string> = new Set(['request.aborted', 'request.size.invalid', 'stream.not.readable'])
 
-/** How much of a body above the limit is read and discarded, so that the client can read the answer. */
+/** How much of an oversized body is read and discarded, so that the client can read the answer. */
 const DRAINED = { bytes: 16 * 1024 * 1024, ms: 10_000 }
 
 /**
- * Closing a connection with unread bytes resets it, and the client never sees the answer (RFC 9112 §9.6). So the rest
- * is read first, up to a limit.
+ * Refuses an oversized body. The rest of it is read first, up to a limit: closing a connection with unread bytes resets
+ * it, and the client never sees the answer (RFC 9112 §9.6).
  */
 async function tooLarge(request: IncomingMessage, limit: number): Promise<Refusal> {
   const drained = await drain(request)
@@ -75,7 +75,7 @@ async function tooLarge(request: IncomingMessage, limit: number): Promise<Refusa
   return refuse('body_too_large', { limit }, drained ? {} : { headers: { Connection: 'close' } })
 }
 
-/** Whether the request came to its end. */
+/** Discards the rest of a request. Reports whether its end arrived within the limits. */
 function drain(request: IncomingMessage): Promise<boolean> {
   return new Promise(resolve => {
     if (request.destroyed) return resolve(false)
@@ -102,11 +102,11 @@ function drain(request: IncomingMessage): Promise<boolean> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The media type of the request without its parameters, in lower case; empty when none is given. */
+/** Returns the media type of a request in lower case, without parameters; empty when there is none. */
 export const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-/** Text of a body; null when it is not UTF-8. */
+/** Decodes a body; null when it is not UTF-8. */
 export function textOf(bytes: Buffer): string | null {
   try {
     return utf8.decode(bytes)
@@ -115,7 +115,7 @@ export function textOf(bytes: Buffer): string | null {
   }
 }
 
-/** A JSON object (RFC 8259), strictly UTF-8. Undefined when there is no body. */
+/** Parses a body as a JSON object (RFC 8259) in strict UTF-8. Undefined when there is no body. */
 export function jsonObjectOf({ type, bytes }: Body): object | undefined | Refusal {
   if (bytes.length === 0 && type === '') return undefined
   if (type !== 'application/json') return refuse('unsupported_media_type', { value: type === '' ? 'none' : type })
@@ -133,7 +133,7 @@ export function jsonObjectOf({ type, bytes }: Body): object | undefined | Refusa
   return value
 }
 
-/** JSON with the keys of every object in order: equal for equal values, however the client wrote them. */
+/** Writes JSON with the keys of every object sorted: equal values give equal texts, whatever the client's order. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

@@ -14,12 +14,12 @@ import type { Answer, Loaders, Route, RouteContext } from './route.ts'
 import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
-/** A request that has passed every check but those that need the resource itself. */
+/** A request that has passed every check except those that need the resource. */
 interface Ready extends Asked {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
-  /** Null where the route is about no project. */
+  /** Null when the route does not concern a project. */
   readonly project: ProjectRow | null
   readonly query: RouteContext['query']
   readonly body: object | undefined
@@ -28,7 +28,7 @@ interface Ready extends Asked {
   readonly prepared: unknown
 }
 
-/** Runs the route: reads by the database, writes in one transaction. */
+/** Runs the route. A GET reads the database directly; every other method runs in one transaction. */
 export function carryOut(ready: Ready, services: HttpServices, check_replies: boolean): Promise<Answer | Refusal> {
   const run: Run = { ...ready, services, check_replies }
   if (ready.route.method !== 'get') return written(run)
@@ -40,7 +40,7 @@ interface Run extends Ready {
   readonly check_replies: boolean
 }
 
-/** A write commits together with its idempotent outcome, its audit event and its revision, or not at all. */
+/** Runs a write. The change, its idempotent outcome, its audit event and its revision commit atomically. */
 async function written(run: Run): Promise<Answer | Refusal> {
   const { services, route } = run
   const identity = identityOf(run)
@@ -54,7 +54,7 @@ async function written(run: Run): Promise<Answer | Refusal> {
       if (earlier) return { ...earlier, headers: { ...earlier.headers, 'Idempotent-Replayed': 'true' } }
     }
     const done = await answered(run, trx, now)
-    // Throwing rolls back: a refused request changes nothing and does not use its key up.
+    // Throwing rolls back: a refused request changes nothing and does not consume its idempotency key.
     if (isRefusal(done)) throw new Refused(done)
     wake = await recorded(run, trx, done, now)
     const plain = { status: done.status, body: done.body, headers: headersOf(done) }
@@ -103,7 +103,7 @@ async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promis
   return [...(answer.wake ?? []), 'configuration']
 }
 
-/** Loads what the path names, compares If-Match, runs the route. */
+/** Loads the resources that the path names, compares If-Match and runs the route. */
 async function answered(run: Run, db: Db, now: string): Promise<Answer | Refusal> {
   const { ctx, route, caller, project, params, query, body, prepared, request_id, services } = run
   const loaded = await load(run, db)
@@ -130,7 +130,7 @@ async function answered(run: Run, db: Db, now: string): Promise<Answer | Refusal
   return answer
 }
 
-/** Rows by the names of their loaders. */
+/** Rows, keyed by the names of their loaders. */
 type Loaded = Record<string, unknown>
 
 async function load({ route, caller, project, params }: Run, db: Db): Promise<Loaded | Refusal> {

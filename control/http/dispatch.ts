@@ -18,19 +18,19 @@ import { refusalOf, sendAnswer, sendRefusal } from './send.ts'
 import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
-/** One JSON API: a prefix, its routes, and how its callers prove who they are. */
+/** One JSON API: a prefix, its routes, and how it authenticates callers. */
 interface Api {
   readonly prefix: string
   readonly routes: readonly Route[]
   readonly rate_limit: RateLimit
-  /** `route` is there for credentials that depend on it, such as a sign-in that needs none. */
+  /** `route` matters when the required credential depends on it: a sign-in needs none. */
   authenticate(request: IncomingMessage, route: Route): Promise<Caller | Refusal>
-  /** True in tests: every answer is checked against the route's own schema. */
+  /** Tests set this to check every answer against the schema of its route. */
   readonly check_replies?: boolean
 }
 
 const readBody = createBodyReader(256 * 1024)
-/** Attempts to sign in from one address: each costs a password hash. */
+/** Limits sign-in attempts from one address, because each costs a password hash. */
 const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 
 /** Handles every request below the API's prefix. */
@@ -103,13 +103,16 @@ function finder({ prefix, routes }: Api) {
   }
 }
 
-/** Tells the client the state of its bucket, and refuses when that is empty. */
+/** Sends the state of the client's bucket in headers. Refuses when the bucket is empty. */
 function overRate(ctx: ParameterizedContext, { allowed, headers }: RateVerdict, value: string): Refusal | null {
   ctx.set(headers)
   return allowed ? null : refuse('rate_limited', { value }, { headers })
 }
 
-/** Two of the three bounds of a request: role and scopes. The third, its subaccount, needs the resource. */
+/**
+ * Refuses a caller whose role or scopes do not allow the route. Which subaccount a restricted key may access is checked
+ * when the resource is loaded.
+ */
 function withoutAccess(route: Route, caller: Caller): Refusal | null {
   if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
   if (caller.subaccount_id !== null && !reachableFromSubaccount(route))
@@ -118,7 +121,8 @@ function withoutAccess(route: Route, caller: Caller): Refusal | null {
 }
 
 /**
- * What belongs to no subaccount is out of reach of a key that is restricted to one, unless the route sees to it itself.
+ * Reports whether a key restricted to a subaccount may call a route: it loads a resource that belongs to a subaccount,
+ * or it declares that it enforces the restriction itself.
  */
 const reachableFromSubaccount = (route: Route): boolean =>
   route.restricted_keys === true ||

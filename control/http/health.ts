@@ -9,7 +9,7 @@ import { createRateLimiter, type RateLimit } from './rate-limit.ts'
 import { Refused, refuse } from './reply.ts'
 import type { Services } from './services.ts'
 
-/** Signaling writes its heartbeats every 2 s; one that is older than three of them means that the thing is down. */
+/** Signaling writes heartbeats every 2 s. A component without one for three periods counts as down. */
 const FRESH_MS = 6000
 const NEEDED: readonly NodeTable['kind'][] = ['signaling', 'edge', 'media']
 
@@ -19,8 +19,8 @@ interface Readiness {
 }
 
 /**
- * Whether calls can be placed: signaling runs and is not draining, its edge link and the media worker are up, and the
- * state can be written.
+ * Reports whether calls can be placed: signaling runs and is not draining, its link to the edge and the media worker
+ * are up, and the state is writable.
  */
 async function readiness({ state, clock, log }: Services): Promise<Readiness> {
   const state_writable = await state.probe().then(
@@ -45,12 +45,12 @@ async function freshKinds({ state, clock }: Pick<Services, 'state' | 'clock'>): 
   return new Set(rows.map(row => row.kind))
 }
 
-/** Questions of one address after readiness: each writes to the state. */
+/** Limits readiness checks from one address, because each writes to the state. */
 const READINESS: RateLimit = { burst: 20, per_second: 2 }
 
 type Page = (ctx: Context) => Promise<void> | void
 
-/** The pages that tools watch. */
+/** Returns the pages that monitoring tools poll. */
 export function healthPages(services: Services): Readonly<Record<string, Page>> {
   const { clock, settings } = services
   const limiter = createRateLimiter(READINESS)

@@ -8,14 +8,14 @@ import { type Refusal, refuse } from './reply.ts'
 const KEPT_MS = 24 * 60 * 60 * 1000
 const MAX_CHARACTERS = 128
 
-/** The key of a request; undefined when there is none and none is needed. */
+/** Reads the idempotency key of a request; undefined when it has none and none is required. */
 export function idempotencyKeyOf(header: string | undefined, required: boolean): string | undefined | Refusal {
   if (header === undefined) return required ? refuse('idempotency_key_required') : undefined
   const key = header.trim()
   return key === '' || key.length > MAX_CHARACTERS ? refuse('idempotency_key_required') : key
 }
 
-/** What a key is unique within, and what the request with it was: hashes, so that neither keeps what a client sent. */
+/** Hashes of the scope of an idempotency key and of the request that used it, so that no client data is stored. */
 export interface IdempotentRequest {
   readonly scope_hash: string
   readonly request_hash: string
@@ -23,9 +23,9 @@ export interface IdempotentRequest {
 
 export function idempotentRequest(request: {
   readonly key: string
-  /** Project, or organization where the route is about none. */
+  /** The project, or the organization when the route does not concern a project. */
   readonly owner_id: string
-  /** Of a key that is restricted to one: what another subaccount was answered is not for it. */
+  /** The subaccount of a restricted key, so that no key gets an answer meant for another subaccount. */
   readonly subaccount_id: string | null
   readonly method: string
   readonly path: string
@@ -48,8 +48,8 @@ interface ReplayableAnswer {
 }
 
 /**
- * The earlier outcome of this request, if there is one. It is looked up inside the write transaction: transactions take
- * turns, so that the second of two concurrent requests waits for the first and then finds its outcome here.
+ * Returns the stored outcome of an earlier identical request, if any. It reads inside the write transaction. Write
+ * transactions are serialized, so that the second of two concurrent requests finds the outcome of the first.
  */
 export async function earlierOutcome(
   trx: Trx,

@@ -1,6 +1,6 @@
 import { type Refusal, refuse } from './reply.ts'
 
-/** The revision that If-Match names: one quoted number, digit for digit as the ETag was sent (RFC 9110 §8.8.3.2). */
+/** Parses the revision in If-Match: one quoted number, exactly as the ETag was sent (RFC 9110 §8.8.3.2). */
 export function ifMatchOf(header: string | undefined): number | Refusal {
   if (header === undefined) return refuse('precondition_required')
   const digits = /^"(0|[1-9]\d{0,14})"$/.exec(header.trim())?.[1]

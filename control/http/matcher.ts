@@ -3,17 +3,17 @@ interface Matched<T> {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Routes by path template (`/trunks/{trunk_id}`) and method. Literal segments win over parameters. */
+/** Finds routes by path template (`/trunks/{trunk_id}`) and method. Literal segments win over parameters. */
 export interface Matcher<T> {
   add(method: string, template: string, value: T): void
-  /** null: no such path. A path without the method gives the methods that it has. */
+  /** Returns null for an unknown path, and the allowed methods when the path exists without `method`. */
   find(method: string, path: string): Matched<T> | { readonly allow: readonly string[] } | null
 }
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>
   parameter: { readonly name: string; readonly node: Node<T> } | null
-  /** Parameters with an ending of their own, such as `{id}.wav`, by ending; they win over the plain one. */
+  /** Parameters with a suffix, such as `{id}.wav`, keyed by suffix. They take precedence over the plain parameter. */
   readonly endings: Map<string, { readonly name: string; readonly node: Node<T> }>
   readonly methods: Map<string, T>
 }
@@ -85,7 +85,7 @@ function walk<T>(node: Node<T>, path: readonly string[], at: number, params: Rec
   return beyond
 }
 
-/** An undecodable segment stays as it is: it is the id of nothing. */
+/** Decodes a path segment. A malformed one is returned unchanged: no resource has such an id. */
 function decoded(segment: string): string {
   if (!segment.includes('%')) return segment
   try {

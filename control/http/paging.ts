@@ -1,17 +1,17 @@
 import { invalid, type Refusal } from './reply.ts'
 import { optional, Type } from './schema.ts'
 
-/** Query of lists that can be read page by page. */
+/** Returns the query schema of a paginated list. */
 export const pageQuery = (max: number) => ({
   limit: optional(Type.Integer({ minimum: 1, maximum: max, format: 'int32' })),
   cursor: optional(Type.String({ minLength: 1, maxLength: 512 })),
 })
 
-/** A cursor is opaque to clients: where the last page ended, as base64url JSON. */
+/** Encodes where a page ended as base64url JSON. The cursor is opaque to clients. */
 export const cursorOf = (position: readonly (string | number)[]): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
-/** The position in a cursor: as many texts or numbers as `kinds` names. */
+/** Decodes the position in a cursor. Its values must have the types in `kinds`. */
 export function readCursor<const K extends readonly ('string' | 'number')[]>(
   cursor: string | undefined,
   kinds: K,
@@ -34,14 +34,14 @@ type Position<K extends readonly ('string' | 'number')[]> = {
   readonly [N in keyof K]: K[N] extends 'string' ? string : number
 }
 
-/** The position of a list whose cursor is one number, the newest first: where the next page goes on. */
+/** Decodes the cursor of a list that is sorted by one number, newest first. */
 export function positionOf(cursor: string | undefined): { readonly before?: number } | Refusal<'validation_failed'> {
   const position = readCursor(cursor, ['number'])
   if (position === undefined) return {}
   return 'refused' in position ? position : { before: position[0] }
 }
 
-/** What is shown of rows of which one more than `limit` was read, and the cursor when that one was there. */
+/** Cuts `rows` to a page. Callers read one row more than `limit`; that row means that there is a next page. */
 export function pageOf<Row>(
   rows: readonly Row[],
   limit: number,

@@ -1,6 +1,6 @@
 import type { ParameterizedContext } from 'koa'
 
-/** What the first step of a request knows. */
+/** The facts that are known before the first step. */
 export interface Asked {
   readonly ctx: ParameterizedContext
   readonly request_id: string
@@ -16,31 +16,31 @@ interface Wording<Answer, Refusal> {
 }
 
 /**
- * The steps that an API takes with every request. Each refuses the request or passes it on; the order is a contract of
- * the API, and conformance tests walk over it. `Known` is what the steps so far have gathered.
+ * The steps that an API runs for every request. Each step refuses the request or passes it on. The order is part of the
+ * API's contract, and conformance tests check it. `Known` holds the facts that earlier steps have gathered.
  */
 interface Pipeline<Known extends Asked, Answer, Refusal> {
-  /** Adds facts to what is known. */
+  /** Adds facts to `Known`, or refuses. */
   gather<Facts extends object>(
     name: string,
     step: (known: Known) => Facts | Refusal | Promise<Facts | Refusal>,
   ): Pipeline<Known & Exclude<Facts, Refusal>, Answer, Refusal>
-  /** Refuses, or passes the request on by null. */
+  /** Refuses the request; null passes it on. */
   check(
     name: string,
     step: (known: Known) => Refusal | null | Promise<Refusal | null>,
   ): Pipeline<Known, Answer, Refusal>
-  /** Carries the request out: the last step. */
+  /** Adds the last step, which carries out the request, and returns the handler. */
   answer(name: string, step: (known: Known) => Promise<Answer | Refusal>): (ctx: ParameterizedContext) => Promise<void>
 }
 
-/** A step with its types erased; the last one gives the answer. */
+/** A step with its types erased. The last one returns the answer. */
 interface Step {
   readonly name: string
   readonly run: (known: never) => unknown
 }
 
-/** A pipeline without steps. */
+/** Returns a pipeline without steps. */
 export const pipeline = <Answer extends object, Refusal extends object>(
   wording: Wording<Answer, Refusal>,
 ): Pipeline<Asked, Answer, Refusal> => extended([], wording)
@@ -71,7 +71,7 @@ function handler<Answer extends object, Refusal extends object>(
         const running = at.run(known as never)
         const outcome = running instanceof Promise ? await running : running
         if (wording.isRefusal(outcome)) return wording.refuse(ctx, outcome, request_id)
-        // One object for the whole request: spreading it anew at each step costs more than most steps.
+        // One object is reused for the whole request: a copy at each step would cost more than most steps.
         Object.assign(known, outcome)
       }
       at = last

@@ -3,7 +3,7 @@ import { problemOf } from '../../core/domain/reasons/index.ts'
 import type { Refusal } from './reply.ts'
 import type { FieldError } from './validate.ts'
 
-/** RFC 9457, with the members of the specification. */
+/** A problem document (RFC 9457) with the members of the specification. */
 interface Problem {
   readonly type: string
   readonly title: string
@@ -17,7 +17,7 @@ interface Problem {
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** The problem document of a refusal and the headers that go with it. */
+/** Returns the problem document of a refusal, and its headers. */
 export function problem(
   refusal: Refusal,
   context: { readonly base_url: string; readonly request_id: string },

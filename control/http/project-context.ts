@@ -6,8 +6,8 @@ import { type Refusal, refuse } from './reply.ts'
 const PROJECT_ID = /^prj_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * The project that a request is about (spec, "Choosing a project"). A key acts in the project it was created in: naming
- * another one of the organization is answered like one that does not exist for the key.
+ * Returns the project of a request (spec, "Choosing a project"). A key can access only its own project: another project
+ * of the organization is refused like one that does not exist.
  */
 export async function projectOf(db: Db, caller: Caller, header: string | undefined): Promise<ProjectRow | Refusal> {
   if (header !== undefined && !PROJECT_ID.test(header)) return refuse('project_invalid', { value: header.slice(0, 60) })

@@ -3,8 +3,8 @@ import type { TObject, TSchema } from './schema.ts'
 import { fieldErrors } from './validate.ts'
 
 /**
- * Query parameters by the route's schema: texts become the numbers and flags that it names; unknown and repeated ones
- * are refused.
+ * Parses query parameters by the route's schema, converting text to numbers and booleans. Unknown and repeated
+ * parameters are refused.
  */
 export function queryOf(search: string, schema: TObject | undefined): Record<string, unknown> | Refusal {
   if (search === '' && !schema) return {}

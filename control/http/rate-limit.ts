@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** A bucket that holds `burst` requests and refills by `per_second`. */
+/** A token bucket that holds `burst` requests and refills at `per_second`. */
 export interface RateLimit {
   readonly burst: number
   readonly per_second: number
@@ -12,15 +12,15 @@ export interface RateVerdict {
 }
 
 export interface RateLimiter {
-  /** Takes one request of `key`; `now_ms` is monotonic, `epoch_ms` names the reset for people. */
+  /** Takes one token of `key`. `now_ms` is monotonic; `epoch_ms` is the base of the X-RateLimit-Reset header. */
   take(key: string, now_ms: number, epoch_ms: number): RateVerdict
-  /** Takes back what was taken of `key`. */
+  /** Refills the bucket of `key`. */
   forget(key: string): void
 }
 
 const MAX_KEYS = 20_000
 
-/** Token buckets by key, in memory: a restart forgives. The key that was idle longest is forgotten first. */
+/** Keeps a token bucket for each key in memory; a restart resets them. The least recently used key is evicted first. */
 export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter {
   const buckets = new LRUCache<string, { readonly tokens: number; readonly at_ms: number }>({ max: MAX_KEYS })
   return {

@@ -1,7 +1,7 @@
 import type { Reason, ReasonFacts } from '../../core/domain/reasons/index.ts'
 import type { FieldError } from './validate.ts'
 
-/** A request that cannot be granted, as a value: becomes a problem document (or a numbered error on the voice API). */
+/** A refused request, as a value. It becomes a problem document, or a numbered error on the voice-calls API. */
 export interface Refusal<R extends Reason = Reason> {
   readonly refused: R
   /** Values of the placeholders in the reason's sentence. */
@@ -31,14 +31,14 @@ export const refuse = <R extends Reason>(
 
 export const notFound = (what: string): Refusal<'not_found'> => refuse('not_found', { value: what })
 
-/** A value that the schema allows but the world does not: `pointer` says where it stands in the body. */
+/** Refuses a value that fits the schema but is not acceptable. `pointer` is its JSON pointer in the body. */
 export const invalid = (pointer: string, message: string): Refusal<'validation_failed'> =>
   refuse('validation_failed', { value: `${pointer} ${message}` }, { errors: [{ pointer, message }] })
 
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'refused' in value
 
-/** JSON of a body that is written already; it is sent as it is. */
+/** A body that is already serialized as JSON and is sent unchanged. */
 export class WrittenJson {
   readonly text: string
   constructor(text: string) {
@@ -46,7 +46,7 @@ export class WrittenJson {
   }
 }
 
-/** Thrown inside a transaction to take back what it did; the dispatcher answers the refusal. */
+/** Thrown inside a transaction to roll it back. The dispatcher answers with the refusal. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly refusal: Refusal
@@ -56,7 +56,7 @@ export class Refused extends Error {
   }
 }
 
-/** What a write did, for the audit trail: `before` and `after` are the resource as it is presented. */
+/** A change for the audit trail. `before` and `after` are the presented resource. */
 export interface Change {
   readonly resource: { readonly type: string; readonly id: string; readonly name: string; readonly href: string | null }
   readonly summary: string
@@ -65,8 +65,8 @@ export interface Change {
   readonly from_revision?: number | null
   readonly to_revision?: number | null
   readonly trunk_id?: string | null
-  /** A reason or note that a person gave. */
+  /** A reason or note that a user entered. */
   readonly detail?: string | null
-  /** In place of the route's own action, for what a write changed besides its own resource. */
+  /** Replaces the action of the route, for a change of another resource than the route's own. */
   readonly action?: string
 }

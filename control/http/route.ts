@@ -14,17 +14,17 @@ type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 /** Names of the `{parameters}` of a path. */
 type ParamNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | ParamNames<Rest> : never
 
-/** How the id of a path parameter becomes the resource that the route works on. */
+/** Loads the resource that a path parameter identifies. */
 export interface Loader<N extends string = string, Row = unknown> {
-  /** Name under which `run` receives the row. */
+  /** The name under which `run` receives the row. */
   readonly name: N
   load(db: Db, within: Within): Promise<Row | undefined>
   readonly revision?: (row: Row) => number
-  /** Subaccount that the row belongs to: a key restricted to another one does not find it. */
+  /** The subaccount that the row belongs to. To a key restricted to another one, the row does not exist. */
   readonly subaccount_id?: (row: Row) => string | null
 }
 
-/** Where a resource is looked up: within the caller's project, and below the resources left of it in the path. */
+/** Where a resource is looked up: in the caller's project, below the resources that precede it in the path. */
 interface Within {
   readonly id: string
   readonly project_id: string
@@ -44,7 +44,7 @@ type LoadedBy<L extends Loaders, P extends string> = {
 type Replies = Readonly<Record<number, TSchema | null>>
 
 interface Written {
-  /** What the audit trail tells, the route's own resource first; null when nothing changed. */
+  /** The changes for the audit trail, the route's own resource first; null when nothing changed. */
   readonly change: Change | readonly Change[] | null
   readonly wake?: readonly Topic[]
 }
@@ -55,7 +55,7 @@ type Answers<R extends Replies, M extends Method> = {
     /** Sent as ETag. */
     readonly revision?: number
     readonly headers?: Readonly<Record<string, string>>
-    /** In place of a JSON body; `headers` say its type and length. */
+    /** Sent instead of a JSON body. `headers` have its type and length. */
     readonly stream?: Readable
   } & (R[S] extends TSchema
     ? { readonly body: Static<R[S]> | (M extends 'get' ? WrittenJson : never) }
@@ -66,29 +66,29 @@ type Answers<R extends Replies, M extends Method> = {
 interface RunContext {
   readonly project: ProjectTable
   readonly caller: Caller
-  /** ISO 8601; the same for everything that one request writes. */
+  /** ISO 8601; the same in every row that one request writes. */
   readonly now: string
   readonly request_id: string
   readonly services: HttpServices
-  /** For the headers that only an audio answer looks at: ranges. */
+  /** For the Range headers that only answers with audio read. */
   readonly request: IncomingMessage
 }
 
-/** What every route is run with. The rows that the path names are beside these, under the names of their loaders. */
+/** The context of every route. It also has the rows that the path names, under the names of their loaders. */
 export interface RouteContext extends Omit<RunContext, 'project'> {
   readonly db: Db
-  /** Null where the route is about no project. */
+  /** Null when the route does not concern a project. */
   readonly project: ProjectTable | null
   readonly params: Readonly<Record<string, string>>
   /** Fits the schema of the route's query. */
   readonly query: object
   /** Fits the schema of the route's body. */
   readonly body: object | undefined
-  /** What `prepare` has given. */
+  /** The result of `prepare`. */
   readonly prepared: unknown
 }
 
-/** Reasons that any route may answer with; the others are declared in `refusals`. */
+/** Reasons that any route may refuse with. A route declares its other reasons in `refusals`. */
 type CommonReason = 'not_found' | 'validation_failed'
 
 interface Definition<
@@ -105,21 +105,21 @@ interface Definition<
   readonly path: P
   readonly summary: string
   readonly description?: string
-  /** Scope that a key needs; null where a valid credential is enough. */
+  /** The scope that a key needs; null when any valid credential is enough. */
   readonly scope: Scope | null
-  /** Actions that need a person say which roles may do them. */
+  /** The roles that may perform an action that needs a person. */
   readonly roles?: readonly Caller['role'][]
   /** `organization`: the route is not about one project and ignores X-Project-ID. */
   readonly context?: 'project' | 'organization'
-  /** The route narrows itself to the subaccount of a restricted key, or tells nothing that belongs to one. */
+  /** The route limits itself to the subaccount of a restricted key, or returns nothing that belongs to one. */
   readonly restricted_keys?: boolean
-  /** Loaded resource whose revision If-Match names. */
+  /** The loaded resource whose revision If-Match names. */
   readonly if_match?: NameOf<L[ParamNames<P> & keyof L]>
-  /** Idempotency-Key is required; false: it is ignored, because the answer must not be kept. */
+  /** True: Idempotency-Key is required. False: it is ignored, because the answer must not be stored. */
   readonly idempotent?: boolean
-  /** Asked by somebody who is not known yet: the sign-in. */
+  /** The route needs no credential: the sign-in. */
   readonly anonymous?: boolean
-  /** Signaling nodes must apply the change. */
+  /** Signaling nodes must apply the change, so that it bumps the configuration revision. */
   readonly applies?: boolean
   readonly audit?: {
     readonly kind: AuditKind
@@ -130,13 +130,13 @@ interface Definition<
   readonly body?: B
   readonly replies: R
   readonly refusals?: readonly F[]
-  /** The answer as a replay repeats it: without its one-time secrets. */
+  /** Returns the answer for replays: without its one-time secrets. */
   readonly for_replay?: (body: never) => unknown
-  /** Media type of an answer that is a stream. */
+  /** The media type of a streamed answer. */
   readonly produces?: string
-  /** An example of the body, checked against the schema by a test. */
+  /** An example of the body. A test checks it against the schema. */
   readonly example?: unknown
-  /** Slow work that must not hold a transaction, such as hashing a password. */
+  /** Does slow work before the transaction, such as hashing a password. */
   prepare?(context: {
     readonly body: B extends TObject ? Static<B> : undefined
     readonly services: HttpServices
@@ -144,7 +144,7 @@ interface Definition<
   }): Promise<T>
   run(
     context: RunContext & {
-      /** Reads use the database; writes run in one transaction, and this is it. */
+      /** The database for reads; the transaction of the request for writes. */
       readonly db: M extends 'get' ? Db : Trx
       readonly params: { readonly [K in ParamNames<P>]: string }
       readonly query: Q extends TObject ? Static<Q> : undefined
@@ -154,7 +154,7 @@ interface Definition<
   ): Promise<Answers<NoInfer<R>, M> | Refusal<NoInfer<F> | CommonReason>>
 }
 
-/** A route with its types erased: what the dispatcher, the OpenAPI document and the conformance tests walk over. */
+/** A route with its types erased, for the dispatcher, the OpenAPI document and the conformance tests. */
 export interface Route {
   readonly method: Method
   readonly path: string
@@ -195,7 +195,7 @@ export interface Answer {
   readonly wake?: readonly Topic[]
 }
 
-/** `route()` for an API whose path parameters name the resources of `loaders`. */
+/** Returns the `route()` of an API whose path parameters are resolved by `loaders`. */
 export const routesWith =
   <L extends Loaders>(loaders: L) =>
   <

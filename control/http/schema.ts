@@ -4,21 +4,21 @@ import { CURRENCY } from '../../core/domain/rating/currency.ts'
 export { type Static, type TObject, type TSchema, Type }
 
 /**
- * Shapes of the HTTP APIs. They are JSON Schema 2020-12 made with TypeBox: what ajv checks, what TypeScript infers and
- * what OpenAPI shows is one object.
+ * Schemas of the HTTP APIs: JSON Schema 2020-12, built with TypeBox. Validation by ajv, the TypeScript types and the
+ * OpenAPI document share them.
  */
 
-/** An answer's object: every property is there, none is unnamed. `name` is its name in the OpenAPI document. */
+/** An object of an answer, without additional properties. `name` is its name in the OpenAPI document. */
 export const resource = <P extends TProperties>(name: string, properties: P) =>
   Type.Object(properties, { additionalProperties: false, title: name })
 
-/** A request's object: unknown fields are refused. */
+/** An object of a request. Unknown fields are refused. */
 export const input = <P extends TProperties>(name: string, properties: P) =>
   Type.Object(properties, { additionalProperties: false, title: name })
 
 /** `{ "data": [...] }`, the body of every list of /v1. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ data: Type.Array(item) }, CLOSED)
-/** A page of a list that is read by cursor; `next_cursor` is there while there is more. */
+/** A page of a list with a cursor. `next_cursor` is present while there is a next page. */
 export const pageSchema = <T extends TSchema>(item: T) =>
   Type.Object({ data: Type.Array(item), next_cursor: Type.Optional(Type.String()) }, CLOSED)
 const CLOSED = { additionalProperties: false } as const
@@ -37,7 +37,7 @@ export const list = <T extends TSchema>(
 export const Flag = Type.Boolean()
 export const Instant = Type.String({ format: 'date-time' })
 export const Int32 = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, format: 'int32' })
-/** Whole numbers that JSON carries exactly (RFC 8259 §6). */
+/** Integers that every JSON parser reads exactly (RFC 8259 §6). */
 export const Int64 = Type.Integer({
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
@@ -47,12 +47,12 @@ export const Count64 = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEG
 export const Money = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
 
 /**
- * What no text of people may hold: half of a surrogate pair, which no UTF-8 can carry, and characters that turn the
- * order of what is read (Unicode Standard Annex 9), so that one name passes for another.
+ * Characters that names may not contain: lone surrogates, which UTF-8 cannot encode, and bidirectional controls
+ * (Unicode Standard Annex 9), which can make one name look like another.
  */
 const DECEIVING = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff'
 
-/** A name that people give: 1 to 120 characters, not only blanks, no control characters. */
+/** A name that a user chooses: 1 to 120 characters, not only spaces, no control characters. */
 export const Name = Type.String({
   minLength: 1,
   maxLength: 120,
@@ -66,7 +66,7 @@ export const HttpUrl = Type.String({
 
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')
-/** A day of the calendar, `YYYY-MM-DD`. */
+/** A calendar date, `YYYY-MM-DD`. */
 export const Day = Type.String({ format: 'date' })
 export const E164 = Type.String({ pattern: '^\\+[1-9][0-9]{6,14}$' })
 export const Currency = oneOf(CURRENCY)

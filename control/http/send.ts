@@ -6,7 +6,7 @@ import { type Refusal, Refused, refuse, WrittenJson } from './reply.ts'
 import type { Answer } from './route.ts'
 import type { Services } from './services.ts'
 
-/** Sends what a route has answered. */
+/** Sends the answer of a route. */
 export function sendAnswer(ctx: ParameterizedContext, answer: Answer): void {
   const { status, revision, headers, body } = answer
   ctx.status = status
@@ -14,7 +14,7 @@ export function sendAnswer(ctx: ParameterizedContext, answer: Answer): void {
     ctx.body = answer.stream ?? null
     ctx.status = status
   }
-  // After an empty body, because Koa takes type and length away with it, and HEAD wants them.
+  // Set after an empty body: assigning one makes Koa remove type and length, which HEAD needs.
   if (revision !== undefined) ctx.set('ETag', etag(revision))
   if (headers) ctx.set(headers)
   if (body === undefined) return
@@ -37,7 +37,7 @@ export function sendRefusal(
 
 const UNUSABLE: ReadonlySet<Failure | null> = new Set(['busy', 'full', 'away', 'closed'])
 
-/** The refusal for an exception. An unexpected one is logged with the request's id; the client learns only the id. */
+/** Returns the refusal for an exception. Unexpected ones are logged with the request id, which the client also gets. */
 export function refusalOf(
   error: unknown,
   { log }: Pick<Services, 'log'>,

@@ -11,11 +11,11 @@ import type { Services } from './services.ts'
 
 type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
 
-/** What the HTTP server serves: single pages by path, and everything below a prefix. */
+/** The handlers of the HTTP server: single pages by path, and everything below a prefix. */
 interface Mounts {
   readonly pages: Readonly<Record<string, Handler>>
   readonly below: Readonly<Record<string, Handler>>
-  /** WebSockets; without it, an upgrade is not offered. */
+  /** Handles WebSocket upgrades. Without it, none are offered. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
@@ -24,7 +24,7 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** How long a client may take over its request; `look_ms` is how often that is looked at. */
+/** How long a client may take to send its headers and its request. `look_ms` is the interval of the check. */
 export interface HttpPatience {
   readonly headers_ms: number
   readonly request_ms: number
@@ -32,15 +32,15 @@ export interface HttpPatience {
 }
 
 /**
- * Longer than proxies and clients keep an idle connection (60 s is usual): a server that closes first may do so just as
- * the next request is under way on it, which then fails.
+ * Longer than proxies and clients usually keep an idle connection (60 s). If the server closed first, a request already
+ * on its way would fail.
  */
 const IDLE_MS = 75_000
 const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms: 2000 }
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
 
-/** Serves `mounts` on one port; rejects with the socket's error when it cannot be had. */
+/** Serves `mounts` on one port. Rejects with the socket's error when it cannot listen. */
 export async function serveHttp(
   mounts: Mounts,
   services: Services,
@@ -102,7 +102,7 @@ function koaApp(mounts: Mounts, services: Services): Koa {
         : refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: allow } })
     sendRefusal(ctx, refusal, { base_url, request_id: ctx.response.get('X-Request-ID') })
   })
-  // A client that goes away in the middle of an answer is not an error of ours.
+  // A client that disconnects in the middle of an answer is not a server error.
   app.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'ECONNRESET' || err.code === 'EPIPE' || err.code === 'ERR_STREAM_PREMATURE_CLOSE') return
     services.log.warn({ err }, 'an answer could not be sent')
@@ -110,7 +110,7 @@ function koaApp(mounts: Mounts, services: Services): Koa {
   return app
 }
 
-/** Bytes that are no request get the documented error too, and the connection ends. */
+/** Answers bytes that are not a valid HTTP request with the documented error, and closes the connection. */
 function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, services: Services): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -134,7 +134,7 @@ function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, services: Ser
 
 const CLOSE_PATIENCE_MS = 3000
 
-/** Answers what is being asked, then ends; a connection that lingers is cut. */
+/** Stops the server after the running requests. Connections that are still open after the grace period are cut. */
 function closeServer(server: Server): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())

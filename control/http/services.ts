@@ -5,31 +5,31 @@ import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
-/** What the control plane's routes and reconcilers work with. */
+/** The services that the control plane's routes and reconcilers use. */
 export interface Services {
   readonly state: State
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
   readonly settings: Settings
-  /** Where finished recordings go; null keeps them in the data folder. */
+  /** Stores finished recordings; null keeps them in the data folder. */
   readonly objects: ObjectStore | null
 }
 
-/** The same, with what lives as long as the HTTP server does. */
+/** Adds the services that live as long as the HTTP server. */
 export interface HttpServices extends Services {
-  /** Failed sign-ins, by account and address. */
+  /** Limits failed sign-ins by account and address. */
   readonly sign_ins: RateLimiter
-  /** Requests without a good credential, by address, over all APIs. */
+  /** Limits requests without a valid credential by address, over all APIs. */
   readonly bad_credentials: RateLimiter
 }
 
-/** The part of the configuration that answers depend on. */
+/** The part of the configuration that the control plane uses. */
 export interface Settings {
   readonly base_url: string
   readonly domain: string
   readonly host: string
-  /** Our address of the other family, for SIP and RTP. */
+  /** Our address of the other IP family, for SIP and RTP. */
   readonly second?: { readonly host: string } | null
   readonly sip_port: number
   readonly sips_port: number
@@ -39,18 +39,18 @@ export interface Settings {
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly data_dir: string
   readonly run_dir: string
-  /** Certificate chain of SIP over TLS; null: the platform has made its own. */
+  /** Certificate chain for SIP over TLS; null when the platform generated its own. */
   readonly tls_cert_file: string | null
   readonly master_key: Buffer
   readonly allow_private_webhooks: readonly string[]
-  /** Bytes of recordings that a project may keep; null is no limit. */
+  /** Bytes of recordings that a project may keep; null means no limit. */
   readonly recordings_quota_bytes: number | null
-  /** Mail server, `smtp(s)://user:password@host:port`; null: no e-mail is sent. */
+  /** Mail server, `smtp(s)://user:password@host:port`; null disables e-mail. */
   readonly smtp_url: string | null
   readonly smtp_from: string
-  /** Provider of short messages; null: none are sent. */
+  /** Provider of short messages (SMS); null disables them. */
   readonly sms_url: string | null
   readonly sms_token: string | null
-  /** Bearer token of `GET /metrics` from elsewhere than this machine; null: from nowhere else. */
+  /** Bearer token for `GET /metrics` from other machines; null allows only this machine. */
   readonly metrics_token: string | null
 }

@@ -3,7 +3,7 @@ import addFormatsModule from 'ajv-formats'
 import type { TSchema } from './schema.ts'
 
 /**
- * One thing wrong with a request: `pointer` is a JSON pointer (RFC 6901) into the body, or the name of a query
+ * An error in one field of a request. `pointer` is a JSON pointer (RFC 6901) into the body, or the name of a query
  * parameter.
  */
 export interface FieldError {
@@ -18,7 +18,7 @@ addFormatsModule.default(ajv)
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 const MAX_ERRORS = 50
 
-/** What is wrong with `value`; an empty list when it fits. Schemas are compiled at their first use. */
+/** Returns the errors of `value`; an empty list when it fits. Schemas are compiled on first use. */
 export function fieldErrors(schema: TSchema, value: unknown): FieldError[] {
   let check = compiled.get(schema)
   if (!check) {
@@ -31,7 +31,7 @@ export function fieldErrors(schema: TSchema, value: unknown): FieldError[] {
   for (const error of check.errors ?? []) {
     const field = fieldError(error)
     const key = `${field.pointer} ${field.message}`
-    // A union reports each of its branches and then itself; one sentence per field is enough.
+    // A union reports each of its branches and then itself. One error per field is enough.
     if (error.keyword === 'anyOf' && errors.some(other => other.pointer === field.pointer)) continue
     if (seen.has(key) || errors.length >= MAX_ERRORS) continue
     seen.add(key)

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 
 const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
 
-/** The OpenAPI 3.1 document of the management API, made of the objects that validate its requests. */
+/** Builds the OpenAPI 3.1 document of the management API from the schemas that validate its requests. */
 export function openApiDocument(
   routes: readonly Route[],
   about: { readonly base_url: string; readonly version: string },
@@ -66,8 +66,8 @@ function operation(route: Route, schemas: Json): Json {
 }
 
 /**
- * `post /trunks/{trunk_id}/suspend` is `postTrunksByIdSuspend`: one name for each, which no renaming of a summary
- * changes.
+ * Returns the operation id of a route: `postTrunksByIdSuspend` for `post /trunks/{trunk_id}/suspend`. It does not
+ * depend on the summary, so that a new wording does not change it.
  */
 function operationId(route: Route): string {
   const words = route.path
@@ -163,10 +163,10 @@ function contentOf(route: Route, status: number, schema: TSchema | null, schemas
 
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example })
 
-/** What was asked and answered once, as a test records and repeats it. */
+/** Returns a recorded request and its answer. A test repeats it. */
 const exampleFor = (route: Route) => API_EXAMPLES[`${route.method} ${route.path}`]
 
-/** The reasons that a route may answer with, by status. */
+/** Returns the reasons that a route may refuse with, by status. */
 function problemsOf(route: Route): Map<string, Set<Reason>> {
   const reasons = new Set<Reason>([...COMMON_REASONS, ...(route.refusals ?? [])])
   const add = (...more: Reason[]): void => more.forEach(reason => void reasons.add(reason))
@@ -187,7 +187,7 @@ function problemsOf(route: Route): Map<string, Set<Reason>> {
   return by_status
 }
 
-/** Schemas with a title are kept once, by that name. */
+/** Moves schemas with a title to `schemas`, so that each is written once and referenced by its title. */
 function named(schema: TSchema, schemas: Json): Json {
   const { title } = schema as { title?: string }
   const described = (value: unknown): unknown => {
@@ -210,7 +210,7 @@ function reference(schema: Json, schemas: Json, described: (value: unknown) => u
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** TypeBox marks its schemas with symbols and hidden members; JSON drops them. */
+/** Drops the symbols and hidden members with which TypeBox marks its schemas. */
 const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json
 
 const PROBLEM: Json = {

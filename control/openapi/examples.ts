@@ -1,6 +1,6 @@
 import recorded from './examples.json' with { type: 'json' }
 
-/** A request to an endpoint and what it answered, with ids and times that stand for real ones. */
+/** A request to an endpoint and its answer, with placeholders for ids and times. */
 export interface ApiExample {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: string
@@ -11,7 +11,7 @@ export interface ApiExample {
 }
 
 /**
- * An example for each endpoint, by method and path. They are recorded from a running control plane
- * (`npm run examples`) and repeated by a test, so that none tells of an API that was.
+ * An example for each endpoint, by method and path. `npm run examples` records them from a running control plane. A
+ * test repeats them, so that no example is out of date.
  */
 export const API_EXAMPLES: Readonly<Record<string, ApiExample>> = recorded

@@ -11,7 +11,7 @@ const API_VERSION = '1.0.0'
 
 type Page = (ctx: Context) => void
 
-/** `/v1/openapi.json` and `/docs`: made at start from the routes themselves. */
+/** Builds `/v1/openapi.json` and `/docs` from the routes at start. */
 export function referencePages(routes: readonly Route[], services: Services): Readonly<Record<string, Page>> {
   const { base_url } = services.settings
   const document = JSON.stringify(openApiDocument(routes, { base_url, version: API_VERSION }), null, 1)
@@ -72,7 +72,7 @@ function errorList(): string {
   return `<ul>${rows.join('\n')}</ul>`
 }
 
-/** The page of a reason, or of a number of the voice-calls API; null when there is none. */
+/** Returns the page of a reason or of an error number of the voice-calls API; null when there is none. */
 function errorPage(code: string): string | null {
   if (isReason(code)) return reasonPage(code)
   if (!/^\d{5}$/.test(code)) return null
@@ -102,7 +102,7 @@ function reasonPage(reason: Reason): string {
   return `<p>${escapeXml(sentence(entry.sentence))}</p><p><b>What to do:</b> ${escapeXml(entry.mend)}</p><table>${rows.join('')}</table>`
 }
 
-/** The table's sentence with its placeholders shown as such. */
+/** Returns a reason's sentence with visible placeholders. */
 const sentence = (template: string): string => {
   const text = template.replace(/\{(\w+)\}/g, '⟨$1⟩')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`

@@ -4,11 +4,11 @@ import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import type { Context } from 'koa'
 
-/** The reference as swagger-ui shows it: from this server alone, with no script or style but the ones of its files. */
+/** Serves the API reference with swagger-ui. Scripts and styles load only from this server's files. */
 
 type Page = (ctx: Context) => void
 
-// Everything comes from here; swagger-ui sets styles from scripts, which no policy forbids, and has icons as data.
+// Allows only this server as source, and data URLs for icons. swagger-ui sets styles from scripts, which CSP allows.
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,7 +36,7 @@ const PAGE = `<!doctype html>
 </body></html>
 `
 
-// validatorUrl: null, or the viewer would send the document to a server of its makers.
+// Without `validatorUrl: null` the viewer would send the document to swagger.io.
 const START = `SwaggerUIBundle({
   url: '/v1/openapi.json',
   dom_id: '#reference',
@@ -74,7 +74,7 @@ function asset(name: keyof typeof TYPES): Asset {
   return made
 }
 
-/** `/docs` and the files that it is made of, read when they are first asked for. */
+/** Returns `/docs` and its files. A file is read at its first request. */
 export const viewerPages = (): Readonly<Record<string, Page>> => ({
   '/docs': ctx => {
     ctx.set('Content-Security-Policy', POLICY)

@@ -16,13 +16,13 @@ import type { Reconciler } from './reconciler.ts'
 const BATCH = 200
 const CHANGES = 'audit'
 const APPLIES = 'applies'
-/** A write that no node has taken up after so long is told no more: its trunk has been written again, or is gone. */
+/** After this time, an unapplied write is no longer waited for: its trunk was written again or no longer exists. */
 const PATIENCE_MS = 60 * 60 * 1000
 
 /**
- * Tells webhook endpoints what the audit trail says of trunks, numbers and recordings, and when a saved trunk came into
- * force or could not. The trail is written with every change, so that no change is missed and no write waits for this;
- * ids of events come from the trail, so that what is told twice after a crash can be told apart.
+ * Queues webhook events for audited changes of trunks, numbers and recordings, and for trunks that were applied or
+ * failed to apply. Every change writes to the audit trail, so that no change is missed and no write waits for this
+ * task. Event ids derive from the trail, so that receivers can detect the duplicates of a crash.
  */
 export const auditEvents: Reconciler = {
   name: 'audit-events',
@@ -43,7 +43,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
       const kind = toldAs(row.action)
       return kind === null ? [] : [eventOf(row, kind)]
     })
-    // Read outside, so that no write of the API waits for more than this.
+    // The rows are read before the transaction, so that API writes wait only for these two statements.
     await state.shortTransaction(async trx => {
       await queueEvents(trx, events, clock.now())
       await noteToldUpTo(trx, CHANGES, upto)
@@ -53,7 +53,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
   }
 }
 
-/** From what was told last to the newest. What was before endpoints could ask for it is nobody's news. */
+/** Returns the range of unreported positions. The first run starts at the newest: earlier events have no receivers. */
 async function span(db: Db, name: string): Promise<{ readonly from: number; readonly newest: number }> {
   const newest = await lastAuditPosition(db)
   const from = await toldUpTo(db, name)
@@ -78,7 +78,7 @@ const eventOf = (row: ToldRow, kind: string, more: object = {}) => ({
   },
 })
 
-/** Goes on from the oldest write that is not in force yet; a later write of the same trunk stands for the earlier. */
+/** Continues from the oldest write that is not yet applied. A later write of a trunk replaces its earlier ones. */
 async function tellApplies({ state, clock, bus }: Services): Promise<void> {
   const { from, newest } = await span(state.db, APPLIES)
   if (from >= newest) return
@@ -96,7 +96,7 @@ async function tellApplies({ state, clock, bus }: Services): Promise<void> {
   if (told > from) await noteToldUpTo(state.db, APPLIES, told)
 }
 
-/** Writes that were told while an earlier one still waits: they must not be told again at every look. */
+/** Writes reported while an earlier one still waits. They must not be reported again in every run. */
 const already = new Set<string>()
 const MAX_REMEMBERED = 10_000
 

@@ -4,7 +4,7 @@ import { dropExpiredSessions } from '../../core/state/people/console-sessions.ts
 import { dropExpiredOutcomes } from '../../core/state/people/idempotency.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Forgets what is kept for a time: outcomes of idempotent requests (24 hours), ended console sessions, old metrics. */
+/** Deletes expired rows: outcomes of idempotent requests (24 hours), ended console sessions, old metrics. */
 export const expiredRows: Reconciler = {
   name: 'expired-rows',
   period_ms: 60_000,

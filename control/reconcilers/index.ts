@@ -22,7 +22,7 @@ import { trunkProgress } from './trunk-progress.ts'
 import { trunkTests } from './trunk-tests.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
-/** Every background task of the control plane but the deliveries, which need an HTTP client of their own. */
+/** Every background task of the control plane except the deliveries, which need an HTTP client. */
 const RECONCILERS: readonly Reconciler[] = [
   lostNodes,
   trunkProgress,
@@ -41,11 +41,11 @@ const RECONCILERS: readonly Reconciler[] = [
   trunkTests,
 ]
 
-/** They run in one control process at a time: another takes over when it ends. */
+/** Starts the background tasks. They run in one control process at a time; when it ends, another takes over. */
 export async function startReconcilers(
   services: Services & {
     readonly metrics: Registry
-    /** OpenTelemetry collector; null: no traces are sent. */
+    /** The OpenTelemetry collector; null disables traces. */
     readonly otlp_url: string | null
   },
 ): Promise<RunningReconciler> {

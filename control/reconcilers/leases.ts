@@ -1,7 +1,7 @@
 import { pruneAdmission, sweepLeases } from '../../core/state/calls/leases.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Gives back slots and money held for calls that are no more. */
+/** Releases the slots and the money held for calls that no longer exist. */
 export const orphanedLeases: Reconciler = {
   name: 'orphaned-leases',
   period_ms: 5000,
@@ -11,7 +11,7 @@ export const orphanedLeases: Reconciler = {
   },
 }
 
-/** Forgets leases and counters whose time to be kept is over. */
+/** Deletes leases and counters after their retention time. */
 export const oldLeases: Reconciler = {
   name: 'old-leases',
   period_ms: 3_600_000,

@@ -2,13 +2,13 @@ import { releaseAdmission } from '../../core/state/calls/leases.ts'
 import { endCallsOfLostNodes } from '../../core/state/nodes/nodes.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Ends the calls of signaling nodes that stopped to heart-beat: nothing stays in progress for more than 30 s. */
+/** Ends the calls of signaling nodes without a heartbeat. No lost call stays in progress for more than 30 s. */
 export const lostNodes: Reconciler = {
   name: 'lost-nodes',
   period_ms: 5000,
   async run({ state, clock, bus, log }) {
     const ended = await endCallsOfLostNodes(state, clock, {
-      // Slots and money go back with the record of the call: both or neither.
+      // The slots and the money are released in the transaction that writes the call's record.
       async also(trx, call, now_ms) {
         const duration_seconds = call.duration_seconds ?? 0
         await releaseAdmission(trx, {

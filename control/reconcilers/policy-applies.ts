@@ -5,9 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 
 const BATCH = 500
 
-/**
- * Counts a changed policy as applied on each attached service, a trunk once every live node runs the trunk as saved.
- */
+/** Marks a changed policy as applied to its services: to a trunk once every live node runs the saved revision. */
 export const policyApplies: Reconciler = {
   name: 'policy-applies',
   period_ms: 1000,

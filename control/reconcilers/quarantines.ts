@@ -2,7 +2,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { endQuarantines } from '../../core/state/configuration/numbers.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Puts released numbers back into the operator's inventory when their 30 days are over. */
+/** Returns released numbers to the operator's inventory after 30 days. */
 export const quarantines: Reconciler = {
   name: 'quarantines',
   period_ms: 60_000,

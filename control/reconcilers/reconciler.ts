@@ -5,26 +5,26 @@ import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { Services } from '../http/services.ts'
 
 /**
- * A background task that makes the world fit the rows (design section 8). It takes no input: a wake-up by the bus and
- * one by the timer run the same code, so that a lost wake-up costs time and nothing else.
+ * A background task that makes the world match the rows (design section 8). It takes no input: a wake-up by the bus and
+ * one by the timer run the same code, so that a lost wake-up only costs time.
  */
 export interface Reconciler {
   readonly name: string
   readonly period_ms: number
   readonly topics?: readonly Topic[]
   run(services: Services): Promise<void>
-  /** Ends what a run left going. */
+  /** Ends the work that runs left in the background. */
   stop?(): Promise<void>
 }
 
 export interface RunningReconciler {
-  /** Resolves when a run that is under way has ended; no other begins. */
+  /** Starts no further run. Resolves when the current one has ended. */
   stop(): Promise<void>
 }
 
 /**
- * Runs a reconciler by its timer and topics, never twice at once, while it may run here; a failure is logged, counted,
- * and tried again next time.
+ * Runs a reconciler by its timer and topics, one run at a time, while `mayRun()` is true. A failure is logged and
+ * counted; the next run tries again.
  */
 export function runReconciler(
   reconciler: Reconciler,

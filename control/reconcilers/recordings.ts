@@ -31,9 +31,9 @@ export const recordingSealing: Reconciler = {
       try {
         await sealFile(settings.master_key, path, path + SEALED)
       } catch (err) {
-        // One file that cannot be read must not keep the others from being encrypted.
+        // An unreadable file must not block the encryption of the others.
         log.warn({ err, recording: sid }, 'a recording could not be encrypted')
-        // Gone, or encrypted just before a crash: the row points at the twin from now on, and is not tried again.
+        // The file is missing, or was encrypted just before a crash. The row now names the encrypted file: no retry.
         if ((err as NodeJS.ErrnoException).code === 'ENOENT') await recordingSealed(state, sid, file, clock.now())
         continue
       }
@@ -47,9 +47,8 @@ const FIRST_WAIT_MS = 5_000
 const LONGEST_WAIT_MS = 300_000
 
 /**
- * Moves encrypted recordings into the object store. What is there is as encrypted as it was here; the file here goes
- * when the row points at the object. A store that is down is tried again after longer and longer waits, and everything
- * stays here meanwhile.
+ * Moves encrypted recordings into the object store. They stay encrypted there. The local file is deleted once the row
+ * names the object. While the store is down, files stay here and uploads back off.
  */
 export function recordingUpload(): Reconciler {
   let wait_ms = FIRST_WAIT_MS
@@ -66,7 +65,7 @@ export function recordingUpload(): Reconciler {
         try {
           await objects.put(file, path)
         } catch (err) {
-          // Its own file is gone: the others are not held up by it.
+          // The file of this recording is missing. The others continue.
           if ((err as NodeJS.ErrnoException).code === 'ENOENT') {
             log.error({ err, recording: sid }, 'the file of a recording is gone')
             lost.add(sid)
@@ -85,7 +84,7 @@ export function recordingUpload(): Reconciler {
   }
 }
 
-/** Removes recordings whose time is over, and the files of those that were deleted by anyone. */
+/** Deletes expired recordings, and the files of all deleted recordings. */
 export const recordingRetention: Reconciler = {
   name: 'recording-retention',
   period_ms: 60_000,
@@ -96,7 +95,7 @@ export const recordingRetention: Reconciler = {
     if (expired > 0) log.info({ recordings: expired }, 'recordings are deleted: their time is over')
     await removeFiles(services)
     await pruneSimulatedCalls(state.db, clock.now() - 30 * DAY_MS)
-    // What a crash left behind: the plain twin of an encrypted file, the file of an object.
+    // Removes leftovers of a crash: the plain copy of an encrypted file, the local copy of an object.
     for (const { file } of await recentlySealed(state.db, clock.now() - DAY_MS)) {
       const [plain, sealed] = namesHere(file)
       await rm(pathBelow(services.settings.data_dir, plain), { force: true })
@@ -115,7 +114,7 @@ async function removeFiles({ state, settings, objects, log }: Services): Promise
         if (!objects) throw new Error('no object store is configured')
         await objects.remove(key)
       } catch (err) {
-        // The row keeps the key: it is tried again with the next run.
+        // The row keeps the key, so that the next run tries again.
         log.warn({ err, recording: sid }, 'the object of a deleted recording could not be removed')
         store_down = true
         continue
@@ -126,7 +125,7 @@ async function removeFiles({ state, settings, objects, log }: Services): Promise
   }
 }
 
-/** Names below the data folder that a recording may have had, plain and encrypted. */
+/** Returns the names of a recording below the data folder, plain and encrypted. */
 function namesHere(file: string): readonly [plain: string, sealed: string] {
   const name = objectKey(file) ?? file
   const plain = name.endsWith(SEALED) ? name.slice(0, -SEALED.length) : name

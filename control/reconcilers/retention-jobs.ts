@@ -1,7 +1,7 @@
 import { runningRetentionJobs, stepRetentionJob } from '../../core/state/calls/retention-jobs.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Carries retention jobs out, a batch of each in turn, so that a large one holds up nobody. */
+/** Carries out retention jobs, a batch of each in turn, so that a large job does not delay the others. */
 export const retentionJobs: Reconciler = {
   name: 'retention-jobs',
   period_ms: 5000,

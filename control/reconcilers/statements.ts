@@ -4,10 +4,10 @@ import { iso } from '../../core/runtime/clock.ts'
 import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/money/billing.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** A call that is still not settled by then will not be: its charge shows in the next month's ledger. */
+/** How long a statement waits for unsettled calls. The charge of a later one is in the next month's ledger. */
 const PATIENCE_MS = 3 * 86_400_000
 
-/** Issues the statement of every month that is over, once its last calls are settled. */
+/** Issues the statement of every finished month, once its last calls are settled. */
 export const statements: Reconciler = {
   name: 'statements',
   period_ms: 600_000,

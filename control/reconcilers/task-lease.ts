@@ -5,7 +5,7 @@ import type { State } from '../../core/state/index.ts'
 import { holdTask, releaseTask, TASK_LEASE_MS } from '../../core/state/nodes/task-leases.ts'
 
 const RENEW_MS = 5000
-/** Before others may take it: a run that begins at the last moment takes a while. */
+/** Ends before the lease that others see, because a run that begins at the last moment takes a while. */
 const HELD_MS = TASK_LEASE_MS - RENEW_MS
 
 interface TaskLeaseOptions {
@@ -16,7 +16,7 @@ interface TaskLeaseOptions {
   readonly log: Log
 }
 
-/** Whether this process does a task that one process does for all. */
+/** The lease of a task that only one process may run at a time. */
 export class TaskLease {
   readonly #options: TaskLeaseOptions
   readonly #holder: string
@@ -30,18 +30,18 @@ export class TaskLease {
     this.#timer = options.clock.every(RENEW_MS, () => void this.renew())
   }
 
-  /** By the steady clock: a process that stood still for long no longer holds it. */
+  /** Whether this process holds the lease, by the monotonic clock: a process suspended for too long has lost it. */
   get held(): boolean {
     return this.#options.clock.monotonic_ms() < this.#held_until_ms
   }
 
-  /** Takes or renews it. Never rejects. */
+  /** Takes or renews the lease. Never rejects. */
   renew(): Promise<void> {
     this.#renewing = this.#renewing.then(() => this.#hold())
     return this.#renewing
   }
 
-  /** Lets another process have it at once. */
+  /** Releases the lease, so that another process can take it at once. */
   async stop(): Promise<void> {
     this.#timer.cancel()
     await this.#renewing

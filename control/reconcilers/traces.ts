@@ -9,19 +9,19 @@ import type { Db } from '../../core/state/index.ts'
 import type { Reconciler } from './reconciler.ts'
 
 const NAME = 'traces'
-/** Calls may be written down later than they ended: those of a lost node by as much as it takes to miss it. */
+/** Records of calls may be written late: those of a lost node, only after its loss is detected. */
 const OVERLAP_MS = 45_000
 const BATCH = 100
-/** Far more than ends within the overlap: so much is looked at in a round, the rest in the next. */
+/** The most calls that a run reads, far more than end within the overlap. The next run reads the rest. */
 const MOST_AT_ONCE = 20_000
-/** A collector that was away for longer gets no older calls. */
+/** Calls that ended longer ago are not sent, even if the collector was unavailable. */
 const PATIENCE_MS = 3_600_000
 const EXPORT_LIMIT_MS = 10_000
 const MOST_PARENTS = 10
 
 /**
- * Sends each ended call as a trace to an OpenTelemetry collector (OTLP over HTTP). Ids come from the call's own id, so
- * that log lines, calls and traces find each other, and what is sent twice after a crash is the same trace.
+ * Sends each ended call as a trace to an OpenTelemetry collector (OTLP over HTTP). Trace ids derive from CallSids:
+ * logs, calls and traces can be correlated, and a call that is sent twice after a crash is still one trace.
  */
 export function traces(otlp_url: string): Reconciler {
   let exporter: Promise<Exporter> | null = null
@@ -65,7 +65,7 @@ const endedSince = (db: Db, from_ms: number) =>
 
 interface Traced {
   readonly trace: CallTrace
-  /** Of the call that this one belongs to, itself when it has no parent. */
+  /** The outermost ancestor of the call; the call itself when it has no parent. */
   readonly root_sid: string
   readonly sid: string
   readonly parent_sid: string | null
@@ -88,7 +88,7 @@ async function tracedCall(db: Db, sid: string): Promise<Traced[]> {
   return [{ trace: traceOf(facts), root_sid, sid, parent_sid: call.parent_call_sid }]
 }
 
-/** A call that a script dialled is part of the trace of the call that ran the script. */
+/** Returns the root of a call's trace: a call that a script dialled belongs to the trace of the call that ran it. */
 async function rootOf(db: Db, sid: string, parent: string | null): Promise<string> {
   let root = sid
   for (let next = parent, seen = 0; next !== null && seen < MOST_PARENTS; seen++) {
@@ -99,18 +99,18 @@ async function rootOf(db: Db, sid: string, parent: string | null): Promise<strin
   return root
 }
 
-/** A CallSid without its letters is as long as a trace id (W3C Trace Context): 32 hexadecimal digits. */
+/** Strips the letters of a CallSid: 32 hexadecimal digits remain, the length of a trace id (W3C Trace Context). */
 const traceIdOf = (call_sid: string): string => call_sid.slice(2)
 const spanIdOf = (call_sid: string, index: number): string =>
   createHash('sha256').update(`${call_sid}/${index}`).digest('hex').slice(0, 16)
 
 interface Exporter {
-  /** @throws Error when the collector does not take them */
+  /** @throws Error when the collector does not accept the calls */
   send(calls: readonly Traced[]): Promise<void>
   close(): Promise<void>
 }
 
-/** The library is loaded here and nowhere else: who has no collector does not pay for it. */
+/** Loads the library only here, so that installations without a collector do not pay for it. */
 async function openExporter(url: string): Promise<Exporter> {
   const [api, { BasicTracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),

@@ -14,8 +14,8 @@ import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /**
- * Takes trunks their last steps once the signaling nodes have followed: a releasing trunk whose release is in force and
- * that nothing refers to is released; a new digest credential that all nodes have is marked so.
+ * Finishes changes of trunks once the signaling nodes have applied them. A releasing trunk that nothing refers to
+ * becomes released. A new digest credential that all nodes have is marked as applied.
  */
 export const trunkProgress: Reconciler = {
   name: 'trunk-progress',
@@ -41,7 +41,7 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
   }
 }
 
-/** A subtrunk on its way out has no delegations; its last call ends it. */
+/** Releases subtrunks after their last call. A releasing subtrunk has no delegations. */
 async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
   for (const subtrunk of await releasingSubtrunks(state.db)) {
     const live = (await liveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0

@@ -7,10 +7,10 @@ import {
 } from '../../core/state/configuration/trunk-tests.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** How many scheduled tests begin in one round: a thousand trunks spread over the first hours after a start. */
+/** The most scheduled tests that begin in one run: a thousand trunks spread over the first hours after a start. */
 const AT_ONCE = 5
 
-/** Starts the daily check of each enabled trunk, ends tests that were lost with their node, forgets old ones. */
+/** Starts the daily test of each enabled trunk, ends tests whose node was lost, and deletes old ones. */
 export const trunkTests: Reconciler = {
   name: 'trunk-tests',
   period_ms: 30_000,

@@ -19,9 +19,8 @@ const MAX_DELAY_MS = 60 * 60 * 1000
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
- * Delivers events to webhook endpoints: in order within an endpoint, signed, at least once, retried with a growing
- * delay for 24 hours. An endpoint that hangs holds up nobody else; a delivery whose process died is taken up by the
- * next one.
+ * Delivers signed events to webhook endpoints: at least once, in order for each endpoint, retried with a growing delay
+ * for 24 hours. A slow endpoint does not delay the others. Another process takes over the deliveries of a dead one.
  */
 export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): Reconciler => {
   const busy = new Map<string, Promise<void>>()
@@ -34,7 +33,7 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
       const room = AT_ONCE - busy.size
       if (room <= 0) return
       for (const delivery of await claimDeliveries(state, clock.now(), room)) {
-        // Not awaited: the slowest endpoint must not hold back the next round for the others.
+        // Not awaited, because the slowest endpoint must not delay the next run for the others.
         const work = deliver(services, http, delivery)
           .catch(err => log.error({ err, delivery_id: delivery.id }, 'a delivery could not be settled'))
           .then(() => {
@@ -107,13 +106,13 @@ async function deliver(
   return settle({ status: null, error: `${result.error}: ${result.detail}`.slice(0, 300) })
 }
 
-/** Ten seconds, twice as long each time up to an hour, with a fifth of jitter so that many do not come back at once. */
+/** Returns the wait before the next attempt: ten seconds, doubled each time up to an hour, plus up to 20 % jitter. */
 const delayMs = (attempts: number): number => {
   const base = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(20, attempts - 1))
   return base + randomInt(Math.floor(base / 5))
 }
 
-/** `t=<seconds>,v1=<hex>`; while a rotated secret still counts there is a second `v1` made with it. */
+/** Returns `t=<seconds>,v1=<hex>`. While a rotated secret is still valid, a second `v1` is made with it. */
 function signatureOf({ clock, settings }: Services, endpoint: WebhookEndpointRow, body: string): string {
   const timestamp = Math.floor(clock.now() / 1000)
   const data = timedSignatureData(timestamp, endpoint.url, body)

@@ -47,7 +47,7 @@ const ApiKey = resource('ApiKey', {
 })
 type Shown = Static<typeof ApiKey>
 
-/** `api_key` is the whole key: in the first answer alone. */
+/** `api_key` is the whole key. Only the first answer has it; replays have null. */
 const ApiKeyCreation = resource('ApiKeyCreation', { key: ApiKey, api_key: nullable(Type.String()) })
 
 const MANAGERS: readonly RoleName[] = ['org:admin', 'org:engineer']
@@ -101,7 +101,7 @@ const CreateApiKeyRequest = input('CreateApiKeyRequest', {
   expires_at: optional(nullable(Instant)),
 })
 
-/** A creator grants a role at or below their own, and scopes that both roles may have. */
+/** Refuses a role above the creator's own, and scopes that either role may not have. */
 async function notGrantable(
   db: Db,
   project_id: string,

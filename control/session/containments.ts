@@ -14,7 +14,7 @@ import { Int32, input, nullable, oneOf, optional, Type } from '../http/schema.ts
 import { Containment, presentContainments, presentRequest, ReleaseRequest } from '../v1/alert-present.ts'
 import { route } from './route.ts'
 
-/** What operators do about closed prefixes; no key and no customer can. */
+/** Routes with which operators close and open prefixes. API keys and customers cannot use them. */
 
 const Reason = Type.String({ minLength: 1, maxLength: 1000, pattern: '\\S' })
 const MAX_DURATION_SECONDS = 90 * 86_400
@@ -24,7 +24,7 @@ const notAnOperator = (caller: Caller) =>
     ? null
     : refuse('role_forbidden', { value: caller.role }, { detail: 'Only an operator of the platform may do this.' })
 
-/** An operator's deed, whoever they are otherwise. */
+/** Names the caller as an operator in the audit trail, whatever the caller's role. */
 const operator = (caller: Caller) => ({ ...caller.actor, type: 'operator' as const })
 
 const changeOf = (row: ContainmentRow, action: string, summary: string, detail: string | null): Change => ({

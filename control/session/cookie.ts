@@ -11,14 +11,14 @@ import { type Refusal, refuse } from '../http/reply.ts'
 import type { Route } from '../http/route.ts'
 
 const COOKIE = 'strowger_session'
-/** Where the console's cookie goes, and nowhere else. */
+/** Browsers send the console's cookie only below this path. */
 const COOKIE_PATH = '/console'
 export const SESSION_LIFE_MS = 12 * 60 * 60 * 1000
 const IDLE_MS = 2 * 60 * 60 * 1000
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A session's token is in the cookie alone; the database has its hash, and the CSRF token follows from it. */
+/** Only the cookie holds a session's token. The database stores its hash; the CSRF token derives from the token. */
 export const newSessionToken = (): string => randomBytes(32).toString('base64url')
 export const sessionHash = (token: string): string => sha256(`session:${token}`)
 export const csrfOf = (token: string): string => sha256(`csrf:${token}`)
@@ -34,7 +34,7 @@ function sessionTokenOf(request: IncomingMessage): string | undefined {
   return match?.[1]
 }
 
-/** A member who has signed in. */
+/** A signed-in member. */
 export interface MemberCaller extends Caller {
   readonly kind: 'member'
   readonly member: MemberRow
@@ -44,7 +44,7 @@ export interface MemberCaller extends Caller {
 
 export const isMember = (caller: Caller): caller is MemberCaller => 'member' in caller
 
-/** Authentication of /console/api: the session cookie, and on every write the token that only our own pages know. */
+/** Authenticates /console/api by the session cookie, and each write also by the CSRF token that only our pages have. */
 export function sessionAuthentication({ state, clock }: { readonly state: State; readonly clock: Clock }) {
   return async (request: IncomingMessage, route: Route): Promise<Caller | Refusal> => {
     if (route.anonymous === true) return nobody(request)
@@ -81,7 +81,7 @@ export function sessionAuthentication({ state, clock }: { readonly state: State;
 
 const signInFirst = (): Refusal => refuse('unauthenticated', {}, { detail: 'Sign in to the console.' })
 
-/** Who is about to sign in: known by address only, which bounds how often they may try. */
+/** Returns the caller of a sign-in. Only the address is known; rate limits apply to it. */
 const nobody = (request: IncomingMessage): Caller => ({
   kind: 'member',
   id: `address ${request.socket.remoteAddress ?? ''}`,

@@ -5,7 +5,7 @@ import { personalSecrets } from './secrets.ts'
 import { sessions } from './sessions.ts'
 import { telephone } from './telephone.ts'
 
-/** Every endpoint of /console/api: what needs a person. */
+/** Every endpoint of /console/api: the actions that need a person. */
 export const CONSOLE_ROUTES = [
   ...sessions,
   ...apiKeys,

@@ -41,7 +41,7 @@ const memberChange = (summary: string, row: MemberRow, before: Shown | null, aft
 
 const ADMIN = ['org:admin'] as const
 
-/** An organization that nobody can manage any more could never be mended. */
+/** Refuses to remove the last admin: nobody could manage the organization or appoint another. */
 async function lastAdmin(db: Db, member: MemberRow): Promise<Refusal<'state_conflict'> | null> {
   const members = await listMembers(db, member.organization_id)
   const others = members.filter(other => other.role === 'org:admin' && other.id !== member.id)

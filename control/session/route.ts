@@ -23,7 +23,7 @@ const endpoint: Loader<'endpoint', WebhookEndpointRow> = {
 /** Declares an endpoint of /console/api. */
 export const route = routesWith({ key_id: key, member_id: member, endpoint_id: endpoint } as const)
 
-/** The member who asks. Every route here but the sign-in has one. */
+/** Returns the calling member. Every route here except the sign-in has one. */
 export function memberOf(caller: Caller): MemberCaller {
   if (!isMember(caller)) throw new Error('a console route was run without a member')
   return caller

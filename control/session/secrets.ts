@@ -36,7 +36,7 @@ const Consent = resource('ProjectRecordingConsent', {
   terms_version: Type.String(),
 })
 
-/** What only a person may do with the secrets of a project. */
+/** Actions on a project's secrets that only a person may perform. */
 export const personalSecrets = [
   route({
     method: 'post',

@@ -6,19 +6,19 @@ import type { RateLimit } from '../http/rate-limit.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
 import type { HttpServices, Services } from '../http/services.ts'
 
-/** Failures of one account from one address: five, and then one more every three minutes. */
+/** Limits failed sign-ins of one account from one address: five, then one more every three minutes. */
 export const SIGN_INS: RateLimit = { burst: 5, per_second: 1 / 180 }
 const STEP_SECONDS = 30
 
 const wrong = (): Refusal =>
   refuse('unauthenticated', {}, { detail: 'The email, the password or the one-time code is not right.' })
 
-/** Hash that nobody's password has: an unknown email takes as long as a known one. */
+/** The hash for unknown emails: checking against it takes as long as a check for a known email. */
 const nobodysHash = hashPassword('no member has this password')
 
 /**
- * Checks a sign-in from `address`. Failures bound further ones of the same account from the same address: whoever
- * guesses elsewhere locks nobody out. An account that nobody has is bounded alike, so that no answer tells which exist.
+ * Checks a sign-in from `address`. Failures limit only the same account from the same address, so that guessing from
+ * elsewhere locks no member out. Unknown accounts are limited alike, so that answers do not reveal which ones exist.
  */
 export async function checkSignIn(
   services: HttpServices,
@@ -39,7 +39,7 @@ export async function checkSignIn(
   return member
 }
 
-/** Whether a one-time code is right and used for the first time; one step of clock difference either way is allowed. */
+/** Reports whether a one-time code is valid and unused. The clock may differ by one step in either direction. */
 export async function codeAccepted(services: Services, security: MemberSecurityRow, code: string): Promise<boolean> {
   if (security.totp_sealed === null || !/^\d{6}$/.test(code)) return false
   const timestamp = services.clock.now()

@@ -28,13 +28,13 @@ const VoiceToken = resource('ConsoleVoiceToken', {
   expires_at: Instant,
 })
 
-/** A name for the member's own telephone, made of the address before the @. */
+/** Derives the client name of a member's softphone from the local part of the email address. */
 function clientNameOf(email: string): string {
   const name = (email.split('@')[0] ?? '').replaceAll(/[^A-Za-z0-9_.+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '')
   return isClientName(name) ? name : 'console'
 }
 
-/** The telephone in the console: short-lived credentials for it, and calls that try a document out. */
+/** Routes for the console's softphone: short-lived credentials, and calls that try out a document. */
 export const telephone = [
   route({
     method: 'post',

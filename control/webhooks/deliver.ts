@@ -30,7 +30,7 @@ export interface DelivererOptions extends Omit<Services, 'objects'> {
 }
 
 interface Limits {
-  /** Deliveries at once in all, and to one scheme, host and port: a dead one cannot take every place. */
+  /** Concurrent deliveries in total, and to one scheme, host and port: a dead server cannot occupy every place. */
   readonly in_flight: number
   readonly in_flight_per_origin: number
   readonly lease_ms: number
@@ -38,8 +38,8 @@ interface Limits {
   readonly stop_patience_ms: number
 }
 
-// The longest exchange takes 15 s (voice-compat.md section 7.4): a lease that is over belongs to a process that is
-// gone.
+// The longest exchange takes 15 s (voice-compat.md section 7.4). A lease lasts longer, so that only a dead process
+// lets one expire.
 const LIMITS: Limits = {
   in_flight: 128,
   in_flight_per_origin: 16,
@@ -57,9 +57,8 @@ export interface Deliverer {
 }
 
 /**
- * Takes due callbacks, as many as there are places, and requests them; woken by the bus, by a timer, and by every
- * delivery that ends. Order is kept by the rows: the next one of a call and URL is not due before the earlier one is
- * settled.
+ * Delivers due callbacks, up to the limit of concurrent deliveries. The bus, a timer and the end of each delivery wake
+ * it. The rows keep the order: a callback is not due until the previous one of its call and URL is settled.
  */
 export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const { state, bus, clock, log, machine } = options
@@ -67,7 +66,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const limits = { ...LIMITS, ...options.limits }
   const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
   const ending = new AbortController()
-  // Every exchange listens to it, and there are more of them than Node expects of one signal.
+  // Every exchange adds a listener to this signal: more than Node's default limit.
   setMaxListeners(0, ending.signal)
   let stopped = false
   let freed = false
@@ -105,7 +104,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
     },
   }
 
-  /** What processes had taken that are gone. */
+  /** Frees the callbacks that dead processes had taken. */
   async function freeTaken(): Promise<void> {
     await freeCallbacks(state.db, name => isGone(processNamed(name), machine))
     freed = true
@@ -156,10 +155,10 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   }
 }
 
-/** The part of the URL, as it is written, that names the server. Bad ones share a place. */
+/** Returns the scheme and authority of a URL as written. Malformed URLs share the empty origin. */
 const originOf = (url: string): string => /^\s*[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? ''
 
-/** One attempt and what follows from it. */
+/** Makes one attempt and settles its outcome. */
 async function deliver(row: DueCallback, options: DelivererOptions, signal: AbortSignal): Promise<void> {
   const { state, clock, log, requester, settings, random = Math.random } = options
   const attempts = row.attempts + 1
@@ -209,7 +208,7 @@ async function deliver(row: DueCallback, options: DelivererOptions, signal: Abor
 
 function outcomeOf(reply: VoiceReply, attempts: number, now_ms: number, random: number): Attempted {
   if (reply.ok) return { attempts, status: reply.status, error: null, next: 'delivered' }
-  // What is no URL today is none tomorrow.
+  // A malformed URL is not worth a retry.
   const wait_ms = reply.error === 'bad_url' ? null : waitAfter(attempts, random)
   const next = wait_ms === null ? 'given_up' : { at_ms: now_ms + wait_ms }
   return { attempts, status: reply.status, error: reply.detail.slice(0, 500), next }

@@ -7,7 +7,7 @@ import type { Services } from '../http/services.ts'
 import { type Deliverer, deliverCallbacks } from './deliver.ts'
 
 interface Callbacks {
-  /** Lets what is under way finish for a moment, and hands the rest back. */
+  /** Gives running deliveries a moment to finish, then aborts the rest for a later attempt. */
   stop(): Promise<void>
 }
 
