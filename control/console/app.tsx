@@ -16,7 +16,7 @@ export interface PageProps {
 
 type Page = ComponentType<PageProps>
 
-/** Every page by its path; each is loaded when it is first opened. */
+/** Every page by its path. A page's code is loaded when the page is first opened. */
 const PAGES: readonly (readonly [string, () => Promise<Page>])[] = [
   ['/', async () => (await import('./pages/overview.tsx')).Overview],
   ['/welcome', async () => (await import('./pages/welcome.tsx')).Welcome],

@@ -6,7 +6,7 @@ export default defineConfig({
     outDir: '../../build/console',
     emptyOutDir: true,
     target: 'es2022',
-    // Nothing inline: the content security policy has no room for it.
+    // The content security policy forbids inline assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,

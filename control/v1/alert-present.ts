@@ -164,7 +164,7 @@ export const Containment = resource('Containment', {
 
 export const presentRequest = ({ containment_id: _, ...row }: ReleaseRequestRow): Static<typeof ReleaseRequest> => row
 
-/** A containment without a trunk closes the prefix for every service of the project. */
+/** Presents a containment. One without a trunk closes the prefix for every service of the project. */
 const presentContainment = (
   row: ContainmentRow,
   trunk_name: string | null,

@@ -90,7 +90,7 @@ const PolicyChanges = input('AlertPolicyChanges', {
   ),
 })
 
-/** The rules that make sense for a kind; the first is what it begins with. */
+/** The resolution rules that each kind allows. The first is the default. */
 const RULES: Readonly<Record<AlertKind, readonly Resolution['rule'][]>> = {
   balance_low: ['below_threshold', 'acknowledged_or_24h'],
   spend_daily: ['day_rollover'],

@@ -67,14 +67,14 @@ const AuditDetail = resource('AuditEventDetail', {
   timeline: list(resource('TimelineEntry', { at: Instant, text: Text })),
 })
 
-/** The trail is never cut: a hundred years stand for that in a number. */
+/** The trail is never truncated; the API needs a number, so that it reports a hundred years. */
 const RETENTION_DAYS = 36_500
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 const DAY_MS = 24 * 60 * 60 * 1000
 const RANGES = { '24h': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS } as const
 
-/** Resources that signaling nodes report on by themselves; what else is written is in force as soon as it is saved. */
+/** Resources whose revisions signaling nodes report as applied. Other resources take effect when they are saved. */
 const REPORTED = new Set(['trunk', 'voice_application'])
 
 async function present(db: Db, row: AuditRow, now_ms: number): Promise<Event> {
@@ -142,7 +142,7 @@ export const audit = [
       const window = position ? { [forwards ? 'after' : 'before']: position[1] } : {}
       const rows = await listAudit(db, caller.organization_id, filter, { limit: limit + 1, ...window })
       const extra = rows.length > limit
-      // One more than shown was read, to know whether there is another page; going to newer ones it is the newest.
+      // The one extra row shows whether there is another page. When paging towards newer rows, it is the newest one.
       const shown = forwards && extra ? rows.slice(1) : rows.slice(0, limit)
       const newest = shown[0]
       const oldest = shown.at(-1)

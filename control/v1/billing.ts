@@ -160,7 +160,7 @@ interface Found {
   readonly issued_at: string | null
 }
 
-/** An issued statement as it was issued, or the running month's as it stands now. */
+/** Returns a statement as it was issued, or the preliminary one of the current month. */
 async function findStatement(db: Db, project: ProjectTable, id: string, now: string): Promise<Found | undefined> {
   const period = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
   if (!isPeriod(period)) return undefined

@@ -17,7 +17,7 @@ import { route } from './route.ts'
 const Text = Type.String()
 const TextOrNull = nullable(Text)
 const InstantOrNull = nullable(Instant)
-/** What a script, a peer or the media worker said: its members depend on what it is. */
+/** The details of an event, reported by a script, a peer or the media worker. Their members depend on its kind. */
 const Facts = Type.Record(Text, Type.Unknown())
 
 const Attempt = resource('CallAttempt', {
@@ -77,13 +77,13 @@ const CallLadder = resource('CallLadder', {
   ),
   retention_days: Int32,
   text: Text,
-  /** Why there is no message; null where messages are kept. */
+  /** Why no messages are available; null when they are stored. */
   unavailable: TextOrNull,
 })
 
 const CallDecision = resource('CallDecision', {
   attempts: list(Attempt),
-  /** The kept trace as it is: checks with limits and used values, revisions; null when nothing was to be decided. */
+  /** The stored admission trace: checks with limits and used values, revisions. Null when no admission was needed. */
   decision: nullable(Facts),
   price: nullable(Facts),
   words: list(Text),

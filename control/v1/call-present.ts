@@ -7,7 +7,7 @@ const InstantOrNull = nullable(Instant)
 export const Status = oneOf('queued', 'ringing', 'in-progress', 'completed', 'busy', 'no-answer', 'canceled', 'failed')
 export const Direction = oneOf('inbound', 'outbound-api', 'outbound-dial', 'outbound')
 
-/** What every form of a call tells. */
+/** The fields that every representation of a call has. */
 export const callFields = {
   id: Text,
   account_sid: TextOrNull,

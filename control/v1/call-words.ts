@@ -2,7 +2,7 @@ import type { TracedFinding } from '../../core/domain/admission/types.ts'
 import type { HistoryRow } from '../../core/state/calls/call-history.ts'
 import type { CallAttemptTable, MediaQualityTable } from '../../core/state/index.ts'
 
-/** What signaling keeps of an admission decision, as far as words are made of it. */
+/** An admission decision as signaling stores it: the members that the sentences use. */
 export interface Decision extends Record<string, unknown> {
   readonly admitted?: boolean
   readonly sentence?: string
@@ -17,7 +17,7 @@ interface Explained {
   readonly price: readonly string[] | null
 }
 
-/** The story of a call for people: the decision, each check, each try at a target, the end, the price. */
+/** Explains a call in sentences: the decision, each check, each attempt at a target, the end, the price. */
 export const inWords = ({ call, decision, attempts, price }: Explained): string[] => [
   ...decisionWords(decision),
   ...attempts.map(attemptWords),
@@ -57,7 +57,7 @@ function endWords({ status, sip_code, reason, ended_by, ended_at }: Explained['c
 
 const MAX_SAMPLES = 720
 
-/** The series of each leg, thinned out evenly when it is long; the first and the last sample are always there. */
+/** Returns the samples of each leg. A long series is thinned out evenly, but keeps its first and last sample. */
 export function seriesOf(rows: readonly Pick<MediaQualityTable, 'leg_id' | 'at' | 'stats'>[], max = MAX_SAMPLES) {
   const legs = new Map<string, (typeof rows)[number][]>()
   for (const row of rows) {

@@ -39,7 +39,7 @@ export const presentDelegation = (row: DelegationRow): Static<typeof Delegation>
   assigned_by: row.assigned_by,
 })
 
-/** Numbers of a block: all of them, unless `start` and `end` say otherwise. */
+/** A range within a block. Without `start` and `end` it is the whole block. */
 const range = { start: optional(E164), end: optional(E164) }
 
 interface Wish {
@@ -49,8 +49,8 @@ interface Wish {
 }
 
 /**
- * Gives a range of a block to a subtrunk, which is a new revision of it: it may present the numbers, and gets their
- * calls.
+ * Delegates a range of a block to a subtrunk, which gets a new revision. The subtrunk may present the numbers and
+ * receives their calls.
  */
 async function delegateTo(
   trx: Trx,

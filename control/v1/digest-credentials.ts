@@ -33,10 +33,10 @@ const DigestCredentialSecret = resource('DigestCredentialSecret', {
 })
 type Secret = Static<typeof DigestCredentialSecret>
 
-/** A realm stands in a quoted string of a challenge (RFC 3261 §25.1): printable, without quote and backslash. */
+/** A realm is sent as a quoted string in challenges (RFC 3261 §25.1): printable, without quote and backslash. */
 const Realm = Type.String({ minLength: 1, maxLength: 64, pattern: '^[!#-\\[\\]-~]([ !#-\\[\\]-~]*[!#-\\[\\]-~])?$' })
 
-/** Both the old and the new password of a rotation work for a day; deleting the old credential ends it at once. */
+/** After a rotation both passwords work for a day. Deleting the old credential disables its password at once. */
 const OVERLAP_MS = 24 * 60 * 60 * 1000
 const MAX_CREDENTIALS = 50
 

@@ -31,7 +31,7 @@ import { voiceAccount } from './voice-account.ts'
 import { voiceApplications } from './voice-applications.ts'
 import { webhookEndpoints } from './webhook-endpoints.ts'
 
-/** Every endpoint of /v1, in the order of the reference. */
+/** Every endpoint of /v1, in the order of the API reference. */
 export const V1_ROUTES = [
   ...projects,
   ...organization,

@@ -2,7 +2,7 @@ import { check } from '../../markup/check.ts'
 import { Flag, input, list, nullable, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 
-/** Larger than the largest document that a call would read: longer ones get that very fault. */
+/** Above the limit of documents in calls, so that a document over that limit gets the same fault as in a call. */
 const MAX_CHARACTERS = 100_000
 
 const Advice = resource('MarkupAdvice', {

@@ -28,7 +28,7 @@ const NumberOrder = resource('NumberOrder', {
 })
 type Order = Static<typeof NumberOrder>
 
-/** An order with those of its numbers that the project still has. */
+/** Presents an order with the ordered numbers that the project still holds. */
 async function present(db: Db, row: NumberOrderRow): Promise<Order> {
   const ordered = JSON.parse(row.numbers) as string[]
   const numbers: ShownNumber[] = []
@@ -105,7 +105,7 @@ export const numberOrders = [
   }),
 ]
 
-/** Refusing takes the whole transaction back: a number taken before the missing one is in the inventory again. */
+/** Takes all numbers from the inventory. A refusal rolls back the transaction, which returns those already taken. */
 async function takeAll(
   trx: Trx,
   project: Pick<ProjectTable, 'id'>,

@@ -44,7 +44,7 @@ const DEFAULT_PAGE = 100
 const MAX_PAGE = 1000
 const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
 
-/** What a number is routed to, by kind: undefined when it is not there any more. */
+/** Finds the target that a number is routed to; undefined when it no longer exists. */
 async function routeTarget(
   db: Db,
   project_id: string,
@@ -88,7 +88,7 @@ const query = Type.Object(
 
 const NumberPage = pageSchema(PhoneNumber)
 
-/** A page of either list of numbers. */
+/** Returns a page of a list of numbers, read by `read`. */
 async function numberPage(
   db: Db,
   asked: Static<typeof query>,

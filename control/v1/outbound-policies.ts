@@ -59,7 +59,7 @@ const CEILINGS = [
   'max_destination_rate_minor',
 ] as const
 
-/** Ceilings that a body names; those that it leaves out stay as they are. */
+/** Returns the ceilings in a body. Ceilings that it omits keep their values. */
 function ceilingsOf(body: Static<typeof OutboundPolicyRequest>): Partial<Pick<PolicyRow, (typeof CEILINGS)[number]>> {
   const given: Partial<Record<(typeof CEILINGS)[number], number | null>> = {}
   for (const name of CEILINGS) {
@@ -323,7 +323,7 @@ const attachRoute = route({
   },
 })
 
-/** Attaches or detaches a trunk's policy; it counts as applied once the nodes have taken the trunk up. */
+/** Attaches or detaches a trunk's policy. The attachment counts as applied once the nodes have applied the trunk. */
 export async function putPolicy(trx: Trx, trunk_id: string, policy: PolicyRow | null, now: string): Promise<void> {
   const service = { type: 'trunk', id: trunk_id } as const
   if (policy === null) await detachPolicy(trx, service)

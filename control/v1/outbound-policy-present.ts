@@ -34,7 +34,7 @@ export const ServiceType = oneOf('trunk', 'subtrunk', 'voice_application', 'auto
 const Note = nullable(Type.String())
 const Ceiling = resource('PolicyCeiling', { configured: nullable(Count64), unit: Type.String() })
 
-/** Terms that a member accepts before calls are recorded. */
+/** The version of the terms that a member accepts before calls may be recorded. */
 export const TERMS_VERSION = '2026-11'
 
 const summaryFields = {
@@ -131,7 +131,7 @@ export const PolicyAttachment = resource('PolicyAttachment', {
 
 type Project = Pick<ProjectTable, 'id' | 'organization_id'>
 
-/** Whole minor units of a rate, rounded up: what is shown never promises less than what is charged. */
+/** Converts a rate to whole minor units, rounded up, so that the shown rate is never below the charged one. */
 export const rateMinor = (rate_micro: number): number => Math.ceil(rate_micro / MICRO_PER_MINOR)
 
 export async function presentPolicy(
@@ -242,7 +242,7 @@ interface Service {
   readonly max_destination_rate_minor: number | null
 }
 
-/** The service that a policy is attached to. One that is gone keeps its id as its name. */
+/** Returns the service that a policy is attached to. A deleted service has its id as its name. */
 async function serviceOf(db: Db, attachment: AttachmentRow): Promise<Service> {
   const { service_id: id, service_type, project_id } = attachment
   const none = { parent_name: null, concurrency: null, max_destination_rate_minor: null }

@@ -40,7 +40,7 @@ const Country = resource('DestinationCountry', {
   shared_code: Flag,
 })
 
-/** Certificates that a peer must trust to call us by TLS, PEM each; the platform's own until others are configured. */
+/** Returns the PEM certificates that peers must trust to call us over TLS: the configured ones or the generated one. */
 function trustChain({ data_dir, tls_cert_file }: Settings): string[] {
   const file = tls_cert_file ?? join(data_dir, 'tls', 'cert.pem')
   if (!existsSync(file)) return []

@@ -42,7 +42,7 @@ const ProjectMetrics = resource('ProjectMetrics', {
   window_hours: Int32,
 })
 
-/** What is spent and held today against each cap that a policy sets. */
+/** Returns today's spent and reserved money for each policy with a daily cap. */
 async function spendCaps(db: Db, project_id: string, day: string) {
   const caps: { kind: 'outbound_policy'; name: string; used_minor: number; cap_minor: number }[] = []
   for (const policy of await listPolicies(db, project_id)) {

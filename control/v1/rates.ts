@@ -109,7 +109,7 @@ export const rates = [
     ),
     replies: { 200: Lookup },
     async run({ db, project, query, now }) {
-      // A plus in a query that was not encoded arrives as a space.
+      // An unencoded plus in a query arrives as a space.
       const number = parseNumber(query.destination.replace(/^ /, '+'), DEFAULT_COUNTRY)
       if (!number) return invalid('destination', 'is not a telephone number')
       const direction = query.direction ?? 'outbound'

@@ -22,7 +22,7 @@ export const Recording = resource('Recording', {
   track: oneOf('both', 'inbound', 'outbound'),
 })
 
-/** Deleted ones are not shown: there is nothing left of them. */
+/** Presents a recording. The lists leave out deleted ones. */
 export const presentRecording = (row: RecordingRow): Static<typeof Recording> => ({
   audio_href: row.status === 'completed' ? `/v1/recordings/${row.sid}.wav` : null,
   bytes: row.bytes,

@@ -23,7 +23,7 @@ const query = Type.Object(
   { additionalProperties: false },
 )
 
-/** Recordings whose end has been told: the others are still being written. */
+/** The statuses of recordings that have ended. The others are still being written. */
 const FINISHED: readonly RecordingRow['status'][] = ['completed', 'absent']
 
 export const recordings = [

@@ -13,7 +13,7 @@ import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type St
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
 
-/** RecordingRetentionDays of the specification. */
+/** `RecordingRetentionDays` of the specification. */
 const RetentionDays = Type.Unsafe<30 | 90 | 365>({ type: 'integer', enum: [30, 90, 365] })
 
 const RetentionJob = resource('RetentionJob', {

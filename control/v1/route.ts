@@ -16,7 +16,7 @@ import { type Loader, routesWith } from '../http/route.ts'
 import { loadTrunk } from './trunk-present.ts'
 
 const revision = (row: { readonly revision: number }): number => row.revision
-/** What belongs to the project as a whole is out of reach of a key that is restricted to a subaccount. */
+/** For resources of the whole project: a key that is restricted to a subaccount cannot access them. */
 const ofTheProject = (): null => null
 
 const trunk: Loader<'trunk', TrunkRow> = {
@@ -35,7 +35,7 @@ const subtrunk: Loader<'subtrunk', SubtrunkRow> = {
   revision,
 }
 
-/** Loader of what stands directly below the project and has revisions. */
+/** Returns the loader of a resource that is directly below the project and has revisions. */
 const ofProject = <N extends string, Row extends { readonly revision: number }>(
   name: N,
   find: (db: Db, project_id: string, id: string) => Promise<Row | undefined>,
@@ -51,7 +51,7 @@ const subaccount: Loader<'subaccount', SubaccountRow> = {
   subaccount_id: row => row.id,
 }
 
-/** What is about a trunk belongs to the trunk's subaccount. */
+/** A resource with a trunk belongs to the trunk's subaccount. */
 interface OfTrunk {
   readonly trunk_subaccount_id: string | null
 }
@@ -68,7 +68,7 @@ async function withTrunk<Row extends { readonly trunk_id: string | null }>(
   return { ...row, trunk_subaccount_id: trunk?.subaccount_id ?? null }
 }
 
-/** Loader of what is about a trunk, or about none. */
+/** Returns the loader of a resource that may have a trunk. */
 const ofTrunk = <N extends string, Row extends { readonly trunk_id: string | null }>(
   name: N,
   find: (db: Db, project_id: string, id: string) => Promise<Row | undefined>,
@@ -104,7 +104,7 @@ const run: Loader<'run', TestRunRow> = {
   load: (db, { id, params }) => findTestRun(db, params['trunk_id'] ?? '', id),
 }
 
-/** What the parameters of a path mean: `{trunk_id}` gives `run` the trunk, or the caller a 404. */
+/** The loader of each path parameter: `{trunk_id}` passes the trunk to `run`, or answers 404. */
 const LOADERS = {
   trunk_id: trunk,
   subtrunk_id: subtrunk,
@@ -123,5 +123,5 @@ const LOADERS = {
 /** Declares an endpoint of /v1. */
 export const route = routesWith(LOADERS)
 
-/** The same below /alerts, where a policy is an alert policy. */
+/** Declares an endpoint below /alerts, where `{policy_id}` is an alert policy. */
 export const alertRoute = routesWith({ policy_id: alertPolicy } as const)

@@ -3,8 +3,8 @@ import type { Db } from '../../core/state/index.ts'
 import type { Caller } from '../http/caller.ts'
 
 /**
- * The numbers of a range of the project, as far as the caller reaches them: null when one is beyond a key that is
- * restricted to a subaccount. Numbers belong to the project, except those that it routed to a trunk of the subaccount.
+ * Returns the numbers of a range; null when the caller may not access all of them. Numbers belong to the project: a key
+ * that is restricted to a subaccount can access only those routed to the subaccount's trunks and subtrunks.
  */
 export async function seenNumbers(
   db: Db,

@@ -3,8 +3,8 @@ import type { Db } from '../../core/state/index.ts'
 import type { Caller } from '../http/caller.ts'
 
 /**
- * A live policy that the caller may attach to a trunk. Policies belong to the project; a key that is restricted to a
- * subaccount has those that the project gave to a trunk of the subaccount, and the one that services without any get.
+ * Finds a policy that the caller may attach to a trunk. Policies belong to the project. A key that is restricted to a
+ * subaccount may attach the system default and the policies that the project attached to trunks of the subaccount.
  */
 export async function policyToAttach(
   db: Db,

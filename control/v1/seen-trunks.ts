@@ -2,8 +2,8 @@ import type { Db } from '../../core/state/index.ts'
 import type { Caller } from '../http/caller.ts'
 
 /**
- * The trunks that an answer is narrowed to: undefined for all of the project, `none` when the named one is not there
- * for the caller.
+ * Returns the trunks to which an answer is limited: undefined for the whole project, `none` when the caller cannot
+ * access the requested trunk.
  */
 export async function seenTrunks(
   db: Db,

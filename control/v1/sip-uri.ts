@@ -10,8 +10,8 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const PARAMETER = /^;([a-z0-9\-_.!%*+]{1,40})(?:=([A-Za-z0-9\-_.!%*+[\]:]{1,80}))?/i
 
 /**
- * A SIP URI that a trunk's calls may be sent to (RFC 3261 §19.1): `sip:` or `sips:`, host, optional user, port and
- * parameters. Passwords and header fields are refused, and so is whatever could end a header line.
+ * Validates a SIP URI to which a trunk sends calls (RFC 3261 §19.1): `sip:` or `sips:`, host, optional user, port and
+ * parameters. It refuses passwords, header fields and characters that could end a header line.
  */
 export function readSipUri(text: string, transport: 'udp' | 'tcp' | 'tls'): Read<string> {
   if (text.length > MAX_URI_CHARACTERS) return no(`is longer than ${MAX_URI_CHARACTERS} characters`)
@@ -48,13 +48,13 @@ function parametersOf(text: string, transport: string): Read<never> | null {
   return null
 }
 
-/** A range of addresses in its one written form. `private`: it cannot be reached over the internet. */
+/** An address range in canonical form. `private` means that it is not reachable over the internet. */
 interface Cidr {
   readonly cidr: string
   readonly private: boolean
 }
 
-/** An IPv4 or IPv6 range; a bare address is a range of one. Host bits and a range of everything are refused. */
+/** Parses an IPv4 or IPv6 range. A bare address is a range of one. Host bits and prefix length 0 are refused. */
 export function readCidr(text: string): Read<Cidr> {
   const match = /^([0-9a-fA-F:.]{2,45})(?:\/(\d{1,3}))?$/.exec(text)
   const [, address = '', length] = match ?? []

@@ -109,7 +109,7 @@ async function present(db: Db, project: Pick<ProjectTable, 'organization_id'>, r
   return shown
 }
 
-/** Ceilings of the policies that the subaccount's trunks are under. */
+/** Returns the ceilings of the policies that are attached to the subaccount's trunks. */
 async function policyCeilings(db: Db, subaccount_id: string): Promise<Shown['policy_ceilings']> {
   const rows = await db
     .selectFrom('trunk')

@@ -64,10 +64,10 @@ export const SubtrunkDetail = resource('SubtrunkDetail', {
 })
 type Detail = Static<typeof SubtrunkDetail>
 
-/** Every ceiling is sent, so that none is cleared by having been forgotten; null is no ceiling. */
+/** Requires every ceiling, so that an omitted one is not cleared by mistake; null means no ceiling. */
 export const SubtrunkConfigurationInput = input('SubtrunkConfigurationInput', ceilings)
 
-/** Destinations that the policy of a service allows, as the customer wrote them; empty when it restricts none. */
+/** Returns the destinations that a service's policy allows, as the customer wrote them; empty means all. */
 async function allowedBy(db: Db, project_id: string, type: 'trunk' | 'subtrunk', id: string): Promise<string[]> {
   const attachment = await findAttachment(db, type, id)
   const policy = attachment && (await findPolicy(db, project_id, attachment.policy_id))

@@ -19,7 +19,7 @@ import {
 } from './subtrunk-present.ts'
 import { releasing } from './trunk-writes.ts'
 
-/** Ceilings of the document's example. */
+/** The ceilings in the examples of the OpenAPI document. */
 const CEILINGS = {
   concurrency: 5,
   cps: 1,

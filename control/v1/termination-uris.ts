@@ -124,7 +124,7 @@ export const terminationUris = [
       const row = known.find(target => target.id === params.target_id)
       if (!row) return notFound(`termination target ${params.target_id.slice(0, 60)}`)
       const { priority, weight, tls_verification } = row
-      // A pin goes with its kind: whoever asks for another drops it.
+      // The fingerprint belongs to `pinned`. A change to another verification drops it.
       const tls_fingerprint = (body.tls_verification ?? tls_verification) === 'pinned' ? row.tls_fingerprint : null
       const kept = { priority, weight, enabled: row.enabled === 1, tls_verification, tls_fingerprint }
       const read = readTarget({ ...kept, ...body }, '', trunk.id, now)

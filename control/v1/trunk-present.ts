@@ -17,7 +17,7 @@ import type { Codec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
 type Summary = Static<typeof TrunkSummary>
 type Detail = Static<typeof TrunkDetail>
 
-/** Summaries of trunks, with the reads that all of them share. */
+/** Presents summaries of trunks. One set of queries serves all of them. */
 export async function presentSummaries(db: Db, trunks: readonly TrunkRow[]): Promise<Summary[]> {
   const figures = await trunkFigures(
     db,
@@ -52,20 +52,20 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
 
 const loaded = new WeakMap<TrunkRow, TrunkFacts>()
 
-/** Finds a trunk for a route; what is told of it comes in the same message, and is kept for as long as the row is. */
+/** Loads a trunk for a route. The facts to present it come with the same read and are cached with the row. */
 export async function loadTrunk(db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> {
   const facts = await readTrunkFacts(db, { id, project_id })
   if (facts) loaded.set(facts.trunk, facts)
   return facts?.trunk
 }
 
-/** A trunk with everything below it as it was when its route began: for what has written nothing yet. */
+/** Presents a trunk and everything below it as loaded at the start of the route, before any write. */
 export async function presentLoaded(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(trunk)
   return facts ? detailOf(facts, trunk, now) : presentTrunk(db, trunk, now)
 }
 
-/** The same as JSON, which is written once for as long as the facts stay the same and no node falls silent. */
+/** Returns a loaded trunk as JSON. The text is cached until the facts change or a node stops sending heartbeats. */
 export function trunkAsJson(trunk: TrunkRow, now: string): WrittenJson {
   const facts = loaded.get(trunk)
   if (!facts) throw new Error(`trunk ${trunk.id} was not loaded`)
@@ -80,7 +80,7 @@ export function trunkAsJson(trunk: TrunkRow, now: string): WrittenJson {
 interface Text {
   readonly before: string
   readonly after: string
-  /** The last moment at which the same nodes are alive. */
+  /** The last instant at which all nodes with reports count as alive. */
   readonly until: string
 }
 
@@ -89,7 +89,7 @@ const AS_OF = '"as_of":"'
 
 function textOf(facts: TrunkFacts, now: string): Text {
   const text = JSON.stringify(detailOf(facts, facts.trunk, now))
-  // Within a string its quotes would be escaped: the first one is the field.
+  // The first match is the field: inside a string the quotes would be escaped.
   const at = text.indexOf(AS_OF) + AS_OF.length
   const oldest = livingReports(facts.below, now).reduce(
     (least, { heartbeat_at }) => (heartbeat_at < least ? heartbeat_at : least),
@@ -102,14 +102,14 @@ function textOf(facts: TrunkFacts, now: string): Text {
   }
 }
 
-/** The same once columns of the trunk itself, and nothing below it, were saved. */
+/** Presents a trunk after a write to its own columns; nothing below it may have changed. */
 export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(before)
   const moved = before.subaccount_id !== saved.subaccount_id
   return facts && !moved ? detailOf(facts, saved, now) : presentTrunk(db, saved, now)
 }
 
-/** A trunk with everything below it, as of now. */
+/** Reads a trunk with everything below it, and presents it. */
 export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
   const facts = await readTrunkFacts(db, trunk)
   if (!facts) throw new Error(`trunk ${trunk.id} is not there`)
@@ -131,7 +131,7 @@ interface ShownBelow {
 
 const shown_below = new WeakMap<TrunkBelow, ShownBelow>()
 
-/** Made once for as long as nothing below the trunk changes, however often the trunk itself is saved. */
+/** Presents the parts below a trunk. The result is cached until they change; writes to the trunk's row keep it. */
 function shownBelow(below: TrunkBelow): ShownBelow {
   const known = shown_below.get(below)
   if (known) return known
@@ -158,12 +158,12 @@ function shownBelow(below: TrunkBelow): ShownBelow {
   return made
 }
 
-/** `trunk` is the row of the facts, or what was made of it since. */
+/** Presents a trunk. `trunk` is the row of the facts or a newer version of it. */
 function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: TrunkRow, now: string): Detail {
   const { targets, live_calls, policy, numbers, evidence: seen } = below
   const { sources, digest_identities, number_inventory, outbound_policy, routes } = shownBelow(below)
   const figures = { live_calls, numbers: numbers.routed, targets: targets.length, subaccount_name, policy }
-  // A literal that spreads twenty fields before its own takes a hundred times as long.
+  // `Object.assign`, because an object literal that spreads these twenty fields takes a hundred times as long.
   return Object.assign(summary(trunk, figures), {
     as_of: now,
     authentication: {
@@ -211,7 +211,7 @@ const inventory = (numbers: TrunkNumbers): Detail['number_inventory'] => ({
 const rangeOf = (first: string | null, last: string | null): string | null =>
   first === null || last === null ? null : first === last ? first : `${first} to ${last}`
 
-/** The worst that a node knows of a target; a trunk that is not enabled probes none. */
+/** Returns the worst probe result of a target over all nodes. Targets of a trunk that is not enabled are not probed. */
 function evidence(
   trunk: TrunkRow,
   target: TargetRow,

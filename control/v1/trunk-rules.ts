@@ -15,7 +15,7 @@ import type { Db } from '../../core/state/index.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
 import { readCidr, readSipUri } from './sip-uri.ts'
 
-/** Sources of one trunk, read from texts; refused at the first that makes no sense or comes twice. */
+/** Parses the sources of a trunk. Refuses the first invalid or repeated one. */
 export function readSources(
   texts: readonly string[],
   trunk_id: string,
@@ -45,9 +45,9 @@ export function readSources(
 type Owning = Pick<TrunkRow, 'id' | 'project_id' | 'subaccount_id' | 'auth_mode'>
 
 /**
- * Sources of one trunk as they are to be written, each with what it counts for beside the claims of others. Refused
- * where two trunks of one tenant could not be told apart, or where the addresses are a carrier's. `before` is the trunk
- * and its sources as they are; null for a new trunk.
+ * Returns the sources of a trunk to write, each with its standing against the claims of other tenants. Refuses a source
+ * that would make two trunks of one tenant ambiguous, and the addresses of a carrier. `before` is the stored trunk with
+ * its sources; null for a new trunk.
  */
 export async function settleSources(
   db: Db,
@@ -107,7 +107,7 @@ export function readTarget(
   }
 }
 
-/** A new digest credential and its password, which is kept nowhere: only HA1 is (RFC 7616 §3.4.2). */
+/** Returns a new digest credential and its password. Only HA1 is stored, never the password (RFC 7616 §3.4.2). */
 export function newCredential(
   trunk_id: string,
   names: { readonly username: string; readonly realm: string },
@@ -134,5 +134,5 @@ export function newCredential(
   return { row, password }
 }
 
-/** Username of a trunk's credential: unique because the trunk's id is, and readable in a phone's settings. */
+/** Returns a random username for a trunk's credential: `t` and 15 hexadecimal digits, easy to type into a phone. */
 export const newUsername = (): string => `t${newId.uuid().replaceAll('-', '').slice(0, 15)}`

@@ -114,7 +114,7 @@ export const TrunkDetail = resource('TrunkDetail', {
 export const TrunkCreation = resource('TrunkCreation', { digest_password: nullable(Type.String()), trunk: TrunkDetail })
 
 export const SipUri = Type.String({ minLength: 5, maxLength: 255 })
-/** How a TLS target proves that it is itself; `pinned` by the SHA-256 fingerprint of its certificate. */
+/** How the certificate of a TLS target is verified. `pinned` compares its SHA-256 fingerprint. */
 export const TlsVerification = oneOf('required', 'pinned', 'off')
 export const Fingerprint = Type.String({ minLength: 64, maxLength: 95 })
 export const CidrText = Type.String({ minLength: 2, maxLength: 49 })
@@ -125,7 +125,7 @@ const LimitsInput = input('TrunkDraftLimitsInput', {
   max_call_duration_seconds: Int32,
 })
 
-/** RFC 2782 priorities and weights. */
+/** A priority or a weight, in the range of RFC 2782. */
 export const Priority = Type.Integer({ minimum: 0, maximum: 65535, format: 'int32' })
 
 const settings = {

@@ -7,11 +7,11 @@ import type { TrunkDetail } from './trunk-schemas.ts'
 
 type Detail = Static<typeof TrunkDetail>
 
-/** Private ranges are allowed, for peers in the same network, and said out loud (RFC 9111 §5.5 keeps code 299). */
+/** Returns a Warning header for private ranges. They are allowed, for peers in the same network. */
 export const privateRangeWarning = (ranges: readonly string[]): Record<string, string> =>
   ranges.length === 0 ? {} : { Warning: `299 strowger "private source ranges: ${ranges.slice(0, 10).join(', ')}"` }
 
-/** The audit's view of a change to a trunk. */
+/** Returns the audit record of a change to a trunk. */
 export const trunkChange = (
   summary: string,
   before: Detail | null,
@@ -28,15 +28,15 @@ export const trunkChange = (
   detail,
 })
 
-/** Nothing below a trunk on its way out changes any more. */
+/** Refuses changes to a trunk, and to anything below it, that is releasing or released. */
 export const releasing = (trunk: TrunkRow): Refusal<'trunk_releasing'> | null =>
   trunk.status === 'releasing' || trunk.status === 'released'
     ? refuse('trunk_releasing', { name: trunk.name, value: trunk.status })
     : null
 
 /**
- * A write at or below a trunk: `work` changes rows, the trunk gets its next revision, and the audit trail what differs
- * in the trunk as a whole.
+ * Writes to a trunk or to anything below it. `work` changes the rows below, and the trunk gets its next revision. The
+ * returned change, for the audit trail, compares the whole trunk before and after.
  */
 export async function writeTrunk(
   trx: Trx,

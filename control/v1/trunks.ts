@@ -28,7 +28,7 @@ import { newCredential, newUsername, readSources, readTarget, settleSources } fr
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
 
-/** What a trunk gets that says nothing of limits: roomy enough for a PBX, small enough to bound a mistake. */
+/** The limits of a trunk that is created without any: large enough for a PBX, small enough to bound a mistake. */
 const DEFAULT_LIMITS = { concurrency: 1000, cps: 100, max_call_duration_seconds: 14_400 }
 const MAX_PAGE = 1000
 
@@ -224,7 +224,7 @@ export const trunks = [
   admissionRoute('resume'),
 ]
 
-/** Sources that begin to count, or begin to count for another tenant, are judged as new ones are. */
+/** Judges the sources of a trunk like new ones when a write activates them or moves the trunk to another tenant. */
 async function sourcesToJudge(db: Trx, trunk: TrunkRow, written: TrunkRow, now: string) {
   const begin = written.auth_mode === 'ip_allow_list' && trunk.auth_mode !== 'ip_allow_list'
   if (!begin && written.subaccount_id === trunk.subaccount_id) return null
@@ -246,7 +246,7 @@ const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
   codecs: JSON.stringify(body.codecs),
 })
 
-/** The numbers of whole blocks of the project; a number that is routed elsewhere is not taken from there. */
+/** Returns the numbers of whole blocks. Refuses a block with a number that is already routed or not held. */
 async function blocksToRoute(
   db: Db,
   caller: Caller,
@@ -256,7 +256,7 @@ async function blocksToRoute(
   readonly NumberRow[] | Refusal<'validation_failed' | 'number_in_use' | 'scope_required' | 'role_forbidden'>
 > {
   const numbers: NumberRow[] = []
-  // To route numbers takes the same scope here as at the number itself.
+  // Routing numbers requires the same scope here as on the number endpoints.
   const withheld = block_ids.length === 0 ? null : withoutScope(caller, 'numbers:manage')
   if (withheld) return withheld
   for (const [at, id] of block_ids.entries()) {
@@ -272,7 +272,7 @@ async function blocksToRoute(
   return numbers
 }
 
-/** A key that is restricted to a subaccount makes and keeps its trunks there; others choose among the project's. */
+/** Refuses a subaccount outside the project. A restricted key must name its own subaccount. */
 async function wrongSubaccount(db: Db, project_id: string, caller: Caller, subaccount_id: string | null) {
   if (caller.subaccount_id !== null && subaccount_id !== caller.subaccount_id)
     return invalid('/subaccount_id', 'is not the subaccount of this key')

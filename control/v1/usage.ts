@@ -5,7 +5,7 @@ import type { Db } from '../../core/state/index.ts'
 import { type Usage, usageOf } from '../../core/state/people/subaccounts.ts'
 import { Count64, Currency, Instant, Int32, list, Money, resource, type Static, Type } from '../http/schema.ts'
 
-/** What passed through a subaccount or a subtrunk in the last 30 days. */
+/** The usage of a subaccount or a subtrunk in the last 30 days. */
 export const usageFields = {
   answered_calls: Int32,
   as_of: Instant,

@@ -18,7 +18,7 @@ export const VoiceAccount = resource('VoiceAccount', {
   status: oneOf('pending', 'active', 'revoked'),
 })
 
-/** The token is masked whole: no part of it is worth telling. */
+/** Replaces the whole token: no part of it is shown. */
 const MASK = `sk_live_${'*'.repeat(32)}`
 
 export async function presentVoiceAccount(

@@ -52,7 +52,7 @@ const VoiceApplication = resource('VoiceApplication', {
 })
 type Shown = Static<typeof VoiceApplication>
 
-/** Applications by id, with what the nodes report of each. */
+/** Presents an application with the apply state that the nodes report. */
 async function present(db: Db, row: VoiceApplicationRow, now: string): Promise<Shown> {
   const applied = await appliedState(db, row, Date.parse(now))
   return {
@@ -89,7 +89,7 @@ const applicationChange = (
   to_revision: row.revision,
 })
 
-/** The first URL of a body that no request could be sent to. */
+/** Refuses the first URL of a body that is not an absolute http(s) URL. */
 function badUrl(body: Partial<Record<'voice_url' | 'fallback_url' | 'status_callback_url', string | null>>) {
   for (const name of ['voice_url', 'fallback_url', 'status_callback_url'] as const) {
     const url = body[name]
@@ -206,7 +206,7 @@ export const voiceApplications = [
       const bad = badUrl(body)
       if (bad) return bad
       const before = await present(db, application, now)
-      // A name and a voice URL cannot be taken away: null leaves them, as leaving them out does.
+      // The name and the voice URL cannot be removed: null keeps them, like omitting them.
       const { name, voice_url, ...rest } = body
       const changes = { ...rest, ...(name ? { name } : {}), ...(voice_url ? { voice_url } : {}) }
       const saved = await saveApplication(db, application, changes, now)

@@ -110,7 +110,7 @@ export const endpointChange = (
   to_revision: row.revision,
 })
 
-/** `whsec_` and 32 random letters and digits; shown once, kept sealed because it signs. */
+/** Returns `whsec_` and 32 random letters and digits. It is shown once and stored encrypted, because it signs. */
 export const newSigningSecret = (): string => `whsec_${newId.password()}${newId.password().slice(0, 8)}`
 
 const settings = {
@@ -120,7 +120,7 @@ const settings = {
   enabled: optional(Flag),
 }
 
-/** User info in a URL would end up in logs and answers; a secret of ours signs instead. */
+/** Refuses a malformed URL, and user info in it: that would leak into logs and answers. Signatures authenticate us. */
 function badUrl(url: string) {
   const parsed = parseTarget(url)
   if (!parsed.ok) return invalid('/url', 'is not an absolute http or https URL')

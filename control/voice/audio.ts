@@ -16,8 +16,8 @@ interface Sent<S extends number> {
 type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
 
 /**
- * The audio of a finished recording, whole or one range; null when its file is gone. HEAD gets the headers alone.
- * @throws Refused when the store that holds it does not answer
+ * Returns the audio of a finished recording, whole or one range; null when its file is missing. HEAD gets only headers.
+ * @throws Refused when the object store does not answer
  */
 export async function recordingAudio(
   services: Services,
@@ -32,7 +32,7 @@ export async function recordingAudio(
   })
   if (!file) return null
   const { bytes } = file
-  // Of the content, not of the file: encrypting it changes nothing for who downloads.
+  // The tag is of the content, not of the file, so that encryption does not change it.
   const etag = `"${row.sha256 ?? `${row.sid}-${bytes}`}"`
   const part = partOf(request.headers.range, request.headers['if-range'] as string | undefined, { bytes, etag })
   const headers = {

@@ -15,8 +15,8 @@ const unauthenticated = (): VoiceRefusal => ({
 })
 
 /**
- * The voice account that a request speaks for (voice-compat.md section 1). Three answers, in this order: no Basic
- * credentials of the account in the path, an account that is not there or not active, a wrong token.
+ * Authenticates a request as the voice account in its path (voice-compat.md section 1). It refuses, in this order,
+ * missing Basic credentials or those of another account, an unknown or inactive account, and a wrong token.
  */
 export async function authenticate(
   request: IncomingMessage,
@@ -35,7 +35,7 @@ export async function authenticate(
 
 const MAX_HEADER_CHARACTERS = 1024
 
-/** RFC 7617 §2: `Basic`, base64 of user-id, colon, password. Exactly one header; null for anything else. */
+/** Parses exactly one `Basic` header (RFC 7617 §2): base64 of user-id, colon, password. Null for anything else. */
 export function basicCredentials(request: IncomingMessage): { username: string; password: string } | null {
   const headers = headersNamed(request, 'authorization')
   const [header] = headers

@@ -68,9 +68,9 @@ export const call = [fetchRoute, updateRoute, deleteRoute]
 
 interface WantedChange {
   readonly kind: Wanted
-  /** Of the command: what a redirect runs. */
+  /** The payload of the command: the document of a redirect. */
   readonly payload: object
-  /** Fields of the call's request that a redirect replaces. */
+  /** The fields of the call's original request that a redirect replaces. */
   readonly callbacks: Partial<CallRequest> | null
 }
 
@@ -116,8 +116,8 @@ function readCallbacks(form: Form): Partial<CallRequest> | VoiceRefusal {
 }
 
 /**
- * Decides on the row as it is now and leaves a command, in one transaction: of two changes at once the second sees what
- * the first asked for. A queued call that no node has taken is ended here.
+ * Reads the call, decides and queues a command for its node, all in one transaction: the second of two concurrent
+ * changes sees the command of the first. A queued call that no node has taken is ended here.
  */
 async function change(
   { account, services, now_ms }: VoiceContext,
@@ -153,7 +153,7 @@ async function redirect(trx: Trx, row: CallRow, wanted: WantedChange, now_ms: nu
   return { row: changed, wake: ['commands'] as const }
 }
 
-/** Nobody has begun to place the call: ending it here leaves no moment in which a node could still dial. */
+/** Ends a call that no node has taken. The transaction makes sure that none can still dial it. */
 async function endQueued(trx: Trx, row: CallRow, now_ms: number) {
   const ended = await finishCall(trx, row.sid, {
     ending: ending({ cause: 'api', answered: false }),

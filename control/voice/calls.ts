@@ -34,7 +34,7 @@ const listRoute = voiceRoute({
     const filter = readFilter(query)
     if (isVoiceRefusal(filter)) return filter
     const { window, page_size } = page
-    // One more than asked for tells whether there is a next page.
+    // The one extra row shows whether there is a next page.
     const rows = await listAccountCalls(services.state.db, account.account_sid, filter, window, page_size + 1)
     const newest_first = 'newer_than' in window ? rows.slice(-page_size) : rows.slice(0, page_size)
     const more = 'newer_than' in window ? newest_first.length > 0 : rows.length > page_size

@@ -30,8 +30,8 @@ type Created = {
 }
 
 /**
- * POST Calls.json. The first thing that is wrong answers, in the order of voice-compat.md section 3. The row is there
- * before the answer is sent; a signaling node takes it from there.
+ * Handles POST Calls.json. Returns the first error in the order of voice-compat.md section 3. The call is queued as a
+ * row before the answer is sent; a signaling node then places it.
  */
 export async function createCall(context: VoiceContext & { readonly form: Form }): Promise<Created | VoiceRefusal> {
   const parties = await readParties(context)
@@ -93,7 +93,7 @@ async function readRequest(
   const { form } = context
   const url = urlOf(form, 'Url')
   if (isVoiceRefusal(url)) return url
-  // With a Url the inline markup is ignored, even when it does not parse (spec, "Create a call").
+  // A Url makes inline markup irrelevant, even when that does not parse (spec, "Create a call").
   const markup = url === null ? inlineMarkup(form) : null
   if (isVoiceRefusal(markup)) return markup
   if (url === null && markup === null) return numbered(21205, 'One of Url and the inline markup is required.')
@@ -123,7 +123,7 @@ async function readRequest(
     fallback_method: methodOf(form, 'FallbackMethod'),
     status_callback,
     status_callback_method: methodOf(form, 'StatusCallbackMethod'),
-    // Other names are accepted and never match; a list of those alone selects nothing.
+    // Unknown names are accepted and select nothing.
     status_callback_events:
       given_events.length === 0 ? ['completed'] : STATUS_EVENTS.filter(one => given_events.includes(one)),
     timeout_seconds: Math.min(MAX_TIMEOUT_SECONDS, Math.max(1, timeout)),
@@ -137,7 +137,7 @@ async function readRequest(
 
 const RECORDING_EVENTS = ['in-progress', 'completed', 'absent']
 
-/** `Record=true` records the whole call, where somebody accepted that calls of the project are recorded. */
+/** Reads the recording fields. `Record=true` records the whole call and requires the project's recording consent. */
 async function readRecord({
   form,
   account,
@@ -188,7 +188,7 @@ async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefu
   return isVoiceRefusal(row) ? row : { status: 201, body: presentCall(row) }
 }
 
-/** One transaction: a repeat with the same Idempotency-Key finds the first one's outcome, and dials nothing. */
+/** Places a call once per Idempotency-Key, in one transaction. A repeat returns the stored answer and dials nothing. */
 const repeatable = (
   { state }: Services,
   placing: Placing,
@@ -200,7 +200,7 @@ const repeatable = (
     if (earlier)
       return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
     const answer = await once(trx, placing)
-    // A refused request wrote nothing, and does not use its key up.
+    // A refused request wrote nothing and does not consume its key.
     if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)
     return answer
   })

@@ -14,9 +14,9 @@ import type { VoiceAnswer, VoiceRoute } from './route.ts'
 
 interface VoiceApi {
   readonly routes: readonly VoiceRoute[]
-  /** Of one account. */
+  /** The limit for each account. */
   readonly rate_limit: RateLimit
-  /** True in tests: every answer is checked against the route's own schema. */
+  /** Tests set this to check every answer against the schema of its route. */
   readonly check_replies?: boolean
 }
 
@@ -26,7 +26,7 @@ const SID_SHAPES: Readonly<Record<string, RegExp>> = {
   recording_sid: /^RE[0-9a-f]{32}$/,
 }
 
-/** Thrown inside a transaction to take back what it did; the dispatcher answers the refusal. */
+/** Thrown inside a transaction to roll it back. The dispatcher answers with the refusal. */
 export class VoiceRefused extends Error {
   override readonly name = 'VoiceRefused'
   readonly refusal: VoiceRefusal
@@ -36,7 +36,7 @@ export class VoiceRefused extends Error {
   }
 }
 
-/** Handles every request below /2010-04-01; the order of the steps is that of voice-compat.md section 1. */
+/** Returns the handler of requests below /2010-04-01. Its steps are in the order of voice-compat.md section 1. */
 export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
   const { clock, bus, settings } = services
   const find = finder(api.routes)
@@ -88,7 +88,7 @@ interface Found {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Routes by path and suffix: `/Calls/CA…` and `/Calls/CA….json` are one resource, `/Recordings/RE….wav` is another. */
+/** Finds routes by path and suffix. `/Calls/CA…` means `/Calls/CA….json`; `/Recordings/RE….wav` is its own resource. */
 function finder(routes: readonly VoiceRoute[]) {
   const matchers = { '.json': createMatcher<VoiceRoute>(), '.wav': createMatcher<VoiceRoute>() }
   for (const route of routes) matchers[route.suffix].add(route.method, route.path, route)
@@ -137,6 +137,6 @@ function send(ctx: ParameterizedContext, answer: VoiceAnswer): void {
     ctx.body = JSON.stringify(answer.body)
   }
   ctx.status = answer.status
-  // Last, because Koa takes type and length away with an empty body, and HEAD wants them.
+  // Set last: assigning an empty body makes Koa remove type and length, which HEAD needs.
   if (answer.headers) ctx.set({ ...answer.headers })
 }

@@ -2,8 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { REASONS, type Reason, type ReasonFacts, voiceErrorOf } from '../../core/domain/reasons/index.ts'
 
 /**
- * A request of the voice-calls API that cannot be granted: the platform's own format, or one of the two problem
- * documents.
+ * A refused request of the voice-calls API: a numbered error in the API's format, or one of its two problem documents.
  */
 export type VoiceRefusal =
   | {
@@ -21,7 +20,7 @@ export type VoiceRefusal =
       readonly headers?: Readonly<Record<string, string>>
     }
 
-/** Numbers that this API answers with by itself (voice-compat.md section 15) and the HTTP status of each. */
+/** The HTTP status of each number that this API's code refuses with directly (voice-compat.md section 15). */
 export const NUMBERS = {
   12100: 400,
   13214: 400,
@@ -61,7 +60,7 @@ export const numbered = (
   } = {},
 ): VoiceRefusal => ({ kind: 'numbered', code, status: NUMBERS[code], message, ...more })
 
-/** A refusal for one of the platform's reasons: its number and status stand in the table of reasons. */
+/** Returns the refusal for a reason of the platform. The table of reasons has its number and status. */
 export const forReason = (reason: Reason, facts: ReasonFacts = {}): VoiceRefusal => {
   const { retry_after_seconds } = REASONS[reason]
   const headers = retry_after_seconds === null ? {} : { headers: { 'Retry-After': String(retry_after_seconds) } }
@@ -80,7 +79,7 @@ export const isVoiceRefusal = (value: unknown): value is VoiceRefusal =>
   'kind' in value &&
   (value.kind === 'numbered' || value.kind === 'problem')
 
-/** The body of a refusal. Problem documents carry `message` and `more_info` too, which the stock library shows. */
+/** Returns the body of a refusal. Problem documents also have `message` and `more_info` for the stock library. */
 export function voiceErrorBody(
   refusal: VoiceRefusal,
   context: { readonly base_url: string; readonly request_id: string },

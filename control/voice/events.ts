@@ -22,7 +22,7 @@ const Events = resource('VoiceEvents', {
   page_size: Type.Integer(),
 })
 
-/** Events of one call are bounded where they are written; this bounds the answer. */
+/** The most events in an answer. The number of stored events of a call is limited when they are written. */
 const MAX_EVENTS = 1000
 
 export const events = [
@@ -44,7 +44,7 @@ export const events = [
   }),
 ]
 
-/** Rows are written by recordExchange of core/state/calls/calls.ts, in this shape but for the date. */
+/** Presents a row that `recordExchange` (core/state/calls/calls.ts) wrote. The row has this shape, except the date. */
 function presentExchange(row: CallEventRow) {
   const detail = JSON.parse(row.detail) as {
     readonly request?: { method?: string; url?: string; parameters?: Record<string, string> }

@@ -3,15 +3,15 @@ import { parse } from '../../markup/parse/parse.ts'
 import { numbered, type VoiceNumber, type VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
 
-/** Fields that create and update share. */
+/** Form fields that creating and updating a call have in common. */
 
 const MAX_MARKUP_CHARACTERS = 4000
 
-/** Anything but GET counts as POST (spec, "Create a call"). */
+/** Reads a method. Anything except GET counts as POST (spec, "Create a call"). */
 export const methodOf = (form: Form, name: string): 'GET' | 'POST' =>
   form.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST'
 
-/** An absolute http(s) URL; null when the field is not given. */
+/** Reads an absolute http(s) URL; null when the field is missing. */
 export function urlOf(form: Form, name: string, number: VoiceNumber = 21205): string | null | VoiceRefusal {
   const text = form.text(name)
   if (text === undefined) return null
@@ -19,11 +19,11 @@ export function urlOf(form: Form, name: string, number: VoiceNumber = 21205): st
   return parsed.ok ? text : numbered(number, `${name} is not an absolute http or https URL: ${parsed.detail}.`)
 }
 
-/** The inline markup by its wire name or its neutral one; null when there is none. */
+/** Reads the inline markup, from `Twiml` or `InlineMarkup`; null when both are missing. */
 export function inlineMarkup(form: Form): string | null | VoiceRefusal {
   const text = form.text('Twiml') ?? form.text('InlineMarkup')
   if (text === undefined) return null
-  // Unicode code points, not UTF-16 units: an emoji is one character.
+  // Counts Unicode code points, not UTF-16 units: an emoji is one character.
   const characters = text.length > MAX_MARKUP_CHARACTERS ? [...text].length : text.length
   if (characters > MAX_MARKUP_CHARACTERS)
     return numbered(
@@ -38,10 +38,10 @@ export function inlineMarkup(form: Form): string | null | VoiceRefusal {
   })
 }
 
-/** A whole number, or null for text that is none. */
+/** Parses an integer; null when the text is not one. */
 export const wholeNumber = (text: string): number | null =>
   /^[+-]?[0-9]{1,15}$/.test(text.trim()) ? Number(text) : null
 
-/** Names given as a repeated key, or in one value with spaces or commas between. */
+/** Reads a list of names: from a repeated field, or from one value that is separated by spaces or commas. */
 export const namesOf = (form: Form, name: string): string[] =>
   form.all(name).flatMap(value => value.split(/[\s,]+/).filter(one => one !== ''))

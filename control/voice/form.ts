@@ -7,11 +7,10 @@ const MAX_FORM_BYTES = 1024 * 1024
 const readBody = createBodyReader(MAX_FORM_BYTES)
 
 /**
- * A form as sent: names in PascalCase, a list is the same name repeated. Unknown names are ignored by whoever reads
- * it.
+ * A form as sent, with names in PascalCase. A list repeats its name. Routes ignore unknown names.
  */
 export interface Form {
-  /** The last value of a name; an empty one counts as not given. */
+  /** Returns the last value of a name; undefined when it is missing or empty. */
   text(name: string): string | undefined
   all(name: string): readonly string[]
   readonly entries: readonly (readonly [string, string])[]
@@ -28,7 +27,7 @@ export function formOf(parameters: URLSearchParams): Form {
 const MAX_FIELDS = 1000
 
 /**
- * Reads a form-encoded body. JSON and everything else is refused; no content type with an empty body is an empty form.
+ * Reads a form-encoded body. Other content types are refused. An empty body without a content type is an empty form.
  */
 export async function readForm(ctx: ParameterizedContext): Promise<Form | VoiceRefusal> {
   const type = mediaType(ctx.req)

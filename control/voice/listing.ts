@@ -2,7 +2,7 @@ import type { CallFilter, CallRow, CallWindow } from '../../core/state/calls/cal
 import { type CallStatus, FINAL_STATUSES } from '../../core/state/index.ts'
 import { numbered, type VoiceRefusal } from './errors.ts'
 
-/** Pages and filters of the list of calls (voice-compat.md section 5). */
+/** Paging and filters of the list of calls (voice-compat.md section 5). */
 
 const MAX_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 50
@@ -14,7 +14,7 @@ interface PageAsked {
   readonly window: CallWindow
 }
 
-/** Out-of-range values are clamped: the stock library asks for pages of 1000. */
+/** Reads the page parameters. Values out of range are clamped, because the stock library requests pages of 1000. */
 export function readPage(query: URLSearchParams): PageAsked | VoiceRefusal {
   const page = integerOf(query.get('Page') || query.get('page') || '0')
   if (page === null) return numbered(20001, 'Page is not an integer.')
@@ -35,8 +35,8 @@ const integerOf = (text: string): number | null => (/^-?[0-9]{1,15}$/.test(text)
 const PAGING = new Set(['Page', 'page', 'PageSize', 'page_size', 'PageToken'])
 
 /**
- * Links to the neighbours. They carry the filters, and a token naming the last (`PA`) or first (`PB`) row shown: calls
- * that arrive between two requests shift nothing for a program that walks by links.
+ * Returns links to the neighbouring pages. They contain the filters and a token with the last (`PA`) or first (`PB`)
+ * row shown, so that new calls do not shift the pages of a client that follows the links.
  */
 export function pageLinks(facts: {
   readonly path: string
@@ -92,7 +92,8 @@ interface Range {
 }
 
 /**
- * `Name` is that day or second; `Name<` is on or before it, `Name>` on or after it: the operator is part of the name.
+ * Reads a time filter. `Name` selects that day or second, `Name<` on or before it, `Name>` on or after it: the operator
+ * is part of the parameter's name.
  */
 function readRange(query: URLSearchParams, name: string): Range | VoiceRefusal {
   let from: string | undefined
@@ -108,7 +109,7 @@ function readRange(query: URLSearchParams, name: string): Range | VoiceRefusal {
   return { ...(from === undefined ? {} : { from }), ...(before === undefined ? {} : { before }) }
 }
 
-/** The instants that a date or time names: a whole day, a whole second. */
+/** Returns the interval that a date (a whole day) or a time (a whole second) covers. */
 function spanOf(text: string): { readonly from: string; readonly before: string } | null {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text)
   if (!day && !/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/.test(text)) return null

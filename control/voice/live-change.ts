@@ -1,17 +1,17 @@
 import type { CallStatus } from '../../core/state/index.ts'
 
-/** What a request wants of a call that exists. */
+/** The change that a request wants to make to an existing call. */
 export type Wanted = 'redirect' | 'complete' | 'cancel' | 'delete'
 
 type Change =
   | { readonly command: 'redirect' | 'hangup' | 'cancel' }
-  /** Nothing is to be done, and that is fine. */
+  /** The request succeeds without a command. */
   | { readonly command: null }
   | { readonly refused: true }
 
 /**
- * Whether a call in this state takes the change (voice-compat.md section 4). `ending`: a hang-up or cancel was accepted
- * and has not been carried out: nothing replaces it, and asking for the same again is granted.
+ * Decides whether a call in this state accepts a change (voice-compat.md section 4). `ending` means that an accepted
+ * hang-up or cancel is still pending: no redirect replaces it, and a repeated request to end the call succeeds.
  */
 export function liveChange(wanted: Wanted, status: CallStatus, ending: boolean): Change {
   const unanswered = status === 'queued' || status === 'ringing'

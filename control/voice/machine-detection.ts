@@ -2,7 +2,7 @@ import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { methodOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 
-/** Ranges of the compatible form: least, most, default. */
+/** Ranges of the compatible form fields: minimum, maximum, default. */
 const RANGES = {
   MachineDetectionTimeout: [3, 59, 30],
   MachineDetectionSpeechThreshold: [1000, 6000, 2400],
@@ -10,7 +10,7 @@ const RANGES = {
   MachineDetectionSilenceTimeout: [2000, 10_000, 5000],
 } as const
 
-/** Answering-machine detection as it is kept in the call's request; null when it is not asked for. */
+/** Reads answering-machine detection as the call's request stores it; null when it is not requested. */
 export function readMachineDetection(form: Form): Readonly<Record<string, unknown>> | null | VoiceRefusal {
   const mode = form.text('MachineDetection')
   if (mode !== 'Enable' && mode !== 'DetectMessageEnd') return null

@@ -5,19 +5,19 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import { forReason, type VoiceRefusal } from './errors.ts'
 
-/** A call that a project's program wants, every field of it read and found good. */
+/** A call to place for a program of a project. All fields are validated. */
 export interface Placing {
   readonly sid: string
   readonly account: VoiceAccountOfProject
   readonly to: string
   readonly from: string
-  /** The project's number that `from` is. */
+  /** The row of `from`, a number of the project. */
   readonly number: NumberRow
   readonly request: CallRequest
   readonly now_ms: number
 }
 
-/** Queues the call, or says why admission refuses it now; what is known only when it leaves shows on the call. */
+/** Queues the call, or returns why admission refuses it now. Later refusals are reported in the call's status. */
 export async function place(db: Db | Trx, placing: Placing): Promise<CallRow | VoiceRefusal> {
   const { sid, account, to, from, number, request, now_ms } = placing
   const { project_id, account_sid } = account

@@ -41,7 +41,7 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (number: number): string => String(number).padStart(2, '0')
 
-/** `Sat, 21 Nov 2026 02:48:35 +0000`: RFC 2822 §3.3, always UTC. */
+/** Formats an instant as in RFC 2822 §3.3, always in UTC: `Sat, 21 Nov 2026 02:48:35 +0000`. */
 function rfc2822(instant: string): string {
   const at = new Date(instant)
   const day = `${DAYS[at.getUTCDay()]}, ${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`
@@ -64,7 +64,7 @@ export function presentCall(row: CallRow): Static<typeof Call> {
     caller_name: null,
     date_created: rfc2822(row.queued_at),
     date_updated: rfc2822(row.updated_at),
-    // The form knows three directions; what leaves through a trunk was dialled by somebody else's switch.
+    // This API has three directions. A call that a customer's PBX dialled out through a trunk is an `outbound-dial`.
     direction: row.direction === 'outbound' ? 'outbound-dial' : row.direction,
     duration: row.ended_at === null || row.duration_seconds === null ? null : String(row.duration_seconds),
     end_time: dateOrNull(row.ended_at),

@@ -1,13 +1,13 @@
-/** What part of a file a request is answered with. */
+/** The part of a file that answers a request. */
 type Part =
   | { readonly kind: 'whole' }
-  /** Both ends included. */
+  /** `first` and `last` are inclusive. */
   | { readonly kind: 'part'; readonly first: number; readonly last: number }
   | { readonly kind: 'unsatisfiable' }
 
 /**
- * One byte range (RFC 9110 §14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-50`. Several ranges, other units and what
- * does not parse give the whole file, as the RFC allows; so does an If-Range that is not the current strong tag
+ * Parses one byte range (RFC 9110 §14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-50`. Multiple ranges, other units and
+ * malformed ranges return the whole file, as the RFC allows. So does an If-Range other than the current strong ETag
  * (§13.1.5).
  */
 export function partOf(
@@ -26,7 +26,7 @@ export function partOf(
   }
   const first = Number(first_text)
   const last = last_text === '' ? file.bytes - 1 : Math.min(Number(last_text), file.bytes - 1)
-  // `bytes=5-2` is no range at all; one that begins behind the end is a range that cannot be had.
+  // `bytes=5-2` is malformed. A valid range that begins after the end of the file is unsatisfiable.
   if (last_text !== '' && Number(last_text) < first) return { kind: 'whole' }
   return first >= file.bytes ? { kind: 'unsatisfiable' } : { kind: 'part', first, last }
 }

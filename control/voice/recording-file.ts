@@ -10,13 +10,14 @@ import type { Services } from '../http/services.ts'
 /** The content of a recording's file, encrypted or not. */
 interface RecordingFile {
   readonly bytes: number
-  /** From `first` to `last`, both included; the file closes with the stream, also when the client goes away. */
+  /** Reads from `first` to `last` inclusive. The file closes with the stream, also when the client disconnects. */
   stream(first: number, last: number): Readable
   close(): Promise<void>
 }
 
 /**
- * Where a recording's file is; its name comes from our own rows, and even so it must not lead out of the data folder.
+ * Returns the path of a recording's file. The name comes from our own rows; as a precaution, it is still rejected if it
+ * leads out of the data folder.
  */
 export function pathBelow(data_dir: string, file: string): string {
   const path = resolve(data_dir, file)
@@ -25,9 +26,9 @@ export function pathBelow(data_dir: string, file: string): string {
 }
 
 /**
- * Opens a recording, here or in the object store. A row that was read just before its file was encrypted or moved names
- * a file that is gone: what became of it is there.
- * @throws StoreError when the store cannot be reached
+ * Opens a recording on disk or in the object store. The row may have been read just before its file was encrypted or
+ * moved: a missing plain file is looked up as encrypted, a missing encrypted file in the store.
+ * @throws StoreError when the store is unreachable or does not have the object
  */
 export async function openRecording(services: Needed, file: string): Promise<RecordingFile> {
   const key = objectKey(file)

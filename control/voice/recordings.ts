@@ -28,7 +28,7 @@ export const recordings = [
       if (!call) return unknownCall(params.call_sid)
       const rows = await listCallRecordings(db, call.sid)
       const shown = rows.map(row => presentRecording(row, account.account_sid))
-      // The stock library's pager wants a page; there is one.
+      // The pager of the stock library requires a page: all recordings are on one.
       return { status: 200, body: { recordings: shown, uri: path, page: 0, page_size: Math.max(1, shown.length) } }
     },
   }),

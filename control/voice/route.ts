@@ -15,7 +15,7 @@ export interface VoiceContext {
   readonly now_ms: number
   readonly request: IncomingMessage
   readonly query: URLSearchParams
-  /** Path of the request without its query. */
+  /** The path of the request without the query. */
   readonly path: string
 }
 
@@ -31,14 +31,14 @@ type Answers<R extends Replies> = {
 
 interface Definition<P extends string, R extends Replies> {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below the account; `{call_sid}` and `{recording_sid}` are checked for their shape. */
+  /** Relative to the account. The dispatcher checks the format of `{call_sid}` and `{recording_sid}`. */
   readonly path: P
-  /** `.json` is optional in a request; `.wav` is another resource. */
+  /** `.json` is optional in a request. `.wav` is a separate resource. */
   readonly suffix: '.json' | '.wav'
   readonly summary: string
-  /** Names and rules of the form's fields, for the reference. */
+  /** The names and rules of the form's fields, for the API reference. */
   readonly fields?: Readonly<Record<string, string>>
-  /** A status without a schema has no JSON body: nothing, or a stream. */
+  /** A status without a schema has no JSON body: it is empty or a stream. */
   readonly replies: R
   run(
     context: VoiceContext & { readonly params: { readonly [K in Names<P>]: string }; readonly form: Form },

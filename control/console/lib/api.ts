@@ -13,8 +13,8 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const API = '/console/api'
 
 /**
- * Asks the platform: paths that begin with /v1 are the management API as the member who is signed in, others are the
- * console's own. Rejects with an ApiError. Each write has an idempotency key of its own.
+ * Sends a request. Paths that begin with /v1 are the management API, as the signed-in member; others are the console's
+ * API. Rejects with an ApiError. Each write has its own idempotency key.
  */
 export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<T> {
   const response = await send(method, path, options)
@@ -25,7 +25,7 @@ export async function ask<T>(method: Method, path: string, options: Ask = {}): P
 export const read = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   ask<T>('GET', path, signal === undefined ? {} : { signal })
 
-/** The bytes of a recording or another file. */
+/** Fetches the bytes of a recording or another file. */
 export const readBytes = async (path: string): Promise<ArrayBuffer> => (await send('GET', path, {})).arrayBuffer()
 
 async function send(method: Method, path: string, { body, revision, signal }: Ask): Promise<Response> {

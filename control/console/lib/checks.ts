@@ -1,9 +1,9 @@
-/** Checks of an input while the user types. The platform decides when it is sent. */
+/** Checks of inputs while the user types. The API validates them again when the form is sent. */
 
 const IPV4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/
 const IPV6 = /^[0-9a-fA-F:]+(?:%\w+)?(?:\/(\d{1,3}))?$/
 
-/** Null when `text` is an address or a network in CIDR form. */
+/** Returns an error, or null when `text` is an address or a network in CIDR form. */
 export function wrongSource(text: string): string | null {
   const four = IPV4.exec(text)
   if (four) {

@@ -2,7 +2,7 @@ const number = new Intl.NumberFormat('en')
 
 export const count = (value: number | null | undefined): string => (value == null ? '–' : number.format(value))
 
-/** Minor units as the currency is written: 12345 NGN → ₦123.45. */
+/** Formats minor units as the currency is written: 12345 NGN → ₦123.45. */
 export function money(minor: number | null | undefined, currency = 'NGN'): string {
   if (minor == null) return '–'
   return new Intl.NumberFormat('en-NG', { style: 'currency', currency, currencyDisplay: 'narrowSymbol' }).format(

@@ -6,11 +6,11 @@ import type { CallSummary, ListOf } from './types.ts'
 const KEEP_ENDED_MS = 8000
 
 export interface LiveCall extends CallSummary {
-  /** Ended moments ago; stays visible briefly to show how it ended. */
+  /** The call ended moments ago. It stays visible briefly to show how it ended. */
   readonly over: boolean
 }
 
-/** Calls in progress: loaded once, updated by events, and reloaded periodically in case an event was lost. */
+/** Returns the calls in progress: loaded once, updated by events, and reloaded periodically in case one was lost. */
 export function useLiveCalls(): {
   calls: readonly LiveCall[]
   problem: ReturnType<typeof useData>['problem']
@@ -20,7 +20,7 @@ export function useLiveCalls(): {
   const [ended, setEnded] = useState<readonly CallSummary[]>([])
   const [started, setStarted] = useState<readonly CallSummary[]>([])
 
-  // What is read is the whole truth; events only bridge the time until it is read again.
+  // A reload has all calls. Events only fill the time until the next reload.
   useEffect(() => setStarted([]), [of.data])
 
   useEffect(

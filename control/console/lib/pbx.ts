@@ -46,7 +46,7 @@ export function pbxFacts(platform: PlatformEndpoints, trunk: Trunk | null, passw
   }
 }
 
-/** As it stands in a URI and before a port. */
+/** Returns the host as URIs write it, with brackets around an IPv6 address. */
 const inUri = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 const KNOWN_BY_ADDRESS = 'known by its address: no user, no password'

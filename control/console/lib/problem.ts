@@ -2,7 +2,7 @@
 export interface Problem {
   readonly type: string
   readonly title: string
-  /** 0: no answer came. */
+  /** 0 when there was no answer. */
   readonly status: number
   readonly detail: string
   readonly code: string
@@ -27,7 +27,7 @@ export const problemOf = (error: unknown): Problem =>
     ? error.problem
     : { ...noAnswer('').problem, title: 'Something went wrong in this page', detail: String(error), code: 'page_error' }
 
-/** The messages of a problem that belong to the field at `pointer`, such as `/sources/0`, and below it. */
+/** Returns a problem's messages about the field at `pointer`, such as `/sources/0`, and about fields below it. */
 export function messagesAt(problem: Problem | null, pointer: string): string | null {
   const found = (problem?.errors ?? []).filter(
     error => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`),
@@ -43,7 +43,7 @@ export function messagesAt(problem: Problem | null, pointer: string): string | n
     .join('; ')
 }
 
-/** The messages that no field of the form shows. */
+/** Returns the messages that no field of the form shows. */
 export const messagesElsewhere = (problem: Problem, pointers: readonly string[]): readonly string[] =>
   (problem.errors ?? [])
     .filter(error => !pointers.some(pointer => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`)))

@@ -38,7 +38,7 @@ addEventListener('popstate', () => {
   current.value = here()
 })
 
-// Links are real links: a click changes the page in place, a new tab loads it.
+// Links have real addresses. A click changes the page in place; a new tab loads it.
 addEventListener('click', event => {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
   const link = (event.target as Element | null)?.closest?.('a')
@@ -52,7 +52,7 @@ addEventListener('click', event => {
   go(link.pathname.slice(BASE.length) + link.search)
 })
 
-/** The parts of `at` that `pattern` (such as /trunks/:id) names, or null. */
+/** Returns the parts of `at` that `pattern` (such as /trunks/:id) names; null when it does not match. */
 export function match(pattern: string, at: string): Record<string, string> | null {
   const wanted = pattern.split('/')
   const given = at.split('/')

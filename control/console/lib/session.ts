@@ -18,7 +18,7 @@ export interface Session {
 
 const PROJECT_KEY = 'strowger-project'
 
-/** `undefined` until the first answer tells whether somebody is signed in. */
+/** `undefined` until the first answer shows whether a member is signed in; then the session or null. */
 export const session = signal<Session | null | undefined>(undefined)
 /** Why the sign-in page is shown again. */
 export const signInNotice = signal('')
@@ -42,7 +42,7 @@ export function signedOut(notice = ''): void {
   session.value = null
 }
 
-/** Whether the member's role may use `scope`; the platform decides again at each request. */
+/** Reports whether the member's role may use `scope`. The API checks this again at each request. */
 export const may = (scope: string): boolean => session.value?.member.scopes.includes(scope) ?? false
 
 export const hasRole = (...roles: readonly Role[]): boolean =>

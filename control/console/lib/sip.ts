@@ -19,7 +19,7 @@ export function parseSip(text: string): SipText {
 const headerOf = (message: SipText, name: string): string =>
   message.headers.find(([given]) => given.toLowerCase() === name)?.[1] ?? ''
 
-/** `INVITE` of a request, `200 OK (INVITE)` of a response; with the kind of its body. */
+/** Returns `INVITE` for a request, `200 OK (INVITE)` for a response, with the kind of its body. */
 export function labelOf(text: string): { readonly label: string; readonly tone: '' | 'good' | 'bad' } {
   const message = parseSip(text)
   const response = /^SIP\/2\.0 (\d{3}) (.*)$/.exec(message.first)
@@ -38,7 +38,7 @@ export function labelOf(text: string): { readonly label: string; readonly tone: 
   }
 }
 
-/** The host of an address such as 127.0.0.1:5060 or [::1]:5060. */
+/** Returns the host of an address such as 127.0.0.1:5060 or [::1]:5060. */
 const hostOf = (address: string): string => /^(\[[^\]]+\]|[^:]+)/.exec(address)?.[1] ?? address
 
 export interface Lane {
@@ -50,10 +50,10 @@ export interface Lane {
 const methodOf = (text: string): string =>
   /^SIP\/2\.0/.test(text) ? (/^cseq:\s*\d+\s+(\w+)/im.exec(text)?.[1] ?? '') : (text.split(' ')[0] ?? '')
 
-/** Keep-alives and registrations, which do not belong to a call. */
+/** Reports whether a message is a keep-alive or a registration, which do not belong to a call. */
 export const isNoise = (message: LadderMessage): boolean => ['OPTIONS', 'REGISTER'].includes(methodOf(message.text))
 
-/** The peers in the order in which they appear, the platform between the first and the others. */
+/** Returns the peers in order of appearance, with the platform between the first and the others. */
 export function lanesOf(messages: readonly LadderMessage[]): readonly Lane[] {
   const peers: Lane[] = []
   for (const { remote, protocol } of messages)

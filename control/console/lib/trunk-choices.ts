@@ -31,7 +31,7 @@ export const MEDIA_SECURITIES = [
   { value: 'sdes_srtp_required', text: 'SRTP required', hint: 'Calls without encrypted media are refused.' },
 ] as const
 
-/** The codecs in the order in which the console shows them, by their names in Asterisk. */
+/** The Asterisk names of the codecs, in the order in which the console shows them. */
 export const ASTERISK_CODECS: Readonly<Record<Codec, string>> = {
   PCMA: 'alaw',
   PCMU: 'ulaw',

@@ -1,6 +1,6 @@
 import { linesOf, wrongSipUri, wrongSources } from './checks.ts'
 
-/** The form of a new trunk, and the request that it becomes. */
+/** The form of a new trunk, and the request that the console makes from it. */
 
 export interface TargetDraft {
   readonly sip_uri: string
@@ -43,7 +43,7 @@ export const NEW_TRUNK: TrunkDraft = {
   number_block_ids: [],
 }
 
-/** Why the user cannot leave a step yet, or null. */
+/** Returns why the user cannot leave a step yet, or null. */
 export function wrongIn(step: number, draft: TrunkDraft): string | null {
   if (step === 0) return draft.name.trim() === '' ? 'Give the trunk a name.' : null
   if (step === 1) {

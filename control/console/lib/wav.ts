@@ -1,10 +1,10 @@
-/** The loudness of a recording along its time, a list for each channel, each value between 0 and 1. */
+/** The loudness of a recording over time. Each channel has a list of values between 0 and 1. */
 export interface Wave {
   readonly channels: readonly Float32Array[]
   readonly seconds: number
 }
 
-/** Peaks of 16-bit PCM as RIFF/WAVE holds it; null for another encoding, which the browser decodes instead. */
+/** Computes the peaks of a RIFF/WAVE file with 16-bit PCM; null for other encodings, which the browser decodes. */
 export function peaksOf(bytes: ArrayBuffer, columns: number): Wave | null {
   const view = new DataView(bytes)
   const tag = (at: number): string => String.fromCharCode(...new Uint8Array(bytes, at, 4))

@@ -62,7 +62,7 @@ export function Alerts({ params }: PageProps) {
   )
 }
 
-/** Links of suggested actions lead to pages of the console where there is one. */
+/** Returns the console page for the link of a suggested action, or the link itself when there is no page. */
 const actionHref = (href: string): string =>
   href.startsWith('/console') ? href : href.startsWith('/v1/trunks/') ? hrefOf(href.slice(3)) : href
 

@@ -99,7 +99,7 @@ export function CallPage({ params }: PageProps) {
   )
 }
 
-/** A one-sentence summary of the call. */
+/** Summarizes the call in one sentence. */
 function outcomeOf(call: Call): { readonly tone: 'good' | 'bad' | 'note' | 'warn'; readonly text: string } {
   if (call.ended_at === null) return { tone: 'note', text: `The call is ${call.status}.` }
   const by =

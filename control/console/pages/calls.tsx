@@ -36,7 +36,7 @@ const FILTERS = ['status', 'direction', 'number', 'trunk_id', 'since', 'before']
 const PAGE = 200
 const keyOf = (call: CallSummary): string => call.id
 
-/** The address of the API's call list for the filters in the page's address. */
+/** Returns the path of the API's call list with the filters from the page's address. */
 function pathOf(given: URLSearchParams): string {
   const asked = new URLSearchParams({ limit: String(PAGE) })
   for (const name of FILTERS) {
@@ -154,7 +154,7 @@ const CSV_FIELDS = [
   'trunk_id',
 ] as const
 
-/** A CSV cell that a spreadsheet reads as text, never as a formula. */
+/** Escapes a CSV cell, so that spreadsheets read it as text, never as a formula. */
 const csvCell = (value: unknown): string => {
   const text = value == null ? '' : String(value)
   const safe = /^[=@\t\r-]|^\+(?!\d+$)/.test(text) ? `'${text}` : text

@@ -30,7 +30,7 @@ const AMOUNTS = [
   ['max_destination_rate_minor', 'Dearest destination, ₦ a minute'],
 ] as const
 
-/** The ceilings of a subtrunk; an empty one is no ceiling. */
+/** Fields for the ceilings of a subtrunk. An empty field means no ceiling. */
 export const CeilingFields = ({
   value,
   onInput,

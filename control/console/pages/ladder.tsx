@@ -149,7 +149,7 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
           const head = to > from ? -1 : 1
           const chosen = index === opened || index === other
           return (
-            // biome-ignore lint/a11y/useSemanticElements: there is no button inside of an SVG.
+            // biome-ignore lint/a11y/useSemanticElements: SVG has no button element.
             <g
               key={`${message.at}${index}`}
               class={`message ${tone} ${message.sip_call_id === firstDialog ? '' : 'second'} ${chosen ? 'chosen' : ''}`}
@@ -185,7 +185,7 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
   )
 }
 
-/** The drawing with the colours it has on the page, so that it looks the same elsewhere. */
+/** Copies the drawing with its computed colours, so that the file looks like the page. */
 function standalone(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')

@@ -50,7 +50,7 @@ export function PolicyRules({ policy, path, onSaved }: PolicyProps) {
 
 interface RuleTableProps {
   readonly of: Policy['destinations']
-  /** Null when this person may not change the policy. */
+  /** Null when the member may not change the policy. */
   readonly remove: ((kind: string, match: string) => void) | null
 }
 

@@ -3,7 +3,7 @@ import { count, words } from '../lib/format.ts'
 import { Card, Empty } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** How many calls were refused, by reason. */
+/** Shows how many calls were refused, by reason. */
 export const RefusedCalls = ({
   refusals,
   hint,

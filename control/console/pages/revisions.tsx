@@ -4,7 +4,7 @@ import { Badge, Card, Empty, Loaded, Time } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
 import type { AuditPage } from './audit.tsx'
 
-/** Who changed a trunk, when, and which revision that made. */
+/** Shows the revisions of a trunk: who changed it, and when. */
 export function Revisions({ trunk_id }: { trunk_id: string }) {
   const events = useData<AuditPage>(`/v1/audit?trunk_id=${trunk_id}&range=all&limit=50`, { poll_ms: 10_000 })
   return (

@@ -19,7 +19,7 @@ const STEPS = [
   'Check and create',
 ] as const
 
-/** The step that holds the field of the first error the platform names. */
+/** The step of each field, by JSON pointer. The form offers to go to the step of the first error from the API. */
 const STEP_OF: readonly (readonly [RegExp, number])[] = [
   [/^\/(name|direction)/, 0],
   [/^\/(auth_mode|sources|source_validation|require_tls)/, 1],

@@ -1,6 +1,6 @@
 import { NumberField } from '../ui/form.tsx'
 
-// Fields that a trunk has in the form that creates it and in the form that changes it.
+// Fields that the forms to create and to change a trunk share.
 
 export interface Ceilings {
   readonly concurrency: number | null
@@ -11,7 +11,7 @@ export interface Ceilings {
 interface CeilingFieldsProps {
   readonly of: Ceilings
   readonly set: (changes: Partial<Ceilings>) => void
-  /** What the server says about the field at a JSON pointer. */
+  /** Returns the API's message about the field at a JSON pointer. */
   readonly wrongAt: (pointer: string) => string | null
   readonly required?: boolean
 }

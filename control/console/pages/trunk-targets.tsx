@@ -9,7 +9,7 @@ import { Table } from '../ui/table.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
 import { canWrite, Failure, useTrunkWrite } from './trunk-write.tsx'
 
-/** A target as its form holds it; one that is new has no id. */
+/** The state of a target's form. A new target has no id. */
 type TargetForm = Required<TargetInput> & { readonly id?: string }
 
 const NEW_TARGET: TargetForm = {

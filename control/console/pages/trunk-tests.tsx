@@ -117,7 +117,7 @@ export function TrunkTests({ trunk }: TrunkTab) {
   )
 }
 
-/** A test while it runs: each check as it arrives. */
+/** Shows a running test: each check as it arrives. */
 function Run({ trunk_id, first, onEnd }: { trunk_id: string; first: TrunkTestDetail; onEnd: () => void }) {
   const [run, setRun] = useState(first.run)
   const path = `/v1/trunks/${trunk_id}/tests/${first.run.id}`

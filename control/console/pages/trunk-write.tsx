@@ -6,7 +6,7 @@ import type { TrunkTab } from './trunk-tab.ts'
 
 export const canWrite = () => may('service_configuration:write')
 
-/** Sends writes below the trunk with its current revision, and reads the trunk and the list again after each. */
+/** Sends writes below the trunk with its current revision. Reloads the trunk and the list after each. */
 export function useTrunkWrite({ trunk, of }: TrunkTab, reload: () => void) {
   const action = useAction()
   const write = async <T,>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> => {

@@ -6,7 +6,7 @@ import { callFromPhone } from '../softphone/open.ts'
 import { Button, Card, LinkButton, PageHead } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 
-/** The steps from an empty project to a first call. Each step finds out whether it is done. */
+/** The steps from an empty project to a first call. The page polls the API to detect which ones are done. */
 export function Welcome() {
   const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=1', { poll_ms: 5000 })
   const calls = useData<ListOf<CallSummary>>('/v1/calls?limit=1', { poll_ms: 3000 })

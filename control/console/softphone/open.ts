@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 
-/** Whether the telephone is shown. Its code loads the first time. */
+/** Whether the softphone is shown. Its code is loaded the first time. */
 export const phoneOpen = signal(false)
-/** A number that another page asks the telephone to call. */
+/** A number that another page passes to the softphone to call. */
 export const phoneTarget = signal('')
 
 export function callFromPhone(number: string): void {

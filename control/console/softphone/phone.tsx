@@ -29,7 +29,7 @@ const LINE: Readonly<Record<string, readonly [Tone, string]>> = {
   lost: ['bad', 'No line'],
 }
 
-/** The telephone. It stays mounted while the user changes pages. */
+/** The softphone. It stays mounted while the user changes pages. */
 export function Phone() {
   const audio = useRef<HTMLAudioElement>(null)
   const action = useAction()
@@ -73,7 +73,7 @@ export function Phone() {
           </p>
         )}
       </div>
-      {/* biome-ignore lint/a11y/useMediaCaption: it is a telephone. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: live call audio has no captions. */}
       <audio ref={audio} autoplay data-phone-audio />
     </section>
   )

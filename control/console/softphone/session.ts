@@ -75,13 +75,13 @@ const setCall = (changes: Partial<CallState>): void => {
   if (phone.value.call) set({ call: { ...phone.value.call, ...changes } })
 }
 
-/** Where the audio of calls is played. */
+/** Plays the audio of calls in `element`. */
 export function playInto(element: HTMLAudioElement | null): void {
   sink = element
   attachAudio()
 }
 
-/** Takes a token, connects and registers, so that calls to `client:<name>` ring here. */
+/** Fetches a token, connects and registers, so that calls to `client:<name>` ring here. */
 export async function connectPhone(): Promise<void> {
   if (agent) return
   set({ line: 'connecting', problem: '' })
@@ -145,7 +145,7 @@ export async function connectPhone(): Promise<void> {
   renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
 }
 
-/** Fetches a new token before the old one expires; a running call is not touched. */
+/** Fetches a new token before the old one expires. A running call is not affected. */
 async function renew(): Promise<void> {
   if (session) {
     renewal = setTimeout(() => void renew(), 20_000)
@@ -320,7 +320,7 @@ async function measure(): Promise<void> {
   quality.value = { ...found, mos: mosOf(found) }
 }
 
-/** The E-model's rating of the measurements (ITU-T G.107, simplified for a wide-band codec without concealment). */
+/** Computes the MOS by the E-model (ITU-T G.107, simplified for a wide-band codec without concealment). */
 function mosOf({ jitter_ms, lost_pct, rtt_ms }: { jitter_ms: number; lost_pct: number; rtt_ms: number }): number {
   const delay = rtt_ms / 2 + 2 * jitter_ms + 40
   const r = 93.2 - delay / 40 - (delay > 177 ? (delay - 177) * 0.11 : 0) - 30 * Math.log(1 + 0.15 * lost_pct)

@@ -1,7 +1,7 @@
 import type { Trunk } from '../lib/types.ts'
 import { Badge } from './basics.tsx'
 
-/** Shows both the saved revision and the one in force, because a saved change takes a moment to apply. */
+/** Shows both the saved and the applied revision, because a saved change takes a moment to apply. */
 export function ApplyBadge({ apply }: { apply: Trunk['apply'] }) {
   if (apply.state === 'applied') return <Badge tone="good">Applied · revision {apply.effective_revision}</Badge>
   if (apply.state === 'failed')

@@ -135,7 +135,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   )
 }
 
-/** Browsers offer `navigator.clipboard` only over TLS; without it `execCommand` copies. */
+/** Copies with `navigator.clipboard`, or with `execCommand` where that is missing: browsers offer it only over TLS. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) {
     const written = await navigator.clipboard.writeText(text).then(
@@ -163,7 +163,7 @@ export const Id = ({ value, what = 'the id' }: { value: string; what?: string })
 
 /** A scrolling box that the keyboard can reach and scroll. */
 export const ScrollBox = ({ label, kind, children }: { label: string; kind: string; children: ComponentChildren }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a scrolling box.
   <section class={kind} tabIndex={0} aria-label={label}>
     {children}
   </section>
@@ -312,7 +312,7 @@ export const Notice = ({
   </div>
 )
 
-/** An error in the words of the API, and the messages that no form field shows. */
+/** Shows an error in the words of the API, with the messages that no form field shows. */
 export function ProblemBox({ problem, rest }: { problem: Problem | null; rest?: readonly string[] }) {
   if (problem === null) return null
   const left = rest ?? (problem.errors ?? []).map(error => `${error.pointer} ${error.message}`)
@@ -376,7 +376,7 @@ export const Empty = ({
   title: string
   children?: ComponentChildren
   action?: ComponentChildren
-  /** The same on the command line. */
+  /** The command that does the same. */
   api?: string
 }) => (
   <div class="empty">

@@ -7,7 +7,7 @@ interface Series {
   readonly values: readonly (number | null)[]
   /** One of the colour tokens, such as --accent. */
   readonly color: string
-  /** Bars are for counts, lines for measures. */
+  /** Bars show counts, lines show measurements. */
   readonly fill?: boolean
 }
 

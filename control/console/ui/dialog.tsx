@@ -37,7 +37,7 @@ export function Dialog({
   )
 }
 
-/** Makes the user type the name before an action that cannot be undone. */
+/** Requires the user to type the name before an action that cannot be undone. */
 export function ConfirmByName({
   title,
   name,

@@ -9,7 +9,7 @@ interface Common {
   readonly problem?: Problem | null
   /** The field's place in the request body, such as `/name`. */
   readonly at?: string
-  /** What the page itself finds wrong. */
+  /** The error that the page itself detects. */
   readonly wrong?: string | null
 }
 
@@ -87,7 +87,7 @@ function focusOnce(element: HTMLInputElement | null): void {
   element.focus()
 }
 
-/** An input for a whole number; empty is null. */
+/** An input for an integer. Empty means null. */
 export const NumberField = ({
   value,
   onInput,
@@ -116,7 +116,7 @@ export const NumberField = ({
   </Field>
 )
 
-/** An amount: the user types major units, the form keeps minor units. */
+/** An input for an amount. The user types major units; the form keeps minor units. */
 export const MoneyField = ({
   value,
   onInput,
@@ -242,7 +242,7 @@ export function Choices<T extends string>({
   )
 }
 
-/** Checkboxes, of which any number may be checked. */
+/** Checkboxes. Any number of them may be checked. */
 export const Chips = <Value extends string>({
   legend,
   values,
@@ -280,7 +280,7 @@ export const Chips = <Value extends string>({
   </fieldset>
 )
 
-/** A form that never reloads the page; it shows errors that belong to none of `fields` above its buttons. */
+/** A form that never reloads the page. Errors of fields outside `fields` are shown above its buttons. */
 export function Form({
   children,
   onSubmit,

@@ -111,7 +111,7 @@ export function Player({ recording }: { recording: Recording }) {
           Download
         </a>
       </div>
-      {/* biome-ignore lint/a11y/useMediaCaption: nobody has written down what was said on the telephone. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: recordings of calls have no transcript. */}
       <audio
         ref={audio}
         src={loaded.url}

@@ -6,9 +6,9 @@ export interface Column<T> {
   readonly title: string
   readonly cell: (row: T) => ComponentChildren
   readonly right?: boolean
-  /** Left out on narrow screens. */
+  /** Hides the column on narrow screens. */
   readonly wide?: boolean
-  /** CSS width of the column, in tables with rows of fixed height. */
+  /** The CSS width of the column in tables with a fixed row height. */
   readonly width?: string
 }
 
@@ -20,7 +20,7 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[]
   readonly rows: readonly T[]
   readonly keyOf: (row: T) => string
-  /** Where a row leads; its first cell then holds the link. */
+  /** Returns the address that a row links to. Its first cell holds the link. */
   readonly hrefOf?: (row: T) => string
 }
 
@@ -101,7 +101,7 @@ export function LongTable<T>({
   const look = () => {
     const element = box.current
     if (!element) return
-    // Steps of six rows: fewer renders while scrolling.
+    // Steps of six rows cause fewer renders while scrolling.
     const first = Math.max(0, Math.floor(element.scrollTop / ROW_PX / 6) * 6 - SPARE_ROWS)
     const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW_PX / 6) * 6 + SPARE_ROWS
     setView(before => (before.first === first && before.last === last ? before : { first, last }))
@@ -136,7 +136,7 @@ export function LongTable<T>({
 }
 
 const Gap = ({ px, span }: { px: number; span: number }) => (
-  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it takes the focus.
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it contains nothing that takes the focus.
   <tr class="gap" aria-hidden="true">
     <td colSpan={span} style={{ height: `${px}px` }} />
   </tr>

@@ -4,7 +4,7 @@ const SHOWN_MS = 3500
 const toasts = signal<readonly { readonly id: number; readonly text: string }[]>([])
 let last = 0
 
-/** Shows for a moment what was done; screen readers announce it. */
+/** Shows a message for a moment. Screen readers announce it. */
 export function toast(text: string): void {
   last += 1
   const id = last
