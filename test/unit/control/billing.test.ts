@@ -20,7 +20,7 @@ import { addRecording } from '../../support/recordings.ts'
 /** Africa/Lagos is an hour ahead of UTC all year round. */
 const START_MS = Date.parse('2026-03-15T12:00:00.000Z')
 
-t.test('a month has its days, and months follow each other', async t => {
+t.test('statement periods are calendar months across years, and amounts print with their currency', async t => {
   t.same(daysOf('2028-02'), { from: '2028-02-01', to: '2028-02-29' })
   t.same(periodsBefore('2026-11-30', '2027-02-01'), ['2026-11', '2026-12', '2027-01'])
   t.same(periodsBefore('2026-11-01', '2026-11-30'), [])
@@ -29,7 +29,7 @@ t.test('a month has its days, and months follow each other', async t => {
   t.equal(moneyText(100_000, 'NGN'), 'NGN 1,000.00')
 })
 
-t.test('balance, usage and statements tell what calls cost', async t => {
+t.test('balance, usage and statements add up charges and payments', async t => {
   let now_ms = START_MS
   const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
   const services = { ...w }
@@ -88,7 +88,7 @@ t.test('balance, usage and statements tell what calls cost', async t => {
   )
   const ghana = await w.ask('GET', `/v1/billing/usage?group_by=destination&trunk_id=${trunk_id}&from=2026-03-11`)
   t.match(ghana.body.data, [{ destination: 'Ghana', calls: 1, pending_spend_minor: 77 }])
-  t.equal(ghana.body.to, '2026-03-15', 'up to today when no end is given')
+  t.equal(ghana.body.to, '2026-03-15', 'the range ends today when `to` is omitted')
   for (const query of [
     'from=2026-03-02&to=2026-03-01',
     'from=2020-01-01&to=2026-01-01',
@@ -103,7 +103,7 @@ t.test('balance, usage and statements tell what calls cost', async t => {
   t.equal(
     (await w.ask('GET', '/v1/billing/documents')).body.data.length,
     1,
-    'nothing is issued before the month is over',
+    'no statement is issued before the month ends',
   )
 
   now_ms = Date.parse('2026-03-31T23:30:00.000Z')
@@ -111,7 +111,7 @@ t.test('balance, usage and statements tell what calls cost', async t => {
   t.equal(
     (await w.ask('GET', '/v1/billing/documents/stm_2026-03')).status,
     404,
-    'it is April in Lagos, and a call of March is not settled yet',
+    'it is April in Lagos, but a call of March is not settled yet',
   )
   await w.state.db
     .updateTable('reservation')
@@ -131,7 +131,11 @@ t.test('balance, usage and statements tell what calls cost', async t => {
   })
   await addCharge(w, { day: '2026-03-20', trunk_id, label: 'Ghana', charge_minor: 5, seconds: 6 })
   await statements.run(services)
-  t.same((await w.ask('GET', '/v1/billing/documents/stm_2026-03')).body, issued.body, 'what is issued stays as it is')
+  t.same(
+    (await w.ask('GET', '/v1/billing/documents/stm_2026-03')).body,
+    issued.body,
+    'an issued statement never changes',
+  )
   const listed = await w.ask('GET', '/v1/billing/documents')
   t.same(
     listed.body.data.map((one: { id: string; status: string }) => [one.id, one.status]),
@@ -148,12 +152,12 @@ t.test('balance, usage and statements tell what calls cost', async t => {
   t.equal(Number(pdf.headers.get('content-length')), bytes.length)
   const text = textOfPdf(bytes)
   for (const part of ['Statement', 'stm_2026-03', 'Nigeria mobile', 'Head office', 'NGN 12.30', 'Bank transfer'])
-    t.ok(text.includes(part), `the page says ${part}`)
+    t.ok(text.includes(part), `the page contains ${part}`)
   for (const id of ['stm_2026-02', 'stm_2030-01', 'stm_2026-13', 'x', '%00'])
     t.equal((await w.ask('GET', `/v1/billing/documents/${id}`)).status, 404, id)
 })
 
-t.test('a statement of many lines takes several pages, and the same one gives the same bytes', async t => {
+t.test('a long statement spans several pages, and rendering it again gives the same bytes', async t => {
   const line = (n: number) => ({
     id: null,
     label: `Destination ${n} \u4e2d`,
@@ -182,11 +186,11 @@ t.test('a statement of many lines takes several pages, and the same one gives th
   const one = await statementPdf(statement, { id: 'stm_2026-03', issued_at: '2026-04-01T00:00:00.000Z' })
   const pages = one.toString('latin1').match(/\/Type \/Page\b/g) ?? []
   t.ok(pages.length >= 4, `${pages.length} pages`)
-  t.ok(textOfPdf(one).includes('Destination 199 ?'), 'a letter that no font has is a question mark')
+  t.ok(textOfPdf(one).includes('Destination 199 ?'), 'a character that the fonts lack becomes a question mark')
   t.same(await statementPdf(statement, { id: 'stm_2026-03', issued_at: '2026-04-01T00:00:00.000Z' }), one)
 })
 
-t.test('recordings are kept as long as is asked, one by one or all of them with progress', async t => {
+t.test('retention is set for one recording, or for all of them by a job that reports progress', async t => {
   const w = await controlPlane(t)
   const sids: string[] = []
   const call = await placeCall(w)
@@ -210,12 +214,12 @@ t.test('recordings are kept as long as is asked, one by one or all of them with 
   }
   const running = await addRecording(w, call, 'in-progress')
   const early = await w.ask('PUT', `/v1/recordings/${running}/retention`, { body: { retention_days: 30 } })
-  t.equal(early.body.code, 'state_conflict', 'a recording that is still written has no end to change')
+  t.equal(early.body.code, 'state_conflict', 'the retention of a running recording cannot be changed')
   const odd = await w.ask('PUT', `/v1/recordings/${first}/retention`, { body: { retention_days: 31 } })
   t.equal(odd.status, 422)
 })
 
-t.test('webhook endpoints hear of trunks, numbers and recordings', async t => {
+t.test('webhook endpoints receive events about trunks, numbers and recordings', async t => {
   const w = await controlPlane(t)
   const write = (method: string, path: string, body: unknown, etag?: string) =>
     w.ask(method, path, { body, headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) } })
@@ -235,16 +239,16 @@ t.test('webhook endpoints hear of trunks, numbers and recordings', async t => {
   t.same(
     await kinds(w),
     ['trunk.created', 'trunk.updated', 'number.routed'],
-    'what was before the endpoint is not told',
+    'changes before the endpoint existed are not sent',
   )
   await auditEvents.run(w)
-  t.equal((await kinds(w)).length, 3, 'nothing is told twice')
+  t.equal((await kinds(w)).length, 3, 'no event is queued twice')
 
   await registerNode(w.state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, w.clock.now())
   const applied = { resource_id: trunk_id, revision: 2, state: 'applied', error: null } as const
   await reportApplied(w.state, 'node_1', [applied], w.clock.now())
   await auditEvents.run(w)
-  t.same((await kinds(w)).slice(3), ['trunk.applied'], 'once for the newest revision, when it is in force')
+  t.same((await kinds(w)).slice(3), ['trunk.applied'], 'one event when the newest revision is applied')
   const update = await write('POST', `/v1/trunks/${trunk_id}/resume`, undefined, '"2"')
   t.equal(update.status, 200)
   const failed = { resource_id: trunk_id, revision: 3, state: 'failed', error: 'no such host' } as const
@@ -260,7 +264,7 @@ t.test('webhook endpoints hear of trunks, numbers and recordings', async t => {
   await auditEvents.run(w)
   t.same((await kinds(w)).slice(6), ['recording.completed', 'recording.deleted'])
   const rows = await w.state.db.selectFrom('webhook_delivery').selectAll().execute()
-  t.equal(new Set(rows.map(row => row.event_id)).size, rows.length, 'each with an id of its own')
+  t.equal(new Set(rows.map(row => row.event_id)).size, rows.length, 'every event has its own id')
   const told = JSON.parse(rows.find(row => row.event_kind === 'trunk.apply_failed')?.payload ?? '{}')
   t.match(told, { kind: 'trunk.apply_failed', data: { id: trunk_id, error: 'no such host', revision: 3 } })
 })
@@ -295,7 +299,7 @@ interface Charge {
   readonly day: string
   readonly trunk_id: string | null
   readonly label: string
-  /** Null: the call still runs and holds 77. */
+  /** Null while the call runs and reserves 77 minor units. */
   readonly charge_minor: number | null
   readonly seconds: number
 }
@@ -372,7 +376,7 @@ async function addCharge(w: ControlPlane, charge: Charge): Promise<void> {
   })
 }
 
-/** The words on the pages: pdfkit writes them as hexadecimal strings of one byte a letter. */
+/** Extracts the text of a PDF. pdfkit writes it as hexadecimal strings, one byte for each character. */
 function textOfPdf(bytes: Buffer): string {
   const latin = bytes.toString('latin1')
   const words: string[] = []

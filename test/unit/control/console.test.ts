@@ -33,7 +33,7 @@ async function signIn(w: ControlPlane, email = w.demo.email, password = CONSOLE_
   }
 }
 
-t.test('a member signs in, is known by the cookie, and signs out', async t => {
+t.test('a member signs in, is authenticated by the cookie, and signs out', async t => {
   const w = await controlPlane(t)
   const { status, body, headers } = await attempt(w, w.demo.email.toUpperCase(), CONSOLE_PASSWORD)
   t.equal(status, 200)
@@ -43,7 +43,7 @@ t.test('a member signs in, is known by the cookie, and signs out', async t => {
   const me = await signIn(w)
   t.equal((await me.ask('GET', '/session')).body.csrf_token, me.csrf)
   const rows = await w.state.db.selectFrom('console_session').selectAll().execute()
-  t.notOk(JSON.stringify(rows).includes(me.cookie.split('=')[1] ?? ''), 'the token itself is kept nowhere')
+  t.notOk(JSON.stringify(rows).includes(me.cookie.split('=')[1] ?? ''), 'the token itself is not stored')
   const unsigned = await me.ask('DELETE', '/session', undefined, { 'X-CSRF-Token': 'x' })
   t.equal(unsigned.status, 403)
   t.equal(unsigned.body.code, 'csrf_invalid')
@@ -51,7 +51,7 @@ t.test('a member signs in, is known by the cookie, and signs out', async t => {
   t.equal((await me.ask('GET', '/session')).status, 401)
 })
 
-t.test('no key can do what needs a person', async t => {
+t.test('API keys cannot call the routes that need a person', async t => {
   const w = await controlPlane(t)
   for (const [method, path] of [
     ['GET', '/api-keys'],
@@ -68,7 +68,7 @@ t.test('no key can do what needs a person', async t => {
 })
 
 t.test(
-  'wrong passwords bound further ones from the same address; known and unknown accounts look the same',
+  'failed sign-ins lock the account only at that address, and unknown accounts get exactly the same answers',
   async t => {
     const clock = standingClock()
     const w = await controlPlane(t, { clock })
@@ -85,16 +85,16 @@ t.test(
       known.map(({ status, code }) => `${status} ${code}`),
       [...Array(5).fill('401 unauthenticated'), '429 account_locked'],
     )
-    t.same(await guesses('nobody@strowger.local'), known, 'no answer tells whether the account exists')
-    t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 429, 'nor the right password')
+    t.same(await guesses('nobody@strowger.local'), known, 'no answer reveals whether the account exists')
+    t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 429, 'the correct password is locked out too')
     const elsewhere = await from('127.0.0.9', w, w.demo.email, CONSOLE_PASSWORD)
-    t.equal(elsewhere, 200, 'its owner signs in from another address')
+    t.equal(elsewhere, 200, 'the owner can sign in from another address')
     clock.move(180_000)
-    t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 200, 'and here after three minutes')
+    t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 200, 'the lock ends after three minutes')
   },
 )
 
-/** Status of a sign-in from a certain address. */
+/** Signs in from `localAddress` and returns the status. */
 function from(localAddress: string, w: ControlPlane, email: string, password: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json' }
@@ -106,7 +106,7 @@ function from(localAddress: string, w: ControlPlane, email: string, password: st
   })
 }
 
-t.test('one-time codes: set up, asked for, and never taken twice', async t => {
+t.test('a one-time code is set up, required at sign-in, and accepted only once', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const me = await signIn(w)
@@ -116,14 +116,14 @@ t.test('one-time codes: set up, asked for, and never taken twice', async t => {
   t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: '000000' })).status, 422)
   t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code(-1) })).status, 204)
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 401, 'the password is not enough')
-  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code(-1))).status, 401, 'the code was used')
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code(-1))).status, 401, 'a used code is refused')
   const both = await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())
   t.equal(both.status, 200)
   t.equal(both.body.member.totp_enabled, true)
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())).status, 401)
 })
 
-t.test('an API key is made, works, is rotated with an overlap, and revoked for good', async t => {
+t.test('an API key authenticates, is rotated with an overlap, and stays revoked', async t => {
   const w = await controlPlane(t)
   const me = await signIn(w)
   const body = { name: 'Deploy', role: 'org:engineer', scopes: ['service_configuration:read', 'organization:read'] }
@@ -133,7 +133,7 @@ t.test('an API key is made, works, is rotated with an overlap, and revoked for g
   t.match(made.body.api_key, /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/)
   t.match(made.body.key, { name: 'Deploy', state: 'active', retires_at: null, rotated_from_id: null })
   const replay = await me.ask('POST', '/api-keys', body, { 'Idempotency-Key': key_id })
-  t.equal(replay.body.api_key, null, 'the whole key is in the first answer alone')
+  t.equal(replay.body.api_key, null, 'only the first answer has the whole key')
   const works = async (key: string) => (await w.ask('GET', '/v1/trunks', { key })).status
   t.equal(await works(made.body.api_key), 200)
 
@@ -142,11 +142,11 @@ t.test('an API key is made, works, is rotated with an overlap, and revoked for g
   t.equal((await me.ask('POST', `${path}/rotate`, { overlap_hours: 1.5 })).status, 422)
   const rotated = await me.ask('POST', `${path}/rotate`, { overlap_hours: 1 })
   t.match(rotated.body.key, { name: 'Deploy', scopes: body.scopes, rotated_from_id: made.body.key.id })
-  t.equal(await works(made.body.api_key), 200, 'the overlap lasts')
+  t.equal(await works(made.body.api_key), 200, 'the old key works during the overlap')
   t.equal(await works(rotated.body.api_key), 200)
   t.equal((await me.ask('POST', `${path}/rotate`, { overlap_hours: 0 })).body.code, 'state_conflict')
   const next = await me.ask('POST', `/api-keys/${rotated.body.key.id}/rotate`, { overlap_hours: 0 })
-  t.equal(await works(rotated.body.api_key), 401, 'no overlap: it stops at once')
+  t.equal(await works(rotated.body.api_key), 401, 'without an overlap the old key stops at once')
   t.equal(await works(next.body.api_key), 200)
 
   const revoke = (sent: object) => me.ask('POST', `/api-keys/${next.body.key.id}/revoke`, sent)
@@ -162,7 +162,7 @@ t.test('an API key is made, works, is rotated with an overlap, and revoked for g
   t.notMatch(JSON.stringify(trail.body), next.body.api_key)
 })
 
-t.test('a creator grants a role at or below their own, and scopes that it has', async t => {
+t.test('a member can grant only roles at or below their own, and scopes that both roles have', async t => {
   const w = await controlPlane(t)
   const admin = await signIn(w)
   const password = 'another long password'
@@ -180,14 +180,18 @@ t.test('a creator grants a role at or below their own, and scopes that it has', 
   t.equal((await me.ask('GET', '/members')).body.code, 'role_forbidden')
   const { data } = (await admin.ask('GET', '/members')).body
   const [first, second] = data
-  t.equal((await admin.ask('DELETE', `/members/${first.id}`)).body.code, 'state_conflict', 'the last admin stays')
+  t.equal(
+    (await admin.ask('DELETE', `/members/${first.id}`)).body.code,
+    'state_conflict',
+    'the last admin cannot be removed',
+  )
   t.equal((await admin.ask('PATCH', `/members/${second.id}`, { role: 'org:viewer' })).body.role, 'org:viewer')
-  t.equal((await me.ask('GET', '/session')).status, 401, 'a changed role ends the sessions')
+  t.equal((await me.ask('GET', '/session')).status, 401, "a changed role ends the member's sessions")
   const viewer = await signIn(w, 'eng@strowger.local', password)
   t.equal((await viewer.ask('POST', '/voice-account/auth-token/reveal')).body.code, 'role_forbidden')
 })
 
-t.test('the auth token is shown to a person, replaced in one step, and never logged in the trail', async t => {
+t.test('a member reveals and rotates the auth token, and the audit trail never contains it', async t => {
   const w = await controlPlane(t)
   const me = await signIn(w)
   const shown = await me.ask('POST', '/voice-account/auth-token/reveal')
@@ -195,7 +199,7 @@ t.test('the auth token is shown to a person, replaced in one step, and never log
   const rotated = await me.ask('POST', '/voice-account/auth-token/rotate')
   t.match(rotated.body.auth_token, /^sk_live_[A-Za-z0-9]{32}$/)
   t.match(rotated.body.account, { account_sid: w.demo.account_sid, desired_revision: 2 })
-  t.equal((await w.voice('GET', '/Calls.json')).status, 401, 'the old token stopped')
+  t.equal((await w.voice('GET', '/Calls.json')).status, 401, 'the old token is refused')
   const basic = Buffer.from(`${w.demo.account_sid}:${rotated.body.auth_token}`).toString('base64')
   t.equal((await w.voice('GET', '/Calls.json', undefined, { Authorization: `Basic ${basic}` })).status, 200)
   const rows = JSON.stringify(await w.state.db.selectFrom('audit_event').selectAll().execute())
@@ -204,7 +208,7 @@ t.test('the auth token is shown to a person, replaced in one step, and never log
   t.match(body, { auth_token_masked: `sk_live_${'*'.repeat(32)}`, status: 'active' })
 })
 
-t.test('recording consent, a webhook secret, and the management API through the session', async t => {
+t.test('a member accepts recording consent, rotates a webhook secret and uses the management API', async t => {
   const w = await controlPlane(t)
   const me = await signIn(w)
   const { terms_version, accepted } = (await me.ask('GET', '/recording-consent')).body

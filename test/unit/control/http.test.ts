@@ -8,9 +8,9 @@ import { CURRENCY } from '../../../core/domain/rating/currency.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, METRICS_TOKEN } from '../../support/control-plane.ts'
 
-// What the HTTP side does with clients that are broken, slow or hostile, byte by byte.
+// The HTTP server with broken, slow and hostile clients, byte by byte.
 
-/** Sends bytes as they are, and gives what comes until the server closes the connection. */
+/** Sends raw bytes. Resolves with everything that arrives until the server closes the connection. */
 function exchange(w: ControlPlane, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(w.base_url)
   return new Promise((resolve, reject) => {
@@ -27,17 +27,17 @@ function read(answer: string) {
   return { status: Number(head.split(' ')[1]), head, problem: JSON.parse(body) as Record<string, unknown> }
 }
 
-t.test('framing that two servers could read differently is refused, and the connection ends', async t => {
+t.test('framing that two servers could parse differently gets a 400 and closes the connection', async t => {
   const w = await controlPlane(t)
   const start = 'POST /v1/trunks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
   const cases: Record<string, string> = {
     'a length and chunks': `${start}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     'two lengths': `${start}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
     'a negative length': `${start}Content-Length: -2\r\n\r\n{}`,
-    'a length that is no number': `${start}Content-Length: 2x\r\n\r\n{}`,
+    'a length that is not a number': `${start}Content-Length: 2x\r\n\r\n{}`,
     'chunks inside another coding': `${start}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
-    'a blank before the colon': 'GET /v1/projects HTTP/1.1\r\nHost : x\r\n\r\n',
-    'no request at all': 'SIP/2.0 200 OK\r\n\r\n',
+    'a space before the colon': 'GET /v1/projects HTTP/1.1\r\nHost : x\r\n\r\n',
+    'not a request': 'SIP/2.0 200 OK\r\n\r\n',
   }
   for (const [name, bytes] of Object.entries(cases)) {
     const { status, head, problem } = read(await exchange(w, bytes))
@@ -50,8 +50,8 @@ t.test('framing that two servers could read differently is refused, and the conn
   t.match(long, { status: 431, problem: { status: 431 } })
 })
 
-t.test('a client that is slow over its headers or its body is answered, and let go', async t => {
-  // Long enough for the one that is not slow, on a machine that has much else to do.
+t.test('a client that sends its headers or body too slowly gets a 408 and is disconnected', async t => {
+  // Long enough for the normal request, even on a busy machine.
   const w = await controlPlane(t, { patience: { headers_ms: 4000, request_ms: 4000, look_ms: 20 } })
   const head = `POST /v1/trunks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${w.key}\r\nContent-Length: 9\r\n\r\n`
   const slow = ['GET /v1/projects HTTP/1.1\r\nHost: x\r\nX-Slow:', `${head}{"a"`].map(bytes => exchange(w, bytes))
@@ -59,14 +59,14 @@ t.test('a client that is slow over its headers or its body is answered, and let 
   for (const answer of await Promise.all(slow)) t.match(read(answer), { status: 408, problem: { status: 408 } })
 })
 
-t.test('a connection without a request is kept longer than proxies keep theirs, so that they close first', async t => {
+t.test('idle connections are kept for more than 60 s, so that proxies close them first', async t => {
   const w = await controlPlane(t)
   const { headers } = await w.ask('GET', '/v1/projects')
   const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? []
   t.ok(Number(seconds) > 60, `${seconds} s`)
 })
 
-t.test('one Authorization header; no answer says what it was made with', async t => {
+t.test('a repeated Authorization header gets a 401, and no header names the server software', async t => {
   const w = await controlPlane(t)
   const twice = `Authorization: Bearer ${w.key}\r\nAuthorization: Bearer ${w.key}\r\n`
   const bytes = `GET /v1/projects HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${twice}\r\n`
@@ -76,7 +76,7 @@ t.test('one Authorization header; no answer says what it was made with', async t
   t.notMatch(head, /^(server|x-powered-by):/im)
 })
 
-t.test('bodies of great depth and of many keys are refused as what they are', async t => {
+t.test('a body with extreme nesting or very many keys fails validation', async t => {
   const w = await controlPlane(t)
   const post = (raw: string) => w.ask('POST', '/v1/trunks', { raw, headers: { 'Idempotency-Key': freshKey() } })
   const deep = await post(`{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
@@ -84,11 +84,11 @@ t.test('bodies of great depth and of many keys are refused as what they are', as
   const keys = Array.from({ length: 20_000 }, (_, at) => `"k${at}":1`)
   const wide = await post(`{${keys.join(',')}}`)
   t.match(wide, { status: 422, body: { code: 'validation_failed' } })
-  t.ok(wide.body.errors.length <= 50, 'not every one of them is told')
-  t.equal((await post('{"name":"a"} {"name":"b"}')).body.code, 'body_malformed', 'one JSON value')
+  t.ok(wide.body.errors.length <= 50, 'the list of errors is bounded')
+  t.equal((await post('{"name":"a"} {"name":"b"}')).body.code, 'body_malformed', 'a body is exactly one JSON value')
 })
 
-t.test('bad credentials of one address are bounded over all APIs, and nobody else by them', async t => {
+t.test('invalid credentials are limited by address over all APIs, without limiting valid ones', async t => {
   const w = await controlPlane(t, { bad_credentials: { burst: 4, per_second: 0.01 } })
   const account = `/2010-04-01/Accounts/${w.demo.account_sid}/Calls.json`
   const wrong = { Authorization: `Basic ${Buffer.from(`${w.demo.account_sid}:wrong`).toString('base64')}` }
@@ -101,14 +101,14 @@ t.test('bad credentials of one address are bounded over all APIs, and nobody els
   for (const [what, ask] of Object.entries(asks)) t.equal((await ask()).status, 401, what)
   for (const [what, ask] of Object.entries(asks)) {
     const { status, headers } = await ask()
-    t.equal(status, 429, `${what}: too many`)
-    t.ok(Number(headers.get('retry-after')) > 0, `${what}: when to come again`)
+    t.equal(status, 429, `${what}: over the limit`)
+    t.ok(Number(headers.get('retry-after')) > 0, `${what}: has a Retry-After`)
   }
-  t.equal((await w.ask('GET', '/v1/projects')).status, 200, 'a good key from the same address')
-  t.equal((await w.voice('GET', '/Calls.json')).status, 200, 'and a good auth token')
+  t.equal((await w.ask('GET', '/v1/projects')).status, 200, 'a valid key works from the same address')
+  t.equal((await w.voice('GET', '/Calls.json')).status, 200, 'a valid auth token works too')
 })
 
-t.test('a client that writes a body far above the limit gets to read its 413', async t => {
+t.test('a client that sends a body far above the limit can read its 413', async t => {
   const w = await controlPlane(t)
   const body = 'x'.repeat(5 * 1024 * 1024)
   const head = `POST /v1/trunks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${w.key}\r\nContent-Type: application/json\r\n`
@@ -117,15 +117,15 @@ t.test('a client that writes a body far above the limit gets to read its 413', a
   for (const rest of [`Content-Length: ${body.length}\r\n\r\n${body}`, chunked]) {
     const answer = await exchange(w, `${head}${rest}${next}`)
     t.match(answer, /^HTTP\/1\.1 413 [\s\S]*"body_too_large"/, 'the answer')
-    t.match(answer, /HTTP\/1\.1 401 /, 'and the connection goes on')
+    t.match(answer, /HTTP\/1\.1 401 /, 'the connection serves the next request')
   }
   const form = `Authorization: Basic ${Buffer.from(`${w.demo.account_sid}:${w.demo.auth_token}`).toString('base64')}\r\n`
   const path = `/2010-04-01/Accounts/${w.demo.account_sid}/Calls.json`
   const posted = `POST ${path} HTTP/1.1\r\nHost: x\r\n${form}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
-  t.match(await exchange(w, posted), /^HTTP\/1\.1 413 [\s\S]*20413/, 'a form too')
+  t.match(await exchange(w, posted), /^HTTP\/1\.1 413 [\s\S]*20413/, 'an oversized form gets a 413 too')
 })
 
-t.test('a body is read by what its headers say, and not one byte of it changes', async t => {
+t.test('a body is read as its headers declare, byte for byte', async t => {
   const w = await controlPlane(t)
   const post = async (headers: string, body: Buffer) => {
     const more = `Idempotency-Key: ${freshKey()}\r\nConnection: close\r\n${headers}\r\n`
@@ -137,7 +137,7 @@ t.test('a body is read by what its headers say, and not one byte of it changes',
   const json = Buffer.from(JSON.stringify({ name, configuration }))
   const length = `Content-Length: ${json.length}\r\n`
   const chunked = 'Transfer-Encoding: chunked\r\n'
-  // One byte per chunk: characters arrive in parts.
+  // One byte per chunk, so that characters arrive in parts.
   const bytes = [...json].map(byte => Buffer.from([0x31, 13, 10, byte, 13, 10]))
   const good: readonly (readonly [string, Buffer])[] = [
     [`${length}Content-Type: application/json\r\n`, json],
@@ -152,10 +152,10 @@ t.test('a body is read by what its headers say, and not one byte of it changes',
   const empty = Buffer.from('0\r\n\r\n')
   const missing = { status: 400, problem: { code: 'body_malformed', detail: /it is missing/ } }
   t.match(await post(chunked, empty), missing, 'an empty body without a type')
-  t.match(await post(`${chunked}Content-Type: application/json\r\n`, empty), missing, 'an empty body of JSON')
+  t.match(await post(`${chunked}Content-Type: application/json\r\n`, empty), missing, 'an empty JSON body')
 })
 
-t.test('a page answers other methods with 405 and the methods that it has', async t => {
+t.test('a page answers other methods with 405 and its allowed methods', async t => {
   const w = await controlPlane(t)
   for (const path of ['/healthz', '/v1/openapi.json', '/docs/errors/not_found']) {
     t.equal((await fetch(`${w.base_url}${path}`, { method: 'HEAD' })).status, 200, path)
@@ -166,7 +166,7 @@ t.test('a page answers other methods with 405 and the methods that it has', asyn
   t.match(await w.ask('GET', '/docs/nothing', { key: null }), { status: 404, body: { code: 'not_found' } })
 })
 
-t.test('the steps of an API run in order, and an exception is answered by the step that it came from', async t => {
+t.test('pipeline steps run in order, and an exception is reported with its step', async t => {
   const handle = pipeline<{ readonly words: readonly string[] }, { readonly no: string }>({
     isRefusal: (value): value is { readonly no: string } =>
       typeof value === 'object' && value !== null && 'no' in value,
@@ -196,19 +196,23 @@ t.test('the steps of an API run in order, and an exception is answered by the st
   t.match(await say('endless'), /^endless at length of req_[0-9a-f]{32}$/)
 })
 
-t.test('metrics are told to this machine, or for a token; readiness is told so often and no more', async t => {
+t.test('metrics require a local client or the token, and readiness checks are rate-limited', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   mkdirSync(join(w.settings.run_dir, 'metrics'), { recursive: true })
   const ask = (headers: Record<string, string>) => w.ask('GET', '/metrics', { key: null, headers })
   t.equal((await ask({})).status, 200, 'from this machine')
   const proxied = { 'X-Forwarded-For': '203.0.113.9' }
   const refused = await ask(proxied)
-  t.match(refused, { status: 401, body: { code: 'unauthenticated', detail: /STROWGER_METRICS_TOKEN/ } }, 'by a proxy')
+  t.match(
+    refused,
+    { status: 401, body: { code: 'unauthenticated', detail: /STROWGER_METRICS_TOKEN/ } },
+    'through a proxy',
+  )
   t.equal((await ask({ ...proxied, Authorization: 'Bearer wrong' })).status, 401, 'with another token')
   t.equal((await ask({ ...proxied, Authorization: `Bearer ${METRICS_TOKEN}` })).status, 200, 'with the token')
   const statuses = await Promise.all(
     Array.from({ length: 40 }, async () => (await w.ask('GET', '/readyz', { key: null })).status),
   )
-  t.equal(statuses.filter(status => status === 429).length, 20, 'a flood of questions is bounded')
-  t.equal(statuses.filter(status => status === 503).length, 20, 'what is within the bound is answered')
+  t.equal(statuses.filter(status => status === 429).length, 20, 'checks above the limit get 429')
+  t.equal(statuses.filter(status => status === 503).length, 20, 'checks within the limit are answered')
 })

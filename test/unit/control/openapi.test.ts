@@ -14,7 +14,7 @@ const document = openApiDocument(V1_ROUTES, { base_url: 'https://strowger.test',
   components: { schemas: Record<string, Json> }
 }
 
-t.test("none of the specification's endpoints is missing, but those that are said to be", async t => {
+t.test('every endpoint of the specification is served, except the listed ones', async t => {
   const file = new URL('../../../../fixtures/api/management-endpoints.json', import.meta.url)
   const { endpoints, missing } = JSON.parse(readFileSync(file, 'utf8')) as { endpoints: string[]; missing: string[] }
   const served = new Set(V1_ROUTES.map(route => `${route.method.toUpperCase()} ${route.path}`))
@@ -24,7 +24,7 @@ t.test("none of the specification's endpoints is missing, but those that are sai
   )
 })
 
-t.test('every operation has a name of its own, a summary, its parameters and its answers', async t => {
+t.test('every operation has a unique id, a summary, its parameters and its answers', async t => {
   const ids: unknown[] = []
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(operations)) {
@@ -43,7 +43,7 @@ t.test('every operation has a name of its own, a summary, its parameters and its
   t.equal(new Set(ids).size, V1_ROUTES.length)
 })
 
-t.test('every reference leads somewhere, and no two schemas share a name', async t => {
+t.test('every reference resolves, and no two schemas share a name', async t => {
   for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
     t.ok(name !== undefined && name in document.components.schemas, String(name))
   const shapes = new Map<string, string>()
@@ -74,8 +74,8 @@ t.test('every example fits its schema', async t => {
     if (route.example !== undefined && route.body) t.same(fieldErrors(route.body, route.example), [], route.path)
 })
 
-t.test('every route that changes something tells the audit trail', async t => {
-  // A dry run or a check changes nothing, and who signs in or out changes nobody's configuration.
+t.test('every route that changes something writes to the audit trail', async t => {
+  // A dry run or a check changes nothing. Signing in or out changes no configuration.
   const silent = ['/admission/dry-run', '/markup/check', '/session', '/session/totp']
   for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES] as readonly Route[])
     if (route.method !== 'get' && !silent.includes(route.path)) t.ok(route.audit, `${route.method} ${route.path}`)

@@ -5,11 +5,11 @@ import { emailChannel, smtpSettings } from '../../../../control/alerts/channels.
 interface MailServer {
   readonly port: number
   readonly commands: readonly string[]
-  /** Lines of messages. */
+  /** The lines of all messages. */
   readonly lines: readonly string[]
 }
 
-/** A mail server that says yes to everything. */
+/** Starts a mail server that accepts everything. */
 async function mailServer(t: Test): Promise<MailServer> {
   const lines: string[] = []
   const commands: string[] = []
@@ -35,7 +35,7 @@ async function mailServer(t: Test): Promise<MailServer> {
   return { port: typeof bound === 'object' && bound ? bound.port : 0, commands, lines }
 }
 
-t.test('a name in a message becomes no header, no recipient and no command', async t => {
+t.test('a trunk name with line breaks injects no header, recipient or SMTP command', async t => {
   const { port, commands, lines } = await mailServer(t)
   const channel = emailChannel(smtpSettings(`smtp://127.0.0.1:${port}`, 'alerts@strowger.example'))
   t.teardown(() => channel.close())
@@ -52,5 +52,5 @@ t.test('a name in a message becomes no header, no recipient and no command', asy
 
   await send('ops@customer.example, thief@rival.example').catch(() => undefined)
   const recipients = commands.filter(line => line.startsWith('RCPT')).slice(1)
-  t.ok(recipients.length <= 1, `one recipient is one address at most: ${recipients.join()}`)
+  t.ok(recipients.length <= 1, `a comma adds no second recipient: ${recipients.join()}`)
 })

@@ -7,7 +7,7 @@ import { alertWorld, report } from '../../../support/alert-world.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../../support/control-plane.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
-// Who is told when the addresses of customers, or of a customer and a carrier, overlap.
+// Who learns that addresses overlap: those of two customers, or those of a customer and a carrier.
 
 const now = '2026-03-11T12:00:00.000Z'
 
@@ -20,12 +20,12 @@ const createTrunk = (w: ControlPlane, name: string, source: string): Promise<Ans
     },
   })
 
-t.test('operators are told of sources that overlap or wait, and customers of their own alone', async t => {
+t.test('operators see sources that overlap or wait for approval; a customer sees only its own', async t => {
   const w = await alertWorld(t)
   const metrics = createMetrics('test')
   const exposed = exposeControl({ ...w, metrics })
   t.teardown(() => exposed.stop())
-  // A scrape tells what the one before it counted.
+  // A scrape reports the counts of the one before it.
   const counted = async (): Promise<string[]> => {
     await metrics.metrics()
     return [...(await metrics.metrics()).matchAll(/^strowger_(sources_\w+)\{.*\} (\d+)$/gm)].map(
@@ -47,10 +47,10 @@ t.test('operators are told of sources that overlap or wait, and customers of the
     { cidr: '10.0.0.0/8', standing: 'pending_approval' },
   ])
   const told = second.text + (await rival.ask('GET', '/v1/audit?range=all')).text
-  t.notMatch(told, /192\.0\.2\.7|Ikeja/, 'the second customer is not told whom it overlaps')
+  t.notMatch(told, /192\.0\.2\.7|Ikeja/, 'the second customer does not learn whom it overlaps')
 })
 
-t.test('a customer whose source a carrier comes over is told, without the carrier; others hear nothing', async t => {
+t.test('a carrier that overlaps a source alerts only its customer, without naming the carrier', async t => {
   const w = await alertWorld(t)
   const [rival, bystander] = [
     asTenant(w, await addTenant(w.state, w.settings.master_key, [])),
@@ -69,7 +69,7 @@ t.test('a customer whose source a carrier comes over is told, without the carrie
   t.match(
     await limitedSources(w.state.db, now),
     ['203.0.113.9/32', '203.0.113.192/26'].map(cidr => ({ carrier: { cidr, name: 'Lagos Telecom' } })),
-    'operators see whom it overrules',
+    'operators see the carrier of each limited source',
   )
   await w.look()
   const seen = async (of: ControlPlane) => (await of.ask('GET', '/v1/alerts?range=90d')).body.alerts
@@ -84,13 +84,17 @@ t.test('a customer whose source a carrier comes over is told, without the carrie
     t.ok(alerts[0].remediation.includes(trunk.authentication.signaling_fqdn ?? trunk.signaling_fqdn))
     const audit = (await of.ask('GET', '/v1/audit?range=all')).text
     t.match(audit, /alert\.fired/)
-    t.notMatch(JSON.stringify(alerts) + audit, /Lagos Telecom|car_|203\.0\.113\.(9|192)\b/, 'nothing of the carrier')
+    t.notMatch(
+      JSON.stringify(alerts) + audit,
+      /Lagos Telecom|car_|203\.0\.113\.(9|192)\b/,
+      'nothing reveals the carrier',
+    )
   }
   t.same(await seen(bystander), [])
   t.notMatch((await bystander.ask('GET', '/v1/audit?range=all')).text, /alert\.fired/)
 
   await w.look()
-  t.equal((await seen(w)).length, 1, 'told once')
+  t.equal((await seen(w)).length, 1, 'alerted once')
   await removeCarrier(w.state, car)
   await w.look()
   t.match(await seen(w), [{ state: 'resolved' }])

@@ -10,7 +10,7 @@ import { until } from '../../../support/wait.ts'
 
 const w = await controlPlane(t)
 
-// biome-ignore lint/suspicious/noExplicitAny: messages of several shapes.
+// biome-ignore lint/suspicious/noExplicitAny: messages have several shapes.
 type Told = any
 
 interface Listener {
@@ -66,7 +66,7 @@ async function addCall(w: ControlPlane, to: string): Promise<string> {
   return sid
 }
 
-t.test('a listener is told what runs, and then every change once', async t => {
+t.test('a listener receives the running calls, then each change once', async t => {
   const before = await addCall(w, '+2348030000001')
   const listener = await listen(t, bearer(w.key))
   t.match(await find(listener, 'hello', told => told.type === 'hello'), { project_id: w.demo.project_id })
@@ -93,7 +93,7 @@ t.test('a listener is told what runs, and then every change once', async t => {
   t.equal(closed.containment.id, containment)
 })
 
-t.test('trunks, tests and nodes are told of too', async t => {
+t.test('a listener receives events about trunks, tests and nodes', async t => {
   const listener = await listen(t, bearer(w.key))
   await find(listener, 'calls', told => told.type === 'calls')
   const { body } = await w.ask('POST', '/v1/trunks', {
@@ -152,7 +152,7 @@ t.test('trunks, tests and nodes are told of too', async t => {
   await find(listener, 'its loss', told => told.type === 'node' && told.node.state === 'lost')
 })
 
-t.test('who may not listen is told why, in the form of every other refusal', async t => {
+t.test('a refused listener gets the same status as a refused request', async t => {
   const status = (headers: Record<string, string>, path?: string) =>
     listen(t, headers, path).then(
       () => 101,
@@ -168,7 +168,7 @@ t.test('who may not listen is told why, in the form of every other refusal', asy
   t.equal(await status({ Origin: w.base_url }, '/console/api/v1/events'), 401)
 })
 
-t.test('a key of a subaccount hears of its own trunks alone', async t => {
+t.test("a subaccount's key receives only events about its own trunks", async t => {
   const listener = await listen(t, bearer(await w.newKey({ subaccount_id: 'sub_x' })))
   const { calls } = await find(listener, 'calls', told => told.type === 'calls')
   t.same(calls, [])
@@ -179,12 +179,12 @@ t.test('a key of a subaccount hears of its own trunks alone', async t => {
   t.notOk(listener.told.some(told => told.type === 'call'))
 })
 
-t.test('a listener that no longer answers pings is let go, one that does stays', async t => {
+t.test('a listener that stops answering pings is disconnected; one that answers stays', async t => {
   const beats: (() => void)[] = []
   const clock: Clock = {
     ...systemClock,
     every(period_ms, run) {
-      // The pings alone are in the hand of the test.
+      // The test controls only the pings.
       if (period_ms !== 30_000) return systemClock.every(period_ms, run)
       beats.push(run)
       return { cancel() {} }
@@ -207,17 +207,17 @@ t.test('a listener that no longer answers pings is let go, one that does stays',
     const pinged = heard(well, 'ping')
     for (const run of beats) run()
     await pinged
-    // Its pong is on the way before this answer can be.
+    // When the server answers this ping, it has received the pong to its own.
     await new Promise<void>(resolve => {
       well.ping()
       well.once('pong', () => resolve())
     })
   }
-  await until('the deaf one is let go', () => closed)
+  await until('the silent listener is disconnected', () => closed)
   t.equal(well.readyState, WebSocket.OPEN)
 })
 
-t.test('a listener that does not read is closed when it is 4 MiB behind, and delays nobody', async t => {
+t.test('a listener that does not read is closed at 4 MiB of backlog and does not delay the others', async t => {
   const other = await controlPlane(t)
   const CALLS = 50
   const sids: string[] = []
@@ -234,7 +234,7 @@ t.test('a listener that does not read is closed when it is 4 MiB behind, and del
   well.on('message', data => {
     if (String(data).slice(0, 40).includes('"type":"call",')) heard++
   })
-  // About 1 MB a turn: more than the sockets of both sides hold, and 4 MiB beyond that.
+  // Each turn sends about 1 MB: in total more than the buffers of both sockets and 4 MiB.
   const TURNS = 14
   for (let turn = 1; turn <= TURNS; turn++) {
     await other.state.db
@@ -243,9 +243,9 @@ t.test('a listener that does not read is closed when it is 4 MiB behind, and del
       .where('sid', 'in', sids)
       .execute()
     other.bus.ring('calls')
-    await until('the one that reads has heard of this turn', () => heard >= turn * CALLS)
+    await until('the reading listener has received this turn', () => heard >= turn * CALLS)
   }
   slow.resume()
-  t.equal(await closed, 1013, 'try again later (RFC 6455 registry)')
+  t.equal(await closed, 1013, 'the close code means "try again later" (RFC 6455 registry)')
   t.equal(well.readyState, WebSocket.OPEN)
 })

@@ -16,7 +16,7 @@ const asker = (w: ControlPlane) => {
     w.ask(method, path, { key: null, headers: { Authorization, ...headers }, ...(body === undefined ? {} : { body }) })
 }
 
-t.test('a call of the general API is queued as a real call that speaks the message', async t => {
+t.test('the general API queues a real call that speaks the message', async t => {
   const w = await controlPlane(t)
   const ask = asker(w)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
@@ -33,10 +33,10 @@ t.test('a call of the general API is queued as a real call that speaks the messa
   t.same((await ask('GET', `/api/v1/calls/${body.id}`)).body, body)
   await w.voice('POST', '/Calls.json', { To: CALL.to, From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' })
   t.same((await ask('GET', '/api/v1/calls')).body, { data: [body], page: 0, page_size: 50, has_more: false })
-  t.same((await ask('GET', '/sandbox/api/v1/calls')).body.data, [], 'the sandbox has calls of its own')
+  t.same((await ask('GET', '/sandbox/api/v1/calls')).body.data, [], 'the sandbox has its own calls')
 })
 
-t.test('the sandbox simulates: test numbers decide, time passes, nothing leaves', async t => {
+t.test('the sandbox simulates calls by test number and time, and places none', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const ask = asker(w)
@@ -59,13 +59,13 @@ t.test('the sandbox simulates: test numbers decide, time passes, nothing leaves'
     ids,
     'newest first',
   )
-  t.equal((await ask('GET', `/api/v1/calls/${ids[0]}`)).status, 404, 'production does not know them')
+  t.equal((await ask('GET', `/api/v1/calls/${ids[0]}`)).status, 404, 'production does not have the sandbox calls')
   for (const flow of Object.values(FLOWS)) t.equal(flow[0]?.[1], 'queued')
-  t.equal(simulatedStatus('+10000', -5000), 'queued', 'a clock that jumped back')
+  t.equal(simulatedStatus('+10000', -5000), 'queued', 'a clock that steps back leaves the call queued')
   t.equal(simulatedStatus('+10006', 4000), 'in-progress')
 })
 
-t.test('errors have the form of this API', async t => {
+t.test("errors have this API's format", async t => {
   const w = await controlPlane(t)
   const ask = asker(w)
   const rows: [string, string, unknown, Record<string, string>, number, string][] = [
@@ -96,8 +96,8 @@ t.test('errors have the form of this API', async t => {
   }
 })
 
-t.test('the rate limit counts down in its headers and ends in 429, for this environment alone', async t => {
-  // Its window shall not end before 600 requests have been answered.
+t.test('the rate-limit headers count down to a 429, separately for each environment', async t => {
+  // The clock stands still, so that the window does not end before 600 requests are answered.
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const ask = asker(w)
@@ -117,5 +117,5 @@ t.test('the rate limit counts down in its headers and ends in 429, for this envi
   t.ok(windows.take('a', 0, 0).allowed)
   t.notOk(windows.take('a', 9999, 0).allowed)
   t.ok(windows.take('b', 9999, 0).allowed)
-  t.ok(windows.take('a', 10_000, 0).allowed, 'a new window')
+  t.ok(windows.take('a', 10_000, 0).allowed, 'a new window has begun')
 })

@@ -4,11 +4,11 @@ import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import { MACHINE } from '../../../support/machine.ts'
 
-// What one process does for all is done by one process, and by another one when that ends.
+// A task lease: one process holds it, and another takes it over when that process ends.
 
 const THERE = { machine_id: 'mac_2', boot_id: 'boot_1' }
 
-t.test('one process of two holds a task; the other takes it when the first ends, or is silent', async t => {
+t.test('one of two processes holds a lease; the other takes it when the first releases it or falls silent', async t => {
   const clock = { ...standingClock(), every: () => ({ cancel: () => undefined }) }
   const w = await controlPlane(t, { clock })
   const lease = (machine: typeof MACHINE) => new TaskLease({ ...w, name: 'reconcilers', machine })
@@ -19,19 +19,19 @@ t.test('one process of two holds a task; the other takes it when the first ends,
   t.same([here.held, there.held], [true, false])
   await here.stop()
   await there.renew()
-  t.same([here.held, there.held], [false, true], 'given up')
+  t.same([here.held, there.held], [false, true], 'the first released it')
   clock.move(10_000)
-  t.notOk(there.held, 'a process that stood still does not count on it')
+  t.notOk(there.held, 'a process that was suspended no longer relies on its lease')
   const next = lease(MACHINE)
   await next.renew()
-  t.notOk(next.held, 'but it may come back and renew it')
+  t.notOk(next.held, 'the holder may still renew it')
   clock.move(5000)
   await next.renew()
-  t.ok(next.held, 'the first is silent')
+  t.ok(next.held, 'the lease of a silent holder is taken over')
   await next.stop()
 })
 
-t.test('a predecessor of this machine that was killed is not waited for', async t => {
+t.test('the lease of a process from before a reboot of this machine is taken over at once', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   await w.state.db
     .insertInto('task_lease')

@@ -6,7 +6,7 @@ import { controlPlane, freshKey } from '../../../support/control-plane.ts'
 
 const DAY_MS = 86_400_000
 
-t.test('each enabled trunk is checked once a day by itself, and its history is kept for thirty days', async t => {
+t.test('each enabled trunk is tested automatically once a day, and its history is kept for 30 days', async t => {
   let now_ms = Date.parse('2026-03-11T12:00:00.000Z')
   const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
   const trunk = async (name: string, targets: readonly object[]): Promise<string> => {
@@ -35,30 +35,34 @@ t.test('each enabled trunk is checked once a day by itself, and its history is k
   }
   t.match(await history(id), { data: [], scheduled_check: true, retention_days: 30 })
   await pass(DAY_MS / 2)
-  t.same((await history(id)).data, [], 'a new trunk is looked at after a day')
+  t.same((await history(id)).data, [], 'a new trunk is tested after a day')
   await pass(DAY_MS / 2 + 1)
   await pass(1000)
   const [run, ...more] = (await history(id)).data
   t.same(more, [], 'once')
   t.match(run, { scheduled: true, run_by: 'schedule', result: 'running' })
-  t.same((await history(bare)).data, [], 'a trunk without a target has nothing to be checked')
+  t.same((await history(bare)).data, [], 'a trunk without a target is not tested')
   await finishAll()
   await pass(DAY_MS - 2000)
   t.equal((await history(id)).data.length, 1)
   await pass(3000)
-  t.equal((await history(id)).data.length, 2, 'the next day it is checked again')
+  t.equal((await history(id)).data.length, 2, 'the trunk is tested again the next day')
 
   await pass(121_000)
-  t.match((await history(id)).data[0], { result: 'failed', finding: /signaling node .* is gone/ }, 'nobody took it')
+  t.match(
+    (await history(id)).data[0],
+    { result: 'failed', finding: /signaling node .* is gone/ },
+    'a test that no node takes fails',
+  )
   await w.state.db.updateTable('trunk').set({ status: 'disabled' }).execute()
   await pass(29 * DAY_MS)
-  t.equal((await history(id)).data.length, 1, 'what is older than thirty days is forgotten')
+  t.equal((await history(id)).data.length, 1, 'tests older than 30 days are deleted')
   await pass(DAY_MS)
   t.same((await history(id)).data, [])
   t.same(await w.state.db.selectFrom('trunk_test_check').selectAll().execute(), [])
 })
 
-t.test('one test of a trunk runs at a time, and so many a day', async t => {
+t.test('a trunk runs one test at a time, and at most 20 a day', async t => {
   let now_ms = Date.parse('2026-03-11T12:00:00.000Z')
   const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
   const post = (path: string, body: object) => w.ask('POST', path, { headers: { 'Idempotency-Key': freshKey() }, body })
@@ -69,7 +73,7 @@ t.test('one test of a trunk runs at a time, and so many a day', async t => {
   const begin = () => post(`/v1/trunks/${body.trunk.id}/tests`, { kind: 'config_validation' })
   for (let at = 0; at < TESTS_A_DAY; at += 1) {
     t.equal((await begin()).status, 201)
-    t.equal((await begin()).body.code, 'state_conflict', 'while one runs')
+    t.equal((await begin()).body.code, 'state_conflict', 'a second test is refused while one runs')
     for (const run of await claimTestRuns(w.state, 'node_1', 10)) {
       const outcome = { result: 'passed' as const, finding: 'All is well.', finished_at: iso(now_ms) }
       await w.state.transaction(trx => finishTestRun(trx, run.id, outcome))
@@ -77,5 +81,5 @@ t.test('one test of a trunk runs at a time, and so many a day', async t => {
   }
   t.match(await begin(), { status: 429, body: { code: 'rate_limited', detail: /20 tests of a trunk in 24 h/ } })
   now_ms += DAY_MS
-  t.equal((await begin()).status, 201, 'a day later')
+  t.equal((await begin()).status, 201, 'a day later tests are allowed again')
 })

@@ -14,7 +14,7 @@ interface Heard {
   readonly body: string
 }
 
-/** A customer's server: answers with what `answer` says, or not at all while it says null. */
+/** Starts a customer's server. It responds with the status from `answer`, or never when that is null. */
 async function receiver(t: { teardown(end: () => unknown): void }, answer: (heard: Heard) => number | null) {
   const heard: Heard[] = []
   let told = (): void => undefined
@@ -70,7 +70,7 @@ function deliveries(t: { teardown(end: () => unknown): void }) {
 const states = async (w: ControlPlane, id: string) =>
   (await w.ask('GET', `/v1/webhook-endpoints/${id}/deliveries`)).body.data
 
-/** Runs the task until `done`; each round does what is due, as the timer would. */
+/** Runs the task until `done`, as the timer would. Each run delivers what is due. */
 async function rounds(w: ControlPlane, reconciler: ReturnType<typeof webhookDeliveries>, done: () => Promise<boolean>) {
   while (!(await done())) {
     await reconciler.run({ ...w })
@@ -78,7 +78,7 @@ async function rounds(w: ControlPlane, reconciler: ReturnType<typeof webhookDeli
   }
 }
 
-t.test('events arrive in order, signed, each with an id of its own', async t => {
+t.test('events arrive in order, signed, each with its own id', async t => {
   const w = await controlPlane(t)
   const customer = await receiver(t, () => 204)
   const { id, secret } = await endpoint(w, `${customer.url}/hook`)
@@ -101,7 +101,7 @@ t.test('events arrive in order, signed, each with an id of its own', async t => 
   t.equal(signature, expected)
 })
 
-t.test('an endpoint that fails is tried again later, and holds up nobody else', async t => {
+t.test('a failing endpoint is retried later and does not delay the others', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const broken = await receiver(t, () => 500)
   const well = await receiver(t, () => 200)
@@ -117,13 +117,13 @@ t.test('an endpoint that fails is tried again later, and holds up nobody else', 
   t.same(
     failed.map((one: { attempts: number }) => one.attempts),
     [0, 0, 1],
-    'the ones behind wait for the first',
+    'later events wait for the first',
   )
   t.match(failed[2], { state: 'pending', last_status: 500, last_error: 'answered with 500' })
   t.ok(Date.parse(failed[2].next_attempt_at) > w.clock.now() + 5000, 'back-off')
 })
 
-t.test('an event is given up after a day, can be sent again, and is forgotten after a month', async t => {
+t.test('a delivery is given up after a day, can be redelivered, and is deleted after a month', async t => {
   const w = await controlPlane(t)
   let status = 503
   const customer = await receiver(t, () => status)

@@ -12,7 +12,7 @@ import { controlPlane, openSandbox } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
 import { addRecording, WAV } from '../../../support/recordings.ts'
 
-t.test('trunk metrics and diagnostics are those of the calls that ended in the window', async t => {
+t.test('trunk metrics and diagnostics cover the calls that ended in the window', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const trunk_id = await trunkOf(w, 'Measured')
   const other = await trunkOf(w, 'Other')
@@ -69,7 +69,7 @@ t.test('trunk metrics and diagnostics are those of the calls that ended in the w
   t.match(await read(`${metrics}?window=30d`), { attempts: 7, answered: 3, asr_7d_pct: '33.3', window_hours: 720 })
   t.match(await read(diagnostics), {
     media: {
-      // The leg that heard nothing has no jitter and no MOS.
+      // The leg that received nothing has no jitter and no MOS.
       jitter_ms: 3.33,
       mos: 4.33,
       packet_loss_pct: '0.33',
@@ -92,14 +92,14 @@ t.test('trunk metrics and diagnostics are those of the calls that ended in the w
   t.same(
     { ...(await read(`${metrics}?window=30d`)), as_of: before.as_of },
     before,
-    'nothing that a window reads is lost',
+    'steps within the longest window are kept',
   )
   await forgetOldSteps(w.state.db, w.clock.now() + 32 * 24 * HOUR_MS)
   const left = await w.state.db.selectFrom('trunk_step').select('trunk_id').execute()
-  t.same(left, [], 'and old steps go')
+  t.same(left, [], 'older steps are deleted')
 })
 
-t.test('call history is filtered and paged, and a call that nobody has begun to place ends at once', async t => {
+t.test('call history filters and pages, and hanging up a call that no node has taken ends it at once', async t => {
   const w = await controlPlane(t)
   await openSandbox(w)
   const sids: string[] = []
@@ -129,7 +129,7 @@ t.test('call history is filtered and paged, and a call that nobody has begun to 
   t.match((await w.ask('GET', `/v1/calls/${sids[0]}`)).body, { status: 'canceled', attempts: [] })
 })
 
-t.test('a call is explained: its messages, its decision in words, its media, its record', async t => {
+t.test('a call shows its SIP messages, its decision in words, its media and its record', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const trunk_id = await trunkOf(w, 'Explained')
   const decision_trace = JSON.stringify({
@@ -202,7 +202,7 @@ t.test('a call is explained: its messages, its decision in words, its media, its
   const seen = await w.ask('GET', `/v1/calls/${sid}`, { key })
   t.same([seen.status, seen.body.events.length], [200, 1], 'without call_diagnostics:read no exchange is shown')
   const ladder = await read('/ladder')
-  t.equal(ladder.messages.length, 2, 'of both legs and of no other call')
+  t.equal(ladder.messages.length, 2, 'the ladder has the messages of both legs and of no other call')
   t.equal(ladder.unavailable, null)
   t.match(ladder.text, /INVITE -+>.*\n.*<-+ INVITE/)
   const decision = await read('/decision')
@@ -233,12 +233,16 @@ t.test('a call is explained: its messages, its decision in words, its media, its
   const restricted = await w.newKey({ subaccount_id: 'sub_other' })
   for (const path of ['', '/ladder', '/decision', '/media']) {
     const hidden = await w.ask('GET', `/v1/calls/${sid}${path}`, { key: restricted })
-    t.match([hidden.status, hidden.body.code], [404, 'not_found'], `${path} is not there for another subaccount's key`)
+    t.match(
+      [hidden.status, hidden.body.code],
+      [404, 'not_found'],
+      `${path} does not exist for another subaccount's key`,
+    )
   }
   await w.state.db.updateTable('trunk').set({ subaccount_id: 'sub_own' }).where('id', '=', trunk_id).execute()
   const own = await w.newKey({ subaccount_id: 'sub_own' })
   for (const path of ['', '/ladder', '/decision', '/media'])
-    t.equal((await w.ask('GET', `/v1/calls/${sid}${path}`, { key: own })).status, 200, `${path} is there for its own`)
+    t.equal((await w.ask('GET', `/v1/calls/${sid}${path}`, { key: own })).status, 200, `${path} exists for its own key`)
   const ids = async (query: string) =>
     (await w.ask('GET', `/v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
   t.same(await ids(`trunk_id=${trunk_id}&status=completed&from=2342010000001&to=%2B2348030000001`), [sid])
@@ -249,7 +253,7 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     t.match((await w.ask('GET', `/v1/calls?${query}`)).status, 422, query)
 })
 
-t.test('behind a drachtio-server the ladder says that it is not kept', async t => {
+t.test('with an external drachtio-server the ladder reports that no messages are available', async t => {
   const w = await controlPlane(t, { clock: standingClock(), drachtio: { host: '127.0.0.1', port: 9022 } })
   const sid = await ranCall(w, {})
   const { body } = await w.ask('GET', `/v1/calls/${sid}/ladder`)
@@ -257,7 +261,7 @@ t.test('behind a drachtio-server the ladder says that it is not kept', async t =
   t.equal(body.text, body.unavailable)
 })
 
-t.test('a document is checked before a call runs it', async t => {
+t.test('the markup check reports errors with their line and rule', async t => {
   const w = await controlPlane(t)
   const ask = (body: object) => w.ask('POST', '/v1/markup/check', { body })
   t.match(await ask({ markup: '<Response><Say>Hello</Say></Response>' }), {
@@ -283,7 +287,7 @@ t.test('recordings are listed, downloaded whole and in part, and deleted', async
     seen.push(...body.data.map((row: { id: string }) => row.id))
     cursor = body.next_cursor ? `&cursor=${body.next_cursor}` : ''
   } while (cursor !== '')
-  t.same([...seen].sort(), [...sids].sort(), 'every one, once')
+  t.same([...seen].sort(), [...sids].sort(), 'the pages have each recording once')
   const sid = seen[0] ?? ''
   const path = `/v1/recordings/${sid}.wav`
   const whole = await fetch(`${w.base_url}${path}`, { headers: { Authorization: `Bearer ${w.key}` } })

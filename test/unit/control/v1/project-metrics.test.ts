@@ -4,14 +4,14 @@ import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
 
-t.test("a project's metrics are those of all its calls, whichever trunk carried them or none", async t => {
+t.test("a project's metrics count all of its calls, with and without a trunk", async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const one = await trunkOf(w, 'One')
   const other = await trunkOf(w, 'Other')
   const read = async (query = '') => (await w.ask('GET', `/v1/metrics${query}`)).body
   const empty = await read()
   t.match(empty, { attempts: 0, answered: 0, step_seconds: 3600, window_hours: 24 })
-  t.equal(empty.series.length, 25, 'a window begins with a whole step, and steps without a call are there')
+  t.equal(empty.series.length, 25, 'a window begins with a whole step and includes steps without calls')
 
   await ranCall(w, { call: { trunk_id: one }, seconds: 60 })
   await ranCall(w, { call: { trunk_id: other }, seconds: 31, hours_ago: 2 })
@@ -27,12 +27,12 @@ t.test("a project's metrics are those of all its calls, whichever trunk carried 
     { attempts: 2, answered: 1, busy_seconds: 31 },
   )
   t.match(await read('?window=1h'), { attempts: 1, answered: 1, step_seconds: 60, window_hours: 1 })
-  t.match(await read('?window=7d'), { attempts: 4, answered: 3 }, 'calls that no trunk carried count too')
+  t.match(await read('?window=7d'), { attempts: 4, answered: 3 }, 'calls without a trunk count too')
   const lone = (await w.ask('GET', `/v1/trunks/${one}/metrics?window=7d`)).body
-  t.match(lone, { attempts: 2, answered: 1 }, 'and do not count for a trunk')
+  t.match(lone, { attempts: 2, answered: 1 }, 'only calls of the trunk count for it')
 })
 
-t.test('the moment: live calls, calls of the last minute, money, nodes', async t => {
+t.test('metrics report the current live calls, calls of the last minute, spend and nodes', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   await ranCall(w, { seconds: 1 })
   await ranCall(w, { seconds: 1, hours_ago: 1 })

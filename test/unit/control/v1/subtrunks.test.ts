@@ -20,7 +20,7 @@ const CEILINGS = {
 
 interface Family {
   readonly trunk_id: string
-  /** Path of the subtrunk. */
+  /** The path of the subtrunk. */
   readonly path: string
   readonly id: string
 }
@@ -35,7 +35,7 @@ async function family(w: ControlPlane): Promise<Family> {
   return { trunk_id, id: made.body.id, path: `/v1/trunks/${trunk_id}/subtrunks/${made.body.id}` }
 }
 
-t.test('ceilings are sent together: one that is left out is asked for, and null is none', async t => {
+t.test('a configuration without one of the ceilings is refused, and null means no ceiling', async t => {
   const w = await controlPlane(t)
   const { path } = await family(w)
   const patch = (configuration: object, etag: string) =>
@@ -44,14 +44,14 @@ t.test('ceilings are sent together: one that is left out is asked for, and null 
   const { concurrency: _, ...rest } = CEILINGS
   const without = await patch(rest, '"1"')
   t.match(without, { status: 422, body: { errors: [{ pointer: '/configuration/concurrency' }] } })
-  t.same((await w.ask('GET', path)).body.configuration, CEILINGS, 'nothing was cleared')
+  t.same((await w.ask('GET', path)).body.configuration, CEILINGS, 'no ceiling was cleared')
   const all = await patch({ ...CEILINGS, cps: null }, '"1"')
   t.match(all, { status: 200, body: { revision: 2, configuration: { concurrency: 5, cps: null } } })
   const renamed = await w.ask('PATCH', path, { body: { name: 'Other' }, headers: { 'If-Match': '"2"' } })
   t.match(renamed, { status: 200, body: { name: 'Other', configuration: { concurrency: 5 } } })
 })
 
-t.test('refused calls are told by their reason, and counted', async t => {
+t.test('usage counts refused calls by reason', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const { path, id } = await family(w)
   const day = iso(w.clock.now()).slice(0, 10)
@@ -69,7 +69,7 @@ t.test('refused calls are told by their reason, and counted', async t => {
   ])
 })
 
-t.test('a block is delegated from either side, each time a new revision, and tells who has its numbers', async t => {
+t.test('delegating a block from either side makes a new revision, and the block lists its consumers', async t => {
   const w = await controlPlane(t)
   const { path, id, trunk_id } = await family(w)
   const [start = '', second = '', third = '', end = ''] = w.demo.numbers
@@ -100,10 +100,10 @@ t.test('a block is delegated from either side, each time a new revision, and tel
   })
   t.equal(gone.status, 204, gone.text)
   const late = await post(w, `/v1/number-blocks/${block_id}/delegate`, { subtrunk_id: id })
-  t.match(late, { status: 409, body: { code: 'state_conflict' } }, 'nothing is given to what is on its way out')
+  t.match(late, { status: 409, body: { code: 'state_conflict' } }, 'a releasing subtrunk gets no numbers')
 })
 
-t.test('only a key that may route numbers, and reaches them, gives a block to a trunk or subtrunk', async t => {
+t.test('only a key that may route and access its numbers can give a block to a trunk or subtrunk', async t => {
   const w = await controlPlane(t)
   const [start = '', end = ''] = w.demo.numbers
   const block_id = (await post(w, '/v1/number-blocks', { start, end })).body.id
@@ -134,13 +134,13 @@ t.test('only a key that may route numbers, and reaches them, gives a block to a 
   const bad = await ask(restricted, '/v1/trunks', { ...theirs, number_block_ids: [block_id] })
   const unknown = await ask(restricted, '/v1/trunks', { ...theirs, number_block_ids: ['blk_unknown'] })
   t.equal(bad.status, 422)
-  t.same(bad.body.errors, unknown.body.errors, "the project's block is not there for it, like one that nobody has")
+  t.same(bad.body.errors, unknown.body.errors, "the project's block is refused like one that does not exist")
   const trunk_id = (await ask(restricted, '/v1/trunks', theirs)).body.trunk.id
   const share = { name: 'Share', status: 'enabled', configuration: CEILINGS }
   const shares = `/v1/trunks/${trunk_id}/subtrunks`
   const path = `${shares}/${(await ask(restricted, shares, share)).body.id}/delegations`
   t.equal((await ask(restricted, path, { block_id }, '"1"')).status, 404)
-  t.same(await routes(), before, 'no number has moved')
+  t.same(await routes(), before, 'no number was rerouted')
 
   await w.state.db
     .updateTable('number')
@@ -148,10 +148,14 @@ t.test('only a key that may route numbers, and reaches them, gives a block to a 
     .where('e164', '>=', start)
     .where('e164', '<=', end)
     .execute()
-  t.equal((await ask(restricted, path, { block_id }, '"1"')).status, 201, 'numbers that its trunk has it may share')
+  t.equal(
+    (await ask(restricted, path, { block_id }, '"1"')).status,
+    201,
+    'the key may delegate the numbers of its trunk',
+  )
 })
 
-t.test('a URL that nothing could be sent to is refused when it is written', async t => {
+t.test('a webhook or application URL that cannot be requested is refused when it is saved', async t => {
   const w = await controlPlane(t)
   const urls = ['', 'app.example.com/hook', 'ftp://app.example.com/', 'http://']
   for (const url of [...urls, 'http://a b.example/', 'https://app.example.com\r\nX: y', 'javascript:alert(1)']) {
@@ -164,7 +168,7 @@ t.test('a URL that nothing could be sent to is refused when it is written', asyn
   }
 })
 
-t.test("a subaccount's key attaches what the project gave its trunks, or the default, and nothing else", async t => {
+t.test("a subaccount's key can attach only the default policy and the policies of the subaccount's trunks", async t => {
   const w = await controlPlane(t)
   const send = (key: string, method: string, path: string, body: unknown, etag?: string) =>
     w.ask(method, path, {
@@ -196,7 +200,7 @@ t.test("a subaccount's key attaches what the project gave its trunks, or the def
     send(key, 'PUT', `/v1/trunks/${id}/outbound-policy`, { policy_id }, etag)
   const unknown = await attach('pol_unknown', '"1"')
   for (const theirs of [of_north, of_project])
-    t.same((await attach(theirs, '"1"')).body.errors, unknown.body.errors, 'it is not there, like one that nobody has')
+    t.same((await attach(theirs, '"1"')).body.errors, unknown.body.errors, 'it is refused like one that does not exist')
   const attached = await w.state.db
     .selectFrom('policy_attachment')
     .select('policy_id')
@@ -205,10 +209,14 @@ t.test("a subaccount's key attaches what the project gave its trunks, or the def
   t.same(attached, [], 'nothing was attached')
 
   const own = await send(north.key, 'POST', '/v1/trunks', { ...trunkOf(north, of_north), name: 'Second office' })
-  t.match(own, { status: 201, body: { trunk: { outbound_policy: { id: of_north } } } }, 'what its other trunk has')
+  t.match(
+    own,
+    { status: 201, body: { trunk: { outbound_policy: { id: of_north } } } },
+    "the policy of the subaccount's other trunk",
+  )
   const standard = await policy('Standard')
   await w.state.db.updateTable('outbound_policy').set({ system_default: 1 }).where('id', '=', standard).execute()
-  t.equal((await attach(standard, '"1"')).status, 200, 'the default')
-  t.equal((await attach(of_project, '"2"', w.key)).status, 200, 'the project gives it a policy')
+  t.equal((await attach(standard, '"1"')).status, 200, 'the default policy')
+  t.equal((await attach(of_project, '"2"', w.key)).status, 200, 'a key of the project attaches any policy')
   t.equal((await attach(null, '"3"')).status, 200)
 })

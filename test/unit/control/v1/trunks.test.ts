@@ -35,7 +35,7 @@ const write = (w: ControlPlane, method: string, path: string, revision: number, 
     headers: { 'If-Match': `"${revision}"`, 'Idempotency-Key': freshKey() },
   })
 
-/** A signaling node that has applied `revision` of a trunk. */
+/** Writes a signaling node that has applied `revision` of a trunk. */
 async function applied(w: ControlPlane, resource_id: string, revision: number) {
   const now = iso(w.clock.now())
   const node = { id: 'n1', kind: 'signaling', pid: 1, started_at: now, heartbeat_at: now } as const
@@ -52,7 +52,7 @@ async function applied(w: ControlPlane, resource_id: string, revision: number) {
     .execute()
 }
 
-t.test('of many writes at once each is answered for itself, and the trail tells those that happened', async t => {
+t.test('concurrent writes each get their own answer, and the audit trail has only those that succeeded', async t => {
   const w = await controlPlane(t)
   const trunks = await Promise.all(Array.from({ length: 12 }, () => trunk(w, { sources: [], targets: [] })))
   const save = (path: string, at: number) => {
@@ -76,7 +76,7 @@ t.test('of many writes at once each is answered for itself, and the trail tells 
   t.match(await verifyChain(w.state.db, events[0]?.organization_id ?? ''), { intact: true, events: 18 })
 })
 
-t.test('fifty concurrent PATCHes with one If-Match: exactly one wins', async t => {
+t.test('exactly one of fifty concurrent PATCHes with the same If-Match succeeds', async t => {
   const w = await controlPlane(t)
   const { path } = await trunk(w)
   const answers = await Promise.all(
@@ -95,7 +95,7 @@ t.test('fifty concurrent PATCHes with one If-Match: exactly one wins', async t =
   t.equal(read.body.revision, 2)
 })
 
-t.test('every write below a trunk makes its next revision', async t => {
+t.test('every write below a trunk increments its revision', async t => {
   const w = await controlPlane(t)
   const { path } = await trunk(w)
   const source = await write(w, 'POST', `${path}/ip-credentials`, 1, { cidr: '192.0.2.0/24' })
@@ -119,7 +119,7 @@ t.test('every write below a trunk makes its next revision', async t => {
 })
 
 t.test(
-  'a target says how it proves itself by TLS: by chain and name unless it is pinned, or that is switched off',
+  'a TLS target is verified by chain and name unless its certificate is pinned or verification is switched off',
   async t => {
     const w = await controlPlane(t)
     const { path } = await trunk(w)
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('suspend and resume move the status; a trunk that is where it should be is left alone', async t => {
+t.test('suspend and resume change the status; suspending a suspended trunk changes nothing', async t => {
   const w = await controlPlane(t)
   const { path } = await trunk(w)
   const suspended = await write(w, 'POST', `${path}/suspend`, 1)
@@ -157,7 +157,7 @@ t.test('suspend and resume move the status; a trunk that is where it should be i
   t.match((await write(w, 'POST', `${path}/resume`, 2)).body, { status: 'enabled', revision: 3 })
 })
 
-t.test('a digest password is rotated with an overlap, revoked at once, and never kept', async t => {
+t.test('a digest password is rotated with an overlap, revoked at once, and never stored', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const { id, path, password } = await trunk(w, { auth_mode: 'digest', sources: [] })
   const [first] = (await w.ask('GET', `${path}/digest-credentials`)).body.data
@@ -175,20 +175,23 @@ t.test('a digest password is rotated with an overlap, revoked at once, and never
   })
   t.not(rotated.body.password, password)
   const ends = Date.parse(rotated.body.previous_retires_at) - w.clock.now()
-  t.equal(ends, 24 * 3_600_000, 'the old one works for another day')
+  t.equal(ends, 24 * 3_600_000, 'the old password works for another day')
   const twice = await write(w, 'POST', `${path}/digest-credentials/${first.id}/rotate`, 2)
-  t.equal(twice.body.code, 'state_conflict', 'a rotated credential is not rotated again')
+  t.equal(twice.body.code, 'state_conflict', 'a rotated credential cannot be rotated again')
   await applied(w, id, 2)
   await trunkProgress.run({ ...w })
   const data = (await w.ask('GET', `${path}/digest-credentials`)).body.data
-  t.ok(data.find((c: { id: string }) => c.id === rotated.body.id).new_applied_at, 'told once the nodes have it')
+  t.ok(
+    data.find((c: { id: string }) => c.id === rotated.body.id).new_applied_at,
+    'marked as applied once the nodes have it',
+  )
   t.equal((await write(w, 'DELETE', `${path}/digest-credentials/${first.id}`, 2)).status, 204)
   t.equal((await write(w, 'DELETE', `${path}/digest-credentials/${first.id}`, 3)).status, 404)
   const identities = (await w.ask('GET', path)).body.authentication.digest_identities
   t.equal(identities.length, 1)
 })
 
-t.test('a trunk is released when its name is typed, nothing refers to it, and the nodes have let it go', async t => {
+t.test('a trunk is released when its name is confirmed, nothing refers to it, and no node runs it', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const { id, path } = await trunk(w)
   const wrong = await write(w, 'DELETE', path, 1, { confirm_name: 'head office' })
@@ -205,14 +208,14 @@ t.test('a trunk is released when its name is typed, nothing refers to it, and th
   t.match((await w.ask('GET', path)).body, { status: 'releasing', revision: 2 })
   t.equal((await write(w, 'POST', `${path}/suspend`, 2)).body.code, 'trunk_releasing')
   await trunkProgress.run({ ...w })
-  t.equal((await w.ask('GET', path)).status, 200, 'a node still runs it')
+  t.equal((await w.ask('GET', path)).status, 200, 'a node has not applied the release yet')
   await applied(w, id, 2)
   await trunkProgress.run({ ...w })
   t.equal((await w.ask('GET', path)).status, 404)
   t.same((await w.ask('GET', '/v1/trunks')).body.data, [])
 })
 
-t.test('the effective revision is the least of the live nodes, and none when none lives', async t => {
+t.test('the effective revision is the lowest of the live nodes, and 0 without a live node', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const { id, path } = await trunk(w)
   const apply = async () => (await w.ask('GET', path)).body.apply
@@ -230,7 +233,7 @@ t.test('the effective revision is the least of the live nodes, and none when non
   t.match(await apply(), { state: 'applying', effective_revision: 0 })
 })
 
-t.test('calls of a lost node end with a record that says so, and the node is forgotten', async t => {
+t.test('calls of a lost node end with reason node_lost, and the node is deleted', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const at = iso(w.clock.now() - 20_000)
   await w.state.db

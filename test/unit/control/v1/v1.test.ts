@@ -31,7 +31,7 @@ t.test('the project list shows the projects of the organization', async t => {
   t.match(body, { data: [{ id: w.demo.project_id, status: 'active', currency: 'NGN', pending_payer: null }] })
 })
 
-t.test('every bad credential gets the same 401', async t => {
+t.test('every invalid credential gets the same 401', async t => {
   const w = await controlPlane(t)
   const now = Date.now()
   const past = new Date(now - 1000).toISOString()
@@ -70,7 +70,7 @@ t.test('every bad credential gets the same 401', async t => {
   t.equal((await w.ask('GET', '/v1/projects', { key: later })).status, 200, 'a key works until its overlap ends')
 })
 
-t.test('role and scope bound a key, and the refusal names what is missing', async t => {
+t.test('role and scopes limit a key, and the refusal names the missing scope', async t => {
   const w = await controlPlane(t)
   const narrow = await w.newKey({ scopes: JSON.stringify(['billing:read']) })
   const scope = await w.ask('GET', '/v1/trunks', { key: narrow })
@@ -83,11 +83,11 @@ t.test('role and scope bound a key, and the refusal names what is missing', asyn
   t.equal(role.body.code, 'role_forbidden')
 })
 
-t.test('the five situations of choosing a project', async t => {
+t.test('a request gets its project, or its error, in each of the five documented cases', async t => {
   const w = await controlPlane(t)
   const headers = (id: string) => ({ headers: { 'X-Project-ID': id } })
   t.equal((await w.ask('GET', '/v1/trunks')).status, 200, 'one active project and no header')
-  t.equal((await w.ask('GET', '/v1/trunks', headers(w.demo.project_id))).status, 200, 'the header names it')
+  t.equal((await w.ask('GET', '/v1/trunks', headers(w.demo.project_id))).status, 200, 'the header names the project')
   const invalid = await w.ask('GET', '/v1/trunks', headers('prj_X'))
   t.equal(invalid.status, 400)
   t.equal(invalid.body.code, 'project_invalid')
@@ -142,10 +142,10 @@ t.test('a trunk is created, listed and read', async t => {
   t.equal(data.length, 1)
   t.equal(data[0].id, trunk.id)
   const { revision } = await w.state.db.selectFrom('configuration').selectAll().executeTakeFirstOrThrow()
-  t.equal(revision, 3, 'signaling nodes see that there is something to apply')
+  t.equal(revision, 3, 'the configuration revision tells signaling nodes to apply a change')
 })
 
-t.test("a digest trunk's password is shown once and kept nowhere", async t => {
+t.test("a digest trunk's password is shown once and never stored", async t => {
   const w = await controlPlane(t)
   const key = freshKey()
   const digest = { ...TRUNK, auth_mode: 'digest', sources: [] }
@@ -161,11 +161,11 @@ t.test("a digest trunk's password is shown once and kept nowhere", async t => {
   const tables = ['digest_credential', 'idempotency', 'audit_event', 'trunk'] as const
   for (const table of tables) {
     const rows = await w.state.db.selectFrom(table).selectAll().execute()
-    t.notOk(JSON.stringify(rows).includes(body.digest_password), `${table} does not hold the password`)
+    t.notOk(JSON.stringify(rows).includes(body.digest_password), `${table} does not contain the password`)
   }
 })
 
-t.test('Idempotency-Key: one resource for fifty concurrent creates, and no other body under the same key', async t => {
+t.test('fifty concurrent creates with one Idempotency-Key make one trunk, and a different body is refused', async t => {
   const w = await controlPlane(t)
   const key = freshKey()
   const answers = await Promise.all(Array.from({ length: 50 }, () => create(w, TRUNK, key)))
@@ -183,11 +183,15 @@ t.test('Idempotency-Key: one resource for fifty concurrent creates, and no other
   t.equal((await create(w, TRUNK, 'x'.repeat(129))).status, 400)
   const refused = await create(w, { ...TRUNK, sources: ['203.0.113.11/24'] }, 'once')
   t.equal(refused.status, 422)
-  t.equal((await create(w, { ...TRUNK, sources: ['203.0.113.12'] }, 'once')).status, 201, 'a refusal uses no key up')
+  t.equal(
+    (await create(w, { ...TRUNK, sources: ['203.0.113.12'] }, 'once')).status,
+    201,
+    'a refusal does not consume the key',
+  )
 })
 
 t.test(
-  'Idempotency-Key: another key of the project repeats the outcome, one of another subaccount does not',
+  'an Idempotency-Key replays for other API keys of the project, but not for a key restricted to a subaccount',
   async t => {
     const w = await controlPlane(t)
     const idempotency = freshKey()
@@ -204,30 +208,30 @@ t.test(
       w.ask('POST', '/v1/trunks', { key, body: TRUNK, headers: { 'Idempotency-Key': 'one' } })
     const whole = await trunk(w.key)
     const confined = await trunk(await w.newKey({ subaccount_id: 'sub_x' }))
-    t.not(confined.headers.get('idempotent-replayed'), 'true', 'a restricted key is not told what others were told')
+    t.not(confined.headers.get('idempotent-replayed'), 'true', 'a restricted key does not get the answers of others')
     t.notMatch(confined.text, whole.body.trunk.id)
   },
 )
 
-t.test('what a body may not hold is refused with a pointer, and nothing is kept', async t => {
+t.test('an invalid body is refused with a pointer to the field, and nothing is stored', async t => {
   const w = await controlPlane(t)
   const cases: [string, object, string][] = [
     ['unknown field', { ...TRUNK, colour: 'red' }, '/colour'],
     ['missing field', { ...TRUNK, name: undefined }, '/name'],
     ['null', { ...TRUNK, direction: null }, '/direction'],
     ['wrong type', { ...TRUNK, require_tls: 'yes' }, '/require_tls'],
-    ['wrong word', { ...TRUNK, direction: 'sideways' }, '/direction'],
+    ['unknown value', { ...TRUNK, direction: 'sideways' }, '/direction'],
     ['name too long', { ...TRUNK, name: 'x'.repeat(121) }, '/name'],
     ['blank name', { ...TRUNK, name: '   ' }, '/name'],
     ['line break in a name', { ...TRUNK, name: 'a\r\nb' }, '/name'],
-    ['a name that is read backwards', { ...TRUNK, name: 'Head \u202eeciffo' }, '/name'],
+    ['a right-to-left override in a name', { ...TRUNK, name: 'Head \u202eeciffo' }, '/name'],
     ['an isolate in a name', { ...TRUNK, name: '\u2066Head' }, '/name'],
-    ['half a character in a name', { ...TRUNK, name: 'Head \ud83d' }, '/name'],
+    ['a lone surrogate in a name', { ...TRUNK, name: 'Head \ud83d' }, '/name'],
     ['codec twice', { ...TRUNK, codecs: ['PCMA', 'PCMA'] }, '/codecs'],
     ['no codec', { ...TRUNK, codecs: [] }, '/codecs'],
     ['host bits', { ...TRUNK, sources: ['10.0.0.1/8'] }, '/sources/0'],
     ['everything', { ...TRUNK, sources: ['0.0.0.0/0'] }, '/sources/0'],
-    ['no address', { ...TRUNK, sources: ['example.com'] }, '/sources/0'],
+    ['not an address', { ...TRUNK, sources: ['example.com'] }, '/sources/0'],
     ['octal address', { ...TRUNK, sources: ['010.0.0.0/24'] }, '/sources/0'],
     ['mapped address', { ...TRUNK, sources: ['::ffff:10.0.0.0/104'] }, '/sources/0'],
     ['source twice', { ...TRUNK, sources: ['192.0.2.1', '192.0.2.1/32'] }, '/sources/1'],
@@ -260,7 +264,7 @@ t.test('what a body may not hold is refused with a pointer, and nothing is kept'
     raw: JSON.stringify(TRUNK).replace('{', '{"__proto__":{"admin":true},'),
     headers: { 'Idempotency-Key': freshKey() },
   })
-  t.equal(proto.status, 422, 'a prototype key is an unknown field')
+  t.equal(proto.status, 422, 'the key __proto__ is an unknown field')
   t.equal((await w.ask('GET', '/v1/trunks')).body.data.length, 0)
   t.equal((await w.state.db.selectFrom('trunk_source').selectAll().execute()).length, 0)
 
@@ -269,7 +273,7 @@ t.test('what a body may not hold is refused with a pointer, and nothing is kept'
   }
 })
 
-t.test('a source that two trunks could not be told apart by is refused', async t => {
+t.test('a source that would make two trunks ambiguous is refused', async t => {
   const w = await controlPlane(t)
   t.equal((await create(w, TRUNK)).status, 201)
   const twin = await create(w, { ...TRUNK, name: 'Twin', sources: ['203.0.113.10'] })
@@ -277,8 +281,8 @@ t.test('a source that two trunks could not be told apart by is refused', async t
   t.equal(twin.body.code, 'source_conflict')
   t.match(twin.body.detail, 'Head office')
   const inner = await create(w, { ...TRUNK, name: 'Wider', sources: ['203.0.113.0/24', '10.0.0.0/8'] })
-  t.equal(inner.status, 201, 'a longer prefix tells them apart')
-  t.match(inner.headers.get('warning'), '10.0.0.0/8', 'a private range is allowed and said')
+  t.equal(inner.status, 201, 'a longer prefix takes precedence')
+  t.match(inner.headers.get('warning'), '10.0.0.0/8', 'a private range is allowed with a warning')
   t.same(
     standings(inner),
     { '203.0.113.0/24': 'full', '10.0.0.0/8': 'pending_approval' },
@@ -286,7 +290,7 @@ t.test('a source that two trunks could not be told apart by is refused', async t
   )
 })
 
-t.test("nobody takes a carrier's addresses, or those of another tenant", async t => {
+t.test('a trunk cannot take the addresses of a carrier or of another tenant', async t => {
   const w = await controlPlane(t)
   const carrier = { name: 'Carrier', codecs: ['PCMA'], sources: ['198.51.100.9/32', '203.0.113.128/25'] }
   await addCarrier(w.state, { ...carrier, targets: [], routes: [] }, iso(Date.now()))
@@ -314,11 +318,11 @@ t.test("nobody takes a carrier's addresses, or those of another tenant", async t
   t.same(
     standings(thief),
     { '203.0.113.10/32': 'name_only', '192.0.2.7/32': 'full' },
-    'a subaccount of the same project is another tenant',
+    'a subaccount of the same project counts as another tenant',
   )
 })
 
-t.test('an address from which another tenant has proved a password counts by name alone, for ninety days', async t => {
+t.test('a source from which another tenant proved a password is name_only for 90 days', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, []))
@@ -326,7 +330,7 @@ t.test('an address from which another tenant has proved a password counts by nam
   const proved = digestProofs(w)
   for (const address of ['192.0.2.77', '192.0.2.79', '192.0.2.77']) proved(mine.body.trunk.id, address)
   const noted = () => w.state.db.selectFrom('digest_proof').selectAll().execute()
-  await until('both are noted', async () => (await noted()).length === 2)
+  await until('both proofs are stored', async () => (await noted()).length === 2)
   const claim = (sources: readonly string[]) =>
     rival.ask('POST', '/v1/trunks', {
       body: { ...TRUNK, name: sources.join(), sources },
@@ -337,7 +341,7 @@ t.test('an address from which another tenant has proved a password counts by nam
     '192.0.2.78/32': 'full',
   })
   clock.move(91 * 86_400_000)
-  t.same(standings(await claim(['192.0.2.79'])), { '192.0.2.79/32': 'full' }, 'nobody proved it of late')
+  t.same(standings(await claim(['192.0.2.79'])), { '192.0.2.79/32': 'full' }, 'an old proof does not count')
 })
 
 type Made = { readonly body: { trunk: { authentication: { sources: { cidr: string; standing: string }[] } } } }
@@ -345,7 +349,7 @@ type Made = { readonly body: { trunk: { authentication: { sources: { cidr: strin
 const standings = ({ body }: Made) =>
   Object.fromEntries(body.trunk.authentication.sources.map(({ cidr, standing }) => [cidr, standing]))
 
-t.test('bodies that are no JSON object, and methods and paths that are not served', async t => {
+t.test('malformed bodies, unknown paths and unsupported methods get their documented errors', async t => {
   const w = await controlPlane(t)
   const post = (raw: string | Buffer, headers: Record<string, string> = {}) =>
     w.ask('POST', '/v1/trunks', { raw, headers: { 'Idempotency-Key': freshKey(), ...headers } })
@@ -372,7 +376,7 @@ t.test('bodies that are no JSON object, and methods and paths that are not serve
   t.equal(put.body.code, 'method_not_allowed')
 })
 
-t.test('lists are read page by page in a stable order', async t => {
+t.test('the pages of a list have a stable order', async t => {
   const w = await controlPlane(t)
   for (let at = 0; at < 5; at += 1)
     t.equal((await create(w, { ...TRUNK, name: at < 3 ? 'same' : `t${at}`, sources: [] })).status, 201)
@@ -390,7 +394,7 @@ t.test('lists are read page by page in a stable order', async t => {
   t.equal((await w.ask('GET', '/v1/trunks?cursor=%7B')).status, 422)
 })
 
-t.test("another tenant's trunk is not there, and what it is called is not told", async t => {
+t.test("a key cannot see another tenant's trunk, not even by claiming its source", async t => {
   const w = await controlPlane(t)
   const { body } = await create(w, TRUNK)
   const now = new Date().toISOString()
@@ -409,10 +413,10 @@ t.test("another tenant's trunk is not there, and what it is called is not told",
   t.equal((await w.ask('GET', '/v1/trunks', { key, headers })).body.code, 'project_not_found')
   const twin = await w.ask('POST', '/v1/trunks', { key, body: TRUNK, headers: { 'Idempotency-Key': freshKey() } })
   t.equal(twin.status, 201)
-  t.equal(twin.body.trunk.authentication.sources[0].standing, 'name_only', 'their address counts by name alone')
+  t.equal(twin.body.trunk.authentication.sources[0].standing, 'name_only', 'the overlapping source is name_only')
 })
 
-t.test('a credential that asks too much is told to slow down', async t => {
+t.test('a key over its rate limit gets a 429 with Retry-After', async t => {
   const w = await controlPlane(t, { clock: standingClock(), rate_limit: { burst: 3, per_second: 0.5 } })
   const statuses = []
   for (let at = 0; at < 4; at += 1) statuses.push(await w.ask('GET', '/v1/projects'))
@@ -428,7 +432,7 @@ t.test('a credential that asks too much is told to slow down', async t => {
   t.equal((await w.ask('GET', '/v1/projects', { key: await w.newKey() })).status, 200, 'another key has its own limit')
 })
 
-t.test('every write is told in the audit trail, with its actor, and the chain fits', async t => {
+t.test('creating a trunk adds one audit event, with its actor and without secrets', async t => {
   const w = await controlPlane(t)
   const { body, headers } = await create(w, TRUNK)
   const rows = await w.state.db.selectFrom('audit_event').selectAll().execute()
@@ -445,7 +449,7 @@ t.test('every write is told in the audit trail, with its actor, and the chain fi
   t.notMatch(rows[0]?.actor_detail, w.key.slice(-32), 'no secret in the trail')
 })
 
-t.test('health, readiness, errors and the OpenAPI document are there without a credential', async t => {
+t.test('health, readiness, error pages and the OpenAPI document need no credential', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   t.equal((await w.ask('GET', '/healthz', { key: null })).status, 200)
   const waiting = await w.ask('GET', '/readyz', { key: null })

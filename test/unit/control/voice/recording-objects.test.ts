@@ -14,7 +14,7 @@ import { insertRecording, updateRecording } from '../../../../core/state/calls/r
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import { type S3Server, s3Server } from '../../../support/object-store.ts'
 
-// Recordings in an object store: a real server of the S3 protocol, behind a door that checks signatures.
+// Recordings in an object store: a real S3 server behind a check of request signatures.
 
 const log = createLog('control', { log_level: 'fatal' })
 
@@ -24,7 +24,7 @@ function store(t: Test, s3: S3Server, changes: Partial<S3Server['config']> = {})
   return made
 }
 
-t.test('files of one request and of several parts come back from any byte, and are removed', async t => {
+t.test('single-part and multipart uploads can be read from any byte, and removed', async t => {
   const s3 = await s3Server(t)
   const objects = store(t, s3)
   const path = join(t.testdir(), 'file')
@@ -43,7 +43,7 @@ t.test('files of one request and of several parts come back from any byte, and a
       [130_000, 70_000],
     ] as const)
       if (at + length <= bytes) t.same(await source.read(at, length), written.subarray(at, at + length), `${key} ${at}`)
-    await t.rejects(source.read(Math.max(0, bytes - 10), 11), StoreError, 'past the end')
+    await t.rejects(source.read(Math.max(0, bytes - 10), 11), StoreError, 'reading past the end fails')
   }
   t.same(s3.keys().length, 3)
   for (const key of ['empty', 'a/b c+ü/one.wav', 'a/parts.wav']) await objects.remove(key)
@@ -51,7 +51,7 @@ t.test('files of one request and of several parts come back from any byte, and a
   t.same(s3.keys(), [])
 })
 
-t.test('what the store refuses is told with its code, and a store that is not there without', async t => {
+t.test("a StoreError has the store's status and code, and a null status when the store is unreachable", async t => {
   const s3 = await s3Server(t)
   const path = join(t.testdir({ file: 'content' }), 'file')
   await t.rejects(store(t, s3, { secret_key: 'wrong' }).put('x', path), {
@@ -66,7 +66,7 @@ t.test('what the store refuses is told with its code, and a store that is not th
 })
 
 t.test(
-  'an upload that the store fails to complete after its 200 is refused and taken back, by its whole id',
+  'a multipart upload whose completion fails in a 200 answer is rejected, and aborted by its whole upload id',
   async t => {
     const asked: string[] = []
     const ns = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
@@ -101,11 +101,11 @@ t.test(
   },
 )
 
-t.test('an answer of the store is read as XML: its root, the fields of its root, and nothing else', async t => {
+t.test('an XML answer of the store is parsed to its root and the text fields of the root', async t => {
   const text = '<Error><Code><![CDATA[No]]>Such</Code><More><Code>Inner</Code></More></Error>'
   t.same(s3Document(text), { root: 'Error', fields: { Code: 'NoSuch' } })
   for (const other of ['', 'Bad Gateway', '<html><br></html>', '<Error><Code>cut'])
-    t.equal(s3Document(other), null, `${other} is no document`)
+    t.equal(s3Document(other), null, `${other} is not a document`)
 })
 
 async function recorded(w: ControlPlane) {
@@ -125,7 +125,7 @@ async function recorded(w: ControlPlane) {
 const fileOf = async (w: ControlPlane, sid: string): Promise<string> =>
   (await w.state.db.selectFrom('recording').select('file').where('sid', '=', sid).executeTakeFirstOrThrow()).file
 
-t.test('a finished recording moves to the store, encrypted, and downloads as before', async t => {
+t.test('a finished recording moves to the store encrypted, and downloads unchanged', async t => {
   const s3 = await s3Server(t)
   const w = await controlPlane(t, { s3: s3.config })
   const { sid, file, audio, path } = await recorded(w)
@@ -141,9 +141,9 @@ t.test('a finished recording moves to the store, encrypted, and downloads as bef
   await recordingUpload().run(w)
   t.equal(await fileOf(w, sid), `s3:${file}.sealed`)
   t.same(s3.keys(), [`${file}.sealed`])
-  t.notOk(existsSync(`${path}.sealed`), 'nothing is kept here')
+  t.notOk(existsSync(`${path}.sealed`), 'no local file remains')
   const head = await w.objects?.source(`${file}.sealed`).read(0, sealed.length)
-  t.same(head, sealed, 'what the store has is encrypted')
+  t.same(head, sealed, 'the object is encrypted')
   const after = await download()
   t.same(after.bytes, audio)
   for (const name of ['etag', 'content-length', 'last-modified', 'content-type'])
@@ -156,17 +156,21 @@ t.test('a finished recording moves to the store, encrypted, and downloads as bef
   t.equal(managed.status, 200, '/v1 serves it too')
 
   await s3.stop()
-  t.match(await w.voice('GET', `/Recordings/${sid}.wav`), { status: 503, body: { code: 20503 } }, 'while it is down')
+  t.match(
+    await w.voice('GET', `/Recordings/${sid}.wav`),
+    { status: 503, body: { code: 20503 } },
+    'the download fails while the store is down',
+  )
   await w.state.db.updateTable('recording').set({ status: 'deleted' }).where('sid', '=', sid).execute()
   await recordingRetention.run(w)
-  t.equal(await fileOf(w, sid), `s3:${file}.sealed`, 'the row keeps the key until the object is gone')
+  t.equal(await fileOf(w, sid), `s3:${file}.sealed`, 'the row keeps the key until the object is deleted')
   await s3.start()
   await recordingRetention.run(w)
   t.same(s3.keys(), [])
   t.equal(await fileOf(w, sid), '')
 })
 
-t.test('while the store is down recordings stay here, and follow when it is back', async t => {
+t.test('recordings stay on disk while the store is down, and move when it is back', async t => {
   const s3 = await s3Server(t)
   let now_ms = 1_000_000
   const clock: Clock = { ...systemClock, monotonic_ms: () => now_ms }
@@ -178,10 +182,10 @@ t.test('while the store is down recordings stay here, and follow when it is back
   await s3.stop()
   await upload.run(services)
   t.equal(await fileOf(w, first.sid), `${first.file}.sealed`)
-  t.equal((await w.voice('GET', `/Recordings/${first.sid}.wav`)).status, 200, 'served from here')
+  t.equal((await w.voice('GET', `/Recordings/${first.sid}.wav`)).status, 200, 'served from disk')
   await s3.start()
   await upload.run(services)
-  t.same(s3.keys(), [], 'not tried again at once')
+  t.same(s3.keys(), [], 'the upload is not retried at once')
   now_ms += 5_000
   await upload.run(services)
   t.same(s3.keys(), [`${first.file}.sealed`])
@@ -190,5 +194,5 @@ t.test('while the store is down recordings stay here, and follow when it is back
   await recordingSealing.run(w)
   for (const name of [`${lost.path}.sealed`, lost.path]) if (existsSync(name)) unlinkSync(name)
   await upload.run(services)
-  t.equal(await fileOf(w, second.sid), `s3:${second.file}.sealed`, 'a file that is gone holds up no other')
+  t.equal(await fileOf(w, second.sid), `s3:${second.file}.sealed`, 'a missing file does not block the others')
 })

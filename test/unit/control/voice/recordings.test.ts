@@ -25,7 +25,7 @@ async function content(key: Buffer, path: string, first?: number, last?: number)
   return Buffer.concat(chunks)
 }
 
-t.test('a sealed file gives its content back from any byte, and nothing that was changed', async t => {
+t.test('an encrypted file can be read from any byte, and every change to it is detected', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sealed-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const [plain, sealed] = [join(folder, 'plain'), join(folder, 'sealed')]
@@ -55,14 +55,14 @@ t.test('a sealed file gives its content back from any byte, and nothing that was
     return bytes
   }
   const chunk = 65_536 + 16
-  await t.rejects(changed(flip(0)), /known version/, 'the magic')
-  await t.rejects(changed(flip(23)), /./, 'the length')
-  await t.rejects(changed(flip(30)), /./, 'the salt')
-  await t.rejects(changed(flip(5000)), /./, 'a byte')
+  await t.rejects(changed(flip(0)), /known version/, 'a changed magic number')
+  await t.rejects(changed(flip(23)), /./, 'a changed length')
+  await t.rejects(changed(flip(30)), /./, 'a changed salt')
+  await t.rejects(changed(flip(5000)), /./, 'a changed byte of content')
   await t.rejects(
     changed(bytes => bytes.subarray(0, -1)),
     /shorter/,
-    'the end',
+    'a truncated file',
   )
   const swap = (bytes: Buffer) =>
     Buffer.concat([bytes.subarray(0, 40), bytes.subarray(40 + chunk, 40 + 2 * chunk), bytes.subarray(40, 40 + chunk)])
@@ -92,7 +92,7 @@ async function recorded(w: ControlPlane, changes: { call_sid?: string; created_m
 const rowOf = (w: ControlPlane, sid: string) =>
   w.state.db.selectFrom('recording').selectAll().where('sid', '=', sid).executeTakeFirstOrThrow()
 
-t.test('a link or a pipe in the place of a recording leads nowhere', async t => {
+t.test('a symbolic link or a pipe in place of a recording is neither encrypted nor downloaded', async t => {
   const folder = t.testdir({ 'master.key': 'secret', 'other.txt': 'kept' })
   const [link, pipe, plain] = [join(folder, 'RE1.wav'), join(folder, 'RE2.wav'), join(folder, 'RE3.wav')]
   symlinkSync(join(folder, 'master.key'), link)
@@ -113,14 +113,14 @@ t.test('a link or a pipe in the place of a recording leads nowhere', async t => 
   t.equal((await content(KEY, `${plain}.sealed`)).toString(), 'sound')
 })
 
-t.test('a finished recording is encrypted on disk and downloads as before', async t => {
+t.test('a finished recording is encrypted on disk and downloads unchanged', async t => {
   const w = await controlPlane(t)
   const { sid, file, audio, path } = await recorded(w)
   const download = (range?: string) =>
     w.voice('GET', `/Recordings/${sid}.wav`, undefined, range === undefined ? {} : { Range: range })
   const before = await download()
   await recordingSealing.run(w)
-  t.notOk(existsSync(path), 'the plain file is gone')
+  t.notOk(existsSync(path), 'the plain file is deleted')
   t.match(await rowOf(w, sid), { file: `${file}.sealed`, status: 'completed' })
   t.notOk(readFileSync(`${path}.sealed`).includes(audio.subarray(0, 64)))
   const after = await download()
@@ -131,15 +131,15 @@ t.test('a finished recording is encrypted on disk and downloads as before', asyn
   t.equal(part.status, 206)
   t.equal(part.text, new TextDecoder().decode(audio.subarray(65_530, 65_546)))
   const stale = await openRecording(w, file)
-  t.equal(stale.bytes, audio.length, 'a row that was read before names a file that is gone: its twin is read')
+  t.equal(stale.bytes, audio.length, 'a stale row names the deleted plain file: the encrypted one is read')
   await stale.close()
   writeFileSync(path, audio)
   await recordingRetention.run(w)
-  t.notOk(existsSync(path), 'a plain twin that outlived a crash is removed')
+  t.notOk(existsSync(path), 'a plain file that a crash left behind is deleted')
   t.equal(await storedBytes(w.state.db, w.demo.project_id), audio.length)
 })
 
-t.test('a project that has reached its quota starts no recording, and a call without one is placed', async t => {
+t.test('a project at its quota cannot place recorded calls, but can place calls without recording', async t => {
   const w = await controlPlane(t)
   const now = iso(Date.now())
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now })
@@ -154,10 +154,10 @@ t.test('a project that has reached its quota starts no recording, and a call wit
     body: { code: 20403, details: { reason: 'limit_reached' } },
   })
   t.equal((await w.voice('POST', '/Calls.json', form)).status, 201)
-  t.ok(await hasRoomForRecording(w.state.db, w.demo.project_id, null), 'no quota')
+  t.ok(await hasRoomForRecording(w.state.db, w.demo.project_id, null), 'without a quota there is always room')
 })
 
-t.test('one recording that cannot be encrypted keeps no other from it', async t => {
+t.test('a recording that cannot be encrypted does not block the others', async t => {
   const w = await controlPlane(t)
   const lost = await recorded(w)
   const good = await recorded(w)
@@ -169,7 +169,7 @@ t.test('one recording that cannot be encrypted keeps no other from it', async t 
 })
 
 t.test(
-  'recordings are kept for the days of the policy that recorded them, then file and resource are gone',
+  'recordings are kept for the days that their policy sets, then the file and the resource are both deleted',
   async t => {
     const w = await controlPlane(t)
     const call_sid = newId.call()

@@ -23,7 +23,7 @@ const script = join(dirname(fileURLToPath(import.meta.url)), '../../../../contro
 const FROM = '+2342010000001'
 const TO = '+2348030000001'
 
-/** The stock client, unmodified but for the host that it talks to. */
+/** The stock client, unmodified except for the host. */
 class ElsewhereClient extends twilio.RequestClient {
   readonly base_url: string
   constructor(base_url: string) {
@@ -48,7 +48,7 @@ interface Platform {
   readonly data_dir: string
 }
 
-/** A control process of its own over a fresh folder; signaling is played by the test, which writes its rows. */
+/** Starts a control process with a fresh data folder. The test acts as signaling: it writes signaling's rows. */
 async function platform(t: Test): Promise<Platform> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-stock-'))
   const port = await freePort()
@@ -83,7 +83,7 @@ const commands = (p: Platform, sid: string) =>
 
 const TALKED_MS = 12_500
 
-/** The call began so long ago that its conversation can end now. */
+/** Answers the call in the past, so that its conversation can end now. */
 async function answer(p: Platform, sid: string): Promise<void> {
   const at = Date.now() - TALKED_MS
   await p.state.transaction(async trx => {
@@ -95,7 +95,7 @@ async function answer(p: Platform, sid: string): Promise<void> {
   })
 }
 
-/** Counted from the answer: however long the test took, they talked for twelve seconds. */
+/** Ends the call 12.5 s after its answer, however long the test took. */
 async function end(p: Platform, sid: string): Promise<void> {
   const final = ending({ cause: 'called_hung_up', answered: true })
   const { answered_at } = await p.state.db
@@ -148,10 +148,10 @@ t.test('the stock client creates, fetches, redirects, ends, cancels and removes 
   t.ok(over.endTime instanceof Date)
   t.equal((await p.client.calls(inline.sid).update({ status: 'canceled' })).status, 'canceled')
   t.equal(await p.client.calls(inline.sid).remove(), true)
-  t.equal((await p.client.calls(inline.sid).fetch()).status, 'canceled', 'the record stays')
+  t.equal((await p.client.calls(inline.sid).fetch()).status, 'canceled', "the call's record remains")
 })
 
-t.test('the stock client walks every page of 120 calls, and its filters hold', async t => {
+t.test('the stock client pages through 120 calls, with and without filters', async t => {
   const p = await platform(t)
   const sids: string[] = []
   const number = await p.state.db.selectFrom('number').select('id').executeTakeFirstOrThrow()
@@ -172,7 +172,7 @@ t.test('the stock client walks every page of 120 calls, and its filters hold', a
   )
   t.equal((await p.client.calls.list({ limit: 7 })).length, 7)
   t.equal((await p.client.calls.list({ pageSize: 20, limit: 45 })).length, 45)
-  t.equal((await p.client.calls.list({ to: TO, pageSize: 25 })).length, 60, 'filters go with the pages')
+  t.equal((await p.client.calls.list({ to: TO, pageSize: 25 })).length, 60, 'every page keeps the filters')
   t.equal((await p.client.calls.list({ status: 'completed' })).length, 0)
   await answer(p, sids[3] ?? '')
   const today = new Date(Date.now() - 3_600_000)
@@ -221,11 +221,11 @@ t.test('the stock client reads recordings and events, and downloads the audio', 
   const got = await fetch(url, { headers: { authorization: `Basic ${credentials}`, range: 'bytes=-100' } })
   t.equal(got.status, 206)
   t.same(Buffer.from(await got.arrayBuffer()), audio.subarray(-100))
-  t.equal((await fetch(url)).status, 401, 'without credentials there is no audio')
+  t.equal((await fetch(url)).status, 401, 'the audio requires credentials')
   t.same(await p.client.calls(sid).events.list(), [])
 })
 
-t.test('the stock client raises the right exceptions', async t => {
+t.test('the stock client raises exceptions with the documented status, code and message', async t => {
   const p = await platform(t)
   const good = { to: TO, from: FROM, twiml: '<Response/>' }
   const thrown = async (work: Promise<unknown>) =>
@@ -261,7 +261,7 @@ t.test('the stock client raises the right exceptions', async t => {
   t.match(await thrown(p.client.messages.list()), raised(404, 'voice_route_not_proxied', /not served/))
 })
 
-t.test('the signatures of our callbacks pass the stock validator, in order and as forms or queries', async t => {
+t.test('callbacks arrive in order, as forms or queries, with signatures that the stock validator accepts', async t => {
   const p = await platform(t)
   const valid: boolean[] = []
   const seen: string[] = []
@@ -297,7 +297,10 @@ t.test('the signatures of our callbacks pass the stock validator, in order and a
       seen,
       events.map(event => `${statusCallbackMethod} ${event}`),
     )
-    await until('they are events of the call', async () => (await p.client.calls(sid).events.list()).length === 4)
+    await until(
+      'the callbacks are events of the call',
+      async () => (await p.client.calls(sid).events.list()).length === 4,
+    )
   }
   t.same(new Set(valid), new Set([true]))
 })

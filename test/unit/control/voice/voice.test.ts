@@ -18,7 +18,7 @@ const FROM = '+2342010000001'
 const TO = '+2348030000001'
 const GOOD = { To: TO, From: FROM, Twiml: '<Response><Say>hello</Say></Response>' }
 
-/** A control plane whose calls have somewhere to go. */
+/** Starts a control plane with a carrier, so that calls have a route. */
 async function plane(t: Parameters<typeof controlPlane>[0]): Promise<ControlPlane> {
   const w = await controlPlane(t)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
@@ -44,7 +44,7 @@ const commands = async (w: ControlPlane, sid: string) =>
     ({ kind, payload, done_at, outcome }) => ({ kind, payload: JSON.parse(payload), done: done_at !== null, outcome }),
   )
 
-/** Takes the call as a signaling node would, up to the given state. */
+/** Advances the call to the status `to`, as a signaling node would. */
 async function advance(w: ControlPlane, sid: string, to: CallTable['status'], now = Date.now()): Promise<void> {
   await w.state.transaction(async trx => {
     await trx
@@ -64,7 +64,7 @@ async function advance(w: ControlPlane, sid: string, to: CallTable['status'], no
   })
 }
 
-t.test('credentials are checked in the documented order, each with its own answer', async t => {
+t.test('credentials are checked in the documented order, each failure with its own error', async t => {
   const w = await plane(t)
   const sid = w.demo.account_sid
   const other = newId.account()
@@ -115,7 +115,7 @@ t.test('credentials are checked in the documented order, each with its own answe
   t.match(await w.voice('GET', '/Calls.json'), { status: 404, body: { code: 'voice_route_not_proxied' } })
 })
 
-t.test('paths, methods, sids and content types that are not served get their documented errors', async t => {
+t.test('unsupported paths, methods, sids and content types get their documented errors', async t => {
   const w = await plane(t)
   const sid = await created(w)
   for (const path of [
@@ -147,10 +147,10 @@ t.test('paths, methods, sids and content types that are not served get their doc
   t.match(await post('{}', json), { status: 415, body: { code: 20422 } })
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
   t.match(await post(`To=${'1'.repeat(1024 * 1024)}`, form), { status: 413, body: { code: 20413 } })
-  t.match(await post('', form), { status: 400, body: { code: 21201 } }, 'an empty form')
+  t.match(await post('', form), { status: 400, body: { code: 21201 } }, 'an empty form lacks To')
 })
 
-t.test('a create with every field becomes a queued call, a command, and a wake-up', async t => {
+t.test('creating a call with every field queues the call and a command, and wakes signaling', async t => {
   const w = await plane(t)
   let rings = 0
   w.bus.on('commands', () => {
@@ -254,7 +254,7 @@ t.test('a create with every field becomes a queued call, a command, and a wake-u
   t.match(await w.voice('GET', `/Calls/${body.sid}`), { status: 200, body: { sid: body.sid } }, 'without the suffix')
 })
 
-t.test('the first thing that is wrong with a create answers, with its number', async t => {
+t.test('creating a call reports the first error in the documented order', async t => {
   const w = await plane(t)
   const long = `<Response>${'<Say>x</Say>'.repeat(400)}</Response>`
   const cases: [string, Form, number, number][] = [
@@ -263,10 +263,10 @@ t.test('the first thing that is wrong with a create answers, with its number', a
     ['To too short', { ...GOOD, To: '+123456', From: '' }, 400, 21211],
     ['To a SIP URI', { ...GOOD, To: 'sip:bob@example.test' }, 400, 21211],
     ['From missing', { To: TO }, 400, 21213],
-    ['From no number', { ...GOOD, From: 'anonymous', ApplicationSid: 'AP' }, 400, 21212],
+    ['From not a number', { ...GOOD, From: 'anonymous', ApplicationSid: 'AP' }, 400, 21212],
     ['ApplicationSid', { ...GOOD, From: '+15550001111', ApplicationSid: newId.application() }, 400, 21605],
     ['From not owned', { ...GOOD, From: '+15550001111', CallerId: 'x' }, 400, 21210],
-    ['CallerId no number', { ...GOOD, CallerId: 'anonymous' }, 400, 13214],
+    ['CallerId not a number', { ...GOOD, CallerId: 'anonymous' }, 400, 13214],
     ['CallerId in another format', { ...GOOD, CallerId: '2342010000002' }, 400, 13214],
     ['To and From in different formats', { ...GOOD, From: '2342010000001', CallerId: FROM }, 400, 13214],
     ['CallerId not owned', { ...GOOD, CallerId: '+15550001111', Twiml: '' }, 400, 21210],
@@ -284,7 +284,7 @@ t.test('the first thing that is wrong with a create answers, with its number', a
     ['SendDigits', { ...GOOD, SendDigits: '1E' }, 400, 21206],
     ['Record without consent', { ...GOOD, Record: 'true' }, 403, 20403],
     ['MachineDetectionTimeout', { ...GOOD, MachineDetection: 'Enable', MachineDetectionTimeout: '1' }, 400, 21234],
-    ['To no country has', { ...GOOD, To: '+9990000000' }, 400, 21211],
+    ['To without a known country code', { ...GOOD, To: '+9990000000' }, 400, 21211],
   ]
   for (const [name, form, status, code] of cases) {
     const answer = await w.voice('POST', '/Calls.json', form)
@@ -293,15 +293,19 @@ t.test('the first thing that is wrong with a create answers, with its number', a
   }
   t.same(await w.state.db.selectFrom('call').selectAll().execute(), [], 'nothing was queued')
   const exact = `<Response><Say>${'\u{1f600}'.repeat(4000 - '<Response><Say></Say></Response>'.length)}</Say></Response>`
-  t.equal((await w.voice('POST', '/Calls.json', { ...GOOD, Twiml: exact })).status, 201, '4000 characters, not units')
+  t.equal(
+    (await w.voice('POST', '/Calls.json', { ...GOOD, Twiml: exact })).status,
+    201,
+    'the limit counts characters, not UTF-16 units',
+  )
   t.equal(
     (await w.voice('POST', '/Calls.json', { ...GOOD, From: FROM.slice(1) })).status,
     201,
-    'ownership is of digits',
+    'ownership compares only the digits',
   )
 })
 
-t.test('what admission refuses now is answered now', async t => {
+t.test('a create that admission refuses gets the refusal at once', async t => {
   const w = await controlPlane(t)
   t.match(await w.voice('POST', '/Calls.json', GOOD), {
     status: 400,
@@ -319,12 +323,12 @@ t.test('what admission refuses now is answered now', async t => {
     body: { code: 20429, details: { reason: 'concurrency_exceeded' } },
   })
   await w.state.db.updateTable('project_ceiling').set({ concurrency: null, cps: 0 }).execute()
-  t.equal((await w.voice('POST', '/Calls.json', GOOD)).status, 201, 'calls per second let the call wait in the queue')
+  t.equal((await w.voice('POST', '/Calls.json', GOOD)).status, 201, 'a call over the CPS limit waits in the queue')
   await w.state.db.updateTable('project').set({ status: 'disabled' }).execute()
   t.match(await w.voice('POST', '/Calls.json', GOOD), { status: 403, body: { code: 10001 } })
 })
 
-t.test('an idempotency key dials once', async t => {
+t.test('two creates with the same Idempotency-Key dial once', async t => {
   const w = await plane(t)
   const key = { 'Idempotency-Key': 'once' }
   const [first, second] = await Promise.all([
@@ -339,67 +343,70 @@ t.test('an idempotency key dials once', async t => {
   })
 })
 
-t.test('pages clamp, carry filters, and by their links nothing is repeated or lost while calls arrive', async t => {
-  const w = await plane(t)
-  const sids: string[] = []
-  for (let at = 0; at < 7; at++) sids.unshift(await created(w, { ...GOOD, To: `+23480300000${10 + at}` }))
-  const { body: all } = await w.voice('GET', '/Calls.json')
-  t.same(
-    all.calls.map((call: { sid: string }) => call.sid),
-    sids,
-    'newest first',
-  )
-  t.match(all, { uri: `${accountPath(w)}/Calls.json`, page: 0, page_size: 50 })
-  t.notOk('next_page_uri' in all)
-  t.notOk('previous_page_uri' in all)
-  const { body: first } = await w.voice('GET', '/Calls.json?PageSize=3')
-  t.equal(first.first_page_uri, `${accountPath(w)}/Calls.json?PageSize=3&Page=0`)
-  const newcomer = await created(w)
-  const { body: second } = await w.voice('GET', first.next_page_uri)
-  t.same(
-    second.calls.map((call: { sid: string }) => call.sid),
-    sids.slice(3, 6),
-  )
-  t.equal(second.page, 1)
-  const { body: third } = await w.voice('GET', second.next_page_uri)
-  t.same(
-    third.calls.map((call: { sid: string }) => call.sid),
-    sids.slice(6),
-  )
-  t.notOk('next_page_uri' in third)
-  const { body: back } = await w.voice('GET', third.previous_page_uri)
-  t.same(back.calls, second.calls)
-  const { body: start } = await w.voice('GET', back.previous_page_uri)
-  t.same(start.calls, first.calls, 'the page that was seen, not the one with the newcomer')
-  t.equal((await w.voice('GET', '/Calls.json?page=0&page_size=1')).body.calls[0].sid, newcomer)
-  t.match((await w.voice('GET', '/Calls.json?PageSize=1000&Page=-3')).body, { page: 0, page_size: 100 })
-  t.match((await w.voice('GET', '/Calls.json?PageSize=0')).body, { page_size: 1 })
-  t.match((await w.voice('GET', '/Calls.json?Page=900')).body, { calls: [], page: 900 })
-  t.match(await w.voice('GET', '/Calls.json?PageSize=ten'), { status: 400, body: { code: 20001 } })
-  t.match(await w.voice('GET', '/Calls.json?PageToken=x'), { status: 400, body: { code: 21481 } })
-  t.match(await w.voice('GET', '/Calls.json?Status=unheard-of'), { status: 400, body: { code: 20001 } })
+t.test(
+  'page sizes are clamped, and page links keep filters and neither repeat nor lose calls as new ones arrive',
+  async t => {
+    const w = await plane(t)
+    const sids: string[] = []
+    for (let at = 0; at < 7; at++) sids.unshift(await created(w, { ...GOOD, To: `+23480300000${10 + at}` }))
+    const { body: all } = await w.voice('GET', '/Calls.json')
+    t.same(
+      all.calls.map((call: { sid: string }) => call.sid),
+      sids,
+      'newest first',
+    )
+    t.match(all, { uri: `${accountPath(w)}/Calls.json`, page: 0, page_size: 50 })
+    t.notOk('next_page_uri' in all)
+    t.notOk('previous_page_uri' in all)
+    const { body: first } = await w.voice('GET', '/Calls.json?PageSize=3')
+    t.equal(first.first_page_uri, `${accountPath(w)}/Calls.json?PageSize=3&Page=0`)
+    const newcomer = await created(w)
+    const { body: second } = await w.voice('GET', first.next_page_uri)
+    t.same(
+      second.calls.map((call: { sid: string }) => call.sid),
+      sids.slice(3, 6),
+    )
+    t.equal(second.page, 1)
+    const { body: third } = await w.voice('GET', second.next_page_uri)
+    t.same(
+      third.calls.map((call: { sid: string }) => call.sid),
+      sids.slice(6),
+    )
+    t.notOk('next_page_uri' in third)
+    const { body: back } = await w.voice('GET', third.previous_page_uri)
+    t.same(back.calls, second.calls)
+    const { body: start } = await w.voice('GET', back.previous_page_uri)
+    t.same(start.calls, first.calls, 'the link leads back to the same calls, without the new one')
+    t.equal((await w.voice('GET', '/Calls.json?page=0&page_size=1')).body.calls[0].sid, newcomer)
+    t.match((await w.voice('GET', '/Calls.json?PageSize=1000&Page=-3')).body, { page: 0, page_size: 100 })
+    t.match((await w.voice('GET', '/Calls.json?PageSize=0')).body, { page_size: 1 })
+    t.match((await w.voice('GET', '/Calls.json?Page=900')).body, { calls: [], page: 900 })
+    t.match(await w.voice('GET', '/Calls.json?PageSize=ten'), { status: 400, body: { code: 20001 } })
+    t.match(await w.voice('GET', '/Calls.json?PageToken=x'), { status: 400, body: { code: 21481 } })
+    t.match(await w.voice('GET', '/Calls.json?Status=unheard-of'), { status: 400, body: { code: 20001 } })
 
-  // Both on one day, midnight or not.
-  const now = Date.now()
-  for (const sid of sids.slice(1, 3)) await advance(w, sid, 'in-progress', now)
-  const seen = async (query: string) =>
-    (await w.voice('GET', `/Calls.json?${query}`)).body.calls?.map((call: { sid: string }) => call.sid)
-  t.same(await seen('Status=in-progress'), sids.slice(1, 3))
-  t.same(await seen('To=2348030000016'), [sids[0]])
-  t.same(await seen('From=%2B2349999999999'), [])
-  const today = iso(now).slice(0, 10)
-  const tomorrow = iso(now + 86_400_000).slice(0, 10)
-  t.same(await seen(`StartTime=${today}`), sids.slice(1, 3), 'calls with no start time drop out')
-  t.same(await seen(`StartTime%3C=${today}`), sids.slice(1, 3))
-  t.same(await seen(`StartTime%3E=${tomorrow}`), [])
-  t.same(await seen(`StartTime%3E=${today}T00:00:00Z&Status=in-progress`), sids.slice(1, 3))
-  t.match(await w.voice('GET', '/Calls.json?StartTime=yesterday'), { status: 400, body: { code: 20001 } })
-  const { body: filtered } = await w.voice('GET', '/Calls.json?Status=in-progress&PageSize=1')
-  const { body: rest } = await w.voice('GET', filtered.next_page_uri)
-  t.same([filtered.calls[0].sid, rest.calls[0].sid], sids.slice(1, 3))
-})
+    // Both calls get the same day, even around midnight.
+    const now = Date.now()
+    for (const sid of sids.slice(1, 3)) await advance(w, sid, 'in-progress', now)
+    const seen = async (query: string) =>
+      (await w.voice('GET', `/Calls.json?${query}`)).body.calls?.map((call: { sid: string }) => call.sid)
+    t.same(await seen('Status=in-progress'), sids.slice(1, 3))
+    t.same(await seen('To=2348030000016'), [sids[0]])
+    t.same(await seen('From=%2B2349999999999'), [])
+    const today = iso(now).slice(0, 10)
+    const tomorrow = iso(now + 86_400_000).slice(0, 10)
+    t.same(await seen(`StartTime=${today}`), sids.slice(1, 3), 'calls without a start time are left out')
+    t.same(await seen(`StartTime%3C=${today}`), sids.slice(1, 3))
+    t.same(await seen(`StartTime%3E=${tomorrow}`), [])
+    t.same(await seen(`StartTime%3E=${today}T00:00:00Z&Status=in-progress`), sids.slice(1, 3))
+    t.match(await w.voice('GET', '/Calls.json?StartTime=yesterday'), { status: 400, body: { code: 20001 } })
+    const { body: filtered } = await w.voice('GET', '/Calls.json?Status=in-progress&PageSize=1')
+    const { body: rest } = await w.voice('GET', filtered.next_page_uri)
+    t.same([filtered.calls[0].sid, rest.calls[0].sid], sids.slice(1, 3))
+  },
+)
 
-t.test('whether a live call takes a change depends on its state alone', async t => {
+t.test('the status of a call and a pending end decide whether it accepts a change', async t => {
   const rows: [Parameters<typeof liveChange>, ReturnType<typeof liveChange>][] = [
     [['redirect', 'in-progress', false], { command: 'redirect' }],
     [['redirect', 'in-progress', true], { refused: true }],
@@ -424,7 +431,7 @@ t.test('whether a live call takes a change depends on its state alone', async t 
   for (const [given, expected] of rows) t.same(liveChange(...given), expected, given.join(' '))
 })
 
-t.test('a live call is redirected and ended by commands; a queued one that nobody took is ended at once', async t => {
+t.test('commands redirect and end a live call; a queued call that no node has taken ends at once', async t => {
   const w = await plane(t)
   const update = (sid: string, form: Form) => w.voice('POST', `/Calls/${sid}.json`, form)
   const live = await created(w)
@@ -463,7 +470,7 @@ t.test('a live call is redirected and ended by commands; a queued one that nobod
   t.match(
     await update(live, { Url: 'http://a.test/' }),
     { status: 400, body: { code: 21220 } },
-    'a hang-up is not replaced',
+    'a redirect does not replace a pending hang-up',
   )
 
   const ringing = await created(w)
@@ -493,12 +500,12 @@ t.test('a live call is redirected and ended by commands; a queued one that nobod
   await advance(w, over, 'completed')
   t.match((await w.voice('GET', `/Calls/${over}.json`)).body, { status: 'completed', duration: '65' })
   t.match(await update(over, { Url: 'http://a.test/' }), { status: 400, body: { code: 21220 } })
-  t.equal((await w.voice('DELETE', `/Calls/${over}.json`)).status, 204, 'the record stays')
+  t.equal((await w.voice('DELETE', `/Calls/${over}.json`)).status, 204, 'deleting an ended call succeeds')
   t.equal((await w.voice('GET', `/Calls/${over}.json`)).status, 200)
   t.match(await w.voice('DELETE', `/Calls/${newId.call()}.json`), { status: 404, body: { code: 20404 } })
 })
 
-t.test('one byte range is understood exactly', async t => {
+t.test('a byte range selects the bytes that RFC 9110 defines', async t => {
   const file = { bytes: 100, etag: '"tag"' }
   const whole = { kind: 'whole' }
   const part = (first: number, last: number) => ({ kind: 'part', first, last })
@@ -565,7 +572,7 @@ t.test('recordings are listed, fetched and downloaded, whole and in ranges', asy
     [running, done, outside],
     'newest first',
   )
-  t.notOk('duration' in body.recordings[0], 'no duration before it is finished')
+  t.notOk('duration' in body.recordings[0], 'an unfinished recording has no duration')
   t.same((await w.voice('GET', `/Recordings/${done}`)).body, {
     sid: done,
     account_sid: w.demo.account_sid,
@@ -614,15 +621,15 @@ t.test('recordings are listed, fetched and downloaded, whole and in ranges', asy
   t.same((await wav('GET', { Range: 'bytes=10-19', 'If-Range': '"old"' })).body, audio)
   const beyond = await wav('GET', { Range: 'bytes=1000-' })
   t.same([beyond.status, beyond.headers['content-range']], [416, 'bytes */1000'])
-  t.equal((await wav('GET', {}, running)).status, 404, 'not finished')
-  t.equal((await wav('GET', {}, outside)).status, 404, 'a file outside the data folder is none')
+  t.equal((await wav('GET', {}, running)).status, 404, 'an unfinished recording has no audio')
+  t.equal((await wav('GET', {}, outside)).status, 404, 'a file outside the data folder is not served')
   t.equal((await wav('GET', {}, newId.recording())).status, 404)
-  t.equal((await wav('GET', { Authorization: 'Basic eDp5' })).status, 401, 'the token is checked here too')
+  t.equal((await wav('GET', { Authorization: 'Basic eDp5' })).status, 401, 'a download checks the token too')
   await w.state.db.updateTable('recording').set({ project_id: 'prj_other' }).where('sid', '=', done).execute()
-  t.equal((await wav('GET')).status, 404, "another project's recording is none")
+  t.equal((await wav('GET')).status, 404, "another project's recording does not exist")
 })
 
-t.test('the HTTP exchanges of a call are its events, unless the account keeps none', async t => {
+t.test('the events of a call are its HTTP exchanges; an account without event history has none', async t => {
   const w = await plane(t)
   const sid = await created(w)
   await recordExchange(

@@ -25,7 +25,7 @@ interface Received {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** A receiver whose answers a test chooses; a status of null never answers. */
+/** Starts a receiver that responds with the status from `answer`, or never when that is null. */
 async function receiver(t: Test, answer: (request: Received, count: number) => number | null = () => 204) {
   const requests: Received[] = []
   const server = createServer(async (incoming, outgoing) => {
@@ -59,7 +59,7 @@ async function put(w: ControlPlane, url: string, n: number, call_sid = 'CA1', me
 }
 
 function deliver(t: Test, w: ControlPlane, options: Partial<DelivererOptions> = {}) {
-  // Limits of requests are not what these tests are about: a process without processor time for 5 s meets none.
+  // Extends the HTTP timeouts, which are not under test: a process without CPU time for 5 s would exceed them.
   const clock: Clock = { ...systemClock, after: (ms, run) => systemClock.after(ms + PATIENCE_MS, run) }
   const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', clock })
   const deliverer = deliverCallbacks({
@@ -86,7 +86,7 @@ const settled = (w: ControlPlane) =>
     (await rows(w)).every(one => one.delivered === 1 || one.given_up === 1),
   )
 
-t.test('a callback is one signed form that says the same event over all attempts', async t => {
+t.test('every attempt of a callback sends the same signed form and idempotency token', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const web = await receiver(t, (_, count) => (count === 1 ? 500 : 204))
@@ -108,7 +108,7 @@ t.test('a callback is one signed form that says the same event over all attempts
   t.match((await rows(w))[0], { delivered: 1, attempts: 2, last_status: 204 })
 })
 
-t.test('the token in force when the request leaves signs it', async t => {
+t.test('a callback is signed with the auth token that is valid when it is sent', async t => {
   const w = await controlPlane(t)
   const web = await receiver(t)
   const rotated = newId.authToken()
@@ -125,7 +125,7 @@ t.test('the token in force when the request leaves signs it', async t => {
   t.ok(twilio.validateRequest(rotated, signature, `${web.url}${request?.path}`, {}))
 })
 
-t.test('callbacks of one call and URL arrive in order, whatever happens to one of them', async t => {
+t.test('callbacks of one call and URL arrive in order, even when one of them fails', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const web = await receiver(t, ({ fields }, count) => (fields['SequenceNumber'] === '1' && count < 5 ? 503 : 200))
@@ -136,7 +136,7 @@ t.test('callbacks of one call and URL arrive in order, whatever happens to one o
   t.same(
     web.requests.map(({ fields }) => fields['SequenceNumber']),
     ['0', '1'],
-    'nothing overtakes it',
+    'no callback overtakes the failed one',
   )
   await until('everything is delivered', async () => {
     clock.move(5000)
@@ -148,7 +148,7 @@ t.test('callbacks of one call and URL arrive in order, whatever happens to one o
   t.same([...new Set(seen)], [0, 1, 2, 3, 4, 5, 6])
 })
 
-t.test('an endpoint that never answers, or is not there, delays nobody else', async t => {
+t.test('an endpoint that never answers or is unreachable does not delay the others', async t => {
   const w = await controlPlane(t)
   const silent = await receiver(t, () => null)
   const live = await receiver(t)
@@ -157,12 +157,12 @@ t.test('an endpoint that never answers, or is not there, delays nobody else', as
   for (let n = 0; n < 30; n++) await put(w, live.url, 0, `CAlive${n}`)
   deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
   await until('the live endpoint has everything', () => live.requests.length === 30)
-  t.equal(silent.requests.length, 4, 'the silent one has its share of places and no more')
+  t.equal(silent.requests.length, 4, 'the silent endpoint occupies only its share of places')
   const left = await rows(w)
   t.ok(left.filter(({ url }) => url.startsWith(silent.url)).every(({ delivered }) => delivered === 0))
 })
 
-t.test('after the last step of the ladder a callback is given up and the next one of its call leaves', async t => {
+t.test('after its last retry a callback is given up, and the next one of its call is sent', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const web = await receiver(t, ({ fields }) => (fields['SequenceNumber'] === '0' ? 500 : 200))
@@ -189,10 +189,10 @@ t.test('after the last step of the ladder a callback is given up and the next on
     t.ok(wait_ms <= LONGEST_WAIT_MS)
     waited_ms += wait_ms
   }
-  t.ok(waited_ms > 3_600_000, 'a receiver that is down for an hour gets everything afterwards')
+  t.ok(waited_ms > 3_600_000, 'the retries last for more than an hour')
 })
 
-t.test('a far end that is down for an hour gets everything afterwards, each call in its order', async t => {
+t.test('a receiver that was down for an hour gets every callback, in order for each call', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   const began_ms = clock.now()
@@ -201,12 +201,12 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
   let made = 0
   deliver(t, w)
   const waiting = async () => (await rows(w)).filter(one => one.delivered === 0)
-  // Five calls go on meanwhile: one callback of each in every twelve minutes.
+  // Meanwhile five calls continue. Each queues a callback every twelve minutes.
   for (let minute = 0; minute < 60; minute += 12) {
     for (let call = 0; call < 5; call++) await put(w, web.url, made, `CA${call}`)
     made++
     w.bus.ring('outbox')
-    await until('the newest were tried, or wait behind others', async () => {
+    await until('the newest callbacks were tried or wait behind others', async () => {
       const all = await waiting()
       const due = all.filter(one => Date.parse(one.next_attempt_at) <= clock.now())
       return due.every(({ ordering_key, id }) => all.some(o => o.ordering_key === ordering_key && o.id < id))
@@ -214,8 +214,8 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
     clock.move(12 * 60_000)
   }
   const failed = web.requests.length
-  t.ok(failed >= 25, `tried again and again while it was down: ${failed} times`)
-  t.equal((await waiting()).length, 25, 'nothing is lost or given up')
+  t.ok(failed >= 25, `callbacks are retried while the receiver is down: ${failed} times`)
+  t.equal((await waiting()).length, 25, 'no callback is lost or given up')
   await until('everything is delivered', async () => {
     clock.move(600_000)
     w.bus.ring('outbox')
@@ -232,7 +232,7 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
     )
 })
 
-t.test('what a killed process had taken is taken again when its lease is over, and not before', async t => {
+t.test("a killed process's callbacks are taken again when their lease ends, and not before", async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   await put(w, 'http://a.test/', 0)
@@ -252,11 +252,11 @@ t.test('what a killed process had taken is taken again when its lease is over, a
   const yesterday = now - 86_400_000
   t.equal((await take(yesterday)).length, 0)
   await mendCallbackTimes(w.state.db, { now_ms: yesterday, lease_ms: 25_000, longest_wait_ms: LONGEST_WAIT_MS })
-  t.equal((await take(yesterday)).length, 1, 'a clock that jumped back a day holds nothing up')
+  t.equal((await take(yesterday)).length, 1, 'a clock that steps back a day delays nothing')
 })
 
 t.test(
-  'a deliverer that starts leaves what one of another machine has under way, and frees what its predecessor had',
+  'a starting deliverer frees the callbacks of its predecessor, but not the running ones of another machine',
   async t => {
     const w = await controlPlane(t, { clock: standingClock() })
     const other = { machine_id: 'mac_2', boot_id: 'boot_2' }
@@ -276,24 +276,24 @@ t.test(
     t.equal((await takeDueCallbacks(w.state.db, taking)).length, 1)
     await put(w, `${held.url}/of-another`, 0)
     deliver(t, w, { machine: other })
-    await until('the other one has sent it', () => held.requests.length === 1)
+    await until('the other machine has sent its callback', () => held.requests.length === 1)
     deliver(t, w)
-    await until('its own is delivered', () => web.requests.length === 1)
-    t.equal(held.requests.length, 1, 'the other is not sent again')
+    await until("the predecessor's callback is delivered", () => web.requests.length === 1)
+    t.equal(held.requests.length, 1, "the other machine's callback is not sent again")
   },
 )
 
-t.test('stopping hands back what is under way, uncounted', async t => {
+t.test('stopping returns running deliveries to the queue without counting the attempt', async t => {
   const w = await controlPlane(t)
   const silent = await receiver(t, () => null)
   await put(w, silent.url, 0)
   const deliverer = deliver(t, w)
-  await until('it is under way', () => silent.requests.length === 1)
+  await until('the delivery is running', () => silent.requests.length === 1)
   await deliverer.stop()
   t.match(await rows(w), [{ attempts: 0, lease_until: null, delivered: 0, given_up: 0 }])
 })
 
-t.test('exchanges are events of the call, with the number of what went wrong', async t => {
+t.test('each failed attempt is an event of the call with its error number', async t => {
   const w = await controlPlane(t)
   const web = await receiver(t, () => 500)
   await put(w, web.url, 0, 'CA7')
@@ -301,8 +301,8 @@ t.test('exchanges are events of the call, with the number of what went wrong', a
   deliver(t, w)
   const events = () =>
     w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', 'CA7').orderBy('number').execute()
-  // A busy machine may have tried again by now.
-  const told = await until('both attempts are told', async () => {
+  // On a busy machine a retry may already have happened.
+  const told = await until('both attempts are stored', async () => {
     const all = await events()
     return new Set(all.map(({ number }) => number)).size >= 2 && all
   })
@@ -315,7 +315,7 @@ t.test('exchanges are events of the call, with the number of what went wrong', a
   )
 })
 
-t.test('old callbacks are forgotten, waiting ones never', async t => {
+t.test('settled callbacks are pruned, waiting ones never', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   for (let n = 0; n < 3; n++) await put(w, 'http://a.test/', n)
