@@ -11,7 +11,7 @@ t.test("a project's metrics count all of its calls, with and without a trunk", a
   const read = async (query = '') => (await w.ask('GET', `/v1/metrics${query}`)).body
   const empty = await read()
   t.match(empty, { attempts: 0, answered: 0, step_seconds: 3600, window_hours: 24 })
-  t.equal(empty.series.length, 25, 'a window begins with a whole step and includes steps without calls')
+  t.equal(empty.series.length, 25, 'a window begins at a step boundary and includes steps without calls')
 
   await ranCall(w, { call: { trunk_id: one }, seconds: 60 })
   await ranCall(w, { call: { trunk_id: other }, seconds: 31, hours_ago: 2 })

@@ -182,7 +182,7 @@ t.test('the checks are the thirteen of the design, in its order', async t => {
   )
 })
 
-t.test('a call that breaks nothing is admitted with a finding of every check', async t => {
+t.test('a call that passes every check is admitted with a finding for each', async t => {
   const verdict = admit(facts())
   t.equal(verdict.admitted, true)
   t.same(
@@ -220,7 +220,7 @@ t.test(
   },
 )
 
-t.test('of two broken rules the earlier gives the reason, for every pair', async t => {
+t.test('of any two refusing checks, the earlier one gives the reason', async t => {
   let pairs = 0
   for (const [index, earlier] of CASES.entries())
     for (const later of CASES.slice(index + 1)) {
@@ -240,7 +240,7 @@ t.test('of two broken rules the earlier gives the reason, for every pair', async
   t.ok(pairs > 500, `${pairs} pairs`)
 })
 
-t.test('null is no ceiling and 0 admits nothing, for every ceiling of every level', async t => {
+t.test('null means no ceiling and 0 admits nothing, for every ceiling of every level', async t => {
   const zeros: readonly [Partial<LevelFacts>, Reason][] = [
     [{ concurrency: { limit: 0, used: 0 } }, 'concurrency_exceeded'],
     [{ cps: { limit: 0, used: 0 } }, 'cps_exceeded'],
@@ -265,7 +265,7 @@ t.test('null is no ceiling and 0 admits nothing, for every ceiling of every leve
   t.equal(admit(open).admitted, true)
 })
 
-t.test('calls to our numbers have no destination and no price, but slots', async t => {
+t.test('calls to our numbers take slots, and skip the destination and price checks', async t => {
   const inbound = facts({
     direction: 'inbound',
     rate: null,
@@ -286,7 +286,7 @@ t.test('calls to our numbers have no destination and no price, but slots', async
   t.equal(stranger.admitted, true, 'a PBX passes on callers from anywhere (decision 0006)')
 })
 
-t.test('a subtrunk inherits: parent and own policy must both allow', async t => {
+t.test('a subtrunk’s call needs the consent of its own policy and its trunk’s', async t => {
   const allow = (prefix: string) => ({
     id: prefix,
     name: prefix,
@@ -300,7 +300,7 @@ t.test('a subtrunk inherits: parent and own policy must both allow', async t => 
   t.equal(widened.admitted ? null : widened.reason, 'destination_denied', 'a share cannot widen what its trunk may')
 })
 
-t.test('the longest call is the least of all durations and of what can be paid', async t => {
+t.test('the longest call is the minimum of all duration limits and of the affordable time', async t => {
   const base = withLevel(facts(), 'policy', { max_call_duration_seconds: 300 })
   const capped = admit(withLevel(base, 'trunk', { max_call_duration_seconds: 120 }))
   t.match(capped, { admitted: true, max_duration_seconds: 120, max_duration_reason: 'max_duration' })
@@ -334,7 +334,7 @@ const CEILINGS = [
   'max_call_duration_seconds',
 ] as const
 
-t.test('the admitted set only shrinks when a ceiling is lowered, whichever it is', async () => {
+t.test('lowering any ceiling never admits a call that was refused before', async () => {
   const lowered = (each: AnyLevel, name: (typeof CEILINGS)[number], by: number): AnyLevel => {
     const less = (value: number | null) => (value === null ? 100 : Math.max(0, value - by))
     return name === 'max_destination_rate_minor' || name === 'max_call_duration_seconds'
@@ -363,7 +363,7 @@ t.test('the admitted set only shrinks when a ceiling is lowered, whichever it is
   )
 })
 
-t.test('an admitted call never goes over any ceiling', async () => {
+t.test('an admitted call exceeds no ceiling', async () => {
   fc.assert(
     fc.property(fc.array(anyLevel, { minLength: 1, maxLength: 5 }), levels => {
       const verdict = admit(facts({ levels: levels.map(each => level(each)) }))

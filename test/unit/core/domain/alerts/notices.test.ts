@@ -14,7 +14,7 @@ t.test('where short messages go', async t => {
     t.equal(smsRoute(wrong), null, wrong)
 })
 
-t.test('a message that failed is tried again after a delay that doubles, for a day', async t => {
+t.test('a failed message is retried with a doubling delay, for a day', async t => {
   const created_ms = 1_000_000
   const after = (attempts: number, now_ms = created_ms, jitter = 0) =>
     attempted({ attempts, created_ms, failed: 'now' }, now_ms, jitter)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { customHeaders } from '../../../../../core/domain/calls/custom-headers.ts'
 
-t.test('a script sees X- headers, none of our own, and 32 at most', async t => {
+t.test('a script gets at most 32 X- headers, and none of the platform’s own', async t => {
   t.same(customHeaders({ 'x-order': '7', 'X-Tag': 'a', 'x-strowger-callsid': 'CA1', from: '<sip:a@b>' }), {
     'x-order': '7',
     'X-Tag': 'a',

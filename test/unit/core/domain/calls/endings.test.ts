@@ -3,7 +3,7 @@ import { type Cause, type EndFacts, ending } from '../../../../../core/domain/ca
 import { callbackParameters, rfc2822, standardParameters } from '../../../../../core/domain/calls/parameters.ts'
 import { readCallRequest } from '../../../../../core/domain/calls/request.ts'
 
-t.test('what ends an unanswered call decides its status, code and reason', async t => {
+t.test('the cause of an unanswered call’s end determines its status, code and reason', async t => {
   const table: [EndFacts['cause'], number | null, string, number, string | null, string][] = [
     ['caller_hung_up', null, 'canceled', 487, 'canceled', 'caller'],
     ['refused', 486, 'busy', 486, 'peer_busy', 'called'],
@@ -32,7 +32,7 @@ t.test('what ends an unanswered call decides its status, code and reason', async
     )
 })
 
-t.test('an answered call is completed whatever ended it, and keeps only reasons that nobody wanted', async t => {
+t.test('an answered call is `completed` whatever ended it, and keeps a reason only when no party ended it', async t => {
   const quiet: Cause[] = ['caller_hung_up', 'called_hung_up', 'api', 'script']
   for (const cause of quiet)
     t.match(ending({ cause, answered: true }), { status: 'completed', sip_code: 200, reason: null })
@@ -76,7 +76,7 @@ t.test('the standard parameters have both names of the parties, and the X- heade
   t.notOk('ParentCallSid' in standardParameters(call), 'what there is not is not said')
 })
 
-t.test('the last callback says how long and how it ended', async t => {
+t.test('the last callback reports the duration and the final status', async t => {
   const facts = { status: 'completed', sequence: 3, at_ms: 0, duration_seconds: 61, sip_code: 200, sip_call_id: 'c' }
   t.match(callbackParameters(call, { ...facts, event: 'completed' }), {
     CallStatus: 'completed',
@@ -90,7 +90,7 @@ t.test('the last callback says how long and how it ended', async t => {
   t.equal(rfc2822(Date.UTC(2026, 10, 21, 13, 5, 9)), 'Sat, 21 Nov 2026 13:05:09 +0000')
 })
 
-t.test('a request that cannot be read is an empty one', async t => {
+t.test('an unreadable stored request is treated as empty', async t => {
   for (const json of [null, '', '[]', '"x"', '{', 'null']) t.same(readCallRequest(json), {})
   t.same(readCallRequest('{"url":"http://x"}'), { url: 'http://x' })
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isForeign } from '../../../../../core/domain/calls/foreign.ts'
 
-t.test('a caller is foreign to whoever may not read about it', async t => {
+t.test('a caller is foreign to every tenant that may not read its data', async t => {
   const tenant = (project_id: string, subaccount_id: string | null = null) => ({ project_id, subaccount_id })
   const cases = [
     ['a carrier', null, tenant('a'), false],

@@ -12,7 +12,7 @@ function counted<Way extends string>(presses: readonly Press<Way>[], limit_ms: n
   return counting.map(({ digit }) => digit).join('')
 }
 
-t.test('a key that comes by INFO and as media is one press, whichever is first', async t => {
+t.test('a key received by INFO and in the media counts as one press, in either order', async t => {
   const info = (digit: string, at_ms: number) => ({ digit, way: 'info', held_ms: 0, at_ms }) as const
   const media = (digit: string, held_ms: number, at_ms: number) => ({ digit, way: 'media', held_ms, at_ms }) as const
   const rows: [title: string, pressed: Press<'info' | 'media'>[], counts: string][] = [
@@ -27,7 +27,7 @@ t.test('a key that comes by INFO and as media is one press, whichever is first',
   for (const [title, pressed, counts] of rows) t.equal(counted(pressed, INFO_ECHO_MS), counts, title)
 })
 
-t.test('an event and its tones are one press, however long the key is held', async t => {
+t.test('an RFC 4733 event and its audible tones count as one press, however long the key is held', async t => {
   const event = (digit: string, held_ms: number, at_ms: number) => ({ digit, way: 'rfc4733', held_ms, at_ms }) as const
   const tones = (digit: string, at_ms: number) => ({ digit, way: 'inband', held_ms: 50, at_ms }) as const
   const rows: [title: string, pressed: Press<'rfc4733' | 'inband'>[], counts: string][] = [

@@ -84,7 +84,7 @@ function answered(
 const OPUS = ['rtpmap:111 opus/48000/2']
 const EVENTS = ['rtpmap:101 telephone-event/8000', 'rtpmap:110 telephone-event/48000']
 
-t.test('the answer takes the codec by the answerer’s order, or the other leg’s for a relay', async t => {
+t.test('an answer selects the other leg’s codec for a relay, else the first in the answerer’s order', async t => {
   const rows: [offer: string, attributes: string[], policy: CodecName[], prefer: CodecName | null, codec: CodecName][] =
     [
       ['0 8', [], ['PCMA', 'PCMU'], null, 'PCMA'],
@@ -105,7 +105,7 @@ t.test('the answer takes the codec by the answerer’s order, or the other leg�
   }
 })
 
-t.test('an answer keeps the offer’s payload types and has telephone-event of the codec’s own clock only', async t => {
+t.test('an answer keeps the offer’s payload types, and telephone-event only at the codec’s clock rate', async t => {
   const opus = answered(offerText('111 0 101 110', [...OPUS, ...EVENTS]), own(), 'OPUS')
   t.match(writeSdp(opus.local), /m=audio 20000 RTP\/AVP 111 110\r\n/)
   t.strictSame(opus.settled.telephone_event, { send: 110, receive: 110, clock_rate_hz: 48_000 })
@@ -117,7 +117,7 @@ t.test('an answer keeps the offer’s payload types and has telephone-event of t
   t.equal(unwanted.settled.telephone_event, null)
 })
 
-t.test('hold in each of its forms is answered, and our own wish is never exceeded', async t => {
+t.test('answers every form of hold, and never exceeds our own direction', async t => {
   const rows: [theirs: string, address: string, wish: Direction, ours: Direction, hold: boolean][] = [
     ['sendrecv', '192.0.2.1', 'sendrecv', 'sendrecv', false],
     ['sendonly', '192.0.2.1', 'sendrecv', 'recvonly', true],
@@ -137,12 +137,12 @@ t.test('hold in each of its forms is answered, and our own wish is never exceede
   }
 })
 
-t.test('the direction of the session counts where the media line has none', async t => {
+t.test('a media line without a direction takes the session’s', async t => {
   const text = offerText('0').replace('t=0 0\r\n', 't=0 0\r\na=inactive\r\n')
   t.equal(answered(text).settled.direction, 'inactive')
 })
 
-t.test('all m= lines but one audio line are refused with port 0, in their places', async t => {
+t.test('rejects every m= line but one audio line with port 0, and keeps their order', async t => {
   const text = readFileSync(new URL('good/audio-and-video.sdp', FIXTURES), 'utf8')
   const answer = writeSdp(answered(text, own({ policy: policy({ codecs: ['PCMU', 'PCMA'] }) })).local)
   t.strictSame(answer.match(/^m=.*$/gm), ['m=video 0 RTP/AVP 31 34', 'm=audio 20000 RTP/AVP 0', 'm=audio 0 RTP/AVP 8'])
@@ -152,7 +152,7 @@ t.test('all m= lines but one audio line are refused with port 0, in their places
   t.match(fax, /m=image 0 udptl t38\r\n/)
 })
 
-t.test('Annex B is agreed when nobody says no and the other leg can do with it, and offered for its sake', async t => {
+t.test('agrees to G.729 Annex B unless a side refuses it or the other leg cannot use it', async t => {
   const other = (over: Partial<OtherLeg> = {}): OtherLeg => ({
     ...{ codecs: ['G729'], comfort_noise: false, silence_frames: false },
     ...over,
@@ -191,7 +191,7 @@ t.test('Annex B is agreed when nobody says no and the other leg can do with it, 
   }
 })
 
-t.test('fmtp: Opus parameters of the peer reach our encoder', async t => {
+t.test('the peer’s Opus fmtp parameters configure our encoder', async t => {
   const fmtp = 'fmtp:111 UseInbandFec=1; usedtx=1;maxaveragebitrate=2000000;maxplaybackrate=16000'
   t.strictSame(answered(offerText('111', [...OPUS, fmtp])).settled.encoder, {
     fec: true,
@@ -202,7 +202,7 @@ t.test('fmtp: Opus parameters of the peer reach our encoder', async t => {
   t.strictSame(answered(offerText('111', OPUS)).settled.encoder, { fec: false, dtx: false })
 })
 
-t.test('comfort noise is agreed where it is offered, with codecs that have no silence of their own', async t => {
+t.test('agrees to offered comfort noise with codecs that have no silence suppression of their own', async t => {
   const rows: [formats: string, attributes: string[], codec: CodecName, type: number | null][] = [
     ['0 13', [], 'PCMU', 13],
     ['8 13', ['rtpmap:13 CN/8000'], 'PCMA', 13],
@@ -221,7 +221,7 @@ t.test('comfort noise is agreed where it is offered, with codecs that have no si
   }
 })
 
-t.test('comfort noise is offered for the sake of the other leg only, and stays in re-offers', async t => {
+t.test('offers comfort noise only when the other leg uses it, and keeps it in re-offers', async t => {
   const pcm = own({ policy: policy({ codecs: ['PCMU'] }) })
   t.notMatch(writeSdp(makeOffer(pcm, NO_CONTINUITY, []).local), /CN/)
   const opus = own({ policy: policy({ codecs: ['OPUS'] }) })
@@ -240,7 +240,7 @@ t.test('comfort noise is offered for the sake of the other leg only, and stays i
   t.match(writeSdp(makeOffer(pcm, continuity, [], agreed).local), /^m=audio \d+ RTP\/AVP 0 13 101\r$/m)
 })
 
-t.test('ptime is rounded into 10 to 60 ms and never beyond maxptime', async t => {
+t.test('rounds ptime to 10–60 ms and never above maxptime', async t => {
   const rows: [attributes: string[], ptime_ms: number][] = [
     [[], 20],
     [['ptime:30'], 30],
@@ -259,7 +259,7 @@ t.test('ptime is rounded into 10 to 60 ms and never beyond maxptime', async t =>
   }
 })
 
-t.test('RTCP goes where the peer says: the next port, the rtcp attribute, or the same port', async t => {
+t.test('sends RTCP to the next port, the port of the rtcp attribute, or the RTP port with rtcp-mux', async t => {
   t.equal(answered(offerText('0')).settled.remote.rtcp_port, 4001)
   t.equal(answered(offerText('0', ['rtcp:53020'])).settled.remote.rtcp_port, 53_020)
   const mux = answered(offerText('0', ['rtcp-mux']))
@@ -269,7 +269,7 @@ t.test('RTCP goes where the peer says: the next port, the rtcp attribute, or the
   t.match(writeSdp(answered(offerText('0'), own({ rtcp_port: 30_001 })).local), /a=rtcp:30001\r\n/)
 })
 
-t.test('SRTP by SDES: the first line we can serve is taken with its tag, our key is another', async t => {
+t.test('accepts the first supported SDES line with its tag, and answers with a key of its own', async t => {
   const secure = policy({ security: 'sdes_srtp_required' })
   const text = readFileSync(new URL('good/srtp-sdes.sdp', FIXTURES), 'utf8')
   for (const allowed of [secure, policy()]) {
@@ -309,7 +309,7 @@ t.test('SRTP by SDES: the first line we can serve is taken with its tag, our key
   t.match(answerOffer(offer as Offer, own(), NO_CONTINUITY, []), { refused: 'srtp_required' }, 'our own key comes back')
 })
 
-t.test('our offer puts the other leg’s codec first and settles on what the answer chose', async t => {
+t.test('our offer lists the other leg’s codec first and uses the codec that the answer chose', async t => {
   const { local, continuity } = makeOffer(own(), NO_CONTINUITY, codecOrder(policy(), ['G722'], ALL))
   t.match(writeSdp(local), /m=audio 20000 RTP\/AVP 9 8 0 18 96 101 110\r\n/)
   const answer = (formats: string, attributes: string[] = []) =>
@@ -337,7 +337,7 @@ t.test('our offer puts the other leg’s codec first and settles on what the ans
   t.match(readAnswer(two, local, own(), continuity), { refused: 'sdp_malformed' }, 'a line more than offered')
 })
 
-t.test('a secured offer holds every suite, and its answer must name one by its tag', async t => {
+t.test('a secured offer lists every suite, and its answer must select one by its tag', async t => {
   const side = own({ policy: policy({ security: 'sdes_srtp_required' }) })
   const { local, continuity } = makeOffer(side, NO_CONTINUITY, [])
   t.equal(writeSdp(local).match(/^a=crypto:/gm)?.length, SRTP_SUITES.length)
@@ -372,7 +372,7 @@ t.test(
   },
 )
 
-t.test('versions rise by one when something changes and stay when nothing does', async t => {
+t.test('the session version increases by one with a change, and stays without one', async t => {
   const first = answered(offerText('0 101', EVENTS))
   t.equal(first.local.version, 1)
   const again = answered(offerText('0 101', EVENTS), own(), null, first.continuity)
@@ -384,7 +384,7 @@ t.test('versions rise by one when something changes and stay when nothing does',
   t.match(writeSdp(local), /^o=strowger 77 3 IN IP4 203\.0\.113\.77$/m)
 })
 
-t.test('a re-offer of ours keeps refused lines and the payload types that the peer bound', async t => {
+t.test('our re-offer keeps rejected lines and the peer’s payload types', async t => {
   const text = `${offerText('96 0', ['rtpmap:96 telephone-event/8000'])}m=video 5000 RTP/AVP 97\r\na=rtpmap:97 H264/90000\r\n`
   const first = answered(text)
   const { local } = makeOffer(own(), first.continuity, codecOrder(policy(), ['PCMU'], ALL))
@@ -395,7 +395,7 @@ t.test('a re-offer of ours keeps refused lines and the payload types that the pe
   t.match(readOffer(parsed(offerText('0')), policy(), first.continuity), { refused: 'sdp_malformed' }, 'a line is gone')
 })
 
-t.test('codecs are wanted in the order of relay, then of what can be decoded, and no others', async t => {
+t.test('orders codecs by relay first, then by what we can decode, and offers no others', async t => {
   const rows: [policy: CodecName[], related: CodecName[], decodable: CodecName[], order: string][] = [
     [['PCMU', 'PCMA', 'G729'], ['G729'], ['PCMU', 'PCMA'], 'G729 PCMU PCMA'],
     [['PCMU', 'PCMA', 'G729'], ['PCMA', 'PCMU'], ['PCMU', 'PCMA'], 'PCMU PCMA'],
@@ -407,14 +407,14 @@ t.test('codecs are wanted in the order of relay, then of what can be decoded, an
     t.equal(codecOrder(policy({ codecs }), related, decodable).join(' '), order, `${codecs} for ${related}`)
 })
 
-t.test('a bridge is a relay when the codecs are one', async t => {
+t.test('a bridge relays when both legs have the same codec', async t => {
   const pcmu = answered(offerText('0')).settled
   const pcma = answered(offerText('8')).settled
   t.equal(bridgeMode(pcmu, pcmu), 'relay')
   t.equal(bridgeMode(pcmu, pcma), 'transcode')
 })
 
-t.test('every good fixture gets an answer that can be read again, every bad one its refusal', async t => {
+t.test('answers every valid fixture with parsable SDP, and rejects every invalid one with its reason', async t => {
   for (const name of readdirSync(new URL('good/', FIXTURES))) {
     const { local } = answered(readFileSync(new URL(`good/${name}`, FIXTURES), 'utf8'))
     t.ok(
@@ -431,7 +431,7 @@ t.test('every good fixture gets an answer that can be read again, every bad one 
   }
 })
 
-t.test('browsers are answered as an ICE-lite end that waits for DTLS, on one port, with their own numbers', async t => {
+t.test('answers browsers as an ICE-lite, DTLS-passive endpoint on one port, with their payload types', async t => {
   const browser = { ice_ufrag: 'ours', ice_pwd: 'secret', fingerprint: 'AB:CD' }
   const side = own({ policy: policy({ codecs: ['OPUS', 'PCMU'], security: 'dtls_srtp' }), browser })
   const rows: [file: string, formats: string, event: number | null, ufrag: string][] = [
@@ -464,7 +464,7 @@ t.test('browsers are answered as an ICE-lite end that waits for DTLS, on one por
   }
 })
 
-t.test('our offer to a browser is answered by one that begins DTLS, and by no other', async t => {
+t.test('accepts a browser’s answer to our offer only when the browser is DTLS-active', async t => {
   const browser = { ice_ufrag: 'ours', ice_pwd: 'secret', fingerprint: 'AB:CD' }
   const side = own({ policy: policy({ codecs: ['OPUS', 'PCMU'], security: 'dtls_srtp' }), browser })
   const { local, continuity } = makeOffer(side, NO_CONTINUITY, [])
@@ -536,7 +536,7 @@ t.test('property: any answer is a subset of its offer and its policy, and has on
   t.pass('held for 2000 offers')
 })
 
-t.test('property: two of our own sides always agree, and each sends what the other listens to', async t => {
+t.test('property: two of our own endpoints always agree, and each sends what the other accepts', async t => {
   fc.assert(
     fc.property(anyPolicy, anyPolicy, fc.boolean(), (offering, answering, secured) => {
       const security = secured ? 'sdes_srtp_required' : 'rtp'
@@ -563,7 +563,7 @@ t.test('property: two of our own sides always agree, and each sends what the oth
   t.pass('held for 1000 pairs')
 })
 
-t.test('property: whatever a stranger sends is read or refused, never thrown at us', async t => {
+t.test('property: any SDP from a stranger is parsed or rejected, without an exception', async t => {
   const good = readFileSync(new URL('good/softphone-many-codecs.sdp', FIXTURES), 'utf8')
   const lines = good.split('\r\n')
   const mutated = fc

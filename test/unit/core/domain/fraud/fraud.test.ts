@@ -28,7 +28,7 @@ const trunk = (destinations: readonly DestinationGroup[], over: Partial<TrunkTra
 const CHEAP = { rate_minor_per_minute: 200, rate_prefix: '234', common_digits: '23480' }
 const stranger = (spend_minor: number) => [{ address: '198.51.100.9', first_seen_at: NOW, calls: 5, spend_minor }]
 
-t.test('what is closed, and for which reason: in order of gravity', async t => {
+t.test('closes destinations in order of severity, each with its reason', async t => {
   const cases: readonly (readonly [what: string, traffic: TrunkTraffic, reason: string | null])[] = [
     ['one dear call to where the trunk always called', trunk([group()]), null],
     [
@@ -82,7 +82,7 @@ t.test('what is closed, and for which reason: in order of gravity', async t => {
   )
 })
 
-t.test('only the destinations that lead the spend are closed', async t => {
+t.test('closes only the destinations with the most spend', async t => {
   const dear = group({ calls: 30, spend_minor: 1_900_000 })
   const other = group({
     rate_prefix: '44',
@@ -94,14 +94,14 @@ t.test('only the destinations that lead the spend are closed', async t => {
   t.match(propose(trunk([dear, other]), RULES, NOW), [{ prefix: '88213555', reason_category: 'spend_velocity' }])
 })
 
-t.test('the prefix is that of the rate, a little closer when all calls went there', async t => {
+t.test('closes the rate’s prefix, or a longer one that all calls share', async t => {
   const closed = (common_digits: string) => prefixToClose(group({ common_digits }))
   t.equal(closed('88213'), '88213')
   t.equal(closed('882135551234'), '88213555', 'at most three digits closer: the next call goes to the number beside')
   t.equal(closed('8821'), '88213', 'a rate is never widened')
 })
 
-t.test('emergency numbers and what a policy allows by name are never closed', async t => {
+t.test('never closes emergency numbers or prefixes that a policy allows explicitly', async t => {
   const facts = { numbers: ['234112', '112'], allowed_prefixes: ['4420', '88216555'] }
   const cases: readonly (readonly [prefix: string, why: 'emergency' | 'allowed' | null])[] = [
     ['234', 'emergency'],

@@ -33,34 +33,40 @@ t.test("a source that overlaps a carrier's is refused, in either direction", asy
   t.equal(standing('203.0.113.8/32', { carriers }), 'full')
 })
 
-t.test('wide ranges, and more than a hundred sources, wait for an operator', async t => {
-  for (const cidr of ['1.0.0.0/8', '2.0.0.0/7', '4.0.0.0/6', '128.0.0.0/1', '10.0.0.0/23', '2001:db8::/47']) {
-    t.equal(standing(cidr, {}), 'pending_approval', cidr)
-    t.equal(standing(cidr, {}, { approved: true }), 'full', cidr)
-  }
-  t.equal(standing('10.0.0.0/24', {}), 'full')
-  t.equal(standing('2001:db8::/48', {}), 'full')
-  t.equal(standing('10.0.0.1/32', { others_of_project: 99 }), 'full')
-  t.equal(standing('10.0.0.1/32', { others_of_project: 100 }), 'pending_approval')
-  const before = { cidr: '10.0.0.0/8', standing: 'full', in_force: false } as const
-  t.equal(standing('10.0.0.0/9', {}, { before }), 'full', 'what was approved includes its parts')
-  t.equal(standing('8.0.0.0/6', {}, { before }), 'pending_approval', 'but nothing wider')
-})
+t.test(
+  'a range wider than /24 or /48, and every source after the hundredth, waits for an operator’s approval',
+  async t => {
+    for (const cidr of ['1.0.0.0/8', '2.0.0.0/7', '4.0.0.0/6', '128.0.0.0/1', '10.0.0.0/23', '2001:db8::/47']) {
+      t.equal(standing(cidr, {}), 'pending_approval', cidr)
+      t.equal(standing(cidr, {}, { approved: true }), 'full', cidr)
+    }
+    t.equal(standing('10.0.0.0/24', {}), 'full')
+    t.equal(standing('2001:db8::/48', {}), 'full')
+    t.equal(standing('10.0.0.1/32', { others_of_project: 99 }), 'full')
+    t.equal(standing('10.0.0.1/32', { others_of_project: 100 }), 'pending_approval')
+    const before = { cidr: '10.0.0.0/8', standing: 'full', in_force: false } as const
+    t.equal(standing('10.0.0.0/9', {}, { before }), 'full', 'what was approved includes its parts')
+    t.equal(standing('8.0.0.0/6', {}, { before }), 'pending_approval', 'but nothing wider')
+  },
+)
 
-t.test("what overlaps another tenant's earlier claim counts by name alone", async t => {
-  const of = (tenant: object) => ({ taken: [{ ...OTHER, cidr: '192.0.2.64/26', ...tenant }] })
-  for (const cidr of ['192.0.2.64/26', '192.0.2.65/32', '192.0.2.0/24']) t.equal(standing(cidr, of({})), 'name_only')
-  t.equal(standing('192.0.2.0/26', of({})), 'full')
-  t.equal(standing('192.0.2.64/26', of(ME)), 'full', 'precedence and host tell trunks of one tenant apart')
-  t.equal(standing('192.0.2.64/26', of({ ...ME, subaccount_id: 'sub_1' })), 'name_only', 'a subaccount is a tenant')
-  const taken = [{ ...OTHER, cidr: '192.0.2.70' }]
-  t.equal(standing('192.0.2.64/26', { taken }), 'name_only', 'so does an address of digest users')
-  const before = { cidr: '192.0.2.64/26', standing: 'full', in_force: true } as const
-  t.equal(standing('192.0.2.64/27', { taken }, { before }), 'full', 'an earlier claim stands')
-  t.equal(standing('192.0.2.64/27', { taken }, { before: { ...before, in_force: false } }), 'name_only')
-})
+t.test(
+  "a source that overlaps another tenant's earlier claim identifies only requests that name its trunk",
+  async t => {
+    const of = (tenant: object) => ({ taken: [{ ...OTHER, cidr: '192.0.2.64/26', ...tenant }] })
+    for (const cidr of ['192.0.2.64/26', '192.0.2.65/32', '192.0.2.0/24']) t.equal(standing(cidr, of({})), 'name_only')
+    t.equal(standing('192.0.2.0/26', of({})), 'full')
+    t.equal(standing('192.0.2.64/26', of(ME)), 'full', 'precedence and host tell trunks of one tenant apart')
+    t.equal(standing('192.0.2.64/26', of({ ...ME, subaccount_id: 'sub_1' })), 'name_only', 'a subaccount is a tenant')
+    const taken = [{ ...OTHER, cidr: '192.0.2.70' }]
+    t.equal(standing('192.0.2.64/26', { taken }), 'name_only', 'so does an address of digest users')
+    const before = { cidr: '192.0.2.64/26', standing: 'full', in_force: true } as const
+    t.equal(standing('192.0.2.64/27', { taken }, { before }), 'full', 'an earlier claim stands')
+    t.equal(standing('192.0.2.64/27', { taken }, { before: { ...before, in_force: false } }), 'name_only')
+  },
+)
 
-t.test('keys of addresses sort as addresses do', async t => {
+t.test('keys of addresses sort in address order', async t => {
   const range = keysOfRange('10.1.2.0/23')
   const within = (address: string): boolean => {
     const key = addressKey(address) ?? ''
@@ -257,7 +263,7 @@ const CASES = 100_000
 const WRITES_OF_A_WORLD = 16
 const PACKETS = 5
 
-t.test("no write moves a packet that reached another tenant; only carriers' writes take packets", async t => {
+t.test("no tenant's write takes another tenant's packets; only a carrier's write does", async t => {
   const seed = randomInt(2 ** 32)
   t.comment(`seed ${seed}`)
   const drawn = draws(seed)

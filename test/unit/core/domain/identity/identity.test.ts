@@ -79,7 +79,7 @@ t.test('the longest prefix wins, then the lowest precedence', async t => {
   t.same(compileSources([source('not an address', 'bad')]).invalid, ['not an address'])
 })
 
-t.test('limits count one machine as one, though a whole /64 of IPv6 may be its own', async t => {
+t.test('limits count an IPv6 /64 as one machine', async t => {
   t.equal(hostGroup('2001:db8:0:1::5'), hostGroup('2001:DB8:0:1:ffff::1'))
   t.not(hostGroup('2001:db8:0:1::5'), hostGroup('2001:db8:0:2::5'))
   t.equal(hostGroup('192.0.2.1'), hostGroup('::ffff:192.0.2.1'))
@@ -87,7 +87,7 @@ t.test('limits count one machine as one, though a whole /64 of IPv6 may be its o
   t.not(hostGroup('one'), hostGroup('other'))
 })
 
-t.test('a request that names a trunk reaches that trunk or nobody, whatever its address is to others', async t => {
+t.test('a request that names a trunk matches that trunk or none, whoever else claims its source address', async t => {
   const rows: [string, string, number?][] = [
     ['a', '192.0.2.1/32', 5],
     ['b', '192.0.2.1/32', 5],
@@ -104,14 +104,14 @@ t.test('a request that names a trunk reaches that trunk or nobody, whatever its 
   t.equal(who('198.51.100.1'), 'challenge', 'its addresses speak for nobody')
 })
 
-t.test('credentials are checked, never outweighed by an address', async t => {
+t.test('a source address never replaces the check of credentials', async t => {
   const who = known([['a', '192.0.2.1/32']], {}, { carrier: ['203.0.113.0/24'] })
   t.equal(who('192.0.2.1', [], true), 'challenge')
   t.equal(who('192.0.2.1', ['a.sip.example.net'], true), 'challenge')
   t.equal(who('203.0.113.1', [], true), 'challenge')
 })
 
-t.test("a carrier's address is the carrier's, however narrow a trunk's source", async t => {
+t.test("a carrier's address takes precedence over a narrower source of a trunk", async t => {
   const who = known([['thief', '203.0.113.9/32', 0]], {}, { carrier: ['203.0.113.0/24'] })
   t.equal(who('203.0.113.9'), 'carrier')
 })
@@ -147,7 +147,7 @@ t.test('the trie finds what a scan over all sources finds', async () => {
   )
 })
 
-t.test('addresses are read as the standard library reads them', async () => {
+t.test('addresses parse as in the standard library', async () => {
   const list = (address: string) => {
     const made = new BlockList()
     made.addAddress(address, 'ipv6')
@@ -211,7 +211,7 @@ const verify = (authorization: Authorization, replays = createReplayTable(), cha
     ...changes,
   })
 
-t.test('the example of RFC 7616 comes out, for both algorithms', async t => {
+t.test('the digests of the RFC 7616 example are reproduced with both algorithms', async t => {
   const example = {
     username: 'Mufasa',
     realm: 'http-auth@example.org',
@@ -231,7 +231,7 @@ t.test('the example of RFC 7616 comes out, for both algorithms', async t => {
   )
 })
 
-t.test('a right answer works once; wrong, forged, replayed, stale and misdirected ones do not', async t => {
+t.test('a correct response works once; wrong, forged, replayed, stale and misdirected ones are rejected', async t => {
   const replays = createReplayTable()
   t.match(verify(answer('secret'), replays), { kind: 'authenticated', credential: { id: 'secret' } })
   t.match(verify(answer('secret'), replays), { kind: 'refused', why: 'replayed' })
@@ -266,13 +266,13 @@ t.test('a right answer works once; wrong, forged, replayed, stale and misdirecte
   )
 })
 
-t.test('while a rotation overlaps both passwords work, and the one that matched is named', async t => {
+t.test('during a rotation both passwords work, and the result names the one that matched', async t => {
   const credentials = [credential('old'), credential('new')]
   t.match(verify(answer('old'), createReplayTable(), { credentials }), { credential: { id: 'old' } })
   t.match(verify(answer('new'), createReplayTable(), { credentials }), { credential: { id: 'new' } })
 })
 
-t.test('the header is read as peers write it, and refused when it is not qop=auth', async t => {
+t.test('parses the Authorization headers of real peers, and rejects any without qop=auth', async t => {
   const header = (rest: string) =>
     'Digest username="al\\"ice", realm="example.net",nonce="n", uri="sip:a@b" ,response="ABC", cnonce="c", ' +
     `nc=0000000A${rest}`
@@ -308,7 +308,7 @@ t.test('challenges offer SHA-256 first, and stale only when asked', async t => {
   t.match(challenges('a"b', 'n', true)[0], /realm="ab".*stale=true/)
 })
 
-t.test('nonce counts: each works once in any order, old nonces are forgotten without opening a hole', async t => {
+t.test('each nonce count works once, in any order, and forgetting old nonces allows no replay', async t => {
   fc.assert(
     fc.property(fc.array(fc.nat(80), { maxLength: 60 }), counts => {
       const table = createReplayTable()
@@ -337,7 +337,7 @@ t.test('nonce counts: each works once in any order, old nonces are forgotten wit
   t.equal(readNonce(crypto, makeNonce(crypto, NOW, 'ab'.repeat(8), HOLDER), NOW, HOLDER).state, 'valid')
 })
 
-t.test('the caller is the asserted identity, else From, else the default of the trunk', async t => {
+t.test('the caller is the asserted identity, else From, else the trunk’s default', async t => {
   t.match(readCaller({ from: '08031234567' }, 'NG'), {
     number: { e164: '+2348031234567' },
     from: 'from',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { maskCards } from '../../../../../core/domain/ladder/cards.ts'
 import { redactSip } from '../../../../../core/domain/ladder/redact.ts'
 
-t.test('card-like numbers are masked but for their last four digits, other numbers are not', async t => {
+t.test('masks all but the last four digits of card-like numbers, and leaves other numbers', async t => {
   const cases: [given: string, shown: string][] = [
     ['pay 4111111111111111 now', 'pay ************1111 now'],
     ['4111 1111 1111 1111', '**** **** **** 1111'],
@@ -24,7 +24,7 @@ t.test('card-like numbers are masked but for their last four digits, other numbe
   for (const [given, shown] of cases) t.equal(maskCards(given), shown, given)
 })
 
-t.test('a SIP message keeps neither a typed key of any form nor a card number in its body', async t => {
+t.test('removes typed keys and card numbers from the body of a SIP message', async t => {
   const message = (type: string, body: string) => `INFO sip:a SIP/2.0\r\nContent-Type: ${type}\r\n\r\n${body}`
   const body = (type: string, text: string) => redactSip(message(type, text)).split('\r\n\r\n')[1]
   t.equal(body('application/dtmf', '5'), '…')

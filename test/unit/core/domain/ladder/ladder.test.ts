@@ -4,7 +4,7 @@ import { renderLadder, title } from '../../../../../core/domain/ladder/render.ts
 
 const message = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 
-t.test('digest responses, SRTP keys and typed keys are taken out, all else stays', async t => {
+t.test('removes digest responses, SRTP keys and typed keys, and nothing else', async t => {
   const invite = message(
     'INVITE sip:+234@example.org SIP/2.0',
     'Proxy-Authorization: Digest username="pbx", realm="r", nonce="N0NCE", uri="sip:x", response="5ECRET", cnonce="CN0NCE"',
@@ -21,12 +21,12 @@ t.test('digest responses, SRTP keys and typed keys are taken out, all else stays
   t.equal(redactSip('Signal=5\r\nDuration=160\r\n'), 'Signal=…\r\nDuration=160\r\n')
 })
 
-t.test('a message is named by its method, a response also by its status', async t => {
+t.test('a request is labelled with its method, a response also with its status', async t => {
   t.equal(title(message('BYE sip:x SIP/2.0', 'CSeq: 2 BYE')), 'BYE')
   t.equal(title(message('SIP/2.0 486 Busy Here', 'CSeq: 1 INVITE')), '486 INVITE')
 })
 
-t.test('a call is drawn with a lane for each peer, time from its first message, repeats marked', async t => {
+t.test('a ladder has a lane for each peer, times since the first message, and marks retransmissions', async t => {
   const at = (at_ms: number, direction: 'in' | 'out', remote: string, text: string, retransmission = false) => ({
     at_ms,
     direction,

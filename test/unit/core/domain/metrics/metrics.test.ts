@@ -112,7 +112,7 @@ const mean = (values: readonly number[]): number | null =>
 const near = (told: number | null, truth: number | null, by: number): boolean =>
   told === null || truth === null ? told === truth : Math.abs(told - truth) <= by
 
-t.test('the metrics of any calls are what a look at every call of the window says', async t => {
+t.test('the metrics of random calls equal those computed from every call of the window', async t => {
   fc.assert(
     fc.property(fc.array(call, { maxLength: 120 }), fc.constantFrom(...WINDOWS), (calls, window) => {
       const figures = bySteps(calls, window)
@@ -151,7 +151,7 @@ t.test('the metrics of any calls are what a look at every call of the window say
   t.pass('400 sets of calls')
 })
 
-t.test('top failures are counted by reason and code, ordered, and shares are of all failed calls', async t => {
+t.test('top failures are grouped by reason and code, ordered by count, with shares of all failed calls', async t => {
   fc.assert(
     fc.property(fc.array(call, { maxLength: 120 }), calls => {
       const counts = new Map<string, number>()
@@ -183,7 +183,7 @@ t.test('top failures are counted by reason and code, ordered, and shares are of 
   )
 })
 
-t.test('figures that cannot be told come with the reason', async t => {
+t.test('a figure that cannot be computed carries the reason', async t => {
   const nothing = metricsOf(NO_FIGURES, NO_FIGURES, [])
   t.match(nothing, { acd_seconds: null, acd_reason: /no call/, pdd_ms: null, pdd_reason: /no call/, asr_7d_pct: null })
   t.match(mediaMetricsOf(NO_FIGURES).unavailable_reason, /no call/)
@@ -193,7 +193,7 @@ t.test('figures that cannot be told come with the reason', async t => {
   t.match(mediaMetricsOf({ ...unanswered, answered: 1 }).unavailable_reason, /without statistics/)
 })
 
-t.test('one-way is one direction without a packet for four seconds of an answered call', async t => {
+t.test('an answered call with no packet in one direction for four seconds is one-way', async t => {
   const figures = (media: object, duration_seconds: number) =>
     figuresOfCall({
       answered_at: 'then',
@@ -213,7 +213,7 @@ t.test('one-way is one direction without a packet for four seconds of an answere
   t.match(figures({ a: { codec: 'PCMA' }, b: null }, 60), { measured_calls: 0 })
 })
 
-t.test('a window begins with a whole step', async t => {
+t.test('a window begins at a step boundary', async t => {
   t.equal(new Date(windowBegin(NOW, '1h')).toISOString(), '2026-11-21T13:34:00.000Z')
   t.equal(new Date(windowBegin(NOW, '24h')).toISOString(), '2026-11-20T14:00:00.000Z')
   t.equal(stepOf('1h'), MINUTE_MS)

@@ -3,7 +3,7 @@ import { missingContacts } from '../../../../../core/domain/network/contacts.ts'
 
 const served = { hosts: ['203.0.113.10', '2001:db8::10'], sip_port: 5060, sips_port: 5061, ws_port: 5066 }
 
-t.test('every listening point must be there for each address, and ws may be wss', async t => {
+t.test('requires every listening point on each address, and accepts wss for ws', async t => {
   const told = [
     'wss/203.0.113.10:5066,tls/203.0.113.10:5061,tcp/203.0.113.10:5060,udp/203.0.113.10:5060',
     'ws/[2001:db8::10]:5066,tls/[2001:DB8:0::10]:5061,udp/[2001:db8::10]:5060',

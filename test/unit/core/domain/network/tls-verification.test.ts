@@ -9,7 +9,7 @@ import { type CertificateFacts, judgeTls } from '../../../../../core/domain/trun
 
 const PIN = 'ab'.repeat(32)
 
-t.test('what a row says reaches the SIP server as it was meant; what makes no sense says nothing', async t => {
+t.test('a row’s contact is passed to the SIP server unchanged, and an invalid one is ignored', async t => {
   for (const [tls_verification, tls_fingerprint] of [
     ['required', null],
     ['off', null],
@@ -25,7 +25,7 @@ t.test('what a row says reaches the SIP server as it was meant; what makes no se
   t.equal(readFingerprint('ab'.repeat(31)), null)
 })
 
-t.test('a certificate that does not fit fails the test of its trunk, with the pin that would mend it', async t => {
+t.test('a trunk test fails on a wrong certificate and names the fingerprint to pin', async t => {
   const certificate: CertificateFacts = {
     ...{ subject: 'pbx', issuer: 'pbx', valid_from_ms: 0, valid_to_ms: 1e13, matches_host: true, untrusted: null },
     fingerprint: PIN,

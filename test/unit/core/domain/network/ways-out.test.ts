@@ -28,7 +28,7 @@ const refusal = (
 ) =>
   wayOutRefusal({ own, ...carriers, addresses: createAddressGuard(allow) }, { host, port }, { carrier_id, proven_host })
 
-t.test('who names an address reaches what is public, and nothing that is ours or a carrier’s', async t => {
+t.test('a named address may be public, but never our own or a carrier’s', async t => {
   t.equal(refusal('4.4.4.4'), null)
   t.equal(refusal('8.8.4.4', 5070), null, 'another port of our host is somebody else’s')
   const refused: [string, string, number?][] = [
@@ -54,7 +54,7 @@ t.test('who names an address reaches what is public, and nothing that is ours or
   for (const [what, host, port] of refused) t.type(refusal(host, port), 'string', what)
 })
 
-t.test('what is listed may be reached, but never ourselves or a carrier', async t => {
+t.test('a listed private address may be reached, but never our own or a carrier’s', async t => {
   t.equal(refusal('10.1.2.3', 5060, { allow: ['10.0.0.0/8'] }), null)
   t.equal(refusal('127.0.0.2', 5060, { allow: ['loopback'] }), null)
   t.match(refusal('8.8.4.4', 5060, { allow: ['8.8.4.4'] }), /listener of this platform/)
@@ -62,7 +62,7 @@ t.test('what is listed may be reached, but never ourselves or a carrier', async 
   t.match(refusal('127.0.0.1', 61_000, { allow: ['loopback'] }), /listener of this platform/)
 })
 
-t.test('an address that registered is its own, however private; a carrier’s target is its operator’s', async t => {
+t.test('a registered contact may be private, and a carrier’s target is the operator’s choice', async t => {
   t.equal(refusal('192.168.1.1', 5060, { proven_host: '192.168.1.1' }), null)
   t.type(refusal('192.168.1.2', 5060, { proven_host: '192.168.1.1' }), 'string')
   t.match(refusal('9.9.9.9', 5060, { proven_host: '9.9.9.9' }), /address of a carrier/)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { normalizeNumber, parseCalled, parseNumber } from '../../../../../core/domain/numbers/parse.ts'
 
-t.test('the same number in every spelling is one E.164 number', async t => {
+t.test('every spelling of a number parses to the same E.164 number', async t => {
   const spellings: readonly [given: string, country: string, e164: string][] = [
     ['+2348031234567', 'NG', '+2348031234567'],
     ['002348031234567', 'NG', '+2348031234567'],
@@ -81,7 +81,7 @@ t.test('no number keeps a 0 behind the country code unless it is a known one', a
   )
 })
 
-t.test('what is no number is null, and never throws', async t => {
+t.test('returns null for what is not a number, and never throws', async t => {
   for (const given of [
     '',
     '+',
@@ -107,7 +107,7 @@ t.test('what is no number is null, and never throws', async t => {
   )
 })
 
-t.test('a parsed number parses to itself', async () => {
+t.test('an E.164 number parses to itself', async () => {
   fc.assert(
     fc.property(fc.stringMatching(/^\+?[0-9]{7,15}$/), given => {
       const parsed = parseNumber(given, 'NG')
@@ -132,7 +132,7 @@ t.test('premium and satellite ranges are flagged', async t => {
   for (const [given, kind] of kinds) t.equal(parseNumber(given, 'NG')?.kind, kind, given)
 })
 
-t.test('short codes go where configuration sends them, and nowhere else', async t => {
+t.test('short codes go only where the configuration sends them', async t => {
   const codes = new Map([['112', '+2342010000112']])
   t.match(parseCalled('112', 'NG', codes), { number: { e164: '+2342010000112' }, short_code: '112' })
   t.equal(parseCalled('112', 'NG').number, null)
@@ -140,7 +140,7 @@ t.test('short codes go where configuration sends them, and nowhere else', async 
   t.equal(parseCalled('+2348031234567', 'NG', codes).short_code, undefined)
 })
 
-t.test('normalisation takes separators and 00 away and refuses letters', async t => {
+t.test('normalization removes separators and 00, and rejects letters', async t => {
   t.equal(normalizeNumber(' 00 234-803 (123) 45.67 '), '+2348031234567')
   t.equal(normalizeNumber('0800FLOWERS'), null)
   t.equal(normalizeNumber('+1\r\n2'), '+12', 'line ends are separators here and never reach a header')

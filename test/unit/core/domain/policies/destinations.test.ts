@@ -20,20 +20,23 @@ const decide = (rules: readonly DestinationRule[], digits: string) => {
   return decideDestination(digits, applicableRules(compiled, digits))
 }
 
-t.test('the longest match decides, deny wins a tie, and any allow closes the rest', async t => {
-  t.equal(decide([], '2348031234567').allowed, true)
-  t.equal(decide([rule('deny', '23490')], '2348031234567').allowed, true)
-  t.equal(decide([rule('deny', '234')], '2348031234567').allowed, false)
-  t.equal(decide([rule('deny', '234'), rule('allow', '23480')], '2348031234567').allowed, true)
-  t.equal(decide([rule('allow', '234'), rule('deny', '23480')], '2348031234567').allowed, false)
-  t.equal(decide([rule('allow', '23480'), rule('deny', '23480')], '2348031234567').allowed, false)
-  t.equal(decide([rule('deny', '23480'), rule('allow', '23480')], '2348031234567').allowed, false)
-  t.equal(decide([rule('allow', '1')], '2348031234567').allowed, false)
-  t.equal(decide([rule('allow', '1')], '2348031234567').rule, null)
-  t.equal(decide([rule('deny', ''), rule('allow', '234')], '2348031234567').allowed, true)
-})
+t.test(
+  'the longest match decides, deny wins a tie, and one allow rule denies everything it does not match',
+  async t => {
+    t.equal(decide([], '2348031234567').allowed, true)
+    t.equal(decide([rule('deny', '23490')], '2348031234567').allowed, true)
+    t.equal(decide([rule('deny', '234')], '2348031234567').allowed, false)
+    t.equal(decide([rule('deny', '234'), rule('allow', '23480')], '2348031234567').allowed, true)
+    t.equal(decide([rule('allow', '234'), rule('deny', '23480')], '2348031234567').allowed, false)
+    t.equal(decide([rule('allow', '23480'), rule('deny', '23480')], '2348031234567').allowed, false)
+    t.equal(decide([rule('deny', '23480'), rule('allow', '23480')], '2348031234567').allowed, false)
+    t.equal(decide([rule('allow', '1')], '2348031234567').allowed, false)
+    t.equal(decide([rule('allow', '1')], '2348031234567').rule, null)
+    t.equal(decide([rule('deny', ''), rule('allow', '234')], '2348031234567').allowed, true)
+  },
+)
 
-t.test('the compiled rules decide as all rules would', async () => {
+t.test('compiled rules decide as an evaluation of all rules does', async () => {
   const anyRule = fc.record({
     op: fc.constantFrom('allow' as const, 'deny' as const),
     prefix: fc.stringMatching(/^[12]{0,4}$/),
@@ -49,6 +52,6 @@ t.test('the compiled rules decide as all rules would', async () => {
   )
 })
 
-t.test('the prefixes of a number are all of them, longest first', async t => {
+t.test('lists every prefix of a number, longest first', async t => {
   t.same(prefixesOf('123'), ['123', '12', '1', ''])
 })

@@ -55,7 +55,7 @@ const anyTariff = fc.record({
   increment_additional_seconds: fc.nat({ max: 120 }),
 })
 
-t.test('prices grow with time, and what is affordable is paid exactly up to the next increment', async () => {
+t.test('prices grow with time, and the affordable time ends exactly at an increment', async () => {
   fc.assert(
     fc.property(anyTariff, fc.nat(20_000), fc.nat(100_000), (each, seconds, budget) => {
       if (chargeMinor(each, seconds) > chargeMinor(each, seconds + 1)) return false
@@ -68,7 +68,7 @@ t.test('prices grow with time, and what is affordable is paid exactly up to the 
   )
 })
 
-t.test('an amount is exact however large: no floating point touches it', async () => {
+t.test('large amounts are exact, without floating point', async () => {
   fc.assert(
     fc.property(fc.nat({ max: 2 ** 31 - 1 }), fc.nat({ max: 10_000_000 }), (rate_micro, seconds) => {
       const each: Tariff = {
@@ -87,7 +87,7 @@ t.test('an amount is exact however large: no floating point touches it', async (
 
 const rate = (prefix: string): Rate => ({ ...tariff(1, 'minute', 60, 60), id: prefix, prefix, label: prefix })
 
-t.test('the longest prefix gives the rate, a gap gives none', async t => {
+t.test('the longest prefix gives the rate; an uncovered number has none', async t => {
   const book = compileRates(['1', '1202', '44', '447', '234'].map(rate))
   t.equal(findRate(book, '12025550123')?.prefix, '1202')
   t.equal(findRate(book, '12125550123')?.prefix, '1')
@@ -127,7 +127,7 @@ t.test('the explanation recomputes the price from the record, line by line', asy
   t.same(priceOf({ ...inputs, billing: 'free' }), { billed_seconds: 66, charge_minor: 0 })
 })
 
-t.test('days are those of the time zone, and end at its midnight', async t => {
+t.test('days follow the time zone and end at its midnight', async t => {
   const late = Date.parse('2026-03-02T23:30:00Z')
   t.equal(dayOf(late, 'UTC'), '2026-03-02')
   t.equal(dayOf(late, 'Africa/Lagos'), '2026-03-03')

@@ -13,7 +13,7 @@ import {
 
 const ALL = Object.keys(REASONS) as Reason[]
 
-t.test('every reason has a sentence, a mend, and codes within their ranges', async t => {
+t.test('every reason has a sentence, a remedy, and codes within their ranges', async t => {
   for (const reason of ALL) {
     const entry: ReasonEntry = REASONS[reason]
     t.match(reason, /^(DESTINATION_CONTAINED|[a-z][a-z0-9_]*)$/)
@@ -31,7 +31,7 @@ t.test('every reason has a sentence, a mend, and codes within their ranges', asy
   t.equal(isReason('toString'), false)
 })
 
-t.test('the codes of the design are what refusals carry', async t => {
+t.test('refusals carry the codes of the design', async t => {
   const table: readonly [Reason, number, number | null, number | null][] = [
     ['project_disabled', 403, 409, 10001],
     ['subaccount_suspended', 403, 409, 10001],
@@ -59,7 +59,7 @@ t.test('the codes of the design are what refusals carry', async t => {
   for (const [reason, sip, http, voice] of table) t.match(REASONS[reason], { sip, http, voice }, reason)
 })
 
-t.test('the offending value is in every projection of a refusal', async t => {
+t.test('every projection of a refusal contains the offending value', async t => {
   const facts = { value: '+2348031234567', limit: '+23480', name: 'CASE-7' }
   const refusal = sipRefusal('DESTINATION_CONTAINED', facts)
   t.same(refusal.headers, {
@@ -81,7 +81,7 @@ t.test('the offending value is in every projection of a refusal', async t => {
   t.equal(sipRefusal('cps_exceeded').headers['Retry-After'], '1')
 })
 
-t.test('a peer cannot write into our headers', async t => {
+t.test('a peer’s value cannot inject into our headers', async t => {
   const { headers } = sipRefusal('number_invalid', { value: 'a"\\\r\nX-Evil: 1\u0000é', limit: 'NG' })
   t.match(headers.Warning, /^399 strowger "[\x20\x21\x23-\x5b\x5d-\x7e]*"$/)
   t.ok(sipRefusal('number_invalid', { value: 'x'.repeat(10_000) }).headers.Warning.length < 400)

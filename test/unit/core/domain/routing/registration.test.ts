@@ -9,7 +9,7 @@ const answer = (code: number, more: object = {}) => ({
 })
 const facts = { wanted_seconds: 3600, failures: 0, random: 0.5 }
 
-t.test('a registration is renewed before its end, and a failure waits longer each time', async t => {
+t.test('a registration is renewed before it expires, and failures back off exponentially', async t => {
   const table: [string, object, object, object][] = [
     ['granted as wanted', answer(200), {}, { state: 'registered', expires_in_seconds: 3600, again_in_seconds: 2700 }],
     ['granted for less', answer(200, { granted_seconds: 60 }), {}, { expires_in_seconds: 60, again_in_seconds: 45 }],
@@ -26,13 +26,13 @@ t.test('a registration is renewed before its end, and a failure waits longer eac
     t.match(nextRegistration(given as ReturnType<typeof answer>, { ...facts, ...over }), expected, name)
 })
 
-t.test('the seconds granted are those of our own contact', async t => {
+t.test('the granted lifetime is read from our own contact', async t => {
   t.equal(grantedSeconds('<sip:other@192.0.2.1>;expires=9, <sip:us@192.0.2.2:5060>;expires=120', '60', 'us'), 120)
   t.equal(grantedSeconds('<sip:us@192.0.2.2>', '60', 'us'), 60)
   t.equal(grantedSeconds(null, null, 'us'), null)
 })
 
-t.test('challenges are answered as RFC 7616 §3.9.1 does it, SHA-256 before MD5', async t => {
+t.test('answers challenges as in RFC 7616 §3.9.1, and prefers SHA-256 to MD5', async t => {
   const header =
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", ' +
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'

@@ -48,7 +48,7 @@ t.test(
   },
 )
 
-t.test('independent draws give the shares of the weights too', async t => {
+t.test('independent draws approach the shares of the weights', async t => {
   const random = seeded(7)
   const targets = [target('a', { weight: 60 }), target('b', { weight: 40 })]
   const firsts = Array.from({ length: 20_000 }, () => orderTargets(targets, random)[0]?.id)
@@ -56,7 +56,7 @@ t.test('independent draws give the shares of the weights too', async t => {
   t.ok(Math.abs(share - 0.6) < 0.015, `${share}`)
 })
 
-t.test('targets without weight share evenly, and beside weighted ones come last but sometimes first', async t => {
+t.test('targets of weight 0 share evenly; among weighted targets they come first rarely', async t => {
   const random = seeded(3)
   const none = [target('a', { weight: 0 }), target('b', { weight: 0 })]
   const firsts = Array.from({ length: 400 }, () => orderTargets(none, random)[0]?.id)
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('lower priority values first, degraded ones after all, none lost', async t => {
+t.test('orders targets by priority, puts degraded ones last, and drops none', async t => {
   const targets = [
     target('late', { priority: 20 }),
     target('sick', { priority: 1, degraded: true }),
@@ -116,7 +116,7 @@ t.test('lower priority values first, degraded ones after all, none lost', async 
   )
 })
 
-t.test('egress: the own targets without the peer itself, else carriers by prefix, priority and cost', async t => {
+t.test('egress uses the trunk’s own targets except the caller, else carriers by prefix, priority and cost', async t => {
   const facts = {
     targets: [target('peer'), target('off', { enabled: false }), target('far', { priority: 5 })],
     isOwnSource: ({ id }: RoutableTarget) => id === 'peer',
@@ -157,7 +157,7 @@ t.test('egress: the own targets without the peer itself, else carriers by prefix
   )
 })
 
-t.test('failover on silence, transport failure, 408, 430 and 5xx alone, and never after media', async t => {
+t.test('fails over only on timeout, transport failure, 408, 430 and 5xx, and never after early media', async t => {
   t.equal(mayFailOver({ kind: 'no_response' }, false), true)
   t.equal(mayFailOver({ kind: 'transport' }, false), true)
   for (let code = 300; code < 700; code++) {
@@ -168,7 +168,7 @@ t.test('failover on silence, transport failure, 408, 430 and 5xx alone, and neve
   t.equal(mayFailOver({ kind: 'no_response' }, true), false)
 })
 
-t.test('every final code has one call status', async t => {
+t.test('every final response code maps to one call status', async t => {
   const table: readonly [number, string][] = [
     [200, 'completed'],
     [486, 'busy'],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { SSML, safeSsml } from '../../../../../core/domain/speech/ssml.ts'
 
-t.test('SSML keeps what is on the list and the text of everything else', async t => {
+t.test('SSML keeps listed tags, and only the text of all others', async t => {
   const cases: [given: string, safe: string][] = [
     ['plain & simple', '<speak>plain &amp; simple</speak>'],
     ['<speak xml:base="file:///etc/">a <break time="10s"/> b</speak>', '<speak>a <break time="10s"/> b</speak>'],
@@ -25,7 +25,7 @@ t.test('SSML keeps what is on the list and the text of everything else', async t
   for (const [given, safe] of cases) t.equal(safeSsml(given), safe, given)
 })
 
-t.test('whatever goes in, only listed tags come out, and they stay as they are', async () => {
+t.test('only listed tags pass, unchanged, whatever the input', async () => {
   const names = [...Object.keys(SSML), 'audio', 'voice', 'speak', '!--', '?xml']
   const word = fc.oneof(
     fc.string(),

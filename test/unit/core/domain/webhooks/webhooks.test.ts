@@ -19,7 +19,7 @@ const leaves = (text: string, base?: string): string => {
   return parsed.ok ? parsed.target.url : `refused: ${parsed.detail}`
 }
 
-t.test('what leaves is the URL as written, without user info and fragment', async t => {
+t.test('requests the URL as written, without user info and fragment', async t => {
   const cases: [written: string, leaves: string][] = [
     ['https://app.example.test', 'https://app.example.test/'],
     ['https://app.example.test?x=1', 'https://app.example.test/?x=1'],
@@ -43,7 +43,7 @@ t.test('what leaves is the URL as written, without user info and fragment', asyn
   for (const [written, expected] of cases) t.equal(leaves(written), expected, written)
 })
 
-t.test('a reference is resolved against the document it stands in, and keeps its own query', async t => {
+t.test('resolves a reference against its document, and keeps the reference’s query', async t => {
   const base = "https://u:p@app.example.test/dir/voice?shop='1'"
   t.equal(leaves('next?x=1', base), 'https://app.example.test/dir/next?x=1')
   t.equal(leaves('/next', base), 'https://app.example.test/next')
@@ -52,7 +52,7 @@ t.test('a reference is resolved against the document it stands in, and keeps its
   t.equal(leaves('#top', base), "https://app.example.test/dir/voice?shop='1'")
 })
 
-t.test('a URL that cannot be requested is refused with a reason', async t => {
+t.test('rejects a URL that cannot be requested, with the reason', async t => {
   t.match(leaves('/relative'), /^refused: not a URL/)
   t.match(leaves('ftp://app.example.test/'), /^refused: scheme ftp/)
   t.match(leaves('file:///etc/passwd'), /^refused: scheme file/)
@@ -64,7 +64,7 @@ t.test('a URL that cannot be requested is refused with a reason', async t => {
   t.match(leaves(`http://app.example.test/${'a'.repeat(MAX_URL_CHARACTERS)}`), /^refused: a URL is at most/)
 })
 
-t.test('no request goes to a port where SIP, mail or the like is spoken, however it is written', async t => {
+t.test('rejects ports of SIP, mail and similar protocols, however they are written', async t => {
   const said = (port: number) => `refused: port ${port} is not for HTTP`
   t.equal(leaves('http://carrier.example.test:5060/'), said(5060))
   t.equal(leaves('https://carrier.example.test:05061/'), said(5061))
@@ -75,7 +75,7 @@ t.test('no request goes to a port where SIP, mail or the like is spoken, however
   t.match(moved, { kind: 'bad', detail: /port 5060/ })
 })
 
-t.test('user info is decoded once and a host is what will be connected to', async t => {
+t.test('decodes user info once, and checks the host that will be connected to', async t => {
   const parsed = parseTarget('https://me%40corp:p%3Ass@[2001:db8::1]:8443/x')
   t.match(parsed, {
     ok: true,
@@ -88,7 +88,7 @@ t.test('user info is decoded once and a host is what will be connected to', asyn
   })
 })
 
-t.test('whatever is written, what leaves is one line of visible ASCII that reads back as itself', async t => {
+t.test('any URL becomes one line of visible ASCII that parses back to itself', async t => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (path, query) => {
       const parsed = parseTarget(`https://app.example.test/${path}?${query}`)
@@ -103,7 +103,7 @@ t.test('whatever is written, what leaves is one line of visible ASCII that reads
   t.pass('500 URLs')
 })
 
-t.test('parameters of a GET follow the query that is there', async t => {
+t.test('appends the parameters of a GET to an existing query', async t => {
   t.equal(withParameters('https://a.test/v', 'X=1'), 'https://a.test/v?X=1')
   t.equal(withParameters('https://a.test/v?', 'X=1'), 'https://a.test/v?X=1')
   t.equal(withParameters("https://a.test/v?q='%2B", 'X=1'), "https://a.test/v?q='%2B&X=1")
@@ -163,7 +163,7 @@ t.test('redirects repeat or become a bare GET by their status', async t => {
   t.equal(redirect({ status: 302, location: 'https://' }, from).kind, 'bad')
 })
 
-t.test('the fragment of a URL sets times and retries, within their ranges', async t => {
+t.test('the URL’s fragment sets timeouts and retries within their ranges', async t => {
   t.same(parseOverrides(''), DEFAULT_POLICY)
   t.same(parseOverrides('rc=2&rp=4xx,5xx,ct,rt'), {
     ...DEFAULT_POLICY,
@@ -184,7 +184,7 @@ t.test('the fragment of a URL sets times and retries, within their ranges', asyn
   t.same(parseOverrides('rp=6xx'), { ...DEFAULT_POLICY, warnings: [11243] })
 })
 
-t.test('what is tried again follows the policy', async t => {
+t.test('retries follow the policy', async t => {
   const status = (value: number) => ({ status: value, error: null })
   const error = (value: (typeof FETCH_ERRORS)[number]) => ({ status: null, error: value })
   const delay = (fragment: string, outcome: Parameters<typeof retryDelay>[1], failed = 1) =>
@@ -215,7 +215,7 @@ t.test('what is tried again follows the policy', async t => {
     t.equal(delay('rc=5&rp=all', error(final)), null, final)
 })
 
-t.test('every failure has a number of the compatible form', async t => {
+t.test('every failure maps to an error number of the compatible API', async t => {
   t.equal(new Set(FETCH_ERRORS).size, FETCH_ERRORS.length)
   const known = [11100, 11200, 11201, 11202, 11203, 11205, 11206, 11210, 11215, 11216, 11220, 11235, 11236, 11237]
   for (const error of FETCH_ERRORS) t.ok([...known, 11750, 12400].includes(fetchErrorNumber(error)), error)
@@ -227,7 +227,7 @@ t.test('every failure has a number of the compatible form', async t => {
   t.equal(statusErrorNumber(500), 11217)
 })
 
-t.test('cookies go back to their origin and path until they expire', async t => {
+t.test('sends cookies to their origin and path until they expire', async t => {
   const jar = createCookieJar()
   const noon = Date.UTC(2026, 10, 21, 12)
   jar.store('https://a.test/ivr/start', ['sid=1; HttpOnly', 'deep=2; Path=/ivr/menu', 'all=3; Path=/', 'bad'], noon)
