@@ -27,7 +27,7 @@ const PASSWORD = 'S3cret of the carrier'
 const REGISTRAR = '127.0.0.31'
 const WORLD = '+2348030004711'
 
-t.test('we register with a carrier, again before the end, and take it back at the end', async t => {
+t.test('registers with a carrier, renews before expiry, and unregisters at the end', async t => {
   const ca = await authority(t)
   const w = await world(t, {
     STROWGER_STIR_CERT: ca.cert_file,
@@ -67,7 +67,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
   t.notMatch(w.log(), PASSWORD)
   t.notMatch(await strowger(w, ['carriers', 'list', '--json']), /password|S3cret/)
 
-  t.test('the carrier calls our contact: the number is in To', async t => {
+  t.test('a carrier’s call to our contact carries the number in To', async t => {
     const web = await webServer(t, { '/voice': '<Response><Reject/></Response>' })
     const number = w.numbers[2] ?? ''
     await w.routeToApplication(number, `${web.url}/voice`)
@@ -118,7 +118,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     call.hangUp()
   })
 
-  t.test('the carrier is told of a diversion from a number of the caller’s project, and of no other', async t => {
+  t.test('the carrier sees a diversion only from a number of the caller’s project', async t => {
     const peer = await openAgent(t, { ip: '127.0.0.32' })
     const told = async (first: string) => {
       const headers = { Diversion: `<sip:${first}@pbx.example>;reason=unconditional` }
@@ -133,7 +133,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     t.same(await told('+2348030009999'), [false, false], 'somebody else’s')
   })
 
-  t.test('a caller who must not be shown stays hidden from whoever is called', async t => {
+  t.test('a caller who withholds the number stays hidden from the called party', async t => {
     const peer = await openAgent(t, { ip: '127.0.0.33' })
     const target = { sip_uri: `sip:${peer.ip}:${peer.port}`, transport: 'udp', priority: 1, weight: 1 }
     const trunk_id = await w.addTrunk(peer.ip, { targets: [target] })
@@ -164,7 +164,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     second.hangUp()
   })
 
-  t.test('who refuses us is asked again later, and the command says why', async t => {
+  t.test('retries a carrier that refuses the registration, and the command shows the reason', async t => {
     registrar.refuses(403)
     const text = await until('the refusal is known', async () => {
       const printed = await strowger(w, ['carriers', 'list'])
@@ -181,7 +181,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     await until('it is registered again', () => registrar.accepted() > renewed)
   })
 
-  t.test(...onEmbedded('a registrar over TLS shows the right certificate, or the one that was pinned'), async t => {
+  t.test(...onEmbedded('a registrar over TLS must present a valid certificate, or the pinned one'), async t => {
     const certificate = await testTls()
     const secure = await openRegistrar(t, certificate)
     const fingerprint = new X509Certificate(certificate.cert).fingerprint256
@@ -214,7 +214,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     t.pass('by the certificate that counted for it')
   })
 
-  t.test('the registration is taken back when it is ended', async t => {
+  t.test('unregisters when the registration is ended', async t => {
     await until('bound', () => registrar.bound().size === 1)
     await strowger(w, ['carriers', 'unregister', id])
     await until('it is taken back', () => registrar.bound().size === 0)

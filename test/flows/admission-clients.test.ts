@@ -46,7 +46,7 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
   }
   const lastCall = () => db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
 
-  t.test('a token registers its own name and no other, until it runs out', async t => {
+  t.test('a token registers only its own name, until it expires', async t => {
     const registered = await register(alice)
     t.equal(registered?.status, 200)
     t.match(registered?.lines('contact')[0], /alice@.*expires=(300|2\d\d)/)
@@ -85,7 +85,7 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     )
   })
 
-  t.test('a client calls an application, which hears its name; a Dial reaches the client with parameters', async t => {
+  t.test('a client calls an application, which gets its name; a Dial reaches the client with parameters', async t => {
     const web = await webServer(t, {
       '/voice': `<Response><Dial callerId="${own}"><Client><Identity>alice</Identity><Parameter name="case" value="A 7"/></Client></Dial></Response>`,
       '/nobody': '<Response><Dial action="/after"><Client>nobody</Client></Dial></Response>',
@@ -119,7 +119,7 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     other.call.hangUp()
   })
 
-  t.test('closing the account ends every client token', async t => {
+  t.test('closing the account invalidates every client token', async t => {
     await db.updateTable('voice_account').set({ status: 'revoked' }).execute()
     await db
       .updateTable('configuration')

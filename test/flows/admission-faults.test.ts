@@ -16,7 +16,7 @@ const PEER = '127.0.0.61'
 const TARGET = '127.0.0.62'
 const KILLED_CALLS = 200
 
-t.test('admission while things fail', async t => {
+t.test('admission during faults', async t => {
   const ports = await freeBlock(2 * 4 * KILLED_CALLS)
   const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
   const { db } = w.state
@@ -60,7 +60,7 @@ t.test('admission while things fail', async t => {
     t.same(unsettled, [], 'no money is held')
   }
 
-  t.test('a locked state refuses with 503; events of running calls are saved after the lock is released', async t => {
+  t.test('refuses calls with 503 while the state is locked, and saves events of running calls after it', async t => {
     const running = await answered()
     const { sid: running_sid } = await newest()
     // This one is answered while nothing can be written.

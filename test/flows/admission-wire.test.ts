@@ -11,7 +11,7 @@ import { world } from '../support/world.ts'
 
 const WORLD = '+2348030004711'
 
-t.test('routing and ceilings on the wire', async t => {
+t.test('routing and ceilings over SIP', async t => {
   // Every leg of 1,000 calls has a port pair, and none is used again within half a minute.
   const ports = await freeBlock(5000)
   const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
@@ -42,7 +42,7 @@ t.test('routing and ceilings on the wire', async t => {
     return db.selectFrom('call_attempt').selectAll().where('call_sid', '=', sid).orderBy('sequence').execute()
   }
 
-  t.test('the next target is tried after 503, 408, 430, 500, silence and a refused connection', async t => {
+  t.test('fails over after 503, 408, 430, 500, silence and a refused connection', async t => {
     const good = await openAgent(t, { ip: '127.0.0.41' })
     const silent = createSocket('udp4')
     await new Promise<void>(resolve => silent.bind(0, '127.0.0.42', resolve))
@@ -80,7 +80,7 @@ t.test('routing and ceilings on the wire', async t => {
     }
   })
 
-  t.test('no other target is tried after 486, 600, 603, 404, or early media', async t => {
+  t.test('does not fail over after 486, 600, 603, 404 or early media', async t => {
     const good = await openAgent(t, { ip: '127.0.0.41' })
     for (const status of [486, 600, 603, 404]) {
       const bad = await openAgent(t, { ip: '127.0.0.45', take: rejecting(status) })
@@ -178,7 +178,7 @@ t.test('routing and ceilings on the wire', async t => {
     },
   )
 
-  t.test('a request from a stranger in a dialog is refused, and the call continues', async t => {
+  t.test('refuses a stranger’s request inside a dialog, and the call continues', async t => {
     const pbx = await openAgent(t, { ip: '127.0.0.49' })
     const { call, peer } = await trunk([target(pbx)])
     const placed = await call()
@@ -213,7 +213,7 @@ t.test('routing and ceilings on the wire', async t => {
   })
 
   t.test(
-    'digest: both algorithms, both passwords of a rotation, each answer once, and strictly from its sources',
+    'digest: both algorithms and both passwords of a rotation, each response once, from allowed sources',
     async t => {
       const pbx = await openAgent(t, { ip: '127.0.0.86', take: rejecting(486) })
       const { body } = await w.manage(
@@ -312,7 +312,7 @@ t.test('routing and ceilings on the wire', async t => {
       t.ok(Math.abs((counts[index] ?? 0) - weight * 10) <= 30, `${counts[index]} of 1000 for weight ${weight}`)
   })
 
-  t.test('calls per second of N: never more than N in a sliding second', async t => {
+  t.test('a ceiling of N calls per second admits at most N in any sliding second', async t => {
     const N = 5
     const pbx = await openAgent(t, { ip: '127.0.0.85', take: rejecting(486) })
     const { id, call } = await trunk([target(pbx)])

@@ -16,7 +16,7 @@ const NO_CEILING = {
   ...{ max_call_duration_seconds: null, max_destination_rate_minor: null, revision: 1, updated_at: NOW },
 }
 
-t.test('admission on the wire', async t => {
+t.test('admission over SIP', async t => {
   const w = await world(t)
   const { db } = w.state
   const trunk_id = await w.addTrunk(PEER)
@@ -259,7 +259,7 @@ t.test('admission on the wire', async t => {
   await db.updateTable('carrier').set({ sandbox: 1 }).execute()
   await project({ sandbox: 1 })
 
-  t.test('of a burst of five times N calls exactly N are admitted, and all slots come back', async t => {
+  t.test('admits exactly N calls of a burst of 5 N, and releases every slot', async t => {
     const N = 3
     await trunk({ concurrency: N })
     const phones = Array.from({ length: 5 * N }, () => phone.anew())

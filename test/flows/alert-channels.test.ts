@@ -106,7 +106,7 @@ t.test('an alert and its end are sent by mail, by a signed webhook and by a shor
 })
 
 t.test(
-  'without recipients, admins and engineers are notified; without a channel the message fails and says so',
+  'without recipients, admins and engineers are notified; without a channel the message fails with a reason',
   async t => {
     const w = await alertWorld(t)
     const mail = await mailServer(t)
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('mail that the server refuses is retried after 10 s and delivered', async t => {
+t.test('mail refused by the server is retried after 10 s and delivered', async t => {
   const w = await alertWorld(t)
   const mail = await mailServer(t)
   const channels: Channels = { email: emailChannel(smtpSettings(mail.url, FROM)), sms: null }
@@ -143,7 +143,7 @@ t.test('mail that the server refuses is retried after 10 s and delivered', async
   t.equal(mail.mails.length, 1)
 })
 
-t.test('alerts that are not critical wait for the end of quiet hours, also across midnight', async t => {
+t.test('alerts that are not critical wait until quiet hours end, also across midnight', async t => {
   // Noon UTC is 13:00 in Lagos.
   const w = await alertWorld(t, '2026-03-11T22:30:00.000Z')
   const mail = await mailServer(t)
@@ -167,7 +167,7 @@ t.test('alerts that are not critical wait for the end of quiet hours, also acros
   t.match(mail.mails.at(-1)?.text, /Strowger critical/, 'what is grave does not wait')
 })
 
-t.test('a change makes a new revision; alerts keep the one under which they fired', async t => {
+t.test('a change creates a revision; alerts keep the revision that they fired under', async t => {
   const w = await alertWorld(t)
   await setBalance(w, 1)
   const threshold = { amount_minor: 100 }
@@ -208,7 +208,7 @@ t.test('a change makes a new revision; alerts keep the one under which they fire
     t.ok(actions.includes(action), action)
 })
 
-t.test('roles see what is theirs: money is for admins and billing', async t => {
+t.test('only admins and billing members see alerts about money', async t => {
   const w = await alertWorld(t)
   await setBalance(w, 1)
   const seen = async (role: 'org:viewer' | 'org:engineer') => {
@@ -223,7 +223,7 @@ t.test('roles see what is theirs: money is for admins and billing', async t => {
   t.same(await seen('org:viewer'), [0, false])
 })
 
-t.test('a short message can be a call of ours that speaks it', async t => {
+t.test('a short message can be delivered as a spoken call', async t => {
   const w = await alertWorld(t)
   await openSandbox(w)
   await settings(w, { sms_recipients: ['+2348030000009'] })

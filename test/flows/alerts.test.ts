@@ -29,7 +29,7 @@ const spend = (w: AlertWorld, day: string, spent_minor: number) =>
     .onConflict(conflict => conflict.columns(['level', 'subject_id', 'day']).doUpdateSet({ spent_minor }))
     .execute()
 
-t.test('balance_low: below the amount, and well again only from the amount of the rule on', async t => {
+t.test('balance_low: fires below the amount, and resolves only at the amount of the rule', async t => {
   const w = await alertWorld(t)
   const balance = (minor: number, held_minor = 0) => setBalance(w, minor, held_minor)
   await balance(500_000)
@@ -65,7 +65,7 @@ t.test('balance_low: below the amount, and well again only from the amount of th
   t.match(await w.alerts('balance_low'), [{ state: 'firing' }, { state: 'resolved' }], 'and it may fire anew')
 })
 
-t.test('spend_daily: a part of the cap, until the day of the organization is over', async t => {
+t.test('spend_daily: fires at a share of the cap, until the organization’s day ends', async t => {
   const w = await alertWorld(t)
   await w.state.db
     .insertInto('project_ceiling')
@@ -92,7 +92,7 @@ t.test('spend_daily: a part of the cap, until the day of the organization is ove
   t.match(await w.alerts('spend_daily'), [{ state: 'resolved' }], 'at midnight there the alert ends')
 })
 
-t.test('spend_daily of one trunk: a policy may be about it alone', async t => {
+t.test('spend_daily: a policy may cover one trunk', async t => {
   const w = await alertWorld(t)
   const trunk_id = await addTrunk(w)
   const { data } = (await w.ask('GET', '/v1/alerts/policies')).body
@@ -113,7 +113,7 @@ t.test('spend_daily of one trunk: a policy may be about it alone', async t => {
   t.match(await w.alerts('spend_daily'), [{ subject: { type: 'trunk', id: trunk_id }, trunk_id, policy_revision: 2 }])
 })
 
-t.test('spend_monthly: an amount, until the month is over', async t => {
+t.test('spend_monthly: fires at an amount, until the month ends', async t => {
   const w = await alertWorld(t)
   await spend(w, '2026-02-28', 90_000_000)
   await spend(w, '2026-03-02', 60_000_000)
@@ -131,7 +131,7 @@ t.test('spend_monthly: an amount, until the month is over', async t => {
 })
 
 t.test(
-  'spend_velocity: money within the window, calls in progress included; over when it was calm for long',
+  'spend_velocity: counts money within the window, with calls in progress, and resolves after a calm period',
   async t => {
     const w = await alertWorld(t)
     const trunk_id = await addTrunk(w)
@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test("spend_velocity: the platform's own ceiling counts whatever the policy says", async t => {
+t.test('spend_velocity: the platform’s own ceiling applies whatever the policy says', async t => {
   const w = await alertWorld(t)
   const trunk_id = await addTrunk(w)
   const [policy] = (await w.ask('GET', '/v1/alerts/policies')).body.data.filter(
@@ -175,7 +175,7 @@ t.test("spend_velocity: the platform's own ceiling counts whatever the policy sa
   t.match(await w.alerts('spend_velocity'), [{ reason: /NGN 200000\.00 within 1 h, at or above NGN 200000\.00/ }])
 })
 
-t.test('first_seen_high_cost_destination: until somebody has seen it, or for a day', async t => {
+t.test('first_seen_high_cost_destination: fires until acknowledged, or for a day', async t => {
   const w = await alertWorld(t)
   const trunk_id = await addTrunk(w)
   const call = { trunk_id, to: '+88213555001', rate_prefix: '88213', minute_minor: 60_000, charge_minor: 60_000 }
@@ -204,7 +204,7 @@ t.test('first_seen_high_cost_destination: until somebody has seen it, or for a d
   )
 })
 
-t.test('new_source_ip: an address from which a digest trunk was never used', async t => {
+t.test('new_source_ip: fires for an address that has never used the digest trunk', async t => {
   const w = await alertWorld(t)
   const trunk_id = await addTrunk(w)
   const call = { trunk_id, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 200 }
@@ -225,67 +225,70 @@ t.test('new_source_ip: an address from which a digest trunk was never used', asy
   t.match(await w.alerts('new_source_ip'), [{ state: 'resolved' }])
 })
 
-t.test('endpoint_health: misses in a row, until as many good answers in a row; and when nobody can say', async t => {
-  const w = await alertWorld(t)
-  const target = (host: string) => ({ sip_uri: `sip:${host}`, transport: 'udp', priority: 10, weight: 100 })
-  const trunk_id = await addTrunk(w, { targets: [target('a.example.com'), target('b.example.com')] })
-  await w.state.db.updateTable('trunk').set({ status: 'enabled' }).where('id', '=', trunk_id).execute()
-  const targets = await w.state.db.selectFrom('termination_target').select('id').orderBy('sip_uri').execute()
-  const [first = '', second = ''] = targets.map(row => row.id)
-  await report.target(w, first, 'degraded', 1)
-  await report.target(w, second, 'healthy', 0)
-  await w.look()
-  t.same(await w.alerts('endpoint_health'), [])
-  await report.target(w, first, 'degraded', 2)
-  await w.look()
-  const [alert] = await w.alerts('endpoint_health')
-  t.match(alert, {
-    state: 'firing',
-    severity: 'warning',
-    trunk_id,
-    reason: /sip:a\.example\.com .* left 2 keep-alives/,
-  })
-  t.match(alert.suggested_actions[0], { href: `/v1/trunks/${trunk_id}/tests` })
+t.test(
+  'endpoint_health: fires after misses in a row, resolves after as many good answers, and reports missing data',
+  async t => {
+    const w = await alertWorld(t)
+    const target = (host: string) => ({ sip_uri: `sip:${host}`, transport: 'udp', priority: 10, weight: 100 })
+    const trunk_id = await addTrunk(w, { targets: [target('a.example.com'), target('b.example.com')] })
+    await w.state.db.updateTable('trunk').set({ status: 'enabled' }).where('id', '=', trunk_id).execute()
+    const targets = await w.state.db.selectFrom('termination_target').select('id').orderBy('sip_uri').execute()
+    const [first = '', second = ''] = targets.map(row => row.id)
+    await report.target(w, first, 'degraded', 1)
+    await report.target(w, second, 'healthy', 0)
+    await w.look()
+    t.same(await w.alerts('endpoint_health'), [])
+    await report.target(w, first, 'degraded', 2)
+    await w.look()
+    const [alert] = await w.alerts('endpoint_health')
+    t.match(alert, {
+      state: 'firing',
+      severity: 'warning',
+      trunk_id,
+      reason: /sip:a\.example\.com .* left 2 keep-alives/,
+    })
+    t.match(alert.suggested_actions[0], { href: `/v1/trunks/${trunk_id}/tests` })
 
-  await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
-  await w.look()
-  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'a word of a person does not end this one')
+    await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
+    await w.look()
+    t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'a word of a person does not end this one')
 
-  await w.state.db.updateTable('node').set({ heartbeat_at: '2026-03-11T11:00:00.000Z' }).execute()
-  await w.look()
-  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'data_unavailable' }])
-  await w.pass(30_000)
-  await report.target(w, first, 'degraded', 3)
-  await w.look()
-  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'measured' }])
+    await w.state.db.updateTable('node').set({ heartbeat_at: '2026-03-11T11:00:00.000Z' }).execute()
+    await w.look()
+    t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'data_unavailable' }])
+    await w.pass(30_000)
+    await report.target(w, first, 'degraded', 3)
+    await w.look()
+    t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'measured' }])
 
-  await w.pass(30_000)
-  await report.target(w, first, 'healthy', 0)
-  await w.look()
-  await w.look()
-  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'the same answer looked at twice is one')
-  await w.pass(30_000)
-  await report.target(w, first, 'degraded', 1)
-  await w.look()
-  await w.pass(30_000)
-  await report.target(w, first, 'healthy', 0)
-  await w.look()
-  await w.pass(30_000)
-  await report.target(w, first, 'healthy', 0)
-  await w.look()
-  t.match(await w.alerts('endpoint_health'), [{ state: 'resolved', acknowledged_by: String }])
-  await report.target(w, first, 'degraded', 2)
-  await report.target(w, second, 'degraded', 2)
-  await w.look()
-  const open = (await w.alerts('endpoint_health')).filter((one: { state: string }) => one.state === 'firing')
-  t.match(
-    open.map((one: { severity: string }) => one.severity),
-    ['critical', 'critical'],
-    'it is grave when no target is left',
-  )
-})
+    await w.pass(30_000)
+    await report.target(w, first, 'healthy', 0)
+    await w.look()
+    await w.look()
+    t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'the same answer looked at twice is one')
+    await w.pass(30_000)
+    await report.target(w, first, 'degraded', 1)
+    await w.look()
+    await w.pass(30_000)
+    await report.target(w, first, 'healthy', 0)
+    await w.look()
+    await w.pass(30_000)
+    await report.target(w, first, 'healthy', 0)
+    await w.look()
+    t.match(await w.alerts('endpoint_health'), [{ state: 'resolved', acknowledged_by: String }])
+    await report.target(w, first, 'degraded', 2)
+    await report.target(w, second, 'degraded', 2)
+    await w.look()
+    const open = (await w.alerts('endpoint_health')).filter((one: { state: string }) => one.state === 'firing')
+    t.match(
+      open.map((one: { severity: string }) => one.severity),
+      ['critical', 'critical'],
+      'it is grave when no target is left',
+    )
+  },
+)
 
-t.test('trunk_apply_failed: until a later revision is in force', async t => {
+t.test('trunk_apply_failed: fires until a later revision is in force', async t => {
   const w = await alertWorld(t)
   const trunk_id = await addTrunk(w)
   await report.applied(w, trunk_id, 1, null)
@@ -309,7 +312,7 @@ t.test('trunk_apply_failed: until a later revision is in force', async t => {
   t.match(await w.alerts('trunk_apply_failed'), [{ state: 'resolved' }])
 })
 
-t.test('alerts of a trunk end when it is released, those of a target when it is removed', async t => {
+t.test('alerts about a trunk end with its release, those about a target with its removal', async t => {
   const w = await alertWorld(t)
   const targets = [{ sip_uri: 'sip:a.example.com', transport: 'udp', priority: 10, weight: 100 }]
   const trunk_id = await addTrunk(w, { targets })

@@ -87,7 +87,7 @@ t.test('media between two legs', async t => {
   const world = await town(t)
   const { w } = world
 
-  t.test('hold and resume from either side: the other hears music or silence, and its stream never stops', async t => {
+  t.test('hold and resume from either side: the other hears music or silence without a gap', async t => {
     const { near, far } = await connected(world)
     await talk(near, far)
     for (const [holder, other] of [
@@ -127,7 +127,7 @@ t.test('media between two legs', async t => {
     ])
   })
 
-  t.test('a re-INVITE to another codec, and back: transcoded while they differ, heard on both sides', async t => {
+  t.test('a re-INVITE to another codec and back: transcodes while they differ, and both are heard', async t => {
     const { near, far } = await connected(world)
     await talk(near, far)
     const a_law = await openRtpPeer({ address: world.peer.address, codec: 'PCMA', event_payload_type: 101 })
@@ -154,7 +154,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('media that moves to another port or address goes there, and is taken from there', async t => {
+  t.test('media follows a peer that moves to another port or address', async t => {
     const { near, far } = await connected(world)
     await talk(near, far)
     for (const [line, address] of [
@@ -172,7 +172,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('early media is heard before the answer, and talked over after it', async t => {
+  t.test('early media is heard before the answer, and replaced by the conversation after it', async t => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)
     far.early()
@@ -189,7 +189,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('early media that is announced and silent: the caller hears it ring until there is sound', async () => {
+  t.test('the caller hears ringing until announced early media has sound', async () => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)
     far.early()
@@ -202,7 +202,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('early media of two forks: the latest is heard, then the one that answers', async t => {
+  t.test('with early media of two forks the caller hears the latest, then the one that answers', async t => {
     const forks = await Promise.all([openRtpPeer(), openRtpPeer()])
     t.teardown(() => forks.map(fork => fork.close()))
     const [one, two] = forks
@@ -243,7 +243,7 @@ t.test('media between two legs', async t => {
     answer(await target.next(starts('BYE')), 200, 'one')
   })
 
-  t.test('keys: RFC 4733 passes once each way, INFO becomes RFC 4733 each way', async t => {
+  t.test('keys: RFC 4733 events pass once each way, and INFO becomes RFC 4733', async t => {
     const { near, far } = await connected(world)
     await talk(near, far)
     for (const [from, to] of [
@@ -270,7 +270,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('a private address in the SDP of a peer behind NAT: media goes to where its packets come from', async () => {
+  t.test('media goes to the source of the packets of a peer behind NAT, not to its private SDP address', async () => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)
     far.sdpAddress = '10.255.0.9'
@@ -282,7 +282,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('quality: rows each ten seconds, what the peer says of it itself, and a call of one direction', async t => {
+  t.test('quality: writes a row each ten seconds, with the peer’s own reports, and detects one-way audio', async t => {
     const { near, far } = await connected(world)
     const call = await lastCall(w)
     const oneWayCalls = async (trunk_id: string | null): Promise<number> =>
@@ -325,7 +325,7 @@ t.test('media between two legs', async t => {
     t.equal(counted, before + 1, 'as a call of one direction')
   })
 
-  t.test("a carrier's call to a number of the trunk: both hear each other, its X- headers stay outside", async t => {
+  t.test('a carrier’s call to a trunk’s number: both hear each other, and its X- headers are removed', async t => {
     const carrier = await openSoftphone(t, '127.0.0.28')
     const own = w.numbers[6] ?? ''
     const { trunk_id } = await w.state.db
@@ -352,5 +352,5 @@ t.test('media between two legs', async t => {
     t.match(row, { origin: 'carrier', direction: 'inbound', trunk_id })
   })
 
-  t.test('afterwards nothing is left', t => nothingLeft(t, w))
+  t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))
 })

@@ -35,7 +35,7 @@ t.test('stories of the B2BUA', async t => {
   // A port rests for 30 s: there are more legs here than the ports of a small block.
   const { first, last } = await freeBlock(2200)
   const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_RTP_PORTS: `${first}-${last}` })
-  await t.test('each over its transports', { jobs: 6 }, async t => {
+  await t.test('each story runs over each of its transports', { jobs: 6 }, async t => {
     // The longest come first.
     for (const story of [...ENDING, ...SETUP, ...DIALOG, ...HEADERS])
       for (const transport of story.only ? [story.only] : (['udp', 'tcp'] as const))
@@ -43,53 +43,50 @@ t.test('stories of the B2BUA', async t => {
           play(t, w, story, transport),
         )
   })
-  await t.test(
-    'every final code of a target: what the caller hears, the call, its CDR and its callback say the same',
-    async t => {
-      const target = await openAgent(t, { ip: '127.0.0.64', take: call => call.reject(codeOf(call.invite?.uri)) })
-      const uri = `sip:${target.ip}:${target.port}`
-      const trunk_id = await addTrunk(w, [{ sip_uri: uri, transport: 'udp', priority: 1, weight: 1 }], {
-        sources: ['127.0.0.63/32'],
-        limits: { concurrency: 1000, cps: 1000, max_call_duration_seconds: 60 },
-      })
-      const peer = await openAgent(t, { ip: '127.0.0.63' })
-      const call = async (said: number) => {
-        const [heard, status] = outcomeOf(said)
-        const called = `+2348030005${said}`
-        const answer = await place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' })
-        const cdr = await until(`the CDR of ${said}`, () =>
-          w.state.db
-            .selectFrom('cdr')
-            .innerJoin('call', 'call.sid', 'cdr.call_sid')
-            .select(['cdr.status', 'cdr.sip_code', 'call.status as call_status', 'call.sip_code as call_code'])
-            .where('call.to_number', '=', called)
-            .executeTakeFirst(),
-        )
-        const told = [answer.status, cdr.sip_code, cdr.status, cdr.call_code, cdr.call_status]
-        if (`${told}` !== `${[heard, heard, status, heard, status]}`) t.fail(`${said}: ${told}`)
-      }
-      for (let at = 0; at < CODES.length; at += TOGETHER) await Promise.all(CODES.slice(at, at + TOGETHER).map(call))
-      t.equal(target.invites.length, CODES.length, 'one INVITE each')
+  await t.test('for every final code of a target, the caller, the call, its CDR and its callback agree', async t => {
+    const target = await openAgent(t, { ip: '127.0.0.64', take: call => call.reject(codeOf(call.invite?.uri)) })
+    const uri = `sip:${target.ip}:${target.port}`
+    const trunk_id = await addTrunk(w, [{ sip_uri: uri, transport: 'udp', priority: 1, weight: 1 }], {
+      sources: ['127.0.0.63/32'],
+      limits: { concurrency: 1000, cps: 1000, max_call_duration_seconds: 60 },
+    })
+    const peer = await openAgent(t, { ip: '127.0.0.63' })
+    const call = async (said: number) => {
+      const [heard, status] = outcomeOf(said)
+      const called = `+2348030005${said}`
+      const answer = await place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' })
+      const cdr = await until(`the CDR of ${said}`, () =>
+        w.state.db
+          .selectFrom('cdr')
+          .innerJoin('call', 'call.sid', 'cdr.call_sid')
+          .select(['cdr.status', 'cdr.sip_code', 'call.status as call_status', 'call.sip_code as call_code'])
+          .where('call.to_number', '=', called)
+          .executeTakeFirst(),
+      )
+      const told = [answer.status, cdr.sip_code, cdr.status, cdr.call_code, cdr.call_status]
+      if (`${told}` !== `${[heard, heard, status, heard, status]}`) t.fail(`${said}: ${told}`)
+    }
+    for (let at = 0; at < CODES.length; at += TOGETHER) await Promise.all(CODES.slice(at, at + TOGETHER).map(call))
+    t.equal(target.invites.length, CODES.length, 'one INVITE each')
 
-      const web = await webServer(t, { '/status': '' })
-      const From = w.numbers[2] ?? ''
-      await w.routeToTrunk(From, trunk_id)
-      const codes = [404, 408, 480, 486, 488, 503, 600, 603]
-      for (const code of codes) {
-        const To = `+2348031005${code}`
-        const form = { From, To, InlineMarkup: '<Response/>', StatusCallback: `${web.url}/status` }
-        t.equal((await w.voice('POST', '/Calls.json', form)).status, 201)
-      }
-      await until('every callback', () => web.requests.length >= codes.length)
-      const callbacks = web.requests.map(({ fields }) =>
-        ['To', 'SipResponseCode', 'CallStatus'].map(name => fields.get(name)),
-      )
-      t.same(
-        callbacks.sort(),
-        codes.map(code => [`+2348031005${code}`, ...outcomeOf(code).map(String)]),
-        'the callback says the same',
-      )
-    },
-  )
-  await t.test('afterwards nothing is left', t => nothingLeft(t, w))
+    const web = await webServer(t, { '/status': '' })
+    const From = w.numbers[2] ?? ''
+    await w.routeToTrunk(From, trunk_id)
+    const codes = [404, 408, 480, 486, 488, 503, 600, 603]
+    for (const code of codes) {
+      const To = `+2348031005${code}`
+      const form = { From, To, InlineMarkup: '<Response/>', StatusCallback: `${web.url}/status` }
+      t.equal((await w.voice('POST', '/Calls.json', form)).status, 201)
+    }
+    await until('every callback', () => web.requests.length >= codes.length)
+    const callbacks = web.requests.map(({ fields }) =>
+      ['To', 'SipResponseCode', 'CallStatus'].map(name => fields.get(name)),
+    )
+    t.same(
+      callbacks.sort(),
+      codes.map(code => [`+2348031005${code}`, ...outcomeOf(code).map(String)]),
+      'the callback says the same',
+    )
+  })
+  await t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))
 })

@@ -15,8 +15,8 @@ const CALLED = '+2348030004711'
 
 t.test('baresip', async t => {
   const w = await world(t)
-  await t.test('one calls another through a trunk, and each hears the other', t => throughTrunk(t, w))
-  await t.test('one registers with what the platform tells of itself, and is called', t => registered(t, w))
+  await t.test('one calls another through a trunk, and they hear each other', t => throughTrunk(t, w))
+  await t.test('one registers with the settings that the platform shows, and is called', t => registered(t, w))
 })
 
 async function throughTrunk(t: Test, w: World): Promise<void> {

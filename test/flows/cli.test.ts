@@ -65,7 +65,7 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['carriers', 'add', 'x', '--source', 'nowhere']), { code: 1, stderr: /CIDR/ })
   })
 
-  t.test('a wide source waits until an operator approves of it, or takes it away', async t => {
+  t.test('a wide source waits until an operator approves or refuses it', async t => {
     const id = (await w.addDigestTrunk({ name: 'Wide', sources: ['10.96.0.0/16', '10.97.0.0/16'] })).id
     const told = async (): Promise<{ id: string; cidr: string; standing: string }[]> =>
       (await w.manage('GET', `/trunks/${id}`)).body.authentication.sources
@@ -99,7 +99,7 @@ t.test('the strowger command', async t => {
     )
   })
 
-  t.test('a file of carriers is shown as a difference, and applied when that is said', async t => {
+  t.test('a file of carriers is shown as a difference, and applied with --yes', async t => {
     const file = join(folder, 'carriers.json')
     const routes = [{ prefix: '234', cost_minor: 90 }]
     const carriers = [{ name: 'Ibadan Link', sources: [], targets: [{ sip_uri: 'sip:198.51.100.7' }], routes }]
@@ -115,7 +115,7 @@ t.test('the strowger command', async t => {
     t.equal((await named()).length, 1)
   })
 
-  t.test('a rate list is imported whole, or refused with every line that is wrong', async t => {
+  t.test('a rate list is imported as a whole, or refused with every invalid line', async t => {
     const books = () => w.state.db.selectFrom('price_book').select('id').execute()
     const shown = await strowger(['rates', 'import', 'fixtures/rates/standard.csv', '--dry-run'])
     t.match(shown, { code: 0, stdout: /^against no prices:\n[+] [+]1 United States[^\n]*1200 a minute, 60\/60\n/ })
@@ -140,7 +140,7 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
   })
 
-  t.test('limits: ceilings, money, who held a slot at a moment, and counters that are put right', async t => {
+  t.test('limits: sets ceilings and money, lists holders of a slot, and corrects counters', async t => {
     const capped = await strowger(['limits', 'project', w.project_id, '--concurrency', '7', '--velocity', '0'])
     t.match(JSON.parse(capped.stdout), { concurrency: 7, velocity_cap_minor: 0, cps: null }, capped.stderr)
     const opened = await strowger([

@@ -78,11 +78,11 @@ t.test('pages of the console', async t => {
           path === '/' ? 'overview' : path.slice(1).replace(placed.body.sid, 'call').replace(trunk_id, 'trunk')
         await screenshot(page, PICTURES, `${width}-${file.replaceAll(/[^a-z-]+/g, '-')}`)
       }
-      t.same(complaints, [], 'no page complained')
+      t.same(complaints, [], 'no page logged an error')
       await context.close()
     })
 
-  t.test('what the first page loads is small', async t => {
+  t.test('the first page loads few bytes', async t => {
     const context = await browser.newContext()
     const page = await context.newPage()
     let bytes = 0

@@ -61,7 +61,7 @@ t.test('the console in a browser', async t => {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const seen = (text: string | RegExp) => page.getByText(text).first().waitFor()
 
-  t.test('a wrong password is refused in words', async t => {
+  t.test('a wrong password shows an error', async t => {
     const stranger = await browser.newContext()
     const door = await stranger.newPage()
     await door.goto(`${w.base_url}/console/`)
@@ -73,7 +73,7 @@ t.test('the console in a browser', async t => {
     await stranger.close()
   })
 
-  t.test('a digest trunk is created step by step and seen applied', async t => {
+  t.test('creates a digest trunk step by step, and shows it applied', async t => {
     const peer = await sipp(t, {
       calls: 1000,
       steps: [receive.request('INVITE'), callee.respond(486, 'Busy Here'), receive.request('ACK')],
@@ -113,7 +113,7 @@ t.test('the console in a browser', async t => {
     t.equal(run.result, 'passed', run.finding)
   })
 
-  t.test('a call from the page is heard, seen live, drawn as a ladder, and hung up', async t => {
+  t.test('a call from the page is heard, shown live, drawn as a ladder, and hung up', async t => {
     await open('/')
     await button('Phone').click()
     await page.getByText('Ready', { exact: true }).waitFor()
@@ -158,7 +158,7 @@ t.test('the console in a browser', async t => {
     await button('Close the telephone').click()
   })
 
-  t.test('a recording is drawn and played', async t => {
+  t.test('draws and plays a recording', async t => {
     const placed = await w.voice('POST', '/Calls.json', {
       ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
       InlineMarkup: '<Response><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
@@ -188,7 +188,7 @@ t.test('the console in a browser', async t => {
     t.ok(drawn > 0.05, `the waveform covers ${drawn} of its space`)
   })
 
-  t.test('the voice token is rotated, and the old one opens nothing', async t => {
+  t.test('rotates the voice token, and the old one is rejected', async t => {
     await open('/keys')
     await button('Rotate the token').click()
     await button('Rotate now').click()
@@ -234,5 +234,5 @@ t.test('the console in a browser', async t => {
     }
   })
 
-  t.test('no page complained', async t => t.same(complaints, []))
+  t.test('no page logged an error', async t => t.same(complaints, []))
 })

@@ -90,7 +90,7 @@ async function dialIsRefused(t: Test, { w, target }: Town, web: WebServer, sid: 
   t.equal(target.invites.length, before, 'no INVITE has left for Dial')
 }
 
-t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end of the last is the end', async t => {
+t.test('`strowger drain` with 50 live calls loses none, admits none, and ends with the last one', async t => {
   const made = await town(t, 71)
   const { w, target, strowger, follow, invite, answers, supervisor } = made
   const talk = '<Response><Gather timeout="600"/></Response>'
@@ -151,7 +151,7 @@ t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end 
   t.match(await strowger('drain'), { code: 1 }, 'nothing runs any more')
 })
 
-t.test('SIGTERM drains for as long as is set; a second one ends the calls at once, with a reason', async t => {
+t.test('SIGTERM drains for the configured time; a second one ends the calls at once, with a reason', async t => {
   const made = await town(t, 72, { STROWGER_DRAIN_SECONDS: '600' })
   const { w, supervisor, invite, answers } = made
   const { call } = await invite()
@@ -167,7 +167,7 @@ t.test('SIGTERM drains for as long as is set; a second one ends the calls at onc
   ])
 })
 
-t.test('a node that is killed while it drains: both sides are told, nothing new begins, the platform ends', async t => {
+t.test('a node killed while draining: both sides get BYE, no call begins, the platform stops', async t => {
   const made = await town(t, 73)
   const { w, supervisor, invite, answers, strowger } = made
   const { call } = await invite()

@@ -103,7 +103,7 @@ t.test('a platform with an address of each family', async t => {
   await w.addTrunk(SIX, { sources: [`${SIX}/128`], ...to(four, TARGET_4) })
   await w.addTrunk(FOUR, to(six, `[${SIX}]`))
 
-  t.test('peers are told both', async t => {
+  t.test('peers learn both addresses', async t => {
     const { body } = await w.manage('GET', '/platform/endpoints')
     t.match(body, {
       signaling_nodes: ['127.0.0.1', SIX],
@@ -112,7 +112,7 @@ t.test('a platform with an address of each family', async t => {
     })
   })
 
-  t.test('a peer of IPv6 calls one of IPv4', async t => {
+  t.test('an IPv6 peer calls an IPv4 peer', async t => {
     const peer = await talk(t, w, { from: SIX, rtp: await rtpAt(t, SIX), target: four, hz: 600 })
     const heard = heardBy(peer)
     t.match(heard, new RegExp(`^Contact: <sip:[^>]*\\[::1\\]:${w.sip.port}`, 'm'), 'our Contact is of its family')
@@ -124,7 +124,7 @@ t.test('a platform with an address of each family', async t => {
     t.notMatch(invite, /::1/)
   })
 
-  t.test('a peer of IPv4 calls one of IPv6', async t => {
+  t.test('an IPv4 peer calls an IPv6 peer', async t => {
     const peer = await talk(t, w, { from: FOUR, rtp: await rtpAt(t, FOUR), target: six, hz: 600 })
     t.notMatch(heardBy(peer), /::1/, 'nothing of the other leg is seen')
     const invite = lastOf(six.sip, INVITE) ?? ''
@@ -134,12 +134,12 @@ t.test('a platform with an address of each family', async t => {
     t.notMatch(invite, /127\.0\.0\.[12]/)
   })
 
-  t.test('a peer whose SIP is of IPv6 and whose media is of IPv4 is heard too', async t => {
+  t.test('a peer with IPv6 signaling and IPv4 media is heard', async t => {
     const peer = await talk(t, w, { from: SIX, rtp: await rtpAt(t, FOUR), target: four, hz: 800 })
     t.match(heardBy(peer), /^c=IN IP4 127\.0\.0\.1/m, 'our address in SDP is of the family of its own')
   })
 
-  t.test('the WebSocket port takes secure connections, with the certificate of TLS', async t => {
+  t.test('the WebSocket port accepts TLS with the SIPS certificate', async t => {
     for (const host of ['127.0.0.1', `[${SIX}]`]) {
       for (const scheme of ['ws', 'wss']) {
         const web = new WebSocket(`${scheme}://${host}:${w.sip.ws_port}`, 'sip', { rejectUnauthorized: false })

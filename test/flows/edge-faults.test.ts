@@ -48,7 +48,7 @@ const sdp = (host: string): string =>
     .replaceAll('[rtp_port]', String(UNHEARD_PORT))
     .replaceAll('\n', '\r\n')
 
-t.test('strangers, and processes that are killed during the calls of a trunk', async t => {
+t.test('strangers and killed processes during a trunk’s calls', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off', ...TRACEABLE })
   const taken: Far[] = []
   const target = await agent(t, TARGET, call => {
@@ -96,7 +96,7 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
   const reasons = async (): Promise<readonly (string | null)[]> =>
     (await w.state.db.selectFrom('cdr').select('reason').execute()).map(row => row.reason)
 
-  t.test('a stranger who tries again and again leaves nothing behind, and the trunk is heard', async t => {
+  t.test('a persistent stranger leaves no row behind, and the trunk’s calls work', async t => {
     const phone = await openPhone(t, { ...w.sip, local_ip: '127.0.0.66' })
     const attempt = () => phone.anew().invite({ called: WORLD, caller: '+2340000000000', cseq: 1 })
     // No trunk has a password here: there is nothing to be challenged for. The first are refused by signaling.

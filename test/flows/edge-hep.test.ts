@@ -13,7 +13,7 @@ interface Captured {
   readonly text: string
 }
 
-t.test('all messages of a call and of the call that it dials reach the HEP collector under one id', async t => {
+t.test('all messages of a call and its child reach the HEP collector under one correlation id', async t => {
   const collector = createSocket('udp4')
   collector.bind(0, '127.0.0.1')
   await once(collector, 'listening')

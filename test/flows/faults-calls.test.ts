@@ -90,7 +90,7 @@ t.test('many calls of two legs', async t => {
       await ready()
     })
 
-  t.test('nobody is heard on a call any more: it ends, unless somebody holds it', async t => {
+  t.test('a call without media ends, unless it is on hold', async t => {
     const calls = [await invite(w, peer), await invite(w, peer)] as const
     const [dead, waiting] = calls.map(({ call }, index) => ({ near: call, far: target.invites.at(index - 2)?.call }))
     t.equal((await waiting?.near.send('INVITE', hold(peer)))?.status, 200)
@@ -106,7 +106,7 @@ t.test('many calls of two legs', async t => {
     await until('and ends when it is hung up', () => waiting?.far?.state === 'ended')
   })
 
-  t.test("a call is cut at its trunk's longest time, both sides told", async t => {
+  t.test('a call ends at its trunk’s maximum duration, with BYE to both sides', async t => {
     await w.state.transaction(async trx => {
       await trx.updateTable('trunk').set({ max_call_duration_seconds: 2 }).where('id', '=', trunk_id).execute()
     })
@@ -121,7 +121,7 @@ t.test('many calls of two legs', async t => {
     await w.state.db.updateTable('trunk').set({ max_call_duration_seconds: 3600 }).where('id', '=', trunk_id).execute()
   })
 
-  t.test('all processes of a call stand still for five seconds: it goes on', async t => {
+  t.test('a call continues after all of its processes stall for five seconds', async t => {
     const pairs = await connect(w, peer, target)
     const pids = (['signaling', 'media', 'edge'] as const).map(name => w.pid(name))
     for (const pid of pids) process.kill(pid, 'SIGSTOP')

@@ -26,7 +26,7 @@ async function limited(pid: number, most: number, work: () => Promise<void>): Pr
 /** None at all is left to give below three. */
 const without = (pid: number, work: () => Promise<void>): Promise<void> => limited(pid, 3, work)
 
-t.test('out of file descriptors', async t => {
+t.test('without free file descriptors', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_LOG: 'warn' })
   const peer = await openAgent(t, { ip: '127.0.0.81', protocols: ['udp', 'tcp'] })
   const target = await openAgent(t, { ip: '127.0.0.82' })
@@ -66,7 +66,7 @@ t.test('out of file descriptors', async t => {
   }
   const lives = (name: ProcessName, pid: number): boolean => w.pid(name) === pid
 
-  t.test('media: a new call is refused by name, and works again', async t => {
+  t.test('media: refuses a new call with the reason, and accepts calls again later', async t => {
     const pid = w.pid('media')
     await without(pid, async () => {
       const { response } = await invite()
@@ -78,7 +78,7 @@ t.test('out of file descriptors', async t => {
     t.ok(lives('media', pid))
   })
 
-  t.test('control: its connections are closed, calls are taken, and it answers again', async t => {
+  t.test('control: closes connections while calls continue, and answers again later', async t => {
     const pid = w.pid('control')
     await filled(pid, Number(new URL(w.base_url).port), async () => {
       await answered()
@@ -88,7 +88,7 @@ t.test('out of file descriptors', async t => {
     t.ok(lives('control', pid))
   })
 
-  t.test('signaling: a document cannot be fetched, which refuses its caller; other calls are taken', async t => {
+  t.test('signaling: refuses the caller whose document cannot be fetched, and accepts other calls', async t => {
     const pid = w.pid('signaling')
     await without(pid, async () => {
       t.equal((await invite(number)).status, 503)
@@ -99,7 +99,7 @@ t.test('out of file descriptors', async t => {
     t.ok(lives('signaling', pid))
   })
 
-  t.test('edge: no new connection, but calls over UDP; then over TCP again', async t => {
+  t.test('edge: accepts calls over UDP but no connection, and TCP again later', async t => {
     const pid = w.pid('edge')
     await filled(pid, w.sip.port, async () => {
       await answered()
@@ -113,7 +113,7 @@ t.test('out of file descriptors', async t => {
     t.ok(lives('edge', pid))
   })
 
-  t.test('afterwards nothing is left', async t => {
+  t.test('no call, dialog, port or lease remains', async t => {
     running.hangUp()
     await w.untilNone('live_calls', 'edge_dialogs', 'media_legs')
     t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])

@@ -12,7 +12,7 @@ const TONE = '+2348030004711'
 const TALKS = '+2348030000008'
 const MARKUP = '<Response><Pause length="600"/></Response>'
 
-t.test('kill -9 of a process while a call is up', async t => {
+t.test('kill -9 of a process during a call', async t => {
   const w = await world(t)
   const create = async (InlineMarkup: string, form: Record<string, string> = {}): Promise<string> => {
     const From = w.numbers[0] ?? ''
@@ -44,7 +44,7 @@ t.test('kill -9 of a process while a call is up', async t => {
     })
   }
 
-  t.test('media: a recording under way is finished by the next worker, and its callback comes', async t => {
+  t.test('media: the next worker finishes an interrupted recording and sends its callback', async t => {
     await ready()
     const web = await webServer(t, { '/recorded': { status: 204 } })
     const sid = await create(`<Response><Record recordingStatusCallback="${web.url}/recorded"/></Response>`, {
@@ -67,7 +67,7 @@ t.test('kill -9 of a process while a call is up', async t => {
     t.equal((await w.voice('GET', `/Recordings/${finished.sid}.wav`)).status, 200)
   })
 
-  t.test('control: the call goes on, the API is back, and a callback under way is delivered again', async t => {
+  t.test('control: the call continues, the API returns, and an interrupted callback is delivered again', async t => {
     await ready()
     let alive = false
     // Nobody answers the first request: the process is killed while it waits.
@@ -93,7 +93,7 @@ t.test('kill -9 of a process while a call is up', async t => {
     t.match(await cdr(sid), { reason: null, ended_by: 'api' })
   })
 
-  t.test('afterwards no call, dialog or port is left', async t => {
+  t.test('no call, dialog or port remains', async t => {
     // No listener: nobody waits for a worker that was killed.
     await w.untilNone('edge_dialogs', 'media_listeners')
     const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()

@@ -30,7 +30,7 @@ t.test('first calls by REST', async t => {
     )
   }
 
-  t.test('a document speaks, gathers and records what the sandbox carrier says', { buffered: true }, async t => {
+  t.test('a document speaks to the sandbox carrier, gathers its keys and records it', { buffered: true }, async t => {
     const markup = `<Response><Say>Hello from Strowger.</Say><Gather timeout="1" numDigits="4"/>
       <Record maxLength="4" playBeep="false" timeout="0" trim="do-not-trim"/></Response>`
     const sid = await call({ To: `${SANDBOX}0001`, InlineMarkup: markup })
@@ -44,7 +44,7 @@ t.test('first calls by REST', async t => {
   })
 
   t.test(
-    'the tone of the sandbox carrier is in the recording, which comes whole, in part, or not at all',
+    'the recording has the sandbox carrier’s tone, and is served whole, by range, or refused',
     { buffered: true },
     async t => {
       const sid = await call({
@@ -72,7 +72,7 @@ t.test('first calls by REST', async t => {
     },
   )
 
-  t.test('each ending of the sandbox carrier becomes its status', { buffered: true }, async t => {
+  t.test('each outcome of the sandbox carrier gives its call status', { buffered: true }, async t => {
     const markup = '<Response><Pause length="1"/></Response>'
     const expected: [string, string, Record<string, string>][] = [
       ['0002', 'busy', {}],
@@ -93,7 +93,7 @@ t.test('first calls by REST', async t => {
     )
   })
 
-  t.test('a ringing call is canceled, and a call that talks is hung up', { buffered: true }, async t => {
+  t.test('cancels a ringing call, and hangs up an answered one', { buffered: true }, async t => {
     const markup = '<Response><Pause length="30"/></Response>'
     const ringing = await call({ To: `${SANDBOX}0003`, InlineMarkup: markup })
     await until('it rings', async () => (await w.voice('GET', `/Calls/${ringing}.json`)).body.status === 'ringing')
@@ -106,7 +106,7 @@ t.test('first calls by REST', async t => {
   })
 
   t.test(
-    'keys of the far end reach the action, whose document goes on; callbacks come in order',
+    'the far end’s keys reach the action, whose document continues; callbacks arrive in order',
     { buffered: true },
     async t => {
       const web = await webServer(t, {
@@ -151,7 +151,7 @@ t.test('first calls by REST', async t => {
     t.ok(Number(body.calls[0].duration) >= 2)
   })
 
-  t.test('what is wrong with a request is told by number', { buffered: true }, async t => {
+  t.test('an invalid request gets its error number', { buffered: true }, async t => {
     const refused = async (fields: Record<string, string>, status: number, code: number): Promise<void> => {
       const reply = await w.voice('POST', '/Calls.json', fields)
       t.match({ status: reply.status, body: reply.body }, { status, body: { code } }, JSON.stringify(fields))
@@ -165,7 +165,7 @@ t.test('first calls by REST', async t => {
     await refused({ From, To }, 400, 21205)
   })
 
-  t.test('nothing is left behind when all calls have ended', async t => {
+  t.test('nothing remains when all calls have ended', async t => {
     // Dialogs linger for a moment after a BYE: its transaction has to end.
     await w.untilNone('edge_dialogs', 'sandbox_calls')
     const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()

@@ -58,7 +58,7 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
   }
 }
 
-t.test('a stolen password is worth little: the prefix is closed by itself', async t => {
+t.test('a stolen password does little damage: its prefix is closed automatically', async t => {
   // Ports rest for 30 s after a call: the drill and what follows it need some that nobody has used.
   const { first, last } = await freeBlock(CALLS * 4 + 100)
   const w = await world(t, { STROWGER_RTP_PORTS: `${first}-${last}` })
@@ -118,7 +118,7 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     return body.data[0]
   })
 
-  t.test('within five seconds of the evidence, with a case, an end and a notice', async t => {
+  t.test('closes the prefix within five seconds, with a case, an expiry and a notice', async t => {
     t.match(containment, {
       trunk_id,
       trunk_name: 'Roaming PBX',
@@ -151,7 +151,7 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     t.match(alert, { containment_id: containment.id, state: 'firing', source_state: 'measured' })
   })
 
-  t.test('the stolen calls end, and the spend of the drill is bounded', async t => {
+  t.test('ends the fraudulent calls, and bounds their spend', async t => {
     await until('no stolen call lives', async () => {
       const live = await w.state.db
         .selectFrom('call')
@@ -176,7 +176,7 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     t.ok(Number(spent) <= bound, `${spent} for ${answered} answered calls`)
   })
 
-  t.test('the next call is refused by name, another destination is not', async t => {
+  t.test('refuses the next call with the reason, and admits other destinations', async t => {
     const { answer } = steal(`${PREMIUM}777`)
     const refused = await answer
     t.equal(refused.status, 403)
@@ -199,7 +199,7 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     t.equal((await working.call.bye(3)).status, 200)
   })
 
-  t.test('a release is asked for, approved by an operator, and traffic flows again', async t => {
+  t.test('an approved release request reopens the prefix', async t => {
     const path = `/containments/${containment.id}/release-requests`
     const ask = (note: string) => w.manage('POST', path, { note }, { 'idempotency-key': `ask-${note}` })
     t.match(await ask('The password is rotated.'), { status: 201, body: { state: 'pending' } })

@@ -202,13 +202,13 @@ const second = await platform(async () => {
   for (const name of ['edge', 'media']) await restarted(name)
 })
 
-t.test('no file of a platform that runs is open to others of the machine', async t => {
+t.test('no file of a running platform is readable by other users of the machine', async t => {
   t.ok(modes.has('strowger.sqlite-wal') && modes.has('run/media.sock') && modes.has('tls'))
   const open = [...modes].filter(([, mode]) => (mode & 0o077) !== 0).map(([path]) => path)
   t.same(open, [])
 })
 
-t.test('no process that meets strangers has a secret of others in its environment', async t => {
+t.test('no process exposed to strangers has another process’s secret in its environment', async t => {
   for (const name of ['edge', 'media', 'sandbox'])
     for (const [variable, secret] of Object.entries(SECRETS).filter(([, value]) => value.includes('secret')))
       t.notOk(environments.get(name)?.includes(secret), `${name}: ${variable}`)
@@ -218,7 +218,7 @@ t.test('no process that meets strangers has a secret of others in its environmen
     t.notOk(environments.get(name)?.includes(SECRETS.AWS_SECRET_ACCESS_KEY), `${name} inherits nothing of the shell`)
 })
 
-t.test('those that meet strangers are users of their own without any right, in every thread', async t => {
+t.test('processes exposed to strangers run as separate users without capabilities, in every thread', async t => {
   if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)
   const users = Object.entries({ edge: 60_800, media: 60_801, sandbox: 60_802 })
   const none = ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'].map(set => `${set}:\t${'0'.repeat(16)}`)
@@ -235,7 +235,7 @@ t.test('those that meet strangers are users of their own without any right, in e
   t.equal(owner, 60_801, 'recordings belong to who writes them')
 })
 
-t.test('programs such as espeak-ng run as a user that owns nothing and comes to nothing', async t => {
+t.test('programs such as espeak-ng run as a user that owns nothing and can access nothing', async t => {
   if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)
   for (const name of ['media', 'sandbox']) {
     const { status = '', environment = '?' } = runners.get(name) ?? {}
@@ -249,7 +249,7 @@ t.test('programs such as espeak-ng run as a user that owns nothing and comes to 
   t.equal(reached, '', 'it comes neither to recordings nor into the process that has them made')
 })
 
-t.test('calls are heard and recorded below a folder of root alone', async t => {
+t.test('calls are heard and recorded in a folder that only root can access', async t => {
   t.same(
     web.requests.map(({ path }) => path),
     ['/tone.wav'],
@@ -259,7 +259,7 @@ t.test('calls are heard and recorded below a folder of root alone', async t => {
   t.ok(sound.length > 16_000 && sound.some(byte => byte !== sound[0]), `${sound.length} bytes`)
 })
 
-t.test('no process that meets strangers has a key, another’s recording, or a database', async t => {
+t.test('no process exposed to strangers can read a key, a foreign recording or the database', async t => {
   for (const name of ['edge', 'media', 'sandbox'])
     t.same(
       (opened.get(name) ?? ['?']).filter(file => /master\.key|console-password|key\.pem|\.wav/.test(file)),
@@ -273,7 +273,7 @@ t.test('no process that meets strangers has a key, another’s recording, or a d
     )
 })
 
-t.test('the first start shows what a newcomer needs, later ones and the logs show no secret', async t => {
+t.test('the first start prints the credentials; later starts and logs print no secret', async t => {
   const made = JSON.parse(await strowger(['bootstrap', '--json'], settings).ended.then(({ stdout }) => stdout))
   const link = /STROWGER_DRACHTIO_SECRET=([^\0]+)/.exec(environments.get('signaling') ?? '')?.[1] ?? ''
   t.not(link, '')
@@ -289,7 +289,7 @@ t.test('the first start shows what a newcomer needs, later ones and the logs sho
     t.notOk(logged.some(line => line.includes(secret)))
 })
 
-t.test('a damaged database stops the start with a sentence', async t => {
+t.test('a damaged database stops the start with an explanation', async t => {
   for (const [how, damage] of [
     ['a page in its middle', (bytes: Buffer) => bytes.fill(0xa5, 8 * 4096, 40 * 4096)],
     ['its header', (bytes: Buffer) => bytes.fill(0xa5, 0, 100)],
@@ -303,7 +303,7 @@ t.test('a damaged database stops the start with a sentence', async t => {
   }
 })
 
-t.test('a backup is its owner’s alone from its first byte', async t => {
+t.test('a backup is readable only by its owner from its first byte', async t => {
   const target = join(t.testdir(), 'strowger.tar.gz')
   const { ended } = strowger(['backup', target], settings)
   const made = await until('the archive is being written', () =>

@@ -88,28 +88,28 @@ t.test('a telephone menu of twelve steps', async t => {
     }
   }
 
-  await t.test('1: the welcome is heard', async t => {
+  await t.test('1: the caller hears the welcome', async t => {
     line = await callIn(doc(`${play('welcome')}<Redirect>/again</Redirect>`))
     await line.hears(SOUNDS.welcome)
     sid = await town.sidOf(line)
     t.match(await told('/voice'), { CallSid: sid, To: town.own_number, CallStatus: 'ringing', Direction: 'inbound' })
   })
 
-  await t.test('2: nobody types, and the menu begins anew', async t => {
+  await t.test('2: without a key the menu repeats', async t => {
     await line.hears(SOUNDS.menu)
     await next('/again', 1)
     await line.hears(SOUNDS.menu)
     t.equal(count('/choice'), 0)
   })
 
-  await t.test('3: a wrong key is told, and the menu is back', async t => {
+  await t.test('3: a wrong key is announced, and the menu repeats', async t => {
     await line.press('9')
     await line.hears(SOUNDS.wrong)
     t.match(all('/choice')[0], { Digits: '9', CallSid: sid })
     await line.hears(SOUNDS.menu)
   })
 
-  await t.test('4: an account number, ended by its key, is thanked for in speech', async t => {
+  await t.test('4: an account number, ended by its finish key, is confirmed by speech', async t => {
     await line.press('1')
     // A sound of its own: keys that come before it is asked for them are nobody's.
     await line.hears(SOUNDS.account)
@@ -120,7 +120,7 @@ t.test('a telephone menu of twelve steps', async t => {
     await line.hears(SOUNDS.menu)
   })
 
-  await t.test('a card number and a PIN reach the pages that asked for them', async t => {
+  await t.test('a card number and a PIN reach their action URLs', async t => {
     await line.press('4')
     await line.hears(SOUNDS.account)
     for (const key of `${CARD}#`) await line.press(key)
@@ -132,7 +132,7 @@ t.test('a telephone menu of twelve steps', async t => {
   })
 
   const guests: Line[] = []
-  await t.test('5: a conference begins when the second one comes, and everyone hears the others', async t => {
+  await t.test('5: a conference starts with its second participant, and all hear each other', async t => {
     await line.press('2')
     await line.hears(SOUNDS.room)
     for (let guest = 0; guest < 2; guest++)
@@ -147,7 +147,7 @@ t.test('a telephone menu of twelve steps', async t => {
     }
   })
 
-  await t.test('6: the star key leaves the conference, which goes on without the caller', async t => {
+  await t.test('6: the star key leaves the conference, which continues', async t => {
     await line.press('*')
     t.match(await told('/after-room'), { CallSid: sid, DialCallStatus: 'answered' })
     await line.hears(SOUNDS.menu)
@@ -158,13 +158,13 @@ t.test('a telephone menu of twelve steps', async t => {
     for (const guest of guests) guest.hangUp()
   })
 
-  await t.test('7: the caller waits in a queue with its music', async t => {
+  await t.test('7: the caller waits in a queue and hears its music', async t => {
     await line.press('3')
     await line.hears(SOUNDS.music)
     t.match(await told('/queue-wait'), { QueuePosition: '1', CurrentQueueSize: '1', CallSid: sid })
   })
 
-  await t.test('8: an agent takes the caller, who hears who it is, and both talk', async t => {
+  await t.test('8: an agent takes the caller, who hears the agent’s name, and both talk', async t => {
     const agent = await callOut(doc(`<Dial><Queue url="${url}/agent-connects">support</Queue></Dial>`))
     await line.hears(SOUNDS.whisper)
     t.match(await told('/agent-connects'), { DequeingCallSid: agent.sid })
@@ -176,7 +176,7 @@ t.test('a telephone menu of twelve steps', async t => {
     agent.line.hangUp()
     t.match(await told('/after-queue'), { QueueResult: 'bridged', CallSid: sid })
 
-    await t.test('9: a colleague hears a whisper alone and takes the call with a key', async t => {
+    await t.test('9: only the colleague hears the whisper, and accepts the call with a key', async t => {
       const desk = await far.incoming(colleague)
       desk.ring()
       await desk.answer()
@@ -202,7 +202,7 @@ t.test('a telephone menu of twelve steps', async t => {
     await line.hears(SOUNDS.beep)
   })
 
-  await t.test('11: a message is recorded until the key, and is what the caller said', async t => {
+  await t.test('11: records the caller’s message until the finish key', async t => {
     await told('/voicemail')
     await until('it records', () => all('/tape').length === 1)
     const began_ms = performance.now()
@@ -222,7 +222,7 @@ t.test('a telephone menu of twelve steps', async t => {
     t.match(all('/tape')[1], { RecordingStatus: 'completed', RecordingSid: recorded['RecordingSid'] })
   })
 
-  await t.test('12: goodbye is said, the call ends, and the message comes as text', async t => {
+  await t.test('12: says goodbye, ends the call, and transcribes the message', async t => {
     await line.hearsSomething()
     t.equal(await line.over(), 'peer')
     t.match(await told('/transcript'), {
@@ -236,7 +236,7 @@ t.test('a telephone menu of twelve steps', async t => {
     t.equal((await w.ended(sid)).status, 'completed')
   })
 
-  await t.test('nothing went wrong on the way, and every script replays byte for byte', async t => {
+  await t.test('no step failed, and every script replays byte for byte', async t => {
     const kinds = await w.state.db
       .selectFrom('call_event')
       .select(['kind', 'number'])

@@ -22,7 +22,7 @@ t.test('live call control', async t => {
     return { sid: String(made.body.sid), line: await far.incoming(To) }
   }
 
-  await t.test('a ringing call is cancelled, and takes no document', async t => {
+  await t.test('cancels a ringing call, which runs no document', async t => {
     const { sid, line } = await place(doc(loop(900)))
     line.ring()
     await until('it rings', async () => (await w.voice('GET', `/Calls/${sid}.json`)).body.status === 'ringing')
@@ -35,7 +35,7 @@ t.test('live call control', async t => {
     t.equal((await remove(sid)).status, 204, 'there is nothing left to do')
   })
 
-  await t.test('a cancel that meets the answer ends the call, whoever was first', async t => {
+  await t.test('a cancel that crosses the answer ends the call, in either order', async t => {
     for (let round = 0; round < 6; round++) {
       const { sid, line } = await place(doc(loop(900)), { StatusCallback: `${url}/met-${round}` })
       line.ring()
@@ -56,7 +56,7 @@ t.test('live call control', async t => {
     }
   })
 
-  await t.test('an update while a document is fetched: the new one runs, the late answer is nothing', async t => {
+  await t.test('an update during a fetch runs the new document, and ignores the late response', async t => {
     let release: (markup: string) => void = () => undefined
     pages['/slow'] = () => new Promise<string>(resolve => (release = resolve))
     const { sid, line } = await callOut(
@@ -76,7 +76,7 @@ t.test('live call control', async t => {
   })
 
   await t.test(
-    'a parent inside Dial is redirected: the child ends, the action is told, the new document runs',
+    'a parent redirected inside Dial ends the child, notifies the action, and runs the new document',
     async t => {
       const to = town.someone()
       pages['/after-dial'] = doc('<Hangup/>')
@@ -98,7 +98,7 @@ t.test('live call control', async t => {
     },
   )
 
-  await t.test('a child is redirected: it leaves the bridge, and the parent goes on with its action', async t => {
+  await t.test('a redirected child leaves the bridge, and the parent continues with its action', async t => {
     const to = town.someone()
     pages['/child-gone'] = doc(loop(900))
     const caller = await callOut(
@@ -119,7 +119,7 @@ t.test('live call control', async t => {
     await Promise.all([w.ended(caller.sid), w.ended(body.calls[0].sid)])
   })
 
-  await t.test('many updates at once, and one that meets the end', async t => {
+  await t.test('concurrent updates, and one that crosses the end, leave one result', async t => {
     const { sid, line } = await callOut(doc(loop(900)))
     await line.hears(900)
     const answers = await Promise.all(
@@ -138,7 +138,7 @@ t.test('live call control', async t => {
     t.match(await update(sid, { InlineMarkup: doc('') }), { status: 400, body: { code: 21220 } })
   })
 
-  await t.test('an inbound call that was not answered yet is redirected to its end', async t => {
+  await t.test('redirects an unanswered inbound call to a document that ends it', async t => {
     pages['/never'] = () => new Promise<string>(() => undefined)
     const line = await callIn(doc(`<Redirect>${url}/never</Redirect>`))
     const sid = await town.sidOf(line)

@@ -26,7 +26,7 @@ t.test('the management API of a running platform', async t => {
   }
   const inForce = () => until('the write is in force', async () => (await trunk()).apply.state === 'applied')
 
-  t.test('a source admits an INVITE as soon as its write is said to be applied, and no longer than that', async t => {
+  t.test('a source admits INVITEs exactly while its write is reported as applied', async t => {
     const phone = await openPhone(t, { ...w.sip, local_ip: SOURCE })
     const invite = async () => {
       const call = phone.anew()
@@ -45,7 +45,7 @@ t.test('the management API of a running platform', async t => {
     t.not(await invite(), 200, 'a source that was removed')
   })
 
-  t.test('effective_revision tells the truth while the signaling node stands still', async t => {
+  t.test('effective_revision stays behind while the signaling node stalls', async t => {
     await inForce()
     const { apply: before } = await trunk()
     const pid = w.pid('signaling')

@@ -11,7 +11,7 @@ const DESK = '127.0.0.3'
 const CALLED = '+2348030004711'
 const ENCRYPTED = ';mediaenc=srtp-mand'
 
-t.test('one baresip calls another with SRTP on both legs, and each hears the other', async t => {
+t.test('one baresip calls another with SRTP on both legs, and they hear each other', async t => {
   const w = await world(t)
   const own = w.numbers[3] ?? ''
   const account = `${ENCRYPTED};answermode=auto`

@@ -67,7 +67,7 @@ function counted(calls: readonly Record[], window: keyof typeof HOURS) {
   }
 }
 
-t.test('the metrics of a simulated day are those that counting its calls one by one gives', async t => {
+t.test('the metrics of a simulated day equal a count of its calls', async t => {
   t.comment(`${CALLS} calls of seed ${SEED}`)
   const w = await controlPlane(t, { clock: { ...systemClock, now: () => NOW_MS } })
   const trunk_ids = [await trunkOf(w, 'One'), await trunkOf(w, 'Two'), await trunkOf(w, 'Three')]

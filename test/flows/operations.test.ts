@@ -54,7 +54,7 @@ t.test('operations', async t => {
       return PROCESSES.every(name => told.includes(`process_cpu_seconds_total{process="${name}"}`)) && told
     })
 
-  t.test('every metric is documented, and every documented one is there', async t => {
+  t.test('every metric is documented, and every documented metric exists', async t => {
     const told = await whole()
     t.same([...familiesOf(told)].sort(), [...documented()].sort())
     for (const name of ['process_cpu_seconds_total', 'nodejs_eventloop_lag_seconds'])
@@ -82,7 +82,7 @@ t.test('operations', async t => {
     }
   })
 
-  t.test('requests and what waits are counted', async t => {
+  t.test('counts requests and backlogs', async t => {
     t.equal((await w.manage('GET', '/trunks')).status, 200)
     t.equal((await w.manage('GET', '/nothing')).status, 404)
     // An alert of this kind lasts until somebody acknowledges it.
@@ -110,7 +110,7 @@ t.test('operations', async t => {
     return Object.fromEntries([...names, 'media_listeners', 'calls_waiting'].map(name => [name, sum(name)]))
   }
 
-  t.test('`strowger top` shows what runs, as text and as JSON; what lives with a call goes with it', async t => {
+  t.test('`strowger top` shows running calls, as text and as JSON, and their resources until they end', async t => {
     const idle = await living()
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
     const top = async (...words: string[]): Promise<string> =>
@@ -150,7 +150,7 @@ t.test('operations', async t => {
     await t.rejects(top('--every', '0'), /expected 0\.2 to 3600 seconds/)
   })
 
-  t.test('a short message leaves as SIP MESSAGE, and again when the gateway was busy', async t => {
+  t.test('a short message is sent as SIP MESSAGE, and retried when the gateway is busy', async t => {
     const alert = await w.state.db.selectFrom('alert').selectAll().executeTakeFirstOrThrow()
     const now = new Date().toISOString()
     await w.state.transaction(trx =>

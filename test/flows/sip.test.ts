@@ -36,7 +36,7 @@ import { routeToApplication, type World, world } from '../support/world.ts'
 t.test('between two legs', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
 
-  t.test('an offer that cannot be used is refused, and the call goes on as it was', async t => {
+  t.test('rejects an unusable re-offer, and the call continues unchanged', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
@@ -58,7 +58,7 @@ t.test('between two legs', async t => {
   })
 
   t.test(
-    'session timers: the refresher that the caller chose stays, and too small an interval is told the least',
+    'session timers: keeps the caller’s refresher, and answers too small an interval with the minimum',
     async t => {
       const target = await waiting(t, untilBye)
       await trunkOf(w, [targetOf(target)])
@@ -84,7 +84,7 @@ t.test('between two legs', async t => {
     },
   )
 
-  t.test('identity is asserted, X- headers pass to the own trunk, and nothing names the peer', async t => {
+  t.test('asserts the identity, passes X- headers to the tenant’s own trunk, and hides the peer', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
     const headers =
@@ -103,7 +103,7 @@ t.test('between two legs', async t => {
     t.notMatch(messages, /127\.0\.0\.2/)
   })
 
-  t.test('an INVITE that has come too far is refused', async t => {
+  t.test('rejects an INVITE whose Max-Forwards is used up', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
@@ -114,7 +114,7 @@ t.test('between two legs', async t => {
     ])
   })
 
-  t.test('a call that its target sends straight back is refused as a loop', async t => {
+  t.test('rejects a call that its target sends back as a loop', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
     const going = await begin(t, w, hangsUpOnCue)
@@ -133,7 +133,7 @@ t.test('between two legs', async t => {
     t.ok((await going.done).ok)
   })
 
-  t.test('the next target is tried after 503, and none after busy', async t => {
+  t.test('fails over after 503, and not after busy', async t => {
     const failing = await waiting(t, [
       receive.request('INVITE'),
       callee.respond(503, 'Service Unavailable'),
@@ -174,7 +174,7 @@ t.test('between two legs', async t => {
     t.match(await endOf(w, (await lastCall(w)).sid), { status: 'busy', sip_code: 486, reason: 'peer_busy' })
   })
 
-  t.test('a redirect is followed to a target of the trunk, and nowhere else', async t => {
+  t.test('follows a redirect only to a target of the trunk', async t => {
     const taking = await waiting(t, untilBye)
     const moved = (contact: string) => [
       receive.request('INVITE'),
@@ -196,7 +196,7 @@ t.test('between two legs', async t => {
     ])
   })
 
-  t.test('a digest trunk: a good password is let in, a bad one and a repeated answer are not', async t => {
+  t.test('a digest trunk accepts the right password, and rejects a wrong one and a replay', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [])
     const { id, username, password } = await w.addDigestTrunk({ name: 'Roaming PBX', targets: [targetOf(target)] })
@@ -273,7 +273,7 @@ t.test('between two legs', async t => {
     t.match(messages, new RegExp(`To: <sip:\\${own}@`), 'the number that was called is told')
   })
 
-  t.test('a policy that records all keeps both sides of a call, caller left, once somebody has consented', async t => {
+  t.test('a recording policy records both sides, the caller left, after consent', async t => {
     const rtp = { peer: await openRtpPeer({ address: PEER }), target: await openRtpPeer({ address: TARGET }) }
     t.teardown(() => {
       rtp.peer.close()
@@ -332,7 +332,7 @@ t.test('between two legs', async t => {
     t.ok(row.expires_at && Date.parse(row.expires_at) - Date.parse(row.started_at) === 30 * 86_400_000)
   })
 
-  t.test('another tenant’s peer calls: who is called learns what the network would have told, no more', async t => {
+  t.test('a call from another tenant’s peer reveals no more than one from the network', async t => {
     const [to_desk, to_application] = ['+2342019999911', '+2342019999912']
     const called = await addTenant(w.state, w.master_key, [to_desk, to_application])
     const authorization = `Bearer ${called.api_key}`
@@ -398,5 +398,5 @@ t.test('between two legs', async t => {
         t.notOk(decodeURIComponent(text).includes(secret), `${secret} is told by ${by}`)
   })
 
-  t.test('afterwards nothing is left', t => nothingLeft(t, w))
+  t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))
 })

@@ -28,7 +28,7 @@ async function settings(t: { teardown(work: () => void): void }): Promise<Record
   }
 }
 
-t.test('a port that somebody holds is named in one sentence, and the exit code is 1', async t => {
+t.test('an occupied port is reported in one sentence, with exit code 1', async t => {
   for (const variable of ['STROWGER_HTTP_PORT', 'STROWGER_SIP_PORT', 'STROWGER_SIPS_PORT', 'STROWGER_WS_PORT']) {
     const env = await settings(t)
     const holder = createServer()
@@ -43,13 +43,13 @@ t.test('a port that somebody holds is named in one sentence, and the exit code i
   }
 })
 
-t.test('a variable that makes no sense is named, and the exit code is 1', async t => {
+t.test('an invalid variable is reported, with exit code 1', async t => {
   const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_RTP_PORTS: 'many' })
   t.equal(code, 1)
   t.match(stderr, /^strowger: STROWGER_RTP_PORTS=many: .+\n$/)
 })
 
-t.test('bootstrap prints what the contract says, the same project each time, with a fresh key', async t => {
+t.test('bootstrap prints the documented fields: the same project each time, with a new key', async t => {
   const env = await settings(t)
   const [first, second] = [await strowger(['bootstrap', '--json'], env), await strowger(['bootstrap', '--json'], env)]
   const [a, b] = [JSON.parse(first.stdout), JSON.parse(second.stdout)]
@@ -89,7 +89,7 @@ t.test('.env.example names every variable with its default', async t => {
     t.match(example, new RegExp(`^${name}=${fallback.replaceAll('.', '\\.')}$`, 'm'), name)
 })
 
-t.test('doctor says what is right with the machine', async t => {
+t.test('doctor reports what is in order on the machine', async t => {
   const { code, stdout } = await strowger(['doctor'], await settings(t))
   t.equal(code, 0, stdout)
   t.match(stdout, /ok {4}native media plane is built/)
@@ -104,7 +104,7 @@ t.test('a second platform on the same data is refused', async t => {
   t.match(doctor, { code: 0, stdout: /ok {4}the platform runs \(process \d+\) and holds its ports/ })
 })
 
-t.test('health, readiness and metrics are told, and SIGTERM stops every process', async t => {
+t.test('reports health, readiness and metrics, and SIGTERM stops every process', async t => {
   const env = await settings(t)
   const child = spawn(...untouched('bin/strowger', ['up']), {
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -134,7 +134,7 @@ t.test('health, readiness and metrics are told, and SIGTERM stops every process'
   for (const pid of pids) t.notOk(existsSync(`/proc/${pid}`), `process ${pid} is gone`)
 })
 
-t.test('a supervisor that is killed while it starts leaves no process behind', async t => {
+t.test('a supervisor killed during its start leaves no process behind', async t => {
   const env = await settings(t)
   const pids = ['media', 'edge', 'sandbox', 'signaling'].map(name =>
     join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`),

@@ -99,7 +99,7 @@ async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
 t.test('transfers', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
 
-  t.test('blind, to a number of ours behind another trunk: the two that stay hear each other', async t => {
+  t.test('blind, to a number behind another trunk: the two remaining parties hear each other', async t => {
     const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
     const desk = await waiting(t, untilBye, { rtp_port: comes.port, local_ip: '127.0.0.4' })
     const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
@@ -140,7 +140,7 @@ t.test('transfers', async t => {
     t.match(await endOf(w, first.sid), { status: 'completed', ended_by: 'called' })
   })
 
-  t.test('to the world, as a tel: number, through the same gate', async t => {
+  t.test('to a tel: number of the network, through the same admission', async t => {
     const target = await waiting(t, answersUntilCued, { calls: 2 })
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
@@ -157,55 +157,52 @@ t.test('transfers', async t => {
     t.ok((await target.done).ok)
   })
 
-  t.test(
-    'to an application of another project: its document runs in a call of its own, and learns of no other',
-    async t => {
-      const stays = await rtpPeer(t, '127.0.0.4')
-      const [own = '', theirs = ''] = [w.numbers[7], w.numbers[9]]
-      const owner = await anotherProject(w, theirs)
-      const web = await webServer(t, {
-        '/voice': '<Response><Play>/tone.wav</Play></Response>',
-        '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
-      })
-      await w.routeToApplication(theirs, `${web.url}/voice`, owner.project_id)
-      const desk = await waiting(t, untilBye, { rtp_port: stays.port, local_ip: '127.0.0.4' })
-      const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
-        sources: ['127.0.0.48/32'],
-      })
-      await routeToTrunk(w, own, desk_trunk)
-      const trunk_id = await trunkOf(w, [])
-      await story(
-        t,
-        w,
-        [caller.invite(), ...connected, pause(300), ...refer(2, `<sip:${theirs}@pbx.example>`), ...transferred],
-        { service: own },
-      )
-      await stays.hears(1200)
-      t.ok((await desk.done).ok)
-      const [first, child] = (await calls(w)).slice(-2)
-      if (!first || !child) throw new Error('no call')
-      await endOf(w, child.sid)
-      await endOf(w, first.sid)
-      t.match(child, { ...owner, to_number: theirs, parent_call_sid: null, trunk_id: null, direction: 'inbound' })
-      t.not(first.project_id, owner.project_id)
-      const form = Object.fromEntries((await web.seen('/voice')).fields)
-      t.match(form, { AccountSid: owner.account_sid, CallSid: child.sid, To: theirs, From: w.numbers[1] })
-      t.notMatch(JSON.stringify(form), new RegExp([first.sid, first.account_sid, own.slice(1), trunk_id].join('|')))
-      const leases = await w.state.db
-        .selectFrom('lease')
-        .select(['project_id', 'part'])
-        .where('call_sid', '=', child.sid)
-        .orderBy('part')
-        .execute()
-      t.same(leases, [
-        { project_id: owner.project_id, part: 'inbound' },
-        { project_id: first.project_id, part: 'on_net' },
-      ])
-      t.notMatch(JSON.stringify(await eventsOf(w, first.sid)), child.sid)
-    },
-  )
+  t.test('to an application of another project: its document runs in a separate call and sees no other', async t => {
+    const stays = await rtpPeer(t, '127.0.0.4')
+    const [own = '', theirs = ''] = [w.numbers[7], w.numbers[9]]
+    const owner = await anotherProject(w, theirs)
+    const web = await webServer(t, {
+      '/voice': '<Response><Play>/tone.wav</Play></Response>',
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
+    })
+    await w.routeToApplication(theirs, `${web.url}/voice`, owner.project_id)
+    const desk = await waiting(t, untilBye, { rtp_port: stays.port, local_ip: '127.0.0.4' })
+    const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+      sources: ['127.0.0.48/32'],
+    })
+    await routeToTrunk(w, own, desk_trunk)
+    const trunk_id = await trunkOf(w, [])
+    await story(
+      t,
+      w,
+      [caller.invite(), ...connected, pause(300), ...refer(2, `<sip:${theirs}@pbx.example>`), ...transferred],
+      { service: own },
+    )
+    await stays.hears(1200)
+    t.ok((await desk.done).ok)
+    const [first, child] = (await calls(w)).slice(-2)
+    if (!first || !child) throw new Error('no call')
+    await endOf(w, child.sid)
+    await endOf(w, first.sid)
+    t.match(child, { ...owner, to_number: theirs, parent_call_sid: null, trunk_id: null, direction: 'inbound' })
+    t.not(first.project_id, owner.project_id)
+    const form = Object.fromEntries((await web.seen('/voice')).fields)
+    t.match(form, { AccountSid: owner.account_sid, CallSid: child.sid, To: theirs, From: w.numbers[1] })
+    t.notMatch(JSON.stringify(form), new RegExp([first.sid, first.account_sid, own.slice(1), trunk_id].join('|')))
+    const leases = await w.state.db
+      .selectFrom('lease')
+      .select(['project_id', 'part'])
+      .where('call_sid', '=', child.sid)
+      .orderBy('part')
+      .execute()
+    t.same(leases, [
+      { project_id: owner.project_id, part: 'inbound' },
+      { project_id: first.project_id, part: 'on_net' },
+    ])
+    t.notMatch(JSON.stringify(await eventsOf(w, first.sid)), child.sid)
+  })
 
-  t.test('to an application: its document runs on the leg that stays', async t => {
+  t.test('to an application: its document runs on the remaining leg', async t => {
     const stays = await rtpPeer(t, TARGET)
     const own = w.numbers[5] ?? ''
     const web = await webServer(t, {
@@ -227,7 +224,7 @@ t.test('transfers', async t => {
     t.match(await endOf(w, (await lastCall(w)).sid), { status: 'completed', ended_by: 'platform' })
   })
 
-  t.test('refused: the transferor hears with which code, and the call goes on', async t => {
+  t.test('refused: the transferor gets the code, and the call continues', async t => {
     const target = await waiting(t, [...answers, receive.request('BYE'), callee.ok])
     const busy = await waiting(
       t,
@@ -268,47 +265,50 @@ t.test('transfers', async t => {
     t.ok((await target.done).ok)
   })
 
-  t.test('a transferor that hangs up at once: the one who stays hears it ring, and the transfer goes on', async t => {
-    const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
-    const between = signals(t)
-    const desk = await waiting(
-      t,
-      [
-        receive.request('INVITE'),
-        callee.respond(180, 'Ringing'),
-        awaits('it_was_heard_ringing'),
-        callee.respond(200, 'OK', { sdp: true }),
-        receive.request('ACK'),
-        receive.request('BYE'),
-        callee.ok,
-      ],
-      { rtp_port: comes.port, local_ip: '127.0.0.4', signals: between },
-    )
-    const own = w.numbers[7] ?? ''
-    const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
-      sources: ['127.0.0.46/32'],
-    })
-    await routeToTrunk(w, own, desk_trunk)
-    const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
-    await trunkOf(w, [targetOf(target)])
-    await story(t, w, [
-      caller.invite(),
-      ...connected,
-      pause(300),
-      ...refer(2, `<sip:${own}@x>`, 'Refer-Sub: false'),
-      ...hangUp(3),
-    ])
-    await stays.hears(RINGING_HZ)
-    between.tell('it_was_heard_ringing')
-    stays.sendTo(await offeredPort(target))
-    comes.sendTo(await offeredPort(desk))
-    await hearEachOther(stays, comes)
-    await target.cue()
-    t.ok((await target.done).ok)
-    t.ok((await desk.done).ok)
-  })
+  t.test(
+    'a transferor that hangs up at once: the remaining party hears ringing, and the transfer continues',
+    async t => {
+      const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
+      const between = signals(t)
+      const desk = await waiting(
+        t,
+        [
+          receive.request('INVITE'),
+          callee.respond(180, 'Ringing'),
+          awaits('it_was_heard_ringing'),
+          callee.respond(200, 'OK', { sdp: true }),
+          receive.request('ACK'),
+          receive.request('BYE'),
+          callee.ok,
+        ],
+        { rtp_port: comes.port, local_ip: '127.0.0.4', signals: between },
+      )
+      const own = w.numbers[7] ?? ''
+      const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+        sources: ['127.0.0.46/32'],
+      })
+      await routeToTrunk(w, own, desk_trunk)
+      const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
+      await trunkOf(w, [targetOf(target)])
+      await story(t, w, [
+        caller.invite(),
+        ...connected,
+        pause(300),
+        ...refer(2, `<sip:${own}@x>`, 'Refer-Sub: false'),
+        ...hangUp(3),
+      ])
+      await stays.hears(RINGING_HZ)
+      between.tell('it_was_heard_ringing')
+      stays.sendTo(await offeredPort(target))
+      comes.sendTo(await offeredPort(desk))
+      await hearEachOther(stays, comes)
+      await target.cue()
+      t.ok((await target.done).ok)
+      t.ok((await desk.done).ok)
+    },
+  )
 
-  t.test('a transferor that has gone, and a target that would not: the one who stays is released', async t => {
+  t.test('a transferor that is gone and a target that refuses: the remaining party is released', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
@@ -321,7 +321,7 @@ t.test('transfers', async t => {
     t.ok((await target.done).ok)
   })
 
-  t.test('attended: two calls of the transferor become one between the far ends, and keys pass', async t => {
+  t.test('attended: the transferor’s two calls become one between the far ends, and keys pass', async t => {
     const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
     const desk = await waiting(t, untilBye, { rtp_port: comes.port, local_ip: '127.0.0.4' })
     const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
@@ -363,5 +363,5 @@ t.test('transfers', async t => {
     t.ok((await desk.done).ok)
   })
 
-  t.test('afterwards nothing is left', t => nothingLeft(t, w))
+  t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))
 })

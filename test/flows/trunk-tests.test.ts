@@ -94,7 +94,7 @@ t.test('tests of trunks', async t => {
     lost: await trunkTo(w, 'sip:pbx.nowhere.invalid'),
   }
 
-  t.test('every kind passes against a good peer, its checks coming in one by one', async t => {
+  t.test('every kind passes against a good peer, and reports its checks one by one', async t => {
     const configuration = await run(w, trunks.good, 'config_validation')
     t.equal(configuration.result, 'passed', JSON.stringify(configuration.checks, null, 1))
     t.match(configuration.finding, /set up well/)
@@ -118,7 +118,7 @@ t.test('tests of trunks', async t => {
     t.equal(metrics.attempts, 0, 'test calls are left out of the metrics')
   })
 
-  t.test('a test takes slots as any call does, and a ceiling refuses it', async t => {
+  t.test('a test takes slots like any call, and ceilings refuse it', async t => {
     const ceiling = { concurrency: 0, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null }
     const rest = { max_call_duration_seconds: null, max_destination_rate_minor: null }
     const at = new Date().toISOString()
@@ -136,7 +136,7 @@ t.test('tests of trunks', async t => {
     await w.state.db.deleteFrom('project_ceiling').execute()
   })
 
-  t.test(...onEmbedded('what is wrong with a peer is the finding, with what to do'), async t => {
+  t.test(...onEmbedded('the finding names the fault of the peer and what to do'), async t => {
     const [dns, expired, silence, codecs, sick] = await Promise.all([
       run(w, trunks.lost, 'config_validation'),
       run(w, trunks.expired, 'config_validation'),
@@ -152,7 +152,7 @@ t.test('tests of trunks', async t => {
     for (const one of [dns, expired, silence, codecs, sick]) t.equal(one.result, 'failed')
   })
 
-  t.test('a call that goes wrong says how, whichever kind of test makes it', async t => {
+  t.test('a failed test call reports the cause, in every kind of test', async t => {
     const bad = ['mute', 'other', 'sick', 'silent', 'expired', 'lost'] as const
     const findings = async (kind: string, destination: string | null) => {
       const runs = await Promise.all(bad.map(name => run(w, trunks[name], kind, destination)))
@@ -173,7 +173,7 @@ t.test('tests of trunks', async t => {
     }
   })
 
-  t.test('a target whose certificate counts from now on is asked at once', async t => {
+  t.test('a target is probed at once when its certificate verification changes', async t => {
     let heard = ''
     tls.on('secureConnection', socket => {
       // A target that is asked keeps its connection; this one hangs up.
@@ -194,7 +194,7 @@ t.test('tests of trunks', async t => {
     t.equal((await verify('required')).status, 200)
   })
 
-  t.test('requests that make no sense are refused', async t => {
+  t.test('invalid requests are refused', async t => {
     const ask = (body: unknown) =>
       w.manage('POST', `/trunks/${trunks.good}/tests`, body, { 'idempotency-key': `bad-${Math.random()}` })
     t.match(await ask({ kind: 'test_call' }), { status: 422, body: { code: 'validation_failed' } })
@@ -202,7 +202,7 @@ t.test('tests of trunks', async t => {
     t.equal((await w.manage('GET', `/trunks/${trunks.good}/tests/ttr_none`)).status, 404)
   })
 
-  t.test('a destination that is closed is not called by a test either', async t => {
+  t.test('a test does not call a closed destination', async t => {
     const now = Date.now()
     await w.state.db
       .insertInto('containment')
@@ -230,7 +230,7 @@ t.test('tests of trunks', async t => {
     t.equal(refused.call_id, null)
   })
 
-  t.test('the history keeps the runs, and the command line shows the same', async t => {
+  t.test('the history lists the runs, and the command line shows the same', async t => {
     const { body } = await w.manage('GET', `/trunks/${trunks.good}/tests`)
     t.equal(body.retention_days, 30)
     t.equal(body.data.length, 6)

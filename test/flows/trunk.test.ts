@@ -80,7 +80,7 @@ t.test('calls through a trunk', async t => {
     t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'caller', origin: 'trunk', trunk_id })
   })
 
-  t.test('an unknown source is refused, and nothing else happens', async t => {
+  t.test('refuses an unknown source, and stores nothing', async t => {
     const before = await lastCall(w)
     const peer = await sipp(t, {
       steps: [caller.invite(), receive.response(100, { optional: true }), receive.response(403), caller.ackOfFailure],
@@ -94,7 +94,7 @@ t.test('calls through a trunk', async t => {
     t.equal((await lastCall(w)).sid, before.sid)
   })
 
-  t.test('a refusal says which check it was and which value', async t => {
+  t.test('a refusal names the check and the value', async t => {
     const peer = await sipp(t, {
       steps: [caller.invite(), ...provisionals, receive.response(403), caller.ackOfFailure],
       to: w.sip,
@@ -108,7 +108,7 @@ t.test('calls through a trunk', async t => {
     t.match(messages, /Warning: 399 strowger ".*2348039999999/)
   })
 
-  t.test('an offer that cannot be read or has no codec in common gets 488, and the edge lives on', async t => {
+  t.test('an unreadable offer, or one without a common codec, gets 488, and the edge continues', async t => {
     for (const sdp of [
       'this is no SDP',
       'v=0\no=- 1 1 IN IP4 127.0.0.2\ns=-\nc=IN IP4 127.0.0.2\nt=0 0\nm=audio 4000 RTP/AVP 3',
@@ -125,7 +125,7 @@ t.test('calls through a trunk', async t => {
     }
   })
 
-  t.test('bytes that are no SIP change nothing', async t => {
+  t.test('bytes that are not SIP have no effect', async t => {
     const socket = createSocket('udp4')
     await new Promise<void>(resolve => socket.bind(0, PEER, resolve))
     const send = (text: string) =>
@@ -153,7 +153,7 @@ t.test('calls through a trunk', async t => {
     socket.close()
   })
 
-  t.test('the endings of the far end reach the peer as they are', async t => {
+  t.test('the far end’s final responses reach the peer unchanged', async t => {
     const endings: [string, number, string][] = [
       ['+2348030000002', 486, 'busy'],
       ['+2348030000005', 404, 'failed'],
@@ -195,7 +195,7 @@ t.test('calls through a trunk', async t => {
   })
 })
 
-t.test('peer to peer through two legs of ours', async t => {
+t.test('calls from peer to peer are bridged', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
   const own = w.numbers[2] ?? ''
   const rtp = { peer: await openRtpPeer({ address: PEER }), target: await openRtpPeer({ address: TARGET }) }

@@ -6,7 +6,7 @@ import { until } from '../support/wait.ts'
 // Dial and what comes close to it, every attribute on a live call: a desk telephone calls the platform, far telephones
 // are dialled, and what is asserted is what they hear, the SIP they see, and what the customer's web server is told.
 
-t.test('verbs that join calls', async t => {
+t.test('verbs that bridge calls', async t => {
   const town = await voiceTown(t, { addresses: ['127.0.0.61', '127.0.0.62'] })
   const { w, far, pages, web, told, all, trunk_number } = town
   pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
@@ -15,7 +15,7 @@ t.test('verbs that join calls', async t => {
   const from = `callerId="${trunk_number}"`
   const doc = (inside: string): string => `<Response>${inside}</Response>`
 
-  await t.test('answerOnBridge: the caller hears early media unanswered, and is answered with the child', async t => {
+  await t.test('answerOnBridge: the caller hears early media, and is answered when the child answers', async t => {
     const to = town.someone()
     const recording = `record="record-from-ringing-dual" recordingTrack="both" trim="do-not-trim" recordingStatusCallback="${url}/rec" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"`
     const ignored = 'callReason="sale" recordingConfigurationId="x" events="y" passports="z"'
@@ -53,7 +53,7 @@ t.test('verbs that join calls', async t => {
     t.equal(wav.bytes.readUInt16LE(22), 2, 'channels of the file')
   })
 
-  await t.test('a peer’s own word for its caller is not presented to the network', async t => {
+  await t.test('a peer’s unverified caller is not presented to the network', async t => {
     const to = town.someone()
     const line = await town.callIn(doc(`<Dial action="${url}/spoofed"><Number>${to}</Number></Dial>`))
     t.match(await told('/spoofed'), { DialCallStatus: 'failed' })
@@ -65,7 +65,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('the caller hears the ring tone of a country, and leaves the child with the star key', async t => {
+  await t.test('the caller hears a country’s ring tone, and leaves the child with the star key', async t => {
     const to = town.someone()
     const line = await town.callIn(
       doc(
@@ -87,41 +87,38 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test(
-    'Number: typed digits, a whisper that only the child hears, callbacks and machine detection',
-    async t => {
-      const to = town.someone()
-      pages['/whisper'] = `<Response><Play>${url}/900.wav</Play></Response>`
-      const detection = `machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="2000" machineDetectionSpeechEndThreshold="1000" machineDetectionSilenceTimeout="2000" amdStatusCallback="${url}/amd" amdStatusCallbackMethod="GET"`
-      const callback = `statusCallback="${url}/number" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
-      const line = await town.callIn(
-        doc(
-          `<Dial ${from}><Number url="${url}/whisper" method="GET" sendDigits="w12#" byoc="x" ${callback} ${detection}>${to}</Number></Dial>`,
-        ),
-      )
-      const child = await far.incoming(to)
-      child.ring()
-      await child.answer()
-      await child.hearsKeys('12#')
-      await child.hears(900)
-      t.ok(line.level(900) < -40, 'the caller does not hear the whisper')
-      const whisper = web.requests.find(request => request.path === '/whisper')
-      t.equal(whisper?.method, 'GET')
-      t.equal(whisper?.fields.get('Direction'), 'outbound-dial')
-      const stop = child.hum(500)
-      await line.hears(500)
-      await stop()
-      t.match(await told('/amd'), { AnsweredBy: /.+/, MachineDetectionDuration: /^\d+$/ })
-      child.hangUp()
-      await line.over()
-      await until('four callbacks', () => all('/number').length === 4)
-      t.same(
-        all('/number').map(fields => fields['CallStatus']),
-        ['initiated', 'ringing', 'in-progress', 'completed'],
-      )
-      t.ok(web.requests.filter(request => request.path === '/number').every(request => request.method === 'GET'))
-    },
-  )
+  await t.test('Number: sends digits, whispers to the child only, sends callbacks and detects machines', async t => {
+    const to = town.someone()
+    pages['/whisper'] = `<Response><Play>${url}/900.wav</Play></Response>`
+    const detection = `machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="2000" machineDetectionSpeechEndThreshold="1000" machineDetectionSilenceTimeout="2000" amdStatusCallback="${url}/amd" amdStatusCallbackMethod="GET"`
+    const callback = `statusCallback="${url}/number" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
+    const line = await town.callIn(
+      doc(
+        `<Dial ${from}><Number url="${url}/whisper" method="GET" sendDigits="w12#" byoc="x" ${callback} ${detection}>${to}</Number></Dial>`,
+      ),
+    )
+    const child = await far.incoming(to)
+    child.ring()
+    await child.answer()
+    await child.hearsKeys('12#')
+    await child.hears(900)
+    t.ok(line.level(900) < -40, 'the caller does not hear the whisper')
+    const whisper = web.requests.find(request => request.path === '/whisper')
+    t.equal(whisper?.method, 'GET')
+    t.equal(whisper?.fields.get('Direction'), 'outbound-dial')
+    const stop = child.hum(500)
+    await line.hears(500)
+    await stop()
+    t.match(await told('/amd'), { AnsweredBy: /.+/, MachineDetectionDuration: /^\d+$/ })
+    child.hangUp()
+    await line.over()
+    await until('four callbacks', () => all('/number').length === 4)
+    t.same(
+      all('/number').map(fields => fields['CallStatus']),
+      ['initiated', 'ringing', 'in-progress', 'completed'],
+    )
+    t.ok(web.requests.filter(request => request.path === '/number').every(request => request.method === 'GET'))
+  })
 
   await t.test('Sip: URIs by priority, digest credentials, headers of its own, a whisper that hangs up', async t => {
     const sip = `sip:agent@${far.address}:${far.port}`
@@ -153,7 +150,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('Sip: nothing is sent to a carrier, to ourselves or to an address that is not public', async t => {
+  await t.test('Sip: sends nothing to a carrier, to the platform or to a private address', async t => {
     const carrier = await w.state.db.selectFrom('carrier_target').select('sip_uri').executeTakeFirstOrThrow()
     const named = [
       carrier.sip_uri.replace('sip:', 'sip:+2348030000001@'),
@@ -182,7 +179,7 @@ t.test('verbs that join calls', async t => {
     )
   })
 
-  await t.test('Sip: no INVITE leaves without a lease, and not more than the project may have', async t => {
+  await t.test('Sip: every INVITE takes a lease, within the project’s ceiling', async t => {
     const lines = 10
     const { db } = w.state
     await db
@@ -219,7 +216,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('sequential: one after the other, and nouns that have nothing behind them fail', async t => {
+  await t.test('sequential: dials one noun after the other, and skips nouns without a destination', async t => {
     const [first, second] = [town.someone(), town.someone()]
     pages['/all-failed'] = doc(
       `<Dial ${from} sequential="true" action="${url}/second-done"><Number>${first}</Number><Number>${second}</Number></Dial>`,
@@ -242,7 +239,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('several Numbers ring at once: the first to answer talks, the others are cancelled', async t => {
+  await t.test('several Numbers ring at once: the first to answer is bridged, the others are cancelled', async t => {
     const [first, second, third] = [town.someone(), town.someone(), town.someone()]
     const callback = `statusCallback="${url}/rung" statusCallbackEvent="completed"`
     const line = await town.callIn(
@@ -271,7 +268,7 @@ t.test('verbs that join calls', async t => {
     t.same(ends, { [first]: 'busy', [second]: 'canceled', [third]: 'completed' })
   })
 
-  await t.test('Refer sends the caller elsewhere, and its action is told what came of it', async t => {
+  await t.test('Refer transfers the caller, and its action receives the outcome', async t => {
     const line = await town.callIn(
       doc(`<Refer action="${url}/referred" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`),
     )
@@ -297,7 +294,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('Refer asks no carrier: it would call whoever is named on our account', async t => {
+  await t.test('Refer is not sent to a carrier, which would call any number at our cost', async t => {
     const made = await w.voice('POST', '/Calls.json', {
       To: '+2348030000008',
       From: w.numbers[3] ?? '',
@@ -310,7 +307,7 @@ t.test('verbs that join calls', async t => {
   })
 
   await t.test(
-    'referUrl: a child that asks for a transfer leaves, and the document goes on with the caller',
+    'referUrl: a child that requests a transfer leaves, and the document continues with the caller',
     async t => {
       const to = town.someone()
       pages['/transfer'] = doc(`<Play loop="2">${url}/900.wav</Play>`)
@@ -334,7 +331,7 @@ t.test('verbs that join calls', async t => {
     },
   )
 
-  await t.test('without referUrl a transfer is refused with 603', async t => {
+  await t.test('refuses a transfer with 603 without referUrl', async t => {
     const to = town.someone()
     const line = await town.callIn(doc(`<Dial ${from}>${to}</Dial>`))
     const child = await far.incoming(to)
@@ -348,7 +345,7 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
-  await t.test('Reject refuses an unanswered caller, busy or not', async t => {
+  await t.test('Reject refuses an unanswered caller, as busy or rejected', async t => {
     const busy = await town.callIn(doc('<Reject reason="busy"/>'))
     await busy.over()
     t.equal(busy.final, 486)

@@ -25,7 +25,7 @@ t.test('verbs with media', async t => {
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
 
-  await t.test('Say and Play: voices, languages, SSML, loops and keys; what nobody speaks is warned of', async t => {
+  await t.test('Say and Play: voices, languages, SSML, loops and keys, with a warning for unknown voices', async t => {
     const line = await callIn(
       doc(
         `<Say voice="Polly.Joanna" language="en-GB" loop="2">Good <break time="100ms"/> day.</Say>
@@ -43,7 +43,7 @@ t.test('verbs with media', async t => {
     await town.noted(sid, 13512)
   })
 
-  await t.test('Gather takes keys as its attributes say', async t => {
+  await t.test('Gather collects keys according to its attributes', async t => {
     const line = await callIn(
       doc(
         `<Gather action="${url}/keys" method="GET" input="dtmf" timeout="10" finishOnKey="*" numDigits="5" debug="true"><Say>Type.</Say></Gather>`,
@@ -61,7 +61,7 @@ t.test('verbs with media', async t => {
     await line.over()
   })
 
-  await t.test('Gather takes speech: the engine hears the caller and is told what the document wants', async t => {
+  await t.test('Gather collects speech: the engine gets the caller’s audio and the document’s hints', async t => {
     const speech = `speechTimeout="2" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" profanityFilter="false" bargeIn="true"`
     const line = await callIn(
       doc(
@@ -146,7 +146,7 @@ t.test('verbs with media', async t => {
     t.equal(methodOf('/bot-done'), 'GET')
   })
 
-  await t.test('Connect Stream ends with its socket, and the action is asked for', async t => {
+  await t.test('Connect Stream ends with its socket, and the action is requested', async t => {
     const server = await socketServer(t, (frame, socket) => {
       if (frame.event === 'start') socket.close()
     })
@@ -155,7 +155,7 @@ t.test('verbs with media', async t => {
     await line.over()
   })
 
-  await t.test('Start and Stop: streams, recordings and live transcriptions beside the script', async t => {
+  await t.test('Start and Stop: streams, recordings and transcriptions run alongside the script', async t => {
     const server = await socketServer(t)
     const stream = `<Stream url="${server.url}/fork" name="ears" track="both_tracks" statusCallback="${url}/fork" statusCallbackMethod="POST" connectorName="x" audioFormat="y" sampleRate="z"><Parameter name="a" value="b"/></Stream>`
     const recording = `<Recording name="tape" channels="mono" track="inbound" trim="do-not-trim" recordingStatusCallback="${url}/tape" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"/>`
@@ -215,7 +215,7 @@ t.test('verbs with media', async t => {
     line.hangUp()
   })
 
-  await t.test('what the platform does not have is skipped, and the script takes its failure branch', async t => {
+  await t.test('an unavailable feature is skipped, and the script takes its failure branch', async t => {
     pages['/sms'] = doc(`<Pay action="${url}/pay" method="GET"/>`)
     pages['/pay'] = doc(`<Prompt action="${url}/prompt" method="GET"/><Redirect>${url}/bots</Redirect>`)
     pages['/prompt'] = doc(`<Redirect>${url}/bots</Redirect>`)

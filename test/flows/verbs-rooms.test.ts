@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts'
 
 // Conferences, queues, applications and recording servers, every attribute on live calls of several telephones.
 
-t.test('verbs that bring several together', async t => {
+t.test('verbs that connect several callers', async t => {
   // The recording server is a telephone of its own: its address must be known before the platform starts.
   const recorder_port = await freePort()
   const http_port = await freePort()
@@ -41,7 +41,7 @@ t.test('verbs that bring several together', async t => {
   const happened = (path: string, event: string, count = 1) =>
     until(`${count} ${event}`, () => events(path).filter(seen => seen === event).length >= count)
 
-  await t.test('Conference: waiting, muted, coached, recorded, full, labelled, and ended by its host', async t => {
+  await t.test('Conference: waits, mutes, coaches, records, fills up, labels, and ends with its host', async t => {
     pages['/music'] = { type: 'audio/wav', body: wavBytes(8000, tone(480, 1500)) }
     const callbacks = `statusCallback="${url}/room" statusCallbackMethod="GET" statusCallbackEvent="start end join leave mute hold modify speaker announcement" recordingStatusCallback="${url}/room-tape" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed" eventCallbackUrl="${url}/old"`
     const host = await callOut(
@@ -109,7 +109,7 @@ t.test('verbs that bring several together', async t => {
     t.same(all('/old'), [])
   })
 
-  await t.test('a recorded room goes on in another file when the one whose ears it had leaves', async t => {
+  await t.test('a conference recording continues in a new file when the recorded participant leaves', async t => {
     const tape = `record="record-from-start" trim="do-not-trim" recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed"`
     pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
     const states = (status: string) => all('/tapes').filter(fields => fields['RecordingStatus'] === status)
@@ -146,7 +146,7 @@ t.test('verbs that bring several together', async t => {
     t.same(has(900), [false, false], 'what the first one hears outside the room is not recorded')
   })
 
-  await t.test('a label that is taken, and a coach of nobody', async t => {
+  await t.test('a duplicate label and a coach without a target are refused', async t => {
     const first = await callOut(doc('<Dial><Conference participantLabel="one" waitUrl="">pair</Conference></Dial>'))
     const second = await callOut(
       doc(
@@ -161,7 +161,7 @@ t.test('verbs that bring several together', async t => {
     first.line.hangUp()
   })
 
-  await t.test('Enqueue, its wait document, Leave, and a queue that is full', async t => {
+  await t.test('Enqueue: runs its wait document, obeys Leave, and refuses a full queue', async t => {
     let full = false
     pages['/wait-queue'] = () => doc(full ? '<Leave/>' : `<Play>${url}/900.wav</Play>`)
     pages['/left'] = doc('<Hangup/>')
@@ -187,7 +187,7 @@ t.test('verbs that bring several together', async t => {
     await tasks.line.over()
   })
 
-  await t.test('Dial Queue: a whisper for the caller, then both talk, then both are told', async t => {
+  await t.test('Dial Queue: the caller hears a whisper, both talk, and both get their callbacks', async t => {
     pages['/agent-here'] = doc(`<Play>${url}/900.wav</Play>`)
     const caller = await callOut(doc(`<Enqueue action="${url}/served">help</Enqueue>`))
     await caller.line.hearsSomething()
@@ -217,7 +217,7 @@ t.test('verbs that bring several together', async t => {
     await reserved.line.over()
   })
 
-  await t.test('Client: a browser is called with its parameters, hears a whisper, and talks', async t => {
+  await t.test('Client: a browser receives its parameters, hears a whisper, and talks', async t => {
     const callback = `statusCallback="${url}/client" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
     const noun = (name: string): string =>
       doc(
@@ -300,7 +300,7 @@ t.test('verbs that bring several together', async t => {
     await nobody.line.over()
   })
 
-  await t.test('Siprec: a recording server gets both sides of the call and what it is about', async t => {
+  await t.test('Siprec: a recording server gets both sides of the call and its metadata', async t => {
     const vault = await openSoftphone(t, '127.0.0.67', recorder_port)
     const siprec = `<Siprec name="law" connectorName="vault" track="both_tracks" statusCallback="${url}/law" statusCallbackMethod="GET"><Parameter name="case" value="7"/></Siprec>`
     pages['/law-stop'] = doc(`<Stop>${siprec}</Stop><Pause length="1"/>`)
@@ -339,7 +339,7 @@ t.test('verbs that bring several together', async t => {
     await none.line.over()
   })
 
-  await t.test('Siprec: a recording server is reached only where a call may be sent', async t => {
+  await t.test('Siprec: a recording server’s address passes the same guard as a call’s', async t => {
     const carrier = { name: 'Far', codecs: ['PCMU'], sources: ['127.0.0.68/32'], targets: [], routes: [] }
     const carrier_id = await addCarrier(w.state, carrier, new Date().toISOString())
     const applied = w.state.db.selectFrom('apply_report').selectAll().where('resource_id', '=', carrier_id)

@@ -20,7 +20,7 @@ const say = (text: string): string => `<Response><Say>${text}</Say></Response>`
 const counted = (w: World, name: string, count: number): Promise<unknown> =>
   until(`${name} is ${count}`, async () => (await w.metrics())(name) === count)
 
-t.test('documents that join calls', async t => {
+t.test('documents that bridge calls', async t => {
   const w = await world(t)
   // They wait for the most part, each for calls of its own; the last one waits for all.
   t.jobs = 4
@@ -33,7 +33,7 @@ t.test('documents that join calls', async t => {
     w.state.db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).orderBy('position').execute()
 
   t.test(
-    'Dial rings several at once: the first to answer wins, the others are canceled',
+    'Dial rings several at once: the first to answer is bridged, the others are canceled',
     { buffered: true },
     async t => {
       const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
@@ -54,7 +54,7 @@ t.test('documents that join calls', async t => {
   )
 
   t.test(
-    'a child that is busy, one that is not answered in time, and one that may not be called',
+    'Dial reports a busy child, an unanswered one, and one that may not be called',
     { buffered: true },
     async t => {
       const web = await webServer(t, {
@@ -75,7 +75,7 @@ t.test('documents that join calls', async t => {
   )
 
   t.test(
-    'a whisper is heard by the called side before the bridge, and may turn the call down',
+    'the called party hears a whisper before the bridge, and may decline the call',
     { buffered: true },
     async t => {
       const web = await webServer(t, {
@@ -96,7 +96,7 @@ t.test('documents that join calls', async t => {
     },
   )
 
-  t.test('a dialled pair is recorded on two channels', { buffered: true }, async t => {
+  t.test('records both parties of a Dial on two channels', { buffered: true }, async t => {
     const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
     const markup = `<Response><Dial action="${web.url}/after" record="record-from-answer-dual"><Number>${SHORT}</Number></Dial></Response>`
     const sid = await create(QUIET, { InlineMarkup: markup })
@@ -113,7 +113,7 @@ t.test('documents that join calls', async t => {
   })
 
   t.test(
-    'a conference of three: it starts with the second, and the host ends it for all',
+    'a conference of three starts with the second participant, and ends with the host',
     { buffered: true },
     async t => {
       const web = await webServer(t, { '/events': '', '/wait': say('please wait') })
@@ -140,7 +140,7 @@ t.test('documents that join calls', async t => {
   )
 
   t.test(
-    'a caller in a queue hears its place, is taken by an agent, and is told when the agent has gone',
+    'a queued caller hears its position, is taken by an agent, and continues when the agent leaves',
     { buffered: true },
     async t => {
       const web = await webServer(t, {
@@ -168,7 +168,7 @@ t.test('documents that join calls', async t => {
     },
   )
 
-  t.test('a live call is given another document, and the one that ran is cut', { buffered: true }, async t => {
+  t.test('a live call gets another document, which interrupts the running one', { buffered: true }, async t => {
     const web = await webServer(t, { '/next': '<Response><Hangup/></Response>' })
     const sid = await create(QUIET, { InlineMarkup: '<Response><Pause length="600"/></Response>' })
     await until('it talks', async () => (await w.voice('GET', `/Calls/${sid}.json`)).body.status === 'in-progress')
@@ -177,7 +177,7 @@ t.test('documents that join calls', async t => {
     t.match(await w.ended(sid), { status: 'completed' })
   })
 
-  t.test('Record on a create keeps the whole call, and tells its callback', { buffered: true }, async t => {
+  t.test('Record on create records the whole call and sends its callback', { buffered: true }, async t => {
     const consent = {
       project_id: w.project_id,
       accepted_at: new Date().toISOString(),
@@ -204,7 +204,7 @@ t.test('documents that join calls', async t => {
   })
 
   t.test(
-    'machine detection is done before the document is asked for, which is told what answered',
+    'machine detection finishes before the document is requested, with its result',
     { buffered: true },
     async t => {
       const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>' })
@@ -219,37 +219,33 @@ t.test('documents that join calls', async t => {
     },
   )
 
-  t.test(
-    'a media stream carries what the far end says, and tells its beginning and end',
-    { buffered: true },
-    async t => {
-      const frames: { event: string; media?: { payload: string } }[] = []
-      const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-      t.teardown(() => server.close())
-      server.on('connection', socket => socket.on('message', data => frames.push(JSON.parse(String(data)))))
-      await new Promise<void>(resolve => server.once('listening', resolve))
-      const { port } = server.address() as AddressInfo
-      const web = await webServer(t, { '/stream': '' })
-      const stream = `<Stream url="ws://127.0.0.1:${port}/" statusCallback="${web.url}/stream"/>`
-      const markup = `<Response><Start>${stream}</Start><Pause length="600"/></Response>`
-      const sid = await create(`${SANDBOX}4711`, { InlineMarkup: markup })
-      await until('media came', () => frames.filter(frame => frame.event === 'media').length >= 20)
-      await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })
-      await w.ended(sid)
-      await until('the stream has stopped', () => frames.some(frame => frame.event === 'stop'))
-      t.same(
-        frames.slice(0, 2).map(frame => frame.event),
-        ['connected', 'start'],
-      )
-      await until('both callbacks', () => web.requests.length >= 2)
-      t.same(
-        web.requests.map(request => request.fields.get('StreamEvent')),
-        ['stream-started', 'stream-stopped'],
-      )
-    },
-  )
+  t.test('a media stream carries the far end’s audio, and its start and stop messages', { buffered: true }, async t => {
+    const frames: { event: string; media?: { payload: string } }[] = []
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    t.teardown(() => server.close())
+    server.on('connection', socket => socket.on('message', data => frames.push(JSON.parse(String(data)))))
+    await new Promise<void>(resolve => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const web = await webServer(t, { '/stream': '' })
+    const stream = `<Stream url="ws://127.0.0.1:${port}/" statusCallback="${web.url}/stream"/>`
+    const markup = `<Response><Start>${stream}</Start><Pause length="600"/></Response>`
+    const sid = await create(`${SANDBOX}4711`, { InlineMarkup: markup })
+    await until('media came', () => frames.filter(frame => frame.event === 'media').length >= 20)
+    await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })
+    await w.ended(sid)
+    await until('the stream has stopped', () => frames.some(frame => frame.event === 'stop'))
+    t.same(
+      frames.slice(0, 2).map(frame => frame.event),
+      ['connected', 'start'],
+    )
+    await until('both callbacks', () => web.requests.length >= 2)
+    t.same(
+      web.requests.map(request => request.fields.get('StreamEvent')),
+      ['stream-started', 'stream-stopped'],
+    )
+  })
 
-  t.test('afterwards nothing is left', async t => {
+  t.test('no call, dialog, port or lease remains', async t => {
     await w.untilNone('live_calls', 'media_legs', 'media_listeners')
     t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
   })

@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 // What a customer's web server can do wrong, on live calls: each fault has its number on the call, the caller gets the
 // documented ending, and nothing hangs.
 
-t.test('web servers that do wrong', async t => {
+t.test('misbehaving web servers', async t => {
   const town = await voiceTown(t, { addresses: ['127.0.0.71', '127.0.0.72'] })
   const { w, pages, web, told, all, callIn, callOut } = town
   const url = web.url
@@ -58,7 +58,7 @@ t.test('web servers that do wrong', async t => {
     ['ftp://a.test/', 11100],
   ]
 
-  await t.test('an unanswered caller is refused with 503, and the fault is on the call', async t => {
+  await t.test('an unanswered caller gets 503, and the call records the fault', async t => {
     for (const [fault, number] of faults) {
       const line = await callIn(doc(`<Redirect>${text(fault)}</Redirect>`))
       await line.over()
@@ -67,7 +67,7 @@ t.test('web servers that do wrong', async t => {
     }
   })
 
-  await t.test('a document of 64 KiB is taken, with a byte order mark, in UTF-16, and in Latin-1', async t => {
+  await t.test('accepts a document of 64 KiB, with a byte order mark, in UTF-16 and in Latin-1', async t => {
     const size = 65_536 - '<Response><Hangup/></Response>'.length
     pages['/full'] = `<Response><Hangup/>${' '.repeat(size)}</Response>`
     const utf16 = Buffer.from('\ufeff<Response><Redirect>/mark</Redirect></Response>', 'utf16le')
@@ -88,7 +88,7 @@ t.test('web servers that do wrong', async t => {
     t.equal(line.final, 200, 'answered, then hung up')
   })
 
-  await t.test('an answered caller hears a notice, and a fallback document is told what failed', async t => {
+  await t.test('an answered caller hears a notice, and the fallback document receives the error', async t => {
     const { sid, line } = await callOut(doc(`<Play>${url}/900.wav</Play><Redirect>${bad}/error</Redirect>`))
     await line.hears(900)
     await until('speech', () => line.level(900) < -40 && line.loudness() > -40)
@@ -102,7 +102,7 @@ t.test('web servers that do wrong', async t => {
     await saved.line.over()
   })
 
-  await t.test('a prompt that cannot be had is skipped, and the document goes on', async t => {
+  await t.test('skips a prompt that cannot be fetched, and continues with the document', async t => {
     const prompts = [`${bad}/error`, `${bad}/gigabyte`, `${raw}/garbage`, `${tls}/`, `${url}/json`]
     const line = await callIn(
       doc(`${prompts.map(prompt => `<Play>${prompt}</Play>`).join('')}<Play>${url}/900.wav</Play>`),
@@ -113,7 +113,7 @@ t.test('web servers that do wrong', async t => {
     t.equal(await line.over(), 'peer')
   })
 
-  await t.test('a receiver of callbacks that does wrong holds up no call', async t => {
+  await t.test('a misbehaving callback receiver delays no call', async t => {
     const callbacks = [`${bad}/hang#rt=400`, `${bad}/chunks`, `${raw}/garbage`, 'http://10.1.2.3/']
     for (const StatusCallback of callbacks) {
       const form = { StatusCallback, StatusCallbackEvent: 'initiated' }

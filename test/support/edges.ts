@@ -21,7 +21,7 @@ const ON_DRACHTIO = {
   'admission-carriers': {
     result: 'passes',
     without: {
-      'a registrar over TLS shows the right certificate, or the one that was pinned':
+      'a registrar over TLS must present a valid certificate, or the pinned one':
         'a TLS registrar is reached only with verification off',
     },
   },
@@ -76,7 +76,7 @@ const ON_DRACHTIO = {
   'trunk-tests': {
     result: 'passes',
     without: {
-      'what is wrong with a peer is the finding, with what to do':
+      'the finding names the fault of the peer and what to do':
         'a TLS target is reached only with verification off, so its certificate is not looked at',
     },
   },
