@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { auditedOrganizations, verifyChain } from '../core/state/people/audit.ts'
+import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { withState } from './state.ts'
 
 interface VerifyOptions {
@@ -23,7 +23,7 @@ export function auditCommand(): Command {
 
 async function verify(db: Parameters<typeof verifyChain>[0], { organization, expect }: VerifyOptions): Promise<void> {
   if (expect !== undefined && organization === undefined) throw new StartRefused('--expect needs --organization')
-  const all = await auditedOrganizations(db)
+  const all = await auditTrails(db)
   const chosen = organization === undefined ? all : all.filter(({ id }) => id === organization)
   if (chosen.length === 0) throw new StartRefused(`there is no organization ${organization ?? ''}`)
   let broken = 0

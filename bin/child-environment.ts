@@ -58,6 +58,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...TLS,
     'drachtio',
     'master_key',
+    'operator_sources',
     's3_endpoint',
     's3_bucket',
     's3_region',

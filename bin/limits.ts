@@ -7,53 +7,19 @@ import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { correctCounters } from '../core/state/calls/counters.ts'
 import { holdersAt } from '../core/state/calls/leases.ts'
 import {
-  type Ceilings,
   findTrunkSetting,
   listShortCodes,
-  putCeilings,
   putShortCode,
   putTrunkSetting,
 } from '../core/state/configuration/settings.ts'
 import type { State } from '../core/state/index.ts'
-import { adjustBalance, findBillingAccount, listLedger, putBillingAccount } from '../core/state/money/rates.ts'
 import { withState } from './state.ts'
 
 const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const
 
-const CEILINGS: Readonly<Record<string, keyof Ceilings>> = {
-  concurrency: 'concurrency',
-  cps: 'cps',
-  dailySpend: 'daily_spend_cap_minor',
-  velocity: 'velocity_cap_minor',
-  maxDuration: 'max_call_duration_seconds',
-  maxRate: 'max_destination_rate_minor',
-}
-
-/** Sets what the operator allows: ceilings of projects, number formats of trunks, short codes, and balances. */
+/** Sets the number formats of trunks and short codes, and shows and corrects what ceilings count. */
 export function limitsCommand(): Command {
-  const command = new Command('limits').description('ceilings, number formats, short codes and balances')
-  command
-    .command('project')
-    .description('ceilings of a whole project; "none" takes one away, 0 admits nothing')
-    .argument('<project_id>')
-    .option('--concurrency <calls>', 'calls in progress', amount)
-    .option('--cps <calls>', 'calls per second', amount)
-    .option('--daily-spend <minor>', 'minor units a day', amount)
-    .option('--velocity <minor>', 'minor units in a rolling hour', amount)
-    .option('--max-duration <seconds>', 'of one call', amount)
-    .option('--max-rate <minor>', 'minor units a minute', amount)
-    .action((project_id: string, options: Record<string, number | 'none'>) =>
-      withState(async state => {
-        await project(state, project_id)
-        const changes: Partial<Ceilings> = Object.fromEntries(
-          Object.entries(options).flatMap(([name, value]) => {
-            const ceiling = CEILINGS[name]
-            return ceiling ? [[ceiling, value === 'none' ? null : value]] : []
-          }),
-        )
-        print(await state.transaction(trx => putCeilings(trx, project_id, changes, iso(Date.now()))))
-      }),
-    )
+  const command = new Command('limits').description('number formats, short codes, and who held the slots of ceilings')
   command
     .command('trunk')
     .description('how the numbers of a trunk are read, and whom it presents when its peer presents nobody')
@@ -85,38 +51,8 @@ export function limitsCommand(): Command {
         print(await listShortCodes(state.db))
       }),
     )
-  command
-    .command('balance')
-    .description('how a project pays, and money put on its account')
-    .argument('<project_id>')
-    .option('--prepaid', 'calls end when the balance is used up')
-    .option('--postpaid', 'the balance is no ceiling')
-    .option('--credit <minor>', 'how far below zero a prepaid balance may go', whole)
-    .option('--top-up <minor>', 'minor units', whole)
-    .option('--note <text>', 'for the ledger')
-    .action((project_id: string, options: BalanceOptions) => withState(state => balance(state, project_id, options)))
-  for (const add of [addLedger, addHolders, addRecount]) add(command)
+  for (const add of [addHolders, addRecount]) add(command)
   return command
-}
-
-function addLedger(command: Command): void {
-  command
-    .command('ledger')
-    .description('what was put on the account of a project, and what was taken from it, newest first')
-    .argument('<project_id>')
-    .option('--limit <lines>', 'so many lines', whole, 50)
-    .option('--before <position>', 'those before this line', whole)
-    .action((project_id: string, options: { limit: number; before?: number }) =>
-      withState(async state => {
-        const { billing_account_id } = await project(state, project_id)
-        for (const line of await listLedger(state.db, billing_account_id, options))
-          process.stdout.write(
-            `${String(line.position).padStart(8)}  ${line.at}  ${line.kind.padEnd(10)}  ` +
-              `${String(line.amount_minor).padStart(12)}  ${String(line.balance_after_minor).padStart(12)}  ` +
-              `${line.call_sid ?? line.note ?? ''}\n`,
-          )
-      }),
-    )
 }
 
 function addHolders(command: Command): void {
@@ -151,30 +87,6 @@ function addRecount(command: Command): void {
     )
 }
 
-interface BalanceOptions {
-  readonly prepaid?: boolean
-  readonly postpaid?: boolean
-  readonly credit?: number
-  readonly topUp?: number
-  readonly note?: string
-}
-
-async function balance(state: State, project_id: string, options: BalanceOptions): Promise<void> {
-  const { billing_account_id: id, name, currency } = await project(state, project_id)
-  const changed = await state.transaction(async trx => {
-    const known = await findBillingAccount(trx, id)
-    const prepaid = options.prepaid ? 1 : options.postpaid ? 0 : (known?.prepaid ?? 0)
-    const credit_minor = options.credit ?? known?.credit_minor ?? 0
-    await putBillingAccount(trx, { id, name: known?.name ?? name, currency, prepaid, credit_minor })
-    if (options.topUp !== undefined) {
-      const now = iso(Date.now())
-      await adjustBalance(trx, { id, kind: 'top_up', amount_minor: options.topUp, note: options.note ?? null, now })
-    }
-    return findBillingAccount(trx, id)
-  })
-  print(changed)
-}
-
 async function defaultCaller(
   state: State,
   trunk_id: string,
@@ -198,22 +110,9 @@ async function defaultCaller(
   return number
 }
 
-async function project(state: State, id: string) {
-  const row = await state.db.selectFrom('project').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row) throw new StartRefused(`there is no project ${id}`)
-  return row
-}
-
 const print = (value: unknown): void => {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
-
-function whole(text: string): number {
-  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('expected a whole number')
-  return Number(text)
-}
-
-const amount = (text: string): number | 'none' => (text === 'none' ? 'none' : whole(text))
 
 function country(text: string): string {
   const found = findCountry(text)

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import { newId } from '../core/runtime/ids.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { bumpConfiguration } from '../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../core/state/configuration/bump.ts'
 import {
   approveSource,
   type LimitedSource,

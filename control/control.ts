@@ -15,6 +15,8 @@ import type { Route } from './http/route.ts'
 import { type HttpPatience, type HttpServer, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
+import { operatorAuthentication } from './operator/authenticate.ts'
+import { OPERATOR_ROUTES } from './operator/index.ts'
 import { sessionAuthentication } from './session/cookie.ts'
 import { CONSOLE_ROUTES } from './session/index.ts'
 import { SIGN_INS } from './session/sign-in.ts'
@@ -39,7 +41,7 @@ interface ControlOptions {
 /** Limits the requests of one credential. A program that waits for each answer stays below it. */
 const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
 
-/** Starts the HTTP server of the control plane: three APIs on one port. */
+/** Starts the HTTP server of the control plane: four APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
   const { state, bus, clock, log, settings, listen } = options
   const services: HttpServices = {
@@ -67,12 +69,16 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
       upgrade: events.upgrade,
       pages: {
         ...healthPages(services),
-        ...referencePages(V1_ROUTES, services),
+        ...referencePages({ v1: V1_ROUTES, operator: OPERATOR_ROUTES }, services),
         '/': ctx => ctx.redirect('/console/'),
         '/console': ctx => ctx.redirect('/console/'),
       },
       below: {
         '/v1': apiHandler(v1, services),
+        '/operator/v1': apiHandler(
+          { ...v1, prefix: '/operator/v1', routes: OPERATOR_ROUTES, authenticate: operatorAuthentication(services) },
+          services,
+        ),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
         // The console uses the same routes, as the signed-in member.

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { putTrunkSetting } from '../../core/state/configuration/settings.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { importPriceBook } from '../../core/state/money/rates.ts'

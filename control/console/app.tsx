@@ -4,6 +4,7 @@ import { ask } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
 import { match, path } from './lib/router.ts'
 import { type Session, session, signedOut } from './lib/session.ts'
+import { Invitation } from './pages/invitation.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Shell } from './shell.tsx'
 import { Empty, LinkButton } from './ui/basics.tsx'
@@ -69,11 +70,13 @@ export function App() {
   if (session.value === undefined) return <output class="door muted">Loading…</output>
   return (
     <>
-      {session.value === null ? <SignIn /> : <Shell>{pageAt(path.value)}</Shell>}
+      {path.value === '/invitation' ? <Invitation /> : <Inside />}
       <Toasts />
     </>
   )
 }
+
+const Inside = () => (session.value ? <Shell>{pageAt(path.value)}</Shell> : <SignIn />)
 
 function pageAt(at: string) {
   for (const { pattern, page } of LOADED) {

@@ -5,7 +5,7 @@ import { mayBeSeen } from '../../core/domain/alerts/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
-import { ROLE_SCOPES, type Scope } from '../http/access.ts'
+import { roleAllows, type Scope } from '../http/access.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
 import { PROBLEM_TYPE, problem } from '../http/problem.ts'
@@ -209,12 +209,12 @@ export function createEventsHub(
   }
 }
 
-const holds = (caller: Caller, scope: Scope): boolean => caller.scopes.has(scope) && ROLE_SCOPES[caller.role].has(scope)
+const holds = (caller: Caller, scope: Scope): boolean => caller.scopes.has(scope) && roleAllows(caller.role, scope)
 
 function refusedFor(caller: Caller): Refusal | null {
   const scope = 'live_calls:read'
   if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
-  return ROLE_SCOPES[caller.role].has(scope) ? null : refuse('role_forbidden', { value: caller.role })
+  return roleAllows(caller.role, scope) ? null : refuse('role_forbidden', { value: caller.role })
 }
 
 function mayHear({ caller, trunks }: Client, event: LiveEvent): boolean {

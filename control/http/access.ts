@@ -1,8 +1,11 @@
-import { SCOPES, type Scope } from '../../core/domain/access/scopes.ts'
+import { OPERATOR_SCOPES, type OperatorScope, SCOPES, type Scope } from '../../core/domain/access/scopes.ts'
 import type { Role } from '../../core/state/index.ts'
 import { type Refusal, refuse } from './reply.ts'
 
-export { SCOPES, type Scope }
+export { OPERATOR_SCOPES, type OperatorScope, SCOPES, type Scope }
+
+/** A member's or a key's role in its organization; `operator` stands outside all organizations. */
+export type CallerRole = Role | 'operator'
 
 const BILLING: readonly Scope[] = ['billing:read', 'organization:read', 'call_history:read']
 const WITHHELD_FROM_ENGINEERS: readonly Scope[] = ['billing:read', 'subaccounts:write', 'audit:read']
@@ -16,12 +19,21 @@ export const ROLE_SCOPES: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   'org:viewer': new Set(SCOPES.filter(scope => scope.endsWith(':read') && !WITHHELD_FROM_VIEWERS.includes(scope))),
 }
 
+const OPERATOR: ReadonlySet<OperatorScope> = new Set(OPERATOR_SCOPES)
+
+/** Reports whether a role may use a scope at all. */
+export const roleAllows = (role: CallerRole, scope: Scope | OperatorScope): boolean => {
+  const allowed: ReadonlySet<Scope | OperatorScope> = role === 'operator' ? OPERATOR : ROLE_SCOPES[role]
+  return allowed.has(scope)
+}
+
 /** The roles that a member may grant to a key or another member: at or below their own (spec, "API keys" 5). */
-export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
+export const GRANTABLE_ROLES: Readonly<Record<CallerRole, readonly Role[]>> = {
   'org:admin': ['org:admin', 'org:engineer', 'org:billing', 'org:viewer'],
   'org:engineer': ['org:engineer', 'org:viewer'],
   'org:billing': [],
   'org:viewer': [],
+  operator: [],
 }
 
 /**
@@ -29,9 +41,9 @@ export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
  * addition to the scope of the route.
  */
 export function withoutScope(
-  caller: { readonly role: Role; readonly scopes: ReadonlySet<Scope> },
-  scope: Scope,
+  caller: { readonly role: CallerRole; readonly scopes: ReadonlySet<Scope | OperatorScope> },
+  scope: Scope | OperatorScope,
 ): Refusal<'scope_required' | 'role_forbidden'> | null {
   if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
-  return ROLE_SCOPES[caller.role].has(scope) ? null : refuse('role_forbidden', { value: caller.role })
+  return roleAllows(caller.role, scope) ? null : refuse('role_forbidden', { value: caller.role })
 }

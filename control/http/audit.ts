@@ -1,5 +1,5 @@
 import { newId } from '../../core/runtime/ids.ts'
-import type { FieldChange, NewAuditEvent } from '../../core/state/people/audit.ts'
+import { type AuditActor, type FieldChange, INSTALLATION, type NewAuditEvent } from '../../core/state/people/audit.ts'
 import type { Caller } from './caller.ts'
 import type { Change } from './reply.ts'
 import type { Route } from './route.ts'
@@ -10,17 +10,34 @@ const MAX_VALUE_CHARACTERS = 500
 /** Fields that change with every write, or that describe the moment and not the resource. */
 const OMITTED = new Set(['revision', 'updated_at', 'as_of', 'apply', 'desired_revision', 'effective_revision'])
 
-/** Returns the audit event of a write. */
-export function auditEvent(
+interface WriteContext {
+  readonly caller: Caller
+  readonly project_id: string | null
+  readonly now: string
+  readonly request_id: string
+}
+
+/** A customer learns what an operator did, not who it was. */
+const ANY_OPERATOR: AuditActor = { type: 'operator', id: null, name: 'Operator', detail: null }
+
+/**
+ * Returns the audit events of a write, one for each trail that tells it: the caller's organization's, or for an
+ * operator the installation's and the customer's.
+ */
+export function auditEvents(route: Route, change: Change, context: WriteContext): NewAuditEvent[] {
+  const { caller, project_id } = context
+  const { actor } = caller
+  // Somebody who accepts an invitation is of no organization yet: the change names it.
+  const organization_id = caller.organization_id || (change.customer?.organization_id ?? '')
+  const own = auditEvent(route, change, { ...context, organization_id, project_id, actor })
+  if (organization_id !== INSTALLATION || !change.customer) return [own]
+  return [own, auditEvent(route, change, { ...context, ...change.customer, actor: ANY_OPERATOR })]
+}
+
+function auditEvent(
   route: Route,
   change: Change,
-  context: {
-    readonly caller: Caller
-    readonly organization_id: string
-    readonly project_id: string | null
-    readonly now: string
-    readonly request_id: string
-  },
+  context: Omit<WriteContext, 'caller'> & { readonly organization_id: string; readonly actor: AuditActor },
 ): NewAuditEvent {
   if (!route.audit) throw new Error(`${route.method} ${route.path} changes things and declares no audit`)
   return {
@@ -28,8 +45,8 @@ export function auditEvent(
     organization_id: context.organization_id,
     project_id: context.project_id,
     at: context.now,
-    actor: context.caller.actor,
-    category: context.caller.actor.type === 'operator' ? 'operator' : (route.audit.category ?? 'configuration'),
+    actor: context.actor,
+    category: context.actor.type === 'operator' ? 'operator' : (route.audit.category ?? 'configuration'),
     kind: route.audit.kind,
     action: change.action ?? route.audit.action,
     summary: change.summary,

@@ -14,7 +14,7 @@ const KEY = /^bearer sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/i
 const EXACT = /^[^ ]+ sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/
 
 /** Returns the same refusal for every invalid credential (spec, "API keys" 3). */
-const unauthenticated = (): Refusal =>
+export const unauthenticated = (): Refusal =>
   refuse(
     'unauthenticated',
     {},

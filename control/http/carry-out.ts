@@ -1,10 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { Topic } from '../../core/runtime/bus.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { appendAudit } from '../../core/state/people/audit.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
-import { auditEvent } from './audit.ts'
+import { auditEvents } from './audit.ts'
 import type { Caller } from './caller.ts'
 import { earlierOutcome, type IdempotentRequest, idempotentRequest, keepOutcome } from './idempotency.ts'
 import { etag, mismatch } from './if-match.ts'
@@ -14,8 +15,17 @@ import type { Answer, Loaders, Route, RouteContext } from './route.ts'
 import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
+/** The request as it was sent; a command of the CLI makes one too. */
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly querystring: string
+  readonly req: Pick<IncomingMessage, 'headers' | 'method'>
+}
+
 /** A request that has passed every check except those that need the resource. */
-interface Ready extends Asked {
+interface Ready extends Omit<Asked, 'ctx'> {
+  readonly ctx: Sent
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
@@ -88,14 +98,8 @@ async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promis
   const { route, caller, project, request_id } = run
   const changes = [answer.change ?? []].flat() as readonly Change[]
   for (const change of changes) {
-    const event = auditEvent(route, change, {
-      caller,
-      organization_id: caller.organization_id,
-      project_id: project?.id ?? null,
-      now,
-      request_id,
-    })
-    await appendAudit(trx, event)
+    const context = { caller, project_id: project?.id ?? null, now, request_id }
+    for (const event of auditEvents(route, change, context)) await appendAudit(trx, event)
   }
   const [first] = changes
   if (!route.applies || !first) return answer.wake ?? []

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
-import { withoutScope } from './access.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import { createBodyReader, jsonObjectOf } from './body.ts'
 import type { Caller } from './caller.ts'
 import { carryOut } from './carry-out.ts'
+import { bodyErrors, withoutAccess } from './checks.ts'
 import { idempotencyKeyOf } from './idempotency.ts'
 import { ifMatchOf } from './if-match.ts'
 import { createMatcher } from './matcher.ts'
@@ -16,7 +16,6 @@ import { isRefusal, notFound, type Refusal, refuse } from './reply.ts'
 import type { Answer, Route } from './route.ts'
 import { refusalOf, sendAnswer, sendRefusal } from './send.ts'
 import type { HttpServices } from './services.ts'
-import { fieldErrors } from './validate.ts'
 
 /** One JSON API: a prefix, its routes, and how it authenticates callers. */
 interface Api {
@@ -109,27 +108,6 @@ function overRate(ctx: ParameterizedContext, { allowed, headers }: RateVerdict, 
   return allowed ? null : refuse('rate_limited', { value }, { headers })
 }
 
-/**
- * Refuses a caller whose role or scopes do not allow the route. Which subaccount a restricted key may access is checked
- * when the resource is loaded.
- */
-function withoutAccess(route: Route, caller: Caller): Refusal | null {
-  if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
-  if (caller.subaccount_id !== null && !reachableFromSubaccount(route))
-    return refuse('role_forbidden', { value: caller.role }, { detail: 'This key is restricted to a subaccount.' })
-  return route.scope === null ? null : withoutScope(caller, route.scope)
-}
-
-/**
- * Reports whether a key restricted to a subaccount may call a route: it loads a resource that belongs to a subaccount,
- * or it declares that it enforces the restriction itself.
- */
-const reachableFromSubaccount = (route: Route): boolean =>
-  route.restricted_keys === true ||
-  Object.entries(route.loaders).some(
-    ([param, loader]) => loader.subaccount_id !== undefined && route.path.includes(`{${param}}`),
-  )
-
 const header = (ctx: ParameterizedContext, name: string): string | undefined => ctx.headers[name] as string | undefined
 
 async function bodyOf(ctx: ParameterizedContext, route: Route): Promise<object | undefined | Refusal> {
@@ -137,18 +115,4 @@ async function bodyOf(ctx: ParameterizedContext, route: Route): Promise<object |
   if (isRefusal(sent)) return sent
   if (!route.body && sent.bytes.length === 0) return undefined
   return jsonObjectOf(sent)
-}
-
-function bodyErrors(route: Route, body: object | undefined): Refusal | null {
-  if (!route.body) {
-    const [name] = Object.keys(body ?? {})
-    if (name === undefined) return null
-    const errors = [{ pointer: `/${name}`, message: 'is not a field of this request' }]
-    return refuse('validation_failed', { value: `/${name} is not a field of this request` }, { errors })
-  }
-  if (body === undefined) return refuse('body_malformed', { value: 'it is missing' })
-  const errors = fieldErrors(route.body, body)
-  if (errors.length === 0) return null
-  const value = errors.slice(0, 5).map(error => `${error.pointer || 'the body'} ${error.message}`)
-  return refuse('validation_failed', { value: value.join('; ') }, { errors })
 }

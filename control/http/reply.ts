@@ -65,6 +65,8 @@ export interface Change {
   readonly from_revision?: number | null
   readonly to_revision?: number | null
   readonly trunk_id?: string | null
+  /** The customer that an operator's write is about: their trail tells it too. */
+  readonly customer?: { readonly organization_id: string; readonly project_id: string | null }
   /** A reason or note that a user entered. */
   readonly detail?: string | null
   /** Replaces the action of the route, for a change of another resource than the route's own. */

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Topic } from '../../core/runtime/bus.ts'
-import type { AuditKind, Db, ProjectTable, Trx } from '../../core/state/index.ts'
-import type { Scope } from './access.ts'
+import type { AuditKind, Db, Trx } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
+import type { OperatorScope, Scope } from './access.ts'
 import type { Caller } from './caller.ts'
 import type { Change, Refusal, WrittenJson } from './reply.ts'
 import type { Static, TObject, TSchema } from './schema.ts'
@@ -64,21 +65,21 @@ type Answers<R extends Replies, M extends Method> = {
 }[keyof R & number]
 
 interface RunContext {
-  readonly project: ProjectTable
+  readonly project: ProjectRow
   readonly caller: Caller
   /** ISO 8601; the same in every row that one request writes. */
   readonly now: string
   readonly request_id: string
   readonly services: HttpServices
   /** For the Range headers that only answers with audio read. */
-  readonly request: IncomingMessage
+  readonly request: Pick<IncomingMessage, 'headers' | 'method'>
 }
 
 /** The context of every route. It also has the rows that the path names, under the names of their loaders. */
 export interface RouteContext extends Omit<RunContext, 'project'> {
   readonly db: Db
   /** Null when the route does not concern a project. */
-  readonly project: ProjectTable | null
+  readonly project: ProjectRow | null
   readonly params: Readonly<Record<string, string>>
   /** Fits the schema of the route's query. */
   readonly query: object
@@ -106,7 +107,7 @@ interface Definition<
   readonly summary: string
   readonly description?: string
   /** The scope that a key needs; null when any valid credential is enough. */
-  readonly scope: Scope | null
+  readonly scope: Scope | OperatorScope | null
   /** The roles that may perform an action that needs a person. */
   readonly roles?: readonly Caller['role'][]
   /** `organization`: the route is not about one project and ignores X-Project-ID. */
@@ -160,7 +161,7 @@ export interface Route {
   readonly path: string
   readonly summary: string
   readonly description?: string
-  readonly scope: Scope | null
+  readonly scope: Scope | OperatorScope | null
   readonly roles?: readonly Caller['role'][]
   readonly context?: 'project' | 'organization'
   readonly restricted_keys?: boolean

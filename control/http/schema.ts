@@ -64,6 +64,7 @@ export const HttpUrl = Type.String({
   pattern: '^[hH][tT][tT][pP][sS]?://[^\\u0000-\\u0020\\u007f]+$',
 })
 
+export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')
 /** A calendar date, `YYYY-MM-DD`. */

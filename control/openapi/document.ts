@@ -1,53 +1,80 @@
 import { REASONS, type Reason } from '../../core/domain/reasons/index.ts'
 import type { Route } from '../http/route.ts'
 import type { TSchema } from '../http/schema.ts'
-import { API_EXAMPLES } from './examples.ts'
+import { API_EXAMPLES, type ApiExample } from './examples.ts'
 
 type Json = Record<string, unknown>
 
 const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
 
-/** Builds the OpenAPI 3.1 document of the management API from the schemas that validate its requests. */
+/** What the documents of the JSON APIs differ in. */
+interface ApiText {
+  readonly title: string
+  readonly description: string
+  readonly prefix: string
+  readonly key: string
+  /** Requests and answers by method and path. */
+  readonly examples: Readonly<Record<string, ApiExample>>
+}
+
+export const MANAGEMENT: ApiText = {
+  title: 'Strowger management API',
+  description: 'SIP trunking and programmable voice. Every error is a problem document (RFC 9457).',
+  prefix: '/v1',
+  key: 'An API key: sk_live_<public id>_<secret>.',
+  examples: API_EXAMPLES,
+}
+
+export const OPERATOR: ApiText = {
+  title: 'Strowger operator API',
+  description: 'Customers, money, numbers and keys of an installation. Every error is a problem document (RFC 9457).',
+  prefix: '/operator/v1',
+  key: "An operator's key: ok_live_<public id>_<secret>.",
+  examples: {},
+}
+
+/** Builds the OpenAPI 3.1 document of an API from the schemas that validate its requests. */
 export function openApiDocument(
   routes: readonly Route[],
   about: { readonly base_url: string; readonly version: string },
+  api: ApiText = MANAGEMENT,
 ): Json {
   const schemas: Json = { Problem: PROBLEM }
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = paths[route.path] ?? {}
     paths[route.path] = path
-    path[route.method] = operation(route, schemas)
+    path[route.method] = operation(route, schemas, api.examples[`${route.method} ${route.path}`])
   }
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Strowger management API',
+      title: api.title,
       version: about.version,
-      description: 'SIP trunking and programmable voice. Every error is a problem document (RFC 9457).',
+      description: api.description,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: `${about.base_url}/v1` }],
+    servers: [{ url: `${about.base_url}${api.prefix}` }],
     security: [{ api_key: [] }],
     tags: [...new Set(routes.map(tagOf))].map(name => ({ name })),
     paths,
     components: {
       securitySchemes: {
-        api_key: { type: 'http', scheme: 'bearer', description: 'An API key: sk_live_<public id>_<secret>.' },
+        api_key: { type: 'http', scheme: 'bearer', description: api.key },
       },
       schemas,
     },
   }
 }
 
-function operation(route: Route, schemas: Json): Json {
+function operation(route: Route, schemas: Json, example: ApiExample | undefined): Json {
   return {
     operationId: operationId(route),
     tags: [tagOf(route)],
     summary: route.summary,
     ...(route.description ? { description: route.description } : {}),
     ...(route.scope ? { 'x-scope': route.scope } : {}),
-    parameters: parametersOf(route),
+    parameters: parametersOf(route, example),
     ...(route.body
       ? {
           requestBody: {
@@ -55,13 +82,13 @@ function operation(route: Route, schemas: Json): Json {
             content: {
               'application/json': {
                 schema: named(route.body, schemas),
-                ...exampleOf(exampleFor(route)?.body),
+                ...exampleOf(example?.body),
               },
             },
           },
         }
       : {}),
-    responses: responsesOf(route, schemas),
+    responses: responsesOf(route, schemas, example),
   }
 }
 
@@ -79,8 +106,7 @@ function operationId(route: Route): string {
 
 const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''
 
-function parametersOf(route: Route): Json[] {
-  const example = exampleFor(route)
+function parametersOf(route: Route, example: ApiExample | undefined): Json[] {
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -135,13 +161,13 @@ function headersOf(route: Route): Json[] {
   return headers
 }
 
-function responsesOf(route: Route, schemas: Json): Json {
+function responsesOf(route: Route, schemas: Json, example: ApiExample | undefined): Json {
   const responses: Json = {}
   for (const [status, schema] of Object.entries(route.replies))
     responses[status] = {
       description: route.summary,
       headers: { 'X-Request-ID': { schema: { type: 'string' } } },
-      ...contentOf(route, Number(status), schema, schemas),
+      ...contentOf(route, Number(status), schema, schemas, example),
     }
   for (const [status, reasons] of problemsOf(route))
     responses[status] = {
@@ -151,9 +177,14 @@ function responsesOf(route: Route, schemas: Json): Json {
   return responses
 }
 
-function contentOf(route: Route, status: number, schema: TSchema | null, schemas: Json): Json {
+function contentOf(
+  route: Route,
+  status: number,
+  schema: TSchema | null,
+  schemas: Json,
+  example: ApiExample | undefined,
+): Json {
   if (schema) {
-    const example = exampleFor(route)
     const shown = example?.status === status ? exampleOf(example.response) : {}
     return { content: { 'application/json': { schema: named(schema, schemas), ...shown } } }
   }
@@ -162,9 +193,6 @@ function contentOf(route: Route, status: number, schema: TSchema | null, schemas
 }
 
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example })
-
-/** Returns a recorded request and its answer. A test repeats it. */
-const exampleFor = (route: Route) => API_EXAMPLES[`${route.method} ${route.path}`]
 
 /** Returns the reasons that a route may refuse with, by status. */
 function problemsOf(route: Route): Map<string, Set<Reason>> {

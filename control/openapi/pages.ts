@@ -4,23 +4,34 @@ import { escapeXml } from '../../core/domain/text/xml.ts'
 import type { Route } from '../http/route.ts'
 import type { Services } from '../http/services.ts'
 import { NUMBERS } from '../voice/errors.ts'
-import { openApiDocument } from './document.ts'
+import { MANAGEMENT, OPERATOR, openApiDocument } from './document.ts'
 import { viewerPages } from './viewer.ts'
 
 const API_VERSION = '1.0.0'
 
 type Page = (ctx: Context) => void
 
-/** Builds `/v1/openapi.json` and `/docs` from the routes at start. */
-export function referencePages(routes: readonly Route[], services: Services): Readonly<Record<string, Page>> {
-  const { base_url } = services.settings
-  const document = JSON.stringify(openApiDocument(routes, { base_url, version: API_VERSION }), null, 1)
-  const contents = page('Endpoints', contentsOf(routes))
-  return {
-    '/v1/openapi.json': ctx => {
+interface Routes {
+  readonly v1: readonly Route[]
+  readonly operator: readonly Route[]
+}
+
+/** Builds the documents of both JSON APIs and `/docs` from the routes at start. */
+export function referencePages(routes: Routes, services: Services): Readonly<Record<string, Page>> {
+  const about = { base_url: services.settings.base_url, version: API_VERSION }
+  const document = (made: object): Page => {
+    const text = JSON.stringify(made, null, 1)
+    return ctx => {
       ctx.type = 'application/json; charset=utf-8'
-      ctx.body = document
-    },
+      ctx.body = text
+    }
+  }
+  const contents = page('Endpoints', contentsOf(routes.v1, '/v1'))
+  const operator_contents = page('Endpoints for operators', contentsOf(routes.operator, '/operator/v1'))
+  return {
+    '/v1/openapi.json': document(openApiDocument(routes.v1, about, MANAGEMENT)),
+    '/operator/v1/openapi.json': document(openApiDocument(routes.operator, about, OPERATOR)),
+    '/docs/operator': ctx => html(ctx, operator_contents),
     ...viewerPages(),
     '/docs/endpoints': ctx => html(ctx, contents),
     '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
@@ -52,14 +63,14 @@ ${body}
 </body></html>
 `
 
-function contentsOf(routes: readonly Route[]): string {
+function contentsOf(routes: readonly Route[], prefix: string): string {
   const rows = routes.map(
     route =>
-      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>/v1${escapeXml(route.path)}</code></td>` +
+      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>${prefix}${escapeXml(route.path)}</code></td>` +
       `<td>${escapeXml(route.summary)}</td><td>${route.scope ? `<code>${escapeXml(route.scope)}</code>` : ''}</td></tr>`,
   )
   return (
-    `<p>The management API as an OpenAPI 3.1 document: <a href="/v1/openapi.json">/v1/openapi.json</a>. ` +
+    `<p>The API as an OpenAPI 3.1 document: <a href="${prefix}/openapi.json">${prefix}/openapi.json</a>. ` +
     `Every error has a page: <a href="/docs/errors">errors</a>.</p>` +
     `<table><tr><th>Method</th><th>Path</th><th></th><th>Scope</th></tr>${rows.join('\n')}</table>`
   )

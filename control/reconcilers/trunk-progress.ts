@@ -1,7 +1,7 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { liveCalls } from '../../core/state/calls/counters.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { releasingSubtrunks, saveSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import {
   releaseTrunk,

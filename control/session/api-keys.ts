@@ -11,7 +11,7 @@ import {
   revokeKey,
 } from '../../core/state/people/api-keys.ts'
 import { findSubaccount } from '../../core/state/people/subaccounts.ts'
-import { GRANTABLE_ROLES, ROLE_SCOPES, SCOPES, type Scope } from '../http/access.ts'
+import { type CallerRole, GRANTABLE_ROLES, ROLE_SCOPES, roleAllows, SCOPES, type Scope } from '../http/access.ts'
 import { type Change, invalid, type Refusal, refuse } from '../http/reply.ts'
 import {
   Instant,
@@ -105,7 +105,7 @@ const CreateApiKeyRequest = input('CreateApiKeyRequest', {
 async function notGrantable(
   db: Db,
   project_id: string,
-  creator: RoleName,
+  creator: CallerRole,
   body: Static<typeof CreateApiKeyRequest>,
   now: string,
 ): Promise<Refusal<'role_forbidden' | 'validation_failed'> | null> {
@@ -113,7 +113,7 @@ async function notGrantable(
     return refuse('role_forbidden', { value: creator }, { detail: `The role ${creator} cannot grant ${body.role}.` })
   for (const [at, scope] of body.scopes.entries()) {
     if (!ROLE_SCOPES[body.role].has(scope)) return invalid(`/scopes/${at}`, `is not a scope of ${body.role}`)
-    if (!ROLE_SCOPES[creator].has(scope)) return invalid(`/scopes/${at}`, 'is not yours to grant')
+    if (!roleAllows(creator, scope)) return invalid(`/scopes/${at}`, 'is not yours to grant')
   }
   if (body.subaccount_id && !(await findSubaccount(db, project_id, body.subaccount_id)))
     return invalid('/subaccount_id', 'is not a subaccount of the project')
@@ -121,7 +121,7 @@ async function notGrantable(
   return null
 }
 
-const mayManage = (manager: RoleName, key: ApiKeyRow): Refusal<'role_forbidden'> | null =>
+const mayManage = (manager: CallerRole, key: ApiKeyRow): Refusal<'role_forbidden'> | null =>
   GRANTABLE_ROLES[manager].includes(key.role)
     ? null
     : refuse('role_forbidden', { value: manager }, { detail: `The role ${manager} cannot manage keys of ${key.role}.` })

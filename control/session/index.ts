@@ -1,5 +1,6 @@
 import { apiKeys } from './api-keys.ts'
 import { operatorContainments } from './containments.ts'
+import { invitations } from './invitations.ts'
 import { members } from './members.ts'
 import { personalSecrets } from './secrets.ts'
 import { sessions } from './sessions.ts'
@@ -10,6 +11,7 @@ export const CONSOLE_ROUTES = [
   ...sessions,
   ...apiKeys,
   ...members,
+  ...invitations,
   ...personalSecrets,
   ...operatorContainments,
   ...telephone,

@@ -11,7 +11,7 @@ import {
   updateMember,
 } from '../../core/state/people/organizations.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
-import { Flag, Instant, input, listOf, Role, resource, type Static, Type } from '../http/schema.ts'
+import { Email, Flag, Instant, input, listOf, Role, resource, type Static, Type } from '../http/schema.ts'
 import { memberOf, route } from './route.ts'
 import { Password } from './sessions.ts'
 
@@ -74,7 +74,7 @@ export const members = [
     idempotent: true,
     audit: { kind: 'seats', action: 'member.added', category: 'security' },
     body: input('AddMemberRequest', {
-      email: Type.String({ minLength: 3, maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' }),
+      email: Email,
       password: Password,
       role: Role,
     }),

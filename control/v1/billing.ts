@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { isPeriod, type Statement } from '../../core/domain/billing/statement.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
+import type { Db } from '../../core/state/index.ts'
 import {
   findBillingDocument,
   GROUPS,
@@ -14,7 +14,7 @@ import {
   usageBy,
 } from '../../core/state/money/billing.ts'
 import { findBillingAccount } from '../../core/state/money/rates.ts'
-import { findOrganization } from '../../core/state/people/organizations.ts'
+import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
 import { statementPdf } from '../billing/statement-pdf.ts'
 import { invalid, notFound } from '../http/reply.ts'
 import {
@@ -161,7 +161,7 @@ interface Found {
 }
 
 /** Returns a statement as it was issued, or the preliminary one of the current month. */
-async function findStatement(db: Db, project: ProjectTable, id: string, now: string): Promise<Found | undefined> {
+async function findStatement(db: Db, project: ProjectRow, id: string, now: string): Promise<Found | undefined> {
   const period = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
   if (!isPeriod(period)) return undefined
   const row = await findBillingDocument(db, project.id, period)

@@ -7,7 +7,7 @@ import { listCallRecordings } from '../../core/state/calls/calls.ts'
 import { LADDER_DAYS, ladderOf } from '../../core/state/calls/ladder.ts'
 import { mediaQualityOf } from '../../core/state/calls/media-quality.ts'
 import { explainCall, findReservation } from '../../core/state/money/reservations.ts'
-import { ROLE_SCOPES } from '../http/access.ts'
+import { roleAllows } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
@@ -111,8 +111,7 @@ export const explainedCalls = [
     replies: { 200: CallDetail },
     async run({ db, caller, call }) {
       const record = await cdrOf(db, call.sid)
-      const diagnoses =
-        caller.scopes.has('call_diagnostics:read') && ROLE_SCOPES[caller.role].has('call_diagnostics:read')
+      const diagnoses = caller.scopes.has('call_diagnostics:read') && roleAllows(caller.role, 'call_diagnostics:read')
       const events = (await eventsOf(db, call.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
       const body: Static<typeof CallDetail> = {
         ...presentCall(call),

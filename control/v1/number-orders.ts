@@ -7,7 +7,8 @@ import {
   type NumberOrderRow,
 } from '../../core/state/configuration/number-orders.ts'
 import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
-import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
@@ -108,7 +109,7 @@ export const numberOrders = [
 /** Takes all numbers from the inventory. A refusal rolls back the transaction, which returns those already taken. */
 async function takeAll(
   trx: Trx,
-  project: Pick<ProjectTable, 'id'>,
+  project: Pick<ProjectRow, 'id'>,
   wanted: readonly string[],
   now: string,
 ): Promise<readonly NumberRow[] | Refusal<'number_in_use'>> {

@@ -42,7 +42,7 @@ type Shown = ShownNumber
 
 const DEFAULT_PAGE = 100
 const MAX_PAGE = 1000
-const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
+export const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
 
 /** Finds the target that a number is routed to; undefined when it no longer exists. */
 async function routeTarget(

@@ -13,8 +13,9 @@ import {
   summarizeRules,
 } from '../../core/state/configuration/policies.ts'
 import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
+import type { Db } from '../../core/state/index.ts'
 import { effectivePriceBook, lookupRate } from '../../core/state/money/rates.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
   Count64,
@@ -129,7 +130,7 @@ export const PolicyAttachment = resource('PolicyAttachment', {
   service_type: ServiceType,
 })
 
-type Project = Pick<ProjectTable, 'id' | 'organization_id'>
+type Project = Pick<ProjectRow, 'id' | 'organization_id'>
 
 /** Converts a rate to whole minor units, rounded up, so that the shown rate is never below the charged one. */
 export const rateMinor = (rate_micro: number): number => Math.ceil(rate_micro / MICRO_PER_MINOR)

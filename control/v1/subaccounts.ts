@@ -1,7 +1,8 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { busiestDay } from '../../core/state/calls/counters.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
+import type { Db } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
   insertSubaccount,
@@ -82,7 +83,7 @@ const configuration = {
   max_destination_rate_minor: optional(ceilings.max_destination_rate_minor),
 }
 
-async function present(db: Db, project: Pick<ProjectTable, 'organization_id'>, row: SubaccountRow, now_ms: number) {
+async function present(db: Db, project: Pick<ProjectRow, 'organization_id'>, row: SubaccountRow, now_ms: number) {
   const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
   const { shown: usage } = await presentUsage(db, 'subaccount', row.id, now_ms)
   const shown: Shown = {

@@ -2,7 +2,8 @@ import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { findAttachment, findPolicy, listRules } from '../../core/state/configuration/policies.ts'
 import { listDelegations, type SubtrunkRow } from '../../core/state/configuration/subtrunks.ts'
 import type { TrunkRow } from '../../core/state/configuration/trunks.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
+import type { Db } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Change } from '../http/reply.ts'
 import {
   Count64,
@@ -106,7 +107,7 @@ export async function presentSubtrunkSummary(
 
 export async function presentSubtrunk(
   db: Db,
-  project: Pick<ProjectTable, 'organization_id'>,
+  project: Pick<ProjectRow, 'organization_id'>,
   trunk: TrunkRow,
   row: SubtrunkRow,
   now_ms: number,

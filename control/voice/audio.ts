@@ -22,7 +22,7 @@ type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
 export async function recordingAudio(
   services: Services,
   row: RecordingRow,
-  request: IncomingMessage,
+  request: Pick<IncomingMessage, 'headers' | 'method'>,
 ): Promise<AudioAnswer | null> {
   const file = await openRecording(services, row.file).catch((err: unknown) => {
     services.log.warn({ err, recording: row.sid }, 'the file of a recording cannot be read')

@@ -37,6 +37,7 @@ export const newId = {
   project: () => `prj_${randomUUID()}`,
   member: () => `mem_${randomUUID()}`,
   key: () => `key_${randomUUID()}`,
+  operatorKey: () => `opk_${randomUUID()}`,
   trunk: () => `trk_${randomUUID()}`,
   source: () => `src_${randomUUID()}`,
   credential: () => `dig_${randomUUID()}`,

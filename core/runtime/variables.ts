@@ -99,6 +99,12 @@ export const VARIABLES = {
     'private addresses that SIP may be sent to; CIDRs, `loopback`, or `none`; unset: loopback where STROWGER_HOST is',
     ranges,
   ),
+  operator_sources: variable(
+    'STROWGER_OPERATOR_SOURCES',
+    'loopback,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7',
+    'networks from which requests to /operator/v1 are taken: CIDRs, `loopback`, or `none`',
+    list,
+  ),
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { VERBS } from '../../markup/verbs/index.ts'
 import type { Shape } from '../../markup/verbs/shape.ts'
 import { authorize, openAgent } from '../support/agents.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
 import { until } from '../support/wait.ts'

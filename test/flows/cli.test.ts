@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { INSTALLATION, listAudit } from '../../core/state/people/audit.ts'
 import { type Ended, strowger as run } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
 import { until } from '../support/wait.ts'
@@ -140,22 +141,54 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
   })
 
-  t.test('limits: sets ceilings and money, lists holders of a slot, and corrects counters', async t => {
-    const capped = await strowger(['limits', 'project', w.project_id, '--concurrency', '7', '--velocity', '0'])
-    t.match(JSON.parse(capped.stdout), { concurrency: 7, velocity_cap_minor: 0, cps: null }, capped.stderr)
-    const opened = await strowger([
-      ...['limits', 'project', w.project_id],
-      ...['--concurrency', 'none', '--velocity', 'none'],
-    ])
-    t.match(JSON.parse(opened.stdout), { concurrency: null, velocity_cap_minor: null })
-    t.match(await strowger(['limits', 'project', 'prj_x', '--cps', '1']), { code: 1, stderr: /no project prj_x/ })
-    const paid = await strowger([
-      ...['limits', 'balance', w.project_id, '--prepaid', '--top-up', '5000', '--note', 'first'],
-    ])
-    t.match(JSON.parse(paid.stdout), { prepaid: 1, balance_minor: 5000 })
-    t.match((await strowger(['limits', 'ledger', w.project_id])).stdout, /top_up +5000 +5000 +first/)
-    await strowger(['limits', 'balance', w.project_id, '--postpaid'])
+  t.test('customers, money and numbers: the CLI does what /operator/v1 does, as the Unix user', async t => {
+    const answer = async (...args: string[]) => {
+      const { code, stdout, stderr } = await strowger([...args, '--json'])
+      t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+      return stdout === '' ? undefined : JSON.parse(stdout)
+    }
+    const ceilings = ['--concurrency', '7', '--velocity', '0']
+    t.match(await answer('project', 'ceilings', w.project_id, ...ceilings), {
+      ceilings: { concurrency: 7, velocity_cap_minor: 0, cps: null },
+    })
+    const none = ['--concurrency', 'none', '--velocity', 'none']
+    t.match(await answer('project', 'ceilings', w.project_id, ...none), {
+      ceilings: { concurrency: null, velocity_cap_minor: null },
+    })
+    t.match(await strowger(['project', 'show', 'prj_x']), { code: 1, stderr: /no customer prj_x|not_found/ })
+    await answer('project', 'set', w.project_id, '--payment', 'prepaid')
+    t.match(await answer('balance', 'top-up', w.project_id, '5000', '--reason', 'first', '--reference', 'B-1'), {
+      balance_minor: 5000,
+      available_minor: 5000,
+    })
+    t.match(await answer('balance', 'ledger', w.project_id), [{ kind: 'top_up', reason: 'first', reference: 'B-1' }])
+    await answer('balance', 'correct', w.project_id, '-5000', '--reason', 'only a test')
+    await answer('project', 'set', w.project_id, '--payment', 'postpaid')
 
+    const made = await answer('org', 'create', 'Rival', '--email', 'r@rival.example', '--time-zone', 'Europe/London')
+    const rival = made.project.id as string
+    const names = (await answer('org', 'list')).map((row: { name: string }) => row.name)
+    t.same(names.sort(), ['Demo', 'Rival'])
+    t.match(await answer('numbers', 'add', '+2342015550000', '+2342015550004'), { added: 5 })
+    t.match(await answer('numbers', 'assign', '+2342015550002', rival), { status: 'held', project_id: rival })
+    t.match(await strowger(['numbers', 'assign', '+2342015550009', rival]), { code: 1, stderr: /no number/ })
+    t.match(await answer('project', 'checklist', rival), { open: ['balance'], numbers: 1, price_books: 1 })
+    t.match(await strowger(['project', 'go-live', rival, '--reason', 'now']), { code: 1, stderr: /checklist_open/ })
+    t.match((await strowger(['numbers', 'list', '--project', rival])).stdout, /[+]2342015550002/)
+
+    const { operator_key } = await answer('operator', 'key', 'create', 'Desk', '--scopes', 'operator:read')
+    const read = (key: string) =>
+      fetch(`${w.base_url}/operator/v1/projects/${rival}`, { headers: { Authorization: `Bearer ${key}` } })
+    t.equal((await read(operator_key)).status, 200)
+    const [{ id }] = await answer('operator', 'key', 'list')
+    await answer('operator', 'key', 'revoke', id)
+    t.equal((await read(operator_key)).status, 401)
+    const trail = await listAudit(w.state.db, INSTALLATION, {}, { limit: 100 })
+    t.ok(trail.every(event => event.actor_type === 'operator' && event.actor_name === userInfo().username))
+    t.equal(trail.filter(event => event.action === 'balance.corrected').length, 1)
+  })
+
+  t.test('limits: lists holders of a slot, and corrects counters', async t => {
     const lease = await w.state.db.selectFrom('lease').selectAll().where('ended_at', 'is not', null).executeTakeFirst()
     if (!lease) throw new Error('no call has held a slot')
     const holders = async (at: string) =>

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
+import { strowger } from '../support/child.ts'
 import { complaintsOf, openBrowser, signIn } from '../support/console.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
@@ -232,6 +233,38 @@ t.test('the console in a browser', async t => {
         .waitFor()
       await other.close()
     }
+  })
+
+  t.test('the first admin of a new customer sets a password by the link, and sees only that organization', async t => {
+    const words = ['org', 'create', 'Acme', '--email', 'ada@acme.example', '--time-zone', 'Africa/Lagos', '--json']
+    const { stdout, stderr } = await strowger(words, { STROWGER_DATA: w.data_dir }).ended
+    const { url } = JSON.parse(stdout).invitation as { url: string }
+    t.ok(url, stderr)
+    const visitor = await browser.newContext()
+    const link = await visitor.newPage()
+    await link.goto(`${w.base_url}/console/invitation${new URL(url).hash}`)
+    const accept = async (chosen: string) => {
+      await link.getByLabel('Password').fill(chosen)
+      await link.getByRole('button', { name: 'Accept the invitation' }).click()
+    }
+    await accept('too short')
+    await link.getByRole('alert').first().waitFor()
+    await accept('a password of her own')
+    await link.getByText('Sign in as ada@acme.example').waitFor()
+    const again = await visitor.newPage()
+    await again.goto(`${w.base_url}/console/invitation${new URL(url).hash}`)
+    await again.getByLabel('Password').fill('a thief’s password')
+    await again.getByRole('button', { name: 'Accept the invitation' }).click()
+    await again.getByRole('alert').first().waitFor()
+    const theirs = await signIn(visitor, {
+      base_url: w.base_url,
+      email: 'ada@acme.example',
+      password: 'a password of her own',
+    })
+    await theirs.goto(`${w.base_url}/console/members`)
+    await theirs.getByText('ada@acme.example').first().waitFor()
+    t.equal(await theirs.getByText(admin.email).count(), 0)
+    await visitor.close()
   })
 
   t.test('no page logged an error', async t => t.same(complaints, []))

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { importPriceBook } from '../../core/state/money/rates.ts'
 import { untouched } from '../support/child.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'

@@ -63,6 +63,7 @@ interface ControlPlaneOptions {
   readonly patience?: HttpPatience
   /** An external drachtio-server in place of the embedded edge. */
   readonly drachtio?: Settings['drachtio']
+  readonly operator_sources?: readonly string[]
   /** An object store for the recordings. */
   readonly s3?: S3Config
 }
@@ -91,6 +92,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     tls_cert_file: null,
     master_key: Buffer.alloc(32, 7),
     allow_private_webhooks: ['loopback'],
+    operator_sources: options.operator_sources ?? ['loopback'],
     recordings_quota_bytes: 1_000_000,
     smtp_url: null,
     smtp_from: 'strowger@strowger.test',

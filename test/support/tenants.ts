@@ -1,7 +1,8 @@
 import { newId } from '../../core/runtime/ids.ts'
 import { seal } from '../../core/runtime/secrets.ts'
 import { ensureAlertPolicies } from '../../core/state/alerts/alert-policies.ts'
-import { addAdminKey, bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { State } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
 

@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import type { Route } from '../../control/http/route.ts'
+import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
@@ -49,16 +51,25 @@ const endpoints = (): string =>
     '',
     'Served below `/v1`; `/docs` of a running platform is the reference with all schemas, `/v1/openapi.json` the document.',
     '',
-    table(
-      ['method', 'path', 'scope', 'what'],
-      V1_ROUTES.map(route => [
-        route.method.toUpperCase(),
-        `\`${route.path}\``,
-        route.scope === null ? 'any key' : `\`${route.scope}\``,
-        route.summary,
-      ]),
-    ),
+    routeTable(V1_ROUTES),
+    '',
+    '## For operators',
+    '',
+    'Served below `/operator/v1`, to keys of operators from `STROWGER_OPERATOR_SOURCES`; `/operator/v1/openapi.json` is the document.',
+    '',
+    routeTable(OPERATOR_ROUTES),
   ].join('\n')
+
+const routeTable = (routes: readonly Route[]): string =>
+  table(
+    ['method', 'path', 'scope', 'what'],
+    routes.map(route => [
+      route.method.toUpperCase(),
+      `\`${route.path}\``,
+      route.scope === null ? 'any key' : `\`${route.scope}\``,
+      route.summary,
+    ]),
+  )
 
 const configuration = (): string =>
   [

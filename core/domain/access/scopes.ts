@@ -18,3 +18,14 @@ export const SCOPES = [
 ] as const
 
 export type Scope = (typeof SCOPES)[number]
+
+/** What an operator's key may be allowed to do, on /operator/v1 (design section 10). */
+export const OPERATOR_SCOPES = [
+  'operator:read',
+  'operator:customers',
+  'operator:money',
+  'operator:network',
+  'operator:fraud',
+] as const
+
+export type OperatorScope = (typeof OPERATOR_SCOPES)[number]

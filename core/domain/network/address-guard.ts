@@ -13,13 +13,13 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 /** `allow`: CIDRs or single addresses, or the word `loopback`. Throws when an entry is neither. */
 export function createAddressGuard(allow: readonly string[]): AddressGuard {
-  const allowed = allow.flatMap(entry => (entry === 'loopback' ? LOOPBACK : [entry])).map(parseRange)
+  const allowed = addressMatcher(allow)
   return {
     refusal(text) {
       if (!ipaddr.isValid(text)) return 'not an address'
       // `process` takes an IPv4 address out of its IPv6-mapped form, so ::ffff:127.0.0.1 is judged as 127.0.0.1.
       const address = ipaddr.process(text)
-      if (allowed.some(range => address.kind() === range[0].kind() && address.match(range))) return null
+      if (allowed(text)) return null
       if (METADATA.includes(address.toString())) return 'metadata'
       const range = address.range()
       if (range !== 'unicast') return range
@@ -27,6 +27,16 @@ export function createAddressGuard(allow: readonly string[]): AddressGuard {
       if (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST)) return 'unassigned'
       return null
     },
+  }
+}
+
+/** Returns whether an address lies in one of `ranges`, which are as `allow` above. Throws when one of them is not. */
+export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
+  const parsed = ranges.flatMap(entry => (entry === 'loopback' ? LOOPBACK : [entry])).map(parseRange)
+  return text => {
+    if (!ipaddr.isValid(text)) return false
+    const address = ipaddr.process(text)
+    return parsed.some(range => address.kind() === range[0].kind() && address.match(range))
   }
 }
 

@@ -593,6 +593,26 @@ export const REASONS = {
     sentence: '{value} exists already',
     mend: 'Use the existing one, or choose another name.',
   }),
+  invitation_over: caller({
+    http: 404,
+    sentence: 'this invitation was used or withdrawn, or its seven days are over',
+    mend: 'Ask for a new invitation.',
+  }),
+  operator_source_forbidden: caller({
+    http: 403,
+    sentence: 'requests of operators are not taken from this address',
+    mend: 'Send them from a network that STROWGER_OPERATOR_SOURCES names.',
+  }),
+  checklist_open: caller({
+    http: 409,
+    sentence: '{name} cannot leave the sandbox yet: {value}',
+    mend: 'Close every point of the checklist, then try again.',
+  }),
+  organization_suspended: caller({
+    http: 409,
+    sentence: 'the organization {name} is suspended',
+    mend: 'Resume the organization first.',
+  }),
   state_conflict: caller({
     http: 409,
     sentence: '{name} is {value} and cannot be changed that way',

@@ -1,11 +1,10 @@
 import { SCOPES } from '../../domain/access/scopes.ts'
-import { CURRENCY } from '../../domain/rating/currency.ts'
 import { newId } from '../../runtime/ids.ts'
-import { hashPassword, hashSecret, seal, unseal } from '../../runtime/secrets.ts'
-import { ensureAlertPolicies } from '../alerts/alert-policies.ts'
+import { hashPassword, hashSecret, unseal } from '../../runtime/secrets.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { queueWrite } from '../port.ts'
+import { insertOrganization, insertProject } from '../people/customers.ts'
+import { bumpConfiguration } from './bump.ts'
 
 /** The initial project of a fresh installation: just enough for a first call. */
 export interface Demo {
@@ -44,9 +43,12 @@ export async function ensureDemo(state: State, options: BootstrapOptions): Promi
 async function readDemo(trx: Trx, master_key: Buffer): Promise<Demo | undefined> {
   const row = await trx
     .selectFrom('project')
+    .innerJoin('organization', 'organization.id', 'project.organization_id')
     .innerJoin('voice_account', 'voice_account.project_id', 'project.id')
     .innerJoin('member', 'member.organization_id', 'project.organization_id')
     .select(['project.id', 'voice_account.account_sid', 'voice_account.auth_token_sealed', 'member.email'])
+    // Only the bootstrap makes an organization without a contact: a customer's project is never taken for the demo.
+    .where('organization.contact_email', 'is', null)
     .orderBy('project.created_at')
     .orderBy('member.created_at')
     .executeTakeFirst()
@@ -69,28 +71,10 @@ async function readDemo(trx: Trx, master_key: Buffer): Promise<Demo | undefined>
 }
 
 async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, password_hash: string): Promise<void> {
-  const organization_id = newId.organization()
-  const project_id = newId.project()
-  await trx
-    .insertInto('organization')
-    .values({ id: organization_id, name: 'Demo', time_zone: 'Africa/Lagos', created_at: now })
-    .execute()
-  await ensureAlertPolicies(trx, { id: organization_id, name: 'Demo' }, now)
-  await trx
-    .insertInto('project')
-    .values({
-      id: project_id,
-      organization_id,
-      name: 'Demo project',
-      status: 'active',
-      currency: CURRENCY,
-      sandbox: 1,
-      billing_account_id: `bil_${newId.uuid()}`,
-      billing_assignment_revision: 1,
-      billing_effective_from: now,
-      created_at: now,
-    })
-    .execute()
+  const given = { name: 'Demo', time_zone: 'Africa/Lagos', contact_email: null }
+  const { id: organization_id } = await insertOrganization(trx, given, now)
+  const terms = { name: 'Demo project', sandbox: true, prepaid: false, credit_minor: 0 }
+  const { id: project_id } = await insertProject(trx, { organization_id, ...terms }, { master_key, now })
   await trx
     .insertInto('member')
     .values({
@@ -100,19 +84,6 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
       password_hash,
       role: 'org:admin',
       operator: 1,
-      created_at: now,
-    })
-    .execute()
-  await trx
-    .insertInto('voice_account')
-    .values({
-      project_id,
-      account_sid: newId.account(),
-      auth_token_sealed: seal(master_key, newId.authToken()),
-      key_id: `vak_${newId.uuid()}`,
-      status: 'active',
-      call_event_history: 'enabled',
-      revision: 1,
       created_at: now,
     })
     .execute()
@@ -160,11 +131,6 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
     .execute()
   return `sk_live_${public_id}_${secret}`
 }
-
-/** Signals the signaling nodes that there is a change to apply. Call it in the transaction of the change. */
-export const bumpConfiguration = (trx: Db): Promise<void> => queueWrite(trx, BUMP)
-
-const BUMP = { sql: 'update configuration set revision = revision + 1 where id = 1', parameters: [] } as const
 
 const SANDBOX_CARRIER_ID = 'car_sandbox'
 

@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { bumpConfiguration } from './bootstrap.ts'
+import { bumpConfiguration } from './bump.ts'
 
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
 

@@ -2,7 +2,7 @@ import { type CarrierStep, type CarrierWish, planCarriers } from '../../domain/c
 import { newId } from '../../runtime/ids.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { bumpConfiguration } from './bootstrap.ts'
+import { bumpConfiguration } from './bump.ts'
 import { listCarrierRegistrations } from './carrier-registrations.ts'
 
 interface NewCarrier {

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { newId } from '../../runtime/ids.ts'
 import type { Db, NumberTable, Trx } from '../db.ts'
 
 export type NumberRow = Selectable<NumberTable>
@@ -26,6 +27,47 @@ interface NumberPage {
 /** Lists the numbers of a project in the order of their digits. */
 export const listNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
   paged(db, page).where('project_id', '=', project_id).execute()
+
+/** Finds a number whoever holds it. For operators. */
+export const findAnyNumber = (db: Db | Trx, id: string): Promise<NumberRow | undefined> =>
+  db.selectFrom('number').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Lists numbers of the inventory and of all projects, in the order of their digits. For operators. */
+export function listAllNumbers(
+  db: Db,
+  page: NumberPage & { readonly project_id?: string; readonly status?: NumberRow['status'] },
+): Promise<NumberRow[]> {
+  let query = paged(db, page)
+  if (page.project_id !== undefined) query = query.where('project_id', '=', page.project_id)
+  if (page.status !== undefined) query = query.where('status', '=', page.status)
+  return query.execute()
+}
+
+/** Adds numbers to the inventory. Returns those that were there already, and adds none when there are some. */
+export async function stockNumbers(trx: Trx, e164: readonly string[], now: string): Promise<string[]> {
+  const known = await trx
+    .selectFrom('number')
+    .select('e164')
+    .where('e164', 'in', [...e164])
+    .execute()
+  if (known.length > 0) return known.map(row => row.e164)
+  const added = { project_id: null, status: 'available', route_kind: null, route_id: null } as const
+  await trx
+    .insertInto('number')
+    .values(
+      e164.map(number => ({
+        id: newId.number(),
+        e164: number,
+        ...added,
+        quarantined_until: null,
+        revision: 1,
+        created_at: now,
+        updated_at: now,
+      })),
+    )
+    .execute()
+  return []
+}
 
 /** Lists the operator's inventory: numbers that a project may order. */
 export const listAvailableNumbers = (db: Db, page: NumberPage): Promise<NumberRow[]> =>

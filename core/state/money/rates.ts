@@ -123,7 +123,14 @@ export async function putBillingAccount(
 /** Credits or debits an account and writes the ledger line. */
 export async function adjustBalance(
   trx: Trx,
-  change: { id: string; kind: 'top_up' | 'adjustment'; amount_minor: number; note: string | null; now: string },
+  change: {
+    readonly id: string
+    readonly kind: 'top_up' | 'adjustment'
+    readonly amount_minor: number
+    readonly note: string | null
+    readonly reference?: string | null
+    readonly now: string
+  },
 ): Promise<BillingAccountRow> {
   const account = await trx
     .updateTable('billing_account')
@@ -141,6 +148,7 @@ export async function adjustBalance(
       balance_after_minor: account.balance_minor,
       call_sid: null,
       note: change.note,
+      reference: change.reference ?? null,
       at: change.now,
     })
     .execute()

@@ -2,6 +2,9 @@ import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../db.
 import { queueProcedure } from '../port.ts'
 import { FIRST_HASH, hashOf, type UnchainedEvent } from '../procedures/audit-chain.ts'
 
+/** Stands in place of an organization for the installation's own trail: every write of an operator. */
+export const INSTALLATION = 'installation'
+
 export interface AuditActor {
   readonly type: AuditActorType
   readonly id: string | null
@@ -120,9 +123,16 @@ const eventsAfter = (db: Db, organization_id: string, position: number): Promise
     .limit(BATCH)
     .execute()
 
-/** Lists organizations. Each has its own audit trail. */
-export const auditedOrganizations = (db: Db): Promise<{ readonly id: string; readonly name: string }[]> =>
-  db.selectFrom('organization').select(['id', 'name']).orderBy('created_at').orderBy('id').execute()
+/** Lists the audit trails: the installation's own, then each organization's. */
+export async function auditTrails(db: Db): Promise<{ readonly id: string; readonly name: string }[]> {
+  const organizations = await db
+    .selectFrom('organization')
+    .select(['id', 'name'])
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return [{ id: INSTALLATION, name: 'Installation' }, ...organizations]
+}
 
 export interface AuditFilter {
   readonly actor_type?: AuditActorType

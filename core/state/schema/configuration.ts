@@ -10,6 +10,10 @@ export interface OrganizationTable {
   id: string
   name: string
   time_zone: string
+  /** Where the operator writes to the customer; null for one that `bootstrap` made. */
+  contact_email: string | null
+  status: Generated<'active' | 'suspended'>
+  revision: Generated<number>
   created_at: Instant
 }
 
@@ -24,6 +28,9 @@ export interface ProjectTable {
   billing_account_id: string
   billing_assignment_revision: number
   billing_effective_from: Instant
+  /** 1: disabled because its organization is suspended, and enabled again with it. */
+  suspended: Generated<Flag>
+  revision: Generated<number>
   created_at: Instant
 }
 
@@ -39,6 +46,17 @@ export interface MemberTable {
   created_at: Instant
 }
 
+/** A link by which a person becomes a member. Only the token's hash is kept. */
+export interface MemberInvitationTable {
+  id: string
+  token_hash: string
+  organization_id: string
+  email: string
+  role: Role
+  created_at: Instant
+  expires_at: Instant
+}
+
 export interface ApiKeyTable {
   id: string
   project_id: string
@@ -52,6 +70,20 @@ export interface ApiKeyTable {
   expires_at: Instant | null
   retires_at: Instant | null
   rotated_from_id: string | null
+  revoked_at: Instant | null
+  last_used_at: Instant | null
+  created_at: Instant
+}
+
+/** A key for /operator/v1. It belongs to the installation, not to an organization. */
+export interface OperatorKeyTable {
+  id: string
+  public_id: string
+  secret_hash: string
+  name: string
+  /** JSON list of operator scopes. */
+  scopes: Json
+  expires_at: Instant | null
   revoked_at: Instant | null
   last_used_at: Instant | null
   created_at: Instant

@@ -17,6 +17,8 @@ export interface Schema {
   project: configuration.ProjectTable
   member: configuration.MemberTable
   api_key: configuration.ApiKeyTable
+  member_invitation: configuration.MemberInvitationTable
+  operator_key: configuration.OperatorKeyTable
   voice_account: configuration.VoiceAccountTable
   trunk: configuration.TrunkTable
   trunk_source: configuration.TrunkSourceTable

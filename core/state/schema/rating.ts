@@ -52,7 +52,10 @@ export interface LedgerTable {
   amount_minor: number
   balance_after_minor: number
   call_sid: string | null
+  /** Why an operator changed the balance. */
   note: string | null
+  /** The operator's reference of a payment, such as a bank's. */
+  reference: string | null
   at: Instant
 }
 

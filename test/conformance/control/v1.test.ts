@@ -1,5 +1,5 @@
 import t, { type Test as Tap } from 'tap'
-import { ROLE_SCOPES, SCOPES } from '../../../control/http/access.ts'
+import { ROLE_SCOPES, roleAllows, SCOPES } from '../../../control/http/access.ts'
 import type { Route } from '../../../control/http/route.ts'
 import type { TSchema } from '../../../control/http/schema.ts'
 import { fieldErrors } from '../../../control/http/validate.ts'
@@ -63,7 +63,7 @@ for (const route of V1_ROUTES)
       await refused(ask(good, { key }), 403, 'scope_required', 'a key without the scope')
     }
     for (const role of Object.keys(ROLE_SCOPES) as Role[])
-      if (route.scope !== null && !ROLE_SCOPES[role].has(route.scope)) {
+      if (route.scope !== null && !roleAllows(role, route.scope)) {
         const key = await w.newKey({ role })
         await refused(ask(good, { key }), 403, 'role_forbidden', `a key of role ${role}`)
       }

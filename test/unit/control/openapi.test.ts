@@ -3,7 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import type { Route } from '../../../control/http/route.ts'
 import { fieldErrors } from '../../../control/http/validate.ts'
-import { openApiDocument } from '../../../control/openapi/document.ts'
+import { OPERATOR, openApiDocument } from '../../../control/openapi/document.ts'
+import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { CONSOLE_ROUTES } from '../../../control/session/index.ts'
 import { V1_ROUTES } from '../../../control/v1/index.ts'
 
@@ -43,9 +44,12 @@ t.test('every operation has a unique id, a summary, its parameters and its answe
   t.equal(new Set(ids).size, V1_ROUTES.length)
 })
 
+const operators = openApiDocument(OPERATOR_ROUTES, { base_url: '', version: '1.0.0' }, OPERATOR) as typeof document
+
 t.test('every reference resolves, and no two schemas share a name', async t => {
-  for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
-    t.ok(name !== undefined && name in document.components.schemas, String(name))
+  for (const made of [document, operators])
+    for (const [, name] of JSON.stringify(made).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+      t.ok(name !== undefined && name in made.components.schemas, String(name))
   const shapes = new Map<string, string>()
   const look = (value: unknown): void => {
     if (Array.isArray(value)) for (const item of value) look(item)
@@ -58,7 +62,7 @@ t.test('every reference resolves, and no two schemas share a name', async t => {
     }
     for (const item of Object.values(value)) look(item)
   }
-  const routes: readonly Route[] = [...V1_ROUTES, ...CONSOLE_ROUTES]
+  const routes: readonly Route[] = [...V1_ROUTES, ...CONSOLE_ROUTES, ...OPERATOR_ROUTES]
   for (const route of routes) look(JSON.parse(JSON.stringify([route.body ?? null, ...Object.values(route.replies)])))
 })
 
@@ -77,6 +81,6 @@ t.test('every example fits its schema', async t => {
 t.test('every route that changes something writes to the audit trail', async t => {
   // A dry run or a check changes nothing. Signing in or out changes no configuration.
   const silent = ['/admission/dry-run', '/markup/check', '/session', '/session/totp']
-  for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES] as readonly Route[])
+  for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES, ...OPERATOR_ROUTES] as readonly Route[])
     if (route.method !== 'get' && !silent.includes(route.path)) t.ok(route.audit, `${route.method} ${route.path}`)
 })

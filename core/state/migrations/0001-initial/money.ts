@@ -24,7 +24,8 @@ export const MONEY: Tables = {
   },
   ledger: {
     counted: 'position',
-    columns: 'billing_account_id project_id? kind call_sid? note? at amount_minor:int balance_after_minor:int',
+    columns:
+      'billing_account_id project_id? kind call_sid? note? reference? at amount_minor:int balance_after_minor:int',
     indexes: {
       ledger_account: 'billing_account_id position',
       ledger_account_at: 'billing_account_id at',

@@ -4,13 +4,15 @@ import type { Tables } from '../create-tables.ts'
 export const PEOPLE: Tables = {
   organization: {
     key: 'id',
-    columns: 'id name time_zone created_at',
+    columns: 'id name time_zone contact_email? status revision:int created_at',
+    defaults: { status: 'active', revision: '1' },
   },
   project: {
     key: 'id',
     columns:
       'id organization_id name status currency billing_account_id billing_effective_from created_at ' +
-      'sandbox:int billing_assignment_revision:int',
+      'sandbox:int billing_assignment_revision:int suspended:int revision:int',
+    defaults: { suspended: '0', revision: '1' },
   },
   member: {
     key: 'id',
@@ -46,6 +48,23 @@ export const PEOPLE: Tables = {
       'rotated_from_id? revoked_at? last_used_at?',
     unique: {
       api_key_public_id: 'public_id',
+    },
+  },
+  member_invitation: {
+    key: 'id',
+    columns: 'id token_hash organization_id email role created_at expires_at',
+    indexes: {
+      member_invitation_organization: 'organization_id',
+    },
+    unique: {
+      member_invitation_token: 'token_hash',
+    },
+  },
+  operator_key: {
+    key: 'id',
+    columns: 'id public_id secret_hash name scopes created_at expires_at? revoked_at? last_used_at?',
+    unique: {
+      operator_key_public_id: 'public_id',
     },
   },
   console_session: {

@@ -3,12 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import {
-  addAdminKey,
-  bumpConfiguration,
-  ensureDemo,
-  putSandboxCarrier,
-} from '../../../../core/state/configuration/bootstrap.ts'
+import { addAdminKey, ensureDemo, putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { failure, openState, StateError } from '../../../../core/state/index.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))

@@ -1,0 +1,32 @@
+/** Prints what an endpoint answered: `--json` as it is, else a line for each item or field. */
+export function print(answer: unknown, { json = false }: { readonly json?: boolean }): void {
+  if (json && answer === undefined) return
+  process.stdout.write(json ? `${JSON.stringify(answer)}\n` : shown(answer))
+}
+
+function shown(answer: unknown): string {
+  if (answer === undefined) return 'done\n'
+  if (!Array.isArray(answer)) return `${fieldsOf(answer as object).join('\n')}\n`
+  if (answer.length === 0) return 'none\n'
+  return answer.map(item => `${lineOf(item as object)}\n`).join('')
+}
+
+/** The fields of an object, with those of the objects in it, such as `ceilings.cps: 5`. */
+function fieldsOf(value: object, prefix = ''): string[] {
+  return Object.entries(value).flatMap(([name, field]) => {
+    if (typeof field === 'object' && field !== null && !Array.isArray(field))
+      return fieldsOf(field, `${prefix}${name}.`)
+    return [`${prefix}${name}: ${textOf(field)}`]
+  })
+}
+
+const lineOf = (item: object): string =>
+  Object.values(item)
+    .filter(field => typeof field !== 'object')
+    .map(textOf)
+    .join('  ')
+
+const textOf = (field: unknown): string => {
+  if (field === null) return '-'
+  return Array.isArray(field) ? field.map(textOf).join(', ') || '-' : String(field)
+}

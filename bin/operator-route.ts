@@ -1,0 +1,66 @@
+import { userInfo } from 'node:os'
+import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
+import { perform, type Wish } from '../control/http/perform.ts'
+import { problem } from '../control/http/problem.ts'
+import { createRateLimiter } from '../control/http/rate-limit.ts'
+import { isRefusal } from '../control/http/reply.ts'
+import { operatorCaller } from '../control/operator/authenticate.ts'
+import { OPERATOR_ROUTES } from '../control/operator/index.ts'
+import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
+import { connectBus } from '../core/runtime/bus.ts'
+import { systemClock } from '../core/runtime/clock.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { createLog } from '../core/runtime/log.ts'
+import { withState } from './state.ts'
+
+/** An endpoint of /operator/v1, such as `post /organizations`. */
+type Endpoint = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
+
+/**
+ * Does what an endpoint of /operator/v1 does, as the Unix user who runs the command: the same rules, the same
+ * transaction, the same audit events. Returns the body of the answer. @throws StartRefused
+ */
+export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
+  withState(async (state, config) => {
+    const route = OPERATOR_ROUTES.find(({ method, path }) => `${method} ${path}` === endpoint)
+    if (!route) throw new Error(`/operator/v1 has no ${endpoint}`)
+    const { username } = userInfo()
+    const caller = operatorCaller({
+      id: `unix:${username}`,
+      name: username,
+      detail: 'command line',
+      scopes: OPERATOR_SCOPES,
+    })
+    const bus = connectBus(config.run_dir)
+    const limiter = createRateLimiter(BAD_CREDENTIALS)
+    const log = createLog('cli', config)
+    const services = {
+      state,
+      bus,
+      clock: systemClock,
+      log,
+      settings: { ...config, tls_cert_file: null },
+      objects: null,
+    }
+    try {
+      const answer = await perform(route, wish, caller, { ...services, sign_ins: limiter, bad_credentials: limiter })
+      if (!isRefusal(answer)) return answer.body
+      const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
+      throw new StartRefused(`${body.detail} (${body.code})`)
+    } finally {
+      await bus.close()
+    }
+  })
+
+/** Every item of a paged list. */
+export async function askAll(endpoint: Endpoint, wish: Wish = {}): Promise<unknown[]> {
+  const all: unknown[] = []
+  let cursor: string | undefined
+  do {
+    const query = { ...wish.query, ...(cursor === undefined ? {} : { cursor }) }
+    const page = (await ask(endpoint, { ...wish, query })) as { data: unknown[]; next_cursor?: string }
+    all.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor !== undefined)
+  return all
+}

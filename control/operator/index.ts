@@ -1,0 +1,9 @@
+import { invitations } from './invitations.ts'
+import { keys } from './keys.ts'
+import { money } from './money.ts'
+import { numbers } from './numbers.ts'
+import { organizations } from './organizations.ts'
+import { projects } from './projects.ts'
+
+/** Every endpoint of /operator/v1, in the order of the reference. */
+export const OPERATOR_ROUTES = [...organizations, ...invitations, ...projects, ...money, ...numbers, ...keys]

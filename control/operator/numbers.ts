@@ -1,0 +1,199 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
+import { findAnyProject } from '../../core/state/people/customers.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
+import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
+import {
+  Count64,
+  E164,
+  Instant,
+  input,
+  nullable,
+  oneOf,
+  optional,
+  pageSchema,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { QUARANTINE_MS } from '../v1/numbers.ts'
+import { route } from './route.ts'
+
+const MAX_PAGE = 1000
+const DEFAULT_PAGE = 100
+/** Numbers that one request may add. */
+const MAX_RANGE = 1000
+
+const Status = oneOf('available', 'held', 'quarantined')
+
+const StockNumber = resource('OperatorNumber', {
+  id: Type.String(),
+  e164: Type.String(),
+  status: Status,
+  project_id: nullable(Type.String()),
+  quarantined_until: nullable(Instant),
+  revision: Count64,
+  created_at: Instant,
+  updated_at: Instant,
+})
+
+const present = (row: NumberRow): Static<typeof StockNumber> => ({
+  id: row.id,
+  e164: row.e164,
+  status: row.status,
+  project_id: row.project_id,
+  quarantined_until: row.quarantined_until,
+  revision: row.revision,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+})
+
+const numberChange = (
+  summary: string,
+  before: NumberRow,
+  after: NumberRow,
+  customer: Change['customer'],
+  detail: string | null = null,
+): Change => ({
+  resource: { type: 'number', id: after.id, name: after.e164, href: `/operator/v1/numbers/${after.id}` },
+  summary,
+  detail,
+  before: present(before),
+  after: present(after),
+  from_revision: before.revision,
+  to_revision: after.revision,
+  ...(customer ? { customer } : {}),
+})
+
+/** Returns the numbers from `first` to `last` in E.164, or null when they are no range of one length. */
+function rangeOf(first: string, last: string): string[] | null {
+  const [from, to] = [BigInt(first.slice(1)), BigInt(last.slice(1))]
+  if (first.length !== last.length || to < from || to - from >= BigInt(MAX_RANGE)) return null
+  return Array.from({ length: Number(to - from) + 1 }, (_, index) => `+${from + BigInt(index)}`)
+}
+
+const Reason = Type.String({ minLength: 1, maxLength: 500 })
+
+export const numbers = [
+  route({
+    method: 'get',
+    path: '/numbers',
+    summary: 'List the numbers of the inventory and of all projects',
+    scope: 'operator:read',
+    context: 'organization',
+    query: Type.Object(
+      {
+        ...pageQuery(MAX_PAGE),
+        project_id: optional(Type.String({ maxLength: 64 })),
+        status: optional(Status),
+        prefix: optional(Type.String({ pattern: '^\\+?[0-9]{1,15}$' })),
+      },
+      { additionalProperties: false },
+    ),
+    replies: { 200: pageSchema(StockNumber) },
+    async run({ db, query }) {
+      const after = readCursor(query.cursor, ['string'])
+      if (isRefusal(after)) return after
+      const { project_id, status, prefix, limit = DEFAULT_PAGE } = query
+      const rows = await listAllNumbers(db, {
+        limit: limit + 1,
+        ...(after ? { after: after[0] } : {}),
+        ...(project_id === undefined ? {} : { project_id }),
+        ...(status === undefined ? {} : { status }),
+        ...(prefix === undefined ? {} : { prefix }),
+      })
+      const page = pageOf(rows, limit, row => [row.e164])
+      return { status: 200, body: { data: page.shown.map(present), ...page.more } }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/numbers',
+    summary: 'Add a range of numbers to the inventory; all of them or none',
+    scope: 'operator:network',
+    context: 'organization',
+    idempotent: true,
+    audit: { kind: 'numbers', action: 'numbers.stocked' },
+    body: input('StockNumbersRequest', { first: E164, last: optional(E164) }),
+    replies: { 201: resource('StockedNumbers', { added: Count64, first: Type.String(), last: Type.String() }) },
+    refusals: ['resource_exists'],
+    async run({ db, body, now }) {
+      const { first, last = first } = body
+      const range = rangeOf(first, last)
+      if (range === null) return invalid('/last', `must end a range of at most ${MAX_RANGE} numbers of one length`)
+      const [known, ...others] = await stockNumbers(db, range, now)
+      if (known !== undefined)
+        return refuse('resource_exists', { value: others.length === 0 ? known : `${known} and ${others.length} more` })
+      const added = range.length
+      const change: Change = {
+        resource: { type: 'numbers', id: first, name: added === 1 ? first : `${first} to ${last}`, href: null },
+        summary:
+          added === 1 ? `Added ${first} to the inventory` : `Added ${added} numbers from ${first} to the inventory`,
+        before: null,
+        after: { first, last, added },
+      }
+      return { status: 201, body: { added, first, last }, change }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/numbers/{number_id}',
+    summary: 'Read a number',
+    scope: 'operator:read',
+    context: 'organization',
+    replies: { 200: StockNumber },
+    async run({ number }) {
+      return { status: 200, revision: number.revision, body: present(number) }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/numbers/{number_id}/assign',
+    summary: 'Give a number of the inventory to a project',
+    scope: 'operator:network',
+    context: 'organization',
+    if_match: 'number',
+    applies: true,
+    audit: { kind: 'numbers', action: 'number.assigned' },
+    body: input('AssignNumberRequest', { project_id: Type.String({ maxLength: 64 }) }),
+    replies: { 200: StockNumber },
+    refusals: ['number_in_use'],
+    async run({ db, number, body, now }) {
+      if (number.status !== 'available') return refuse('number_in_use', { value: number.e164, limit: number.status })
+      const project = await findAnyProject(db, body.project_id)
+      if (!project) return notFound(`project ${body.project_id}`)
+      const saved = await saveNumber(db, number, { project_id: project.id, status: 'held' }, now)
+      const customer = { organization_id: project.organization_id, project_id: project.id }
+      const change = numberChange(`Gave ${saved.e164} to ${project.name}`, number, saved, customer)
+      return { status: 200, revision: saved.revision, body: present(saved), change }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/numbers/{number_id}/take-back',
+    summary: 'Take a number from its project; it is quarantined for 30 days',
+    scope: 'operator:network',
+    context: 'organization',
+    if_match: 'number',
+    applies: true,
+    audit: { kind: 'numbers', action: 'number.taken_back' },
+    body: input('TakeNumberBackRequest', { reason: Reason }),
+    replies: { 200: StockNumber },
+    refusals: ['number_in_use'],
+    async run({ db, number, body, now, services }) {
+      if (number.status !== 'held' || number.project_id === null)
+        return refuse('number_in_use', { value: number.e164, limit: number.status })
+      const quarantined_until = iso(services.clock.now() + QUARANTINE_MS)
+      const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until } as const
+      const saved = await saveNumber(db, number, changes, now)
+      const project = await findAnyProject(db, number.project_id)
+      const customer = project && { organization_id: project.organization_id, project_id: project.id }
+      const change = numberChange(`Took ${saved.e164} back`, number, saved, customer, body.reason)
+      return { status: 200, revision: saved.revision, body: present(saved), change }
+    },
+  }),
+]

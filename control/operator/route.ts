@@ -1,0 +1,38 @@
+import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
+import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
+import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
+import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
+import { type Loader, routesWith } from '../http/route.ts'
+
+const revision = (row: { readonly revision: number }): number => row.revision
+
+const organization: Loader<'organization', OrganizationRow> = {
+  name: 'organization',
+  load: (db, { id }) => findOrganization(db, id),
+  revision,
+}
+
+const customer: Loader<'customer', ProjectRow> = {
+  name: 'customer',
+  load: (db, { id }) => findAnyProject(db, id),
+  revision,
+}
+
+const number: Loader<'number', NumberRow> = {
+  name: 'number',
+  load: (db, { id }) => findAnyNumber(db, id),
+  revision,
+}
+
+const key: Loader<'key', OperatorKeyRow> = {
+  name: 'key',
+  load: (db, { id }) => findOperatorKeyById(db, id),
+}
+
+/** Declares an endpoint of /operator/v1. `{project_id}` loads a project of any organization, as `customer`. */
+export const route = routesWith({
+  organization_id: organization,
+  project_id: customer,
+  key_id: key,
+  number_id: number,
+} as const)

@@ -1,0 +1,53 @@
+import { newId } from '../../core/runtime/ids.ts'
+import { hashPassword, hashSecret } from '../../core/runtime/secrets.ts'
+import { takeInvitation } from '../../core/state/people/invitations.ts'
+import { findMemberByEmail, insertMember, type MemberRow } from '../../core/state/people/organizations.ts'
+import { refuse } from '../http/reply.ts'
+import { input, resource, Type } from '../http/schema.ts'
+import { route } from './route.ts'
+import { Password } from './sessions.ts'
+
+/** What an invited person does, who is nobody's member yet. */
+export const invitations = [
+  route({
+    method: 'post',
+    path: '/invitations/accept',
+    summary: 'Become a member by an invitation, with a password of one’s own',
+    scope: null,
+    context: 'organization',
+    anonymous: true,
+    idempotent: false,
+    audit: { kind: 'seats', action: 'member.added', category: 'security' },
+    body: input('AcceptInvitationRequest', {
+      token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+      password: Password,
+    }),
+    replies: { 201: resource('AcceptedInvitation', { email: Type.String() }) },
+    refusals: ['invitation_over', 'resource_exists'],
+    prepare: ({ body }) => hashPassword(body.password),
+    async run({ db, body, prepared: password_hash, now }) {
+      const invitation = await takeInvitation(db, hashSecret(body.token), now)
+      if (!invitation) return refuse('invitation_over')
+      const { organization_id, email, role } = invitation
+      if (await findMemberByEmail(db, email)) return refuse('resource_exists', { value: 'a member with this email' })
+      const row: MemberRow = {
+        id: newId.member(),
+        organization_id,
+        email,
+        password_hash,
+        role,
+        operator: 0,
+        created_at: now,
+      }
+      await insertMember(db, row)
+      const change = {
+        resource: { type: 'member', id: row.id, name: email, href: null },
+        summary: `${email} accepted an invitation as ${role}`,
+        before: null,
+        after: { email, role },
+        customer: { organization_id, project_id: null },
+      }
+      return { status: 201, body: { email }, change }
+    },
+  }),
+]

@@ -1,0 +1,297 @@
+import t from 'tap'
+import { OPERATOR_SCOPES, type OperatorScope } from '../../../../control/http/access.ts'
+import type { Route } from '../../../../control/http/route.ts'
+import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { hashSecret } from '../../../../core/runtime/secrets.ts'
+import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
+import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
+import { openState } from '../../../../core/state/index.ts'
+import { importPriceBook } from '../../../../core/state/money/rates.ts'
+import { INSTALLATION, listAudit, verifyChain } from '../../../../core/state/people/audit.ts'
+import { insertOrganization, insertProject } from '../../../../core/state/people/customers.ts'
+import { insertOperatorKey, type OperatorKeyRow } from '../../../../core/state/people/operator-keys.ts'
+import { insertMember } from '../../../../core/state/people/organizations.ts'
+import { standingClock } from '../../../support/clock.ts'
+import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+
+async function operatorKey(w: ControlPlane, changes: Partial<OperatorKeyRow> = {}): Promise<string> {
+  const { public_id, secret } = newId.apiKey()
+  const row: OperatorKeyRow = {
+    id: newId.operatorKey(),
+    public_id,
+    secret_hash: hashSecret(secret),
+    name: 'Ada',
+    scopes: JSON.stringify(OPERATOR_SCOPES),
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+    created_at: new Date().toISOString(),
+    ...changes,
+  }
+  await w.state.transaction(trx => insertOperatorKey(trx, row))
+  return `ok_live_${public_id}_${secret}`
+}
+
+type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+
+/** Asks /operator/v1 with a key. Writes get a fresh Idempotency-Key, and `*` for If-Match is the current revision. */
+const asks =
+  (w: ControlPlane, key: string): Ask =>
+  (method, path, body, headers = {}) =>
+    w.ask(method, `/operator/v1${path}`, {
+      key,
+      headers: { ...(method === 'GET' ? {} : { 'Idempotency-Key': freshKey() }), ...headers },
+      ...(body === undefined ? {} : { body }),
+    })
+
+/** Writes to a resource at its current revision. */
+async function change(ask: Ask, method: string, path: string, body: unknown): Promise<Answer> {
+  const resource = /^\/\w+\/[^/]+/.exec(path)?.[0] ?? path
+  const { headers } = await ask('GET', resource)
+  return ask(method, path, body, { 'If-Match': headers.get('etag') ?? '' })
+}
+
+interface Customer {
+  readonly organization_id: string
+  readonly project_id: string
+}
+
+async function customer(ask: Ask, name: string): Promise<Customer> {
+  const contact = { time_zone: 'Africa/Lagos', contact_email: `${name.replace(' ', '.')}@customers.example` }
+  const { status, body, text } = await ask('POST', '/organizations', { name, ...contact })
+  if (status !== 201) throw new Error(text)
+  return { organization_id: body.organization.id, project_id: body.project.id }
+}
+
+/** What a trail tells of operators' writes, oldest first. */
+async function told(w: ControlPlane, organization_id: string) {
+  const rows = await listAudit(w.state.db, organization_id, {}, { limit: 500 })
+  return rows.reverse().map(({ action, actor_type, actor_name, actor_id, detail }) => ({
+    action,
+    actor: `${actor_type} ${actor_name} ${actor_id ?? '-'}`,
+    detail,
+  }))
+}
+
+const boundless = { burst: 1_000_000, per_second: 1_000_000 }
+const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
+const ask = asks(w, await operatorKey(w))
+
+t.test('only an operator’s key, from an operator’s network, is taken', async t => {
+  const past = new Date(Date.now() - 1000).toISOString()
+  for (const [what, key] of [
+    ['no key', null],
+    ['a customer’s key', w.key],
+    ['a revoked key', await operatorKey(w, { revoked_at: past })],
+    ['an expired key', await operatorKey(w, { expires_at: past })],
+    ['a key with another secret', (await operatorKey(w)).replace(/.{8}$/, '00000000')],
+  ] as const)
+    t.match(await w.ask('GET', '/operator/v1/organizations', { key }), { status: 401 }, what)
+  const key = await operatorKey(w)
+  t.match(await w.ask('GET', '/operator/v1/organizations', { key }), { status: 200 })
+  t.match(await w.ask('GET', '/v1/trunks', { key }), { status: 401 }, 'an operator’s key is no customer’s key')
+  const elsewhere = await controlPlane(t, { operator_sources: ['10.0.0.0/8'] })
+  const refused = await elsewhere.ask('GET', '/operator/v1/organizations', { key: await operatorKey(elsewhere) })
+  t.match(refused, { status: 403, body: { code: 'operator_source_forbidden' } })
+})
+
+t.test('a key without the scope of an endpoint is refused by each of them', async t => {
+  for (const route of OPERATOR_ROUTES as readonly Route[]) {
+    const scopes = OPERATOR_SCOPES.filter(scope => scope !== (route.scope as OperatorScope))
+    const without = asks(w, await operatorKey(w, { scopes: JSON.stringify(scopes) }))
+    const path = route.path.replace(/\{\w+\}/g, 'nothing')
+    const { status, body } = await without(route.method.toUpperCase(), path, route.method === 'get' ? undefined : {})
+    t.match({ status, code: body?.code }, { status: 403, code: 'scope_required' }, `${route.method} ${route.path}`)
+  }
+})
+
+t.test('a new customer leaves the sandbox once every point of the checklist is closed', async t => {
+  const before = (await told(w, INSTALLATION)).length
+  const { organization_id, project_id } = await customer(ask, 'Customer 1')
+  const project = `/projects/${project_id}`
+  const open = async () => (await ask('GET', `${project}/checklist`)).body.open
+  t.same(await open(), ['carrier', 'price_book', 'number', 'balance'])
+  const early = await change(ask, 'POST', `${project}/go-live`, { reason: 'first try' })
+  t.match(early, { status: 409, body: { code: 'checklist_open', errors: [{ pointer: '/checklist/carrier' }] } })
+
+  const target = { sip_uri: 'sip:203.0.113.9', transport: 'udp', priority: 1, weight: 1 } as const
+  const tls = { tls_verification: 'required', tls_fingerprint: null } as const
+  const routes = [{ prefix: '', priority: 10, cost_minor: 5 }]
+  const carrier = { name: 'Carrier', codecs: ['PCMA'], sources: [], targets: [{ ...target, ...tls }], routes }
+  await addCarrier(w.state, carrier, new Date().toISOString())
+  t.same(await open(), ['price_book', 'number', 'balance'])
+  const since = new Date(Date.now() - 1000).toISOString()
+  const book = { project_id: null, name: 'Retail', direction: 'outbound', currency: 'NGN' } as const
+  await importPriceBook(w.state, { ...book, effective_from: since, created_at: since }, [])
+  t.same(await open(), ['number', 'balance'])
+  t.match(await ask('POST', '/numbers', { first: '+2342011111000', last: '+2342011111009' }), {
+    status: 201,
+    body: { added: 10 },
+  })
+  const { body: stock } = await ask('GET', '/numbers?prefix=%2B2342011111003')
+  t.match(await change(ask, 'POST', `/numbers/${stock.data[0].id}/assign`, { project_id }), { status: 200 })
+  t.same(await open(), ['balance'])
+  const paid = await ask('POST', `${project}/top-ups`, {
+    amount_minor: 5000,
+    reason: 'first payment',
+    reference: 'B-1',
+  })
+  t.match(paid, { status: 201, body: { balance_minor: 5000, available_minor: 5000 } })
+  t.same(await open(), [])
+
+  const live = await change(ask, 'POST', `${project}/go-live`, { reason: 'contract signed' })
+  t.match(live, { status: 200, body: { sandbox: false, status: 'active', payment: 'prepaid' } })
+  const again = await change(ask, 'POST', `${project}/go-live`, { reason: 'again' })
+  t.match(again, { status: 409, body: { code: 'state_conflict' } })
+  t.match(await told(w, organization_id), [
+    { action: 'organization.created', actor: 'operator Operator -' },
+    { action: 'project.created', actor: 'operator Operator -' },
+    { action: 'member.invited', actor: 'operator Operator -' },
+    { action: 'number.assigned', actor: 'operator Operator -' },
+    { action: 'balance.topped_up', actor: 'operator Operator -', detail: 'first payment (B-1)' },
+    { action: 'project.went_live', actor: 'operator Operator -', detail: 'contract signed' },
+  ])
+  const actions = (await told(w, INSTALLATION))
+    .slice(before)
+    .map(({ action, actor }) => `${action} ${actor.split(' ')[1]}`)
+  t.same(actions, [
+    'organization.created Ada',
+    'project.created Ada',
+    'member.invited Ada',
+    'numbers.stocked Ada',
+    'number.assigned Ada',
+    'balance.topped_up Ada',
+    'project.went_live Ada',
+  ])
+  for (const trail of [organization_id, INSTALLATION])
+    t.match(await verifyChain(w.state.db, trail), { intact: true }, `the chain of ${trail} holds`)
+})
+
+t.test('a suspended organization’s projects refuse writes, and those disabled on their own stay so', async t => {
+  const [acme, rival] = [await customer(ask, 'Customer 2'), await customer(ask, 'Customer 3')]
+  const second = await ask('POST', '/projects', { organization_id: acme.organization_id, name: 'Second' })
+  await change(ask, 'POST', `/projects/${second.body.id}/disable`, { reason: 'unused' })
+  const keys = {
+    acme: await w.newKey({ project_id: acme.project_id }),
+    rival: await w.newKey({ project_id: rival.project_id }),
+  }
+  const writes = (key: string) =>
+    w.ask('POST', '/v1/subaccounts', {
+      key,
+      headers: { 'Idempotency-Key': freshKey() },
+      body: { name: `Branch ${freshKey()}`, configuration: { currency: 'NGN', max_concurrent: 3 } },
+    })
+  t.match(await writes(keys.acme), { status: 201 })
+  const organization = `/organizations/${acme.organization_id}`
+  t.match(await change(ask, 'POST', `${organization}/suspend`, { reason: 'fraud' }), { body: { status: 'suspended' } })
+  t.match(await writes(keys.acme), { status: 409, body: { code: 'project_disabled' } })
+  t.match(await writes(keys.rival), { status: 201 }, 'another customer is untouched')
+  const alone = await change(ask, 'POST', `/projects/${acme.project_id}/enable`, { reason: 'please' })
+  t.match(alone, { status: 409, body: { code: 'organization_suspended' } })
+  t.match(await change(ask, 'POST', `${organization}/resume`, { reason: 'cleared' }), { body: { status: 'active' } })
+  t.match(await writes(keys.acme), { status: 201 })
+  t.match((await ask('GET', `/projects/${second.body.id}`)).body, { status: 'disabled' })
+})
+
+t.test('money moves by the amount, once for an Idempotency-Key, and each line names its reason', async t => {
+  const { project_id } = await customer(ask, 'Customer 4')
+  const other = await customer(ask, 'Customer 5')
+  const path = `/projects/${project_id}`
+  const body = { amount_minor: 900, reason: 'cash', reference: 'R-7' }
+  const once = { 'Idempotency-Key': freshKey() }
+  t.match(await ask('POST', `${path}/top-ups`, body, once), { status: 201, body: { balance_minor: 900 } })
+  t.match(await ask('POST', `${path}/top-ups`, body, once), { status: 201, body: { balance_minor: 900 } })
+  const corrected = await ask('POST', `${path}/corrections`, { amount_minor: -150, reason: 'double booking' })
+  t.match(corrected, { status: 201, body: { balance_minor: 750 } })
+  t.match(await ask('POST', `${path}/corrections`, { amount_minor: 0, reason: 'none' }), { status: 422 })
+  t.match(await ask('POST', `${path}/top-ups`, { amount_minor: -5, reason: 'no' }), { status: 422 })
+  const { body: ledger } = await ask('GET', `${path}/ledger`)
+  t.match(ledger.data, [
+    { kind: 'adjustment', amount_minor: -150, balance_after_minor: 750, reason: 'double booking', reference: null },
+    { kind: 'top_up', amount_minor: 900, balance_after_minor: 900, reason: 'cash', reference: 'R-7' },
+  ])
+  t.match(await ask('GET', `/projects/${other.project_id}/balance`), { body: { balance_minor: 0 } })
+})
+
+t.test('a number is held by one project, and rests when it is taken back', async t => {
+  const [acme, rival] = [await customer(ask, 'Customer 6'), await customer(ask, 'Customer 7')]
+  const first = '+2342022222000'
+  t.match(await ask('POST', '/numbers', { first }), { status: 201, body: { added: 1 } })
+  t.match(await ask('POST', '/numbers', { first }), { status: 409, body: { code: 'resource_exists' } })
+  t.match(await ask('POST', '/numbers', { first, last: '+23420222220001' }), { status: 422 })
+  const { id } = (await ask('GET', '/numbers?prefix=2342022222000')).body.data[0]
+  const assign = (of: Customer) => change(ask, 'POST', `/numbers/${id}/assign`, { project_id: of.project_id })
+  t.match(await assign(acme), { status: 200, body: { status: 'held', project_id: acme.project_id } })
+  t.match(await assign(rival), { status: 409, body: { code: 'number_in_use' } })
+  const key = await w.newKey({ project_id: acme.project_id })
+  t.match((await w.ask('GET', '/v1/numbers', { key })).body.data, [{ e164: first }])
+  const back = await change(ask, 'POST', `/numbers/${id}/take-back`, { reason: 'unpaid' })
+  t.match(back, { status: 200, body: { status: 'quarantined' } })
+  t.match(await assign(rival), { status: 409 }, 'not before its quarantine is over')
+  t.match((await told(w, acme.organization_id)).at(-1), { action: 'number.taken_back', detail: 'unpaid' })
+  t.notMatch(await told(w, rival.organization_id), [{ action: 'number.taken_back' }])
+})
+
+t.test('an operator grants no scope that they lack, and a revoked key is over at once', async t => {
+  const made = await ask('POST', '/keys', { name: 'Desk', scopes: ['operator:read', 'operator:customers'] })
+  t.match(made, {
+    status: 201,
+    body: { operator_key: /^ok_live_/, key: { scopes: ['operator:read', 'operator:customers'] } },
+  })
+  const desk = asks(w, made.body.operator_key)
+  const beyond = await desk('POST', '/keys', { name: 'More', scopes: ['operator:money'] })
+  t.match(beyond, { status: 422, body: { errors: [{ pointer: '/scopes/0' }] } })
+  const stronger = await ask('POST', '/keys', { name: 'Chief', scopes: [...OPERATOR_SCOPES] })
+  const coup = await desk('DELETE', `/keys/${stronger.body.key.id}`)
+  t.match(coup, { status: 403, body: { code: 'scope_required' } }, 'nor revokes a key with one')
+  t.match(await ask('DELETE', `/keys/${made.body.key.id}`), { status: 204 })
+  t.match(await desk('GET', '/keys'), { status: 401 })
+  t.notMatch((await ask('GET', '/keys')).text, /secret|_[0-9a-f]{32}/)
+})
+
+t.test('an invitation makes one member, once, within seven days, and a newer one ends it', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const ask = asks(w, await operatorKey(w))
+  const contact = { name: 'Acme', time_zone: 'Africa/Lagos', contact_email: 'Ada@Acme.example' }
+  const made = (await ask('POST', '/organizations', contact)).body
+  const path = `/organizations/${made.organization.id}/invitations`
+  const tokenOf = (url: string) => new URL(url).hash.slice(1)
+  const accept = (token: string) =>
+    w.ask('POST', '/console/api/invitations/accept', { key: null, body: { token, password: 'long enough, surely' } })
+  t.match((await ask('GET', path)).body.data, [{ email: 'ada@acme.example', role: 'org:admin' }])
+  const second = await ask('POST', path, { email: 'ada@acme.example' })
+  t.match(await accept(tokenOf(made.invitation.url)), { status: 404, body: { code: 'invitation_over' } })
+  const late = await ask('POST', path, { email: 'late@acme.example', role: 'org:viewer' })
+  t.match(await accept(tokenOf(second.body.url)), { status: 201, body: { email: 'ada@acme.example' } })
+  t.match(await accept(tokenOf(second.body.url)), { status: 404 })
+  t.match(await ask('POST', path, { email: 'ada@acme.example' }), { status: 409, body: { code: 'resource_exists' } })
+  clock.move(7 * 24 * 60 * 60 * 1000)
+  t.match(await accept(tokenOf(late.body.url)), { status: 404, body: { code: 'invitation_over' } })
+  t.notMatch((await told(w, made.organization.id)).map(event => JSON.stringify(event)).join(), tokenOf(late.body.url))
+  t.match((await told(w, made.organization.id)).at(-1), { action: 'member.added' })
+})
+
+t.test('the bootstrap never takes a customer’s project for the demo', async t => {
+  const empty = await openState({ data_dir: t.testdir(), local: true })
+  t.teardown(() => empty.close())
+  const now = '2020-01-01T00:00:00.000Z'
+  const { master_key } = w.settings
+  const customers_project = await empty.transaction(async trx => {
+    const named = { name: 'Acme', time_zone: 'UTC', contact_email: 'ada@acme.example' }
+    const { id: organization_id } = await insertOrganization(trx, named, now)
+    const member = { id: newId.member(), organization_id, email: 'ada@acme.example', role: 'org:admin' } as const
+    await insertMember(trx, { ...member, password_hash: '', operator: 0, created_at: now })
+    const terms = { name: 'Acme', sandbox: true, prepaid: true, credit_minor: 0 }
+    return insertProject(trx, { organization_id, ...terms }, { master_key, now })
+  })
+  const demo = await ensureDemo(empty, { master_key, now, console_password: 'a password of the demo' })
+  t.equal(demo.created, true)
+  t.not(demo.project_id, customers_project.id)
+})
+
+t.test('the first charge of a project finds its account', async t => {
+  const { body } = await ask('GET', `/projects/${w.demo.project_id}/balance`)
+  t.match(body, { payment: 'postpaid', balance_minor: 0, available_minor: null })
+})
