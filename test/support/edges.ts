@@ -9,8 +9,8 @@ interface OnDrachtio {
   readonly without?: Readonly<Record<string, string>>
 }
 
-const LADDER = 'no SIP message is kept behind a drachtio-server'
-const RELIABLE = 'signaling sends such a server no reliable provisional answers'
+const LADDER = 'a drachtio-server does not show its SIP messages, so none are kept'
+const RELIABLE = 'signaling requests no reliable provisional responses from such a server'
 
 /**
  * The flow files that were run behind a drachtio-server (`STROWGER_TEST_DRACHTIO`). docs/drachtio.md shows this list; a
@@ -47,10 +47,10 @@ const ON_DRACHTIO = {
   drain: { result: 'passes' },
   'edge-families': { result: 'embedded edge only', why: 'ws and wss on one port' },
   'edge-faults': { result: 'embedded edge only', why: 'faults of the embedded edge itself' },
-  'edge-hep': { result: 'embedded edge only', why: 'HEP is exported by the embedded edge' },
+  'edge-hep': { result: 'embedded edge only', why: 'only the embedded edge has this HEP export' },
   faults: {
     result: 'fails',
-    why: 'after kill -9 of the server the sandbox carrier keeps its call: nobody can tell a far end',
+    why: 'after kill -9 of the server the sandbox carrier keeps its call, because nothing notifies the far end',
   },
   'faults-calls': { result: 'passes' },
   'first-call': { result: 'passes' },
@@ -77,7 +77,7 @@ const ON_DRACHTIO = {
     result: 'passes',
     without: {
       'the finding names the fault of the peer and what to do':
-        'a TLS target is reached only with verification off, so its certificate is not looked at',
+        'a TLS target is reached only with verification off, so its certificate is not checked',
     },
   },
   'verbs-dial': { result: 'passes' },

@@ -28,8 +28,8 @@ const errors = (): string =>
   [
     '# Reasons',
     '',
-    'Every refusal and every ending has one of these reasons. It is the `code` of problem documents, the text of the SIP',
-    '`Reason` header, and what call records and traces show. `{…}` in a sentence is the offending value.',
+    'Every refusal and every end of a call has one of these reasons. The reason is the `code` of problem documents and the',
+    'text of the SIP `Reason` header. Call records and traces show it too. `{…}` in a sentence is the offending value.',
     '',
     table(
       ['reason', 'SIP', 'HTTP', 'number', 'whose', 'sentence', 'what to do'],
@@ -49,7 +49,8 @@ const endpoints = (): string =>
   [
     '# The management API',
     '',
-    'Served below `/v1`; `/docs` of a running platform is the reference with all schemas, `/v1/openapi.json` the document.',
+    'The API is served below `/v1`. On a running platform `/docs` is the reference with all schemas, and',
+    '`/v1/openapi.json` is the OpenAPI document.',
     '',
     routeTable(V1_ROUTES),
     '',
@@ -89,7 +90,7 @@ const markup = (): string =>
   [
     '# Markup: verbs and attributes',
     '',
-    'Each element with its attributes, the fault number of a bad value, and the tests in which it is written.',
+    'The table lists each element with its attributes, the fault number of an invalid value, and the tests that use it.',
     '',
     markdownTable(testTexts()),
   ].join('\n')
@@ -99,8 +100,8 @@ const decisionIndex = (): string => {
   return [
     '# Decisions',
     '',
-    'Why things are as they are. A record has the next free number of its room and says what was decided, why, and what it',
-    'costs. One that a later record changes keeps its text and gets a line `Status:` below its title.',
+    'These records explain why the code is as it is. Each has the next free number of its range and says what was decided,',
+    'why, and what it costs. A record that a later one changes keeps its text and gets a line `Status:` below its title.',
     '',
     table(
       ['record', 'status'],
