@@ -10,7 +10,7 @@ interface OnDrachtio {
 }
 
 const LADDER = 'a drachtio-server does not show its SIP messages, so none are kept'
-const RELIABLE = 'signaling requests no reliable provisional responses from such a server'
+const RELIABLE = 'signaling sends no reliable provisional responses through such a server'
 
 /**
  * The flow files that were run behind a drachtio-server (`STROWGER_TEST_DRACHTIO`). docs/drachtio.md shows this list; a
