@@ -46,7 +46,7 @@ const SECRETS = [
   ...[...stolen.values()].flatMap(set => [...set]),
 ].filter(word => /^([a-z]{3}_[0-9a-f-]{36}|[A-Z]{2}[0-9a-f]{32})$/.test(word) && !isShared(word))
 
-t.test('there is something to steal', async t => {
+t.test('the victim has ids and rows to steal', async t => {
   t.ok(SECRETS.length > 50, `${SECRETS.length} ids`)
   t.ok(rows.size > 15, `rows of ${rows.size} tables`)
 })
@@ -54,7 +54,7 @@ t.test('there is something to steal', async t => {
 for (const route of V1_ROUTES)
   t.test(`${nameOf(route)}: the thief neither sees nor changes the victim's data`, async t => {
     const theirs = made.get(route)
-    if (!theirs) throw new Error('nothing was made for it')
+    if (!theirs) throw new Error('no recipe ran for the route')
     const own = await recipeOf(route)(thief)
     const looks: [what: string, answer: Answer][] = []
     const ask = async (what: string, one: Made) => looks.push([what, await send(route, one)])
@@ -317,7 +317,7 @@ function partsOf(text: string): Set<string> {
   return parts
 }
 
-/** Every row of every table that names the tenant's project, as text. */
+/** Returns the rows that name the tenant's project, as JSON by table. */
 async function rowsOf({ state, demo }: ControlPlane): Promise<Map<string, string>> {
   const tables = await state.db.introspection.getTables()
   const owned = tables.filter(({ columns }) => columns.some(({ name }) => name === 'project_id'))

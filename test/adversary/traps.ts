@@ -2,11 +2,11 @@ import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import type { Test } from 'tap'
 
-/** An address that nothing of ours may reach: it listens on UDP and TCP, and remembers whatever comes. */
+/** An address that the platform must not contact. It listens on UDP and TCP and records what arrives. */
 interface Trap {
   readonly address: string
   readonly port: number
-  /** First line of each datagram and connection. */
+  /** The first line of each datagram and each read, and `a connection` for each TCP connection. */
   readonly caught: readonly string[]
 }
 

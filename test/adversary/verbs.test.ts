@@ -13,24 +13,24 @@ import { formOf, routeToApplication, world } from '../support/world.ts'
 import { openTrap } from './traps.ts'
 
 /**
- * Two customers who hate each other, a carrier, and every place of the markup where a target can stand. The thief runs
- * each verb and noun of the registry on a call of its own, with each target that is not its own; then it sends each
- * target in a REFER, and gives each to a trunk. A new verb, noun or attribute is covered without a line here.
+ * Tests that no verb reaches another tenant's resources or a forbidden address. The thief runs each verb and noun of
+ * the registry on its own calls, with each target that it must not reach. It then routes a number to each trap through
+ * a trunk, and sends each target in a REFER. New verbs, nouns and attributes are covered automatically.
  */
 
 const CARRIER = '127.0.0.71'
 const PRIVATE = '127.0.0.72'
 const THIEF = '127.0.0.73'
 const RIVAL = '127.0.0.74'
-/** The sandbox carrier answers, and stays. */
+/** A number at which the sandbox carrier answers and does not hang up. */
 const ANSWERS = '+2348030000008'
-/** Calls at the same time: the demo project's own ceilings are not what is tried here. */
+/** Concurrent calls, within the demo project's ceilings, which this test does not try. */
 const AT_ONCE = 50
 const SECONDS_EACH = 3
-/** Ports rest after a call. */
+/** RTP ports. There are many, because ports are quarantined after a call. */
 const PORTS = 2000
 
-t.test('what is another’s, and what is no business of a customer’s, is reached by no verb', async t => {
+t.test('no verb reaches another tenant’s resources or a forbidden address', async t => {
   const { first, last } = await freeBlock(PORTS)
   const w = await world(t, {
     STROWGER_RTP_PORTS: `${first}-${last}`,
@@ -65,7 +65,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
   const callOfRival = async (InlineMarkup: string): Promise<string> => {
     const body = formOf({ To: ANSWERS, From: number, InlineMarkup })
     const answer = await fetch(`${account}/Calls.json`, { method: 'POST', headers: { authorization: basic }, body })
-    t.equal(answer.status, 201, 'the rival calls')
+    t.equal(answer.status, 201, 'the rival’s call is accepted')
     return ((await answer.json()) as { sid: string }).sid
   }
   const told = `statusCallback="${web.url}/heard" statusCallbackEvent="join leave mute"`
@@ -104,7 +104,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
   const facts = { username, password, uri: `sip:${credential.domain}`, method: 'REGISTER' }
   t.equal((await register({ Authorization: authorize(await register({}), facts) }))?.status, 200)
 
-  /** What is not the thief's: as a document names it. */
+  /** Targets that the thief must not reach, as a document names them. */
   const targets: Readonly<Record<string, string>> = {
     'the rival’s number': number,
     'the rival’s trunk': `sip:someone@${trunk.signaling_fqdn}`,
@@ -138,7 +138,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
       if (answer.status !== 201) throw new Error(`${next.name}: ${JSON.stringify(answer.body)}\n${next.document}`)
       sids.push(answer.body.sid)
       const { status } = await w.ended(answer.body.sid)
-      if (status !== 'completed') t.fail(`${next.name}: the call was ${status}, so that its document never ran`)
+      if (status !== 'completed') t.fail(`${next.name}: the call was ${status}, so its document never ran`)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, runNext))
@@ -157,7 +157,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
       },
       { 'idempotency-key': `trap-${index}` },
     )
-    t.equal(status, 201, 'an address can be written down; nothing is sent there')
+    t.equal(status, 201, 'the API stores such an address; nothing may be sent to it')
     await w.state.transaction(async trx => {
       await trx
         .updateTable('number')
@@ -177,7 +177,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
     )
     const line = await phone.dial(`sip:${thief_number}@${w.sip.host}:${w.sip.port}`, { from: own })
     await line.over()
-    t.not(line.final, 200, 'a call to a number whose trunk has such a target')
+    t.not(line.final, 200, 'a call to a number whose trunk has such a target fails')
   }
   const referTo = async ([what, target]: readonly [string, string]): Promise<void> => {
     const uri = /^(sip|http|ws):/.test(target) ? target : `sip:${target}@${w.sip.host}`
@@ -186,7 +186,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
     t.equal(line.final, 200, `a call to send a REFER to ${what}`)
     const answer = await line.send('REFER', { headers: { 'Refer-To': `<${uri}>` } })
     const refused = (answer?.status ?? 0) >= 300
-    await until('the REFER has come to something', () => refused || line.ended !== null || notified(line))
+    await until('the REFER has an outcome', () => refused || line.ended !== null || notified(line))
     line.hangUp()
     await line.over()
   }
@@ -200,23 +200,23 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
   t.same(
     rita.invites.map(({ uri }) => uri),
     [],
-    'nobody called the rival’s client or its telephone system',
+    'no call reached the rival’s client or trunk',
   )
   const to_us = await db
     .selectFrom('call_attempt')
     .select('target')
     .where('address', '=', `${w.sip.host}:${w.sip.port}`)
     .execute()
-  t.same(to_us, [], 'we never called ourselves')
+  t.same(to_us, [], 'no call went to our own listener')
   const heard = web.requests.filter(({ path }) => path === '/heard').slice(before)
-  t.same(heard, [], 'nobody entered the rival’s room or took its caller')
+  t.same(heard, [], 'no call joined the rival’s conference or took its queued caller')
   const ended = await db
     .selectFrom('call')
     .select(['sid', 'status', 'reason', 'ended_by'])
     .where('sid', 'in', [meeting, waiting])
     .where('ended_at', 'is not', null)
     .execute()
-  t.same(ended, [], 'its calls go on')
+  t.same(ended, [], 'the rival’s calls continue')
   const foreign = web.requests.filter(
     ({ path, fields }) => path === '/number' && sids.includes(fields.get('CallSid') ?? ''),
   )
@@ -224,7 +224,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
   const accounts = new Set(
     web.requests.filter(({ path }) => path !== '/thief').map(({ fields }) => fields.get('AccountSid')),
   )
-  t.same([...accounts], [rival.account_sid], 'its web server was told of its own calls alone')
+  t.same([...accounts], [rival.account_sid], 'the rival’s web server received requests only about its own calls')
   for (const sid of [meeting, waiting])
     await fetch(`${account}/Calls/${sid}.json`, {
       method: 'POST',
@@ -233,7 +233,7 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
     })
 })
 
-/** Every place of the registry where a target of this form may stand, as a document. */
+/** Returns a document for every place of the registry where a target of this form may stand. */
 function places(target: string): { place: string; document: string }[] {
   const is_url = /^(http|ws):/.test(target)
   return VERBS.flatMap(verb => [
@@ -245,21 +245,21 @@ function places(target: string): { place: string; document: string }[] {
   ])
 }
 
-/** Elements that hold text, from the verb inwards. */
+/** Returns the paths of elements with text content, from the verb inwards. */
 function textPlaces(shape: Shape, above: readonly string[]): string[][] {
   const path = [...above, shape.name]
   const own = shape.content === 'text' ? [path] : []
   return path.length > 3 ? own : [...own, ...shape.nouns.flatMap(noun => textPlaces(noun, path))]
 }
 
-/** Attributes that are asked for over the network. */
+/** Returns the attributes whose URLs the platform requests. */
 function urlPlaces(shape: Shape): { element: string[]; attribute: string }[] {
   return Object.entries(shape.attributes)
     .filter(([, type]) => /URL/.test(type.values) && !type.ignored)
     .map(([attribute]) => ({ element: [shape.name], attribute }))
 }
 
-/** What lets the element go on, so that its attribute is used. */
+/** Returns content with which the element runs far enough to use its attribute. */
 const harmless = ([name = '']: readonly string[]): string => (name === 'Dial' ? '+2348030000005' : '')
 
 const nested = (path: readonly string[], text: string, attributes = ''): string => {

@@ -17,7 +17,7 @@ import type { AdmissionRequest } from '../../core/state/calls/leases.ts'
 import type * as state from '../../core/state/index.ts'
 import { openState, type State } from '../../core/state/index.ts'
 
-/** Columns of a row, as far as a test cares. */
+/** The columns of a row that a test sets. */
 type Columns<Table> = {
   readonly [Name in keyof Table]?: Table[Name] extends number | null | string ? Table[Name] : number
 }
@@ -25,7 +25,7 @@ type Columns<Table> = {
 const NOW = '2026-03-02T09:00:00.000Z'
 export const NOW_MS = Date.parse(NOW)
 
-/** An empty state with one organization, project, trunk, number, price book and target: all that a call needs. */
+/** A state with one organization, project, trunk, number, price book and target: the least that a call needs. */
 export interface AdmissionWorld {
   readonly state: State
   readonly data_dir: string

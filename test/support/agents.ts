@@ -5,13 +5,13 @@ import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { digestAnswer } from './phone.ts'
 import { UNHEARD_PORT } from './ports.ts'
 
-/** SIP peers in this process, on real sockets: for many calls at once, and for what a peer decides as it goes. */
+/** SIP peers in this process, on real sockets. They handle many calls at once and may decide each call in code. */
 
 export interface Agent {
   readonly ua: UserAgent
   readonly ip: string
   readonly port: number
-  /** INVITEs that came, with the machine's steady time in ms. */
+  /** Received INVITEs, with the monotonic time in ms. */
   readonly invites: readonly { readonly at_ms: number; readonly uri: string; readonly call: Call }[]
 }
 
@@ -21,7 +21,7 @@ export const sdpOf = (ip: string): string =>
     ...[`m=audio ${UNHEARD_PORT} RTP/AVP 0`, ''],
   ].join('\r\n')
 
-/** Opens a peer that answers OPTIONS, and each call with `take` (default: 200 at once). */
+/** Opens a peer that answers OPTIONS. `take` handles each call; by default the peer answers 200 at once. */
 export async function openAgent(
   t: Test,
   options: {
@@ -48,13 +48,13 @@ export async function openAgent(
 
 export interface Placed {
   readonly call: Call
-  /** Of the final answer; 0 when none came. */
+  /** The status of the final response; 0 when none came. */
   readonly status: number
   readonly response: SipMessage | undefined
   readonly at_ms: number
 }
 
-/** Places a call and waits for its final answer. `to` is where the packet goes. */
+/** Places a call and waits for its final response. `to` is the next hop. */
 export function place(
   agent: Agent,
   uri: string,
@@ -63,7 +63,7 @@ export function place(
     readonly caller: string
     readonly headers?: Readonly<Record<string, string>>
     readonly transport?: 'udp' | 'tcp'
-    /** SDP; of audio both ways unless it is given. */
+    /** SDP; by default two-way audio. */
     readonly body?: string
   },
 ): Promise<Placed> {
@@ -81,7 +81,7 @@ export function place(
   })
 }
 
-/** An Authorization for the challenges of a 401: the first one of this algorithm. */
+/** Returns an Authorization value for the first challenge of this algorithm in a 401. */
 export function authorize(
   response: SipMessage | undefined,
   facts: {

@@ -9,12 +9,12 @@ import { type ControlPlane, controlPlane } from './control-plane.ts'
 
 /** A control plane whose clock the test sets and whose alert tasks the test runs. */
 export interface AlertWorld extends ControlPlane {
-  /** Moves the wall clock on; live nodes go on beating. */
+  /** Advances the wall clock and records a heartbeat of the node. */
   pass(ms: number): Promise<void>
-  /** One round of both tasks, as their timers would run them. */
+  /** Runs both tasks once, as their timers would. */
   look(): Promise<void>
-  /** Alerts of a kind, newest first, as the API shows them. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  /** Returns alerts of a kind, newest first, as the API shows them. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   alerts(kind: string): Promise<any[]>
 }
 
@@ -24,7 +24,7 @@ interface Teardown {
 
 const NODE = 'node_alert'
 
-/** Begins at noon of a day in the middle of a month, UTC. */
+/** Opens the world at noon UTC of a day in the middle of a month. */
 export async function alertWorld(t: Teardown, begin = '2026-03-11T12:00:00.000Z'): Promise<AlertWorld> {
   let at_ms = Date.parse(begin)
   const clock: Clock = { ...systemClock, now: () => at_ms }
@@ -57,14 +57,14 @@ export async function alertWorld(t: Teardown, begin = '2026-03-11T12:00:00.000Z'
   }
 }
 
-/** A call of a trunk to a destination with a price, as signaling and admission write it. */
+/** Inserts a trunk's call to a priced destination, as signaling and admission write it. Returns the call's sid. */
 export async function pricedCall(
   w: AlertWorld,
   call: {
     readonly trunk_id: string
     readonly to: string
     readonly rate_prefix: string
-    /** Price of a minute, and what was charged. */
+    /** The price per minute and the amount charged, in minor units. */
     readonly minute_minor: number
     readonly charge_minor: number
     readonly seconds?: number
@@ -111,7 +111,7 @@ export async function pricedCall(
   return sid
 }
 
-/** Gives the project so much money, paid in advance, and lets the platform see it. */
+/** Sets the project's prepaid balance and runs the alert tasks. */
 export async function setBalance(w: AlertWorld, balance_minor: number, held_minor = 0): Promise<void> {
   const { billing_account_id: id } = await w.state.db
     .selectFrom('project')
@@ -126,7 +126,7 @@ export async function setBalance(w: AlertWorld, balance_minor: number, held_mino
   await w.look()
 }
 
-/** What signaling nodes report about a target, or about what they applied. */
+/** Writes what a signaling node reports about a target or about a revision that it applied. */
 export const report = {
   async target(w: AlertWorld, target_id: string, state: 'healthy' | 'degraded', misses: number): Promise<void> {
     const row = {

@@ -9,7 +9,7 @@ interface Owner {
 
 let made = 0
 
-/** An open alert of a kind of the project. */
+/** Inserts an open alert of the project. Returns its id. */
 export async function insertTestAlert(
   { state, demo }: Owner,
   kind: 'new_source_ip' | 'endpoint_health' = 'endpoint_health',

@@ -4,7 +4,7 @@ import { wavLayout } from '../../media/files/wav.ts'
 
 /** Generates and measures audio in tests: tones, levels, lengths, and WAV files by channel. */
 
-/** A sine of a level in dBm0 (0 dBm0 is 3.14 dB below full scale of the codec), 16-bit samples. */
+/** Returns a sine of a level in dBm0 as 16-bit samples. 0 dBm0 is 3.14 dB below the codec's full scale. */
 export function tone(hz: number, ms: number, rate_hz = 8000, dbm0 = -10): Int16Array {
   const amplitude = 32_767 * 10 ** ((dbm0 - 3.14) / 20)
   return Int16Array.from({ length: Math.round((ms * rate_hz) / 1000) }, (_value, index) =>
@@ -12,14 +12,14 @@ export function tone(hz: number, ms: number, rate_hz = 8000, dbm0 = -10): Int16A
   )
 }
 
-/** Root mean square in dBm0; -Infinity for digital silence. */
+/** Returns the root-mean-square level in dBm0; -Infinity for digital silence. */
 export function levelDbm0(samples: Int16Array): number {
   let sum = 0
   for (const sample of samples) sum += sample * sample
   return 10 * Math.log10((2 * sum) / samples.length / 32_767 ** 2) + 3.14
 }
 
-/** Level of one frequency in dBm0, by Goertzel's algorithm. */
+/** Returns the level of one frequency in dBm0, by Goertzel's algorithm. */
 export function toneLevelDbm0(samples: Int16Array, hz: number, rate_hz = 8000): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / rate_hz)
   let before = 0
@@ -34,7 +34,7 @@ export function toneLevelDbm0(samples: Int16Array, hz: number, rate_hz = 8000): 
   return 20 * Math.log10(amplitude / 32_767) + 3.14
 }
 
-/** The strongest of some frequencies (default: every 10 Hz from 200 to 3400). */
+/** Returns the strongest of some frequencies, by default of every 10 Hz from 200 to 3400. */
 export function strongestHz(samples: Int16Array, rate_hz = 8000, candidates?: readonly number[]): number {
   const list = candidates ?? Array.from({ length: 321 }, (_value, index) => 200 + index * 10)
   return list.reduce((best, hz) =>
@@ -42,7 +42,7 @@ export function strongestHz(samples: Int16Array, rate_hz = 8000, candidates?: re
   )
 }
 
-/** First and last moment, in ms, at which windows (of 20 ms) are louder than a threshold; null when none is. */
+/** Returns the span in ms from the first to the last window above a threshold; null when no window is above it. */
 export function heardSpan(
   samples: Int16Array,
   rate_hz = 8000,
@@ -72,7 +72,7 @@ export const readWavFile = (path: string): WavFile => readWav(readFileSync(path)
 
 export function readWav(bytes: Buffer, path = 'this'): WavFile {
   const layout = wavLayout(bytes)
-  if (!layout) throw new Error(`${path} is no WAV file`)
+  if (!layout) throw new Error(`${path} is not a WAV file`)
   const { channels, rate_hz, format, bits, data_at, data_bytes } = layout
   if (data_at + data_bytes > bytes.length) throw new Error(`${path} is shorter than its header says`)
   const sample_bytes = bits >> 3

@@ -5,8 +5,7 @@ import { until } from './wait.ts'
 import type { World } from './world.ts'
 
 /**
- * A trunk's peer at 127.0.0.2 and the targets of its trunk at 127.0.0.3, both SIPp: what the stories of the B2BUA have
- * in common.
+ * What the B2BUA stories share: a trunk's peer at 127.0.0.2 and the trunk's targets at 127.0.0.3, both SIPp.
  */
 
 export const PEER = '127.0.0.2'
@@ -15,7 +14,7 @@ export const WORLD = '+2348030004711'
 
 export const answered = [...provisionals, receive.response(200, { dialog: true }), caller.ack]
 export const hangUp = (cseq: number): string[] => [inDialog('BYE', cseq), receive.response(200)]
-/** Steps of a caller that waits for the answer and hangs up on its cue. */
+/** Steps of a caller that waits for the answer and hangs up when cued. */
 export const hangsUpOnCue = [
   caller.invite(),
   ...provisionals,
@@ -31,14 +30,14 @@ export const refusedWith = (status: number): string[] => [
   caller.ackOfFailure,
 ]
 
-/** A target that answers. */
+/** Steps of a target that answers. */
 export const answers = [
   receive.request('INVITE'),
   callee.respond(180, 'Ringing'),
   callee.respond(200, 'OK', { sdp: true }),
   receive.request('ACK'),
 ]
-/** As `answers`, and hangs up on its cue when nobody else has. */
+/** Steps of a target that answers and, unless it gets a BYE first, hangs up when cued. */
 export const answersUntilCued = [receiveInvite, ...answers.slice(1), ...endsWhenCued]
 export const untilBye = [...answers, receive.request('BYE'), callee.ok]
 
@@ -58,7 +57,7 @@ export const targetOf = (peer: SippPeer, priority = 1, transport = 'udp'): Targe
 
 let trunks = 0
 
-/** A trunk of its own for each story: sources and targets are replaced, so that no story sees another's. */
+/** Adds a trunk for one story. It removes the sources of earlier stories' trunks, so that no story uses another's. */
 export async function trunkOf(
   w: World,
   targets: readonly TargetRow[],
@@ -68,7 +67,7 @@ export async function trunkOf(
   return addTrunk(w, targets, over)
 }
 
-/** Adds one trunk to the existing ones. */
+/** Adds a trunk and waits until it is applied and its targets have answered OPTIONS. */
 export async function addTrunk(w: World, targets: readonly TargetRow[], over: Record<string, unknown> = {}) {
   const { status, body } = await w.manage(
     'POST',
@@ -97,7 +96,7 @@ export async function addTrunk(w: World, targets: readonly TargetRow[], over: Re
   return id
 }
 
-/** The next trunk that is applied applies it, too. */
+/** Routes a number to a trunk. The change takes effect when the next trunk is applied. */
 export const routeToTrunk = async (w: World, e164: string, trunk_id: string): Promise<void> => {
   await w.state.db
     .updateTable('number')
@@ -106,7 +105,7 @@ export const routeToTrunk = async (w: World, e164: string, trunk_id: string): Pr
     .execute()
 }
 
-/** Each target has answered its first OPTIONS: the next thing it sees is the INVITE. */
+/** Waits until each target has answered its first OPTIONS, so that the next request it gets is the INVITE. */
 export const healthy = (w: World, trunk_id: string, count: number) =>
   until('the targets have answered OPTIONS', async () => {
     const rows = await w.state.db
@@ -118,7 +117,7 @@ export const healthy = (w: World, trunk_id: string, count: number) =>
     return rows.filter(row => row.state === 'healthy').length === count
   })
 
-/** A target. */
+/** Starts a target. */
 export const waiting = (
   t: Test,
   steps: readonly string[],

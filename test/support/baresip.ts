@@ -7,15 +7,15 @@ import { readWavFile, tone, wavBytes } from './audio.ts'
 import { freeBlock, freePort } from './ports.ts'
 import { until } from './wait.ts'
 
-/** A softphone that nobody here wrote: Debian's baresip, with files for microphone and loudspeaker. */
+/** An independent softphone: Debian's baresip, with files as microphone and loudspeaker. */
 interface Baresip {
   readonly port: number
   printed(): string
   /** Waits for a line of its output. */
   says(pattern: RegExp): Promise<void>
-  /** Waits until its loudspeaker has played so much. */
+  /** Waits until its loudspeaker has played this long. */
   plays(ms: number): Promise<unknown>
-  /** Ends it, and gives what its loudspeaker played (8 kHz). */
+  /** Stops baresip and returns what its loudspeaker played (8 kHz). */
   heard(): Promise<Int16Array>
 }
 
@@ -30,7 +30,7 @@ export async function baresip(
     readonly transport?: 'udp' | 'tcp'
     /** Parameters of its account, such as `;answermode=auto`. */
     readonly account?: string
-    /** Where its account lives: it registers there, and answers challenges. */
+    /** The registrar of its account. baresip registers there and answers challenges. */
     readonly server?: {
       readonly host: string
       readonly port: number
@@ -89,7 +89,7 @@ const loudspeaker = (folder: string): string | undefined => {
   return name && join(folder, name)
 }
 
-/** Samples in the file as it grows. */
+/** Returns the number of samples written so far. */
 function played(folder: string): number {
   const file = loudspeaker(folder)
   return file === undefined ? 0 : statSync(file).size / 2

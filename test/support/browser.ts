@@ -7,15 +7,15 @@ import { decodeG711, encodeG711 } from './audio.ts'
 import { until } from './wait.ts'
 
 /**
- * A softphone as browsers run it: sip.js over a WebSocket, and ICE, DTLS and SRTP by werift. It offers only PCMU, so
- * that tests can measure the audio.
+ * A softphone as browsers run it: sip.js over a WebSocket; werift does ICE, DTLS and SRTP. It offers only PCMU, so that
+ * tests can measure the audio.
  */
 class Softphone {
   readonly agent: UserAgent
   readonly media: BrowserMedia[] = []
   readonly invitations: Invitation[] = []
 
-  /** Made by `openSoftphone`. */
+  /** Use `openSoftphone`. */
   constructor(options: SoftphoneOptions) {
     this.agent = new UserAgent({
       uri: uriOf(options.uri ?? `sip:${options.user}@${options.host}`),
@@ -54,7 +54,7 @@ interface SoftphoneOptions {
   readonly ws_port: number
   readonly user: string
   readonly password?: string
-  /** Its address of record when that is not `user@host`. */
+  /** Its address of record; default `sip:user@host`. */
   readonly uri?: string
   /** Local address of its WebSocket. */
   readonly local_ip?: string
@@ -97,7 +97,7 @@ class BrowserMedia implements SessionDescriptionHandler {
     this.connection.addTransceiver(this.#track, { direction: 'sendrecv' })
   }
 
-  /** Packets heard so far. */
+  /** The number of packets received so far. */
   get packets(): number {
     return this.#heard.length
   }
@@ -147,7 +147,7 @@ class BrowserMedia implements SessionDescriptionHandler {
 
   async setDescription(sdp: string): Promise<void> {
     await this.connection.setRemoteDescription({ type: this.#offered ? 'answer' : 'offer', sdp })
-    // werift gives a track only those packets whose SSRC the SDP announced; browsers go by the payload type.
+    // werift gives a track only packets whose SSRC the SDP announced; browsers match the payload type instead.
     this.connection.dtlsTransports[0]?.onRtp.subscribe(packet => this.#heard.push(packet.payload))
   }
 
@@ -158,6 +158,6 @@ class BrowserMedia implements SessionDescriptionHandler {
 
 function uriOf(text: string) {
   const made = UserAgent.makeURI(text)
-  if (!made) throw new Error(`${text} is no URI`)
+  if (!made) throw new Error(`${text} is not a URI`)
   return made
 }

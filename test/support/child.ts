@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 
 /**
- * A command as it runs without tap, which loads itself into every Node.js that a test starts (by NODE_OPTIONS): its
- * signal handlers change what a process outlives, SIGXFSZ among others, and loading it takes as long as we do.
+ * Returns a command that runs without tap. By NODE_OPTIONS, tap loads itself into every Node.js that a test starts. Its
+ * handlers change which signals, such as SIGXFSZ, a process survives, and loading it takes as long as our own start.
  */
 export const untouched = (command: string, args: readonly string[]): [string, string[]] => [
   'env',
@@ -15,7 +15,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs `bin/strowger` with nothing of our environment but PATH. */
+/** Runs `bin/strowger`. Of our environment it gets only PATH. */
 export function strowger(
   words: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -14,7 +14,7 @@ const ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // A call in the page: a microphone that beeps, and addresses instead of mDNS names.
+  // For calls in the page: a microphone that beeps, and IP addresses instead of mDNS names.
   '--use-fake-device-for-media-stream',
   '--use-fake-ui-for-media-stream',
   '--disable-features=WebRtcHideLocalIpsWithMdns',
@@ -23,12 +23,12 @@ const ARGUMENTS = [
 
 export const WIDTHS = { narrow: 390, wide: 1440 } as const
 
-/** The part of a browser that tests use: contexts with our timeout and reduced motion. */
+/** The part of a browser that tests use. Its contexts have our timeout and reduced motion. */
 interface TestBrowser {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
 }
 
-/** Debian's Chromium without a window; `more` are further arguments of its command line. */
+/** Opens Debian's Chromium without a window; `more` are further command-line arguments. */
 export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly string[] = []): Promise<TestBrowser> {
   const executablePath = CHROMIUM.find(existsSync)
   if (executablePath === undefined) throw new Error('chromium is missing: npm test installs it')
@@ -50,7 +50,7 @@ interface Signer {
   readonly password: string
 }
 
-/** A page at the sign-in form filled in and sent; errors of the page's own are collected. */
+/** Opens the console, signs in and returns the page. */
 export async function signIn(context: BrowserContext, { base_url, email, password }: Signer): Promise<Page> {
   const page = await context.newPage()
   await page.goto(`${base_url}/console/`)
@@ -61,12 +61,12 @@ export async function signIn(context: BrowserContext, { base_url, email, passwor
   return page
 }
 
-/** What the page's own programs complained of, content security policy included. */
+/** Returns a list that collects the page's exceptions and console errors, such as violations of its security policy. */
 export function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(String(error)))
   page.on('console', message => {
-    // A refused request is shown by the page itself; the browser's own line about it says no more.
+    // The page itself shows a refused request. The browser's line about it adds nothing.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text())
   })
@@ -83,9 +83,9 @@ interface AxeResult {
   }[]
 }
 
-/** Serious and critical findings of axe, one line each; of the rules in `only` alone when some are given. */
+/** Returns serious and critical findings of axe, one line each. `only` limits the rules, unless it is empty. */
 export async function axeFindings(page: Page, only: readonly string[] = []): Promise<string[]> {
-  // The policy of the page lets no inline script in; the browser's own protocol does.
+  // The page's security policy blocks inline scripts, but not scripts that come over the DevTools protocol.
   const loaded = await page.evaluate('typeof axe === "object"')
   if (!loaded) await page.evaluate(await axeSource())
   const result = (await page.evaluate(
@@ -105,7 +105,7 @@ async function axeSource(): Promise<string> {
   return source
 }
 
-/** Keeps what the page looks like as an artefact of the run. */
+/** Saves a screenshot of the page as an artefact of the run. */
 export async function screenshot(page: Page, folder: string, name: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })

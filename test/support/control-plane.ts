@@ -17,7 +17,7 @@ import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../cor
 import { openState, type State } from '../../core/state/index.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/people/api-keys.ts'
 
-/** A real control plane on a port of its own, with real SQLite in a fresh folder and the demo project in it. */
+/** A real control plane on its own port, with real SQLite in a fresh folder and the demo project. */
 export interface ControlPlane {
   readonly base_url: string
   readonly state: State
@@ -27,11 +27,11 @@ export interface ControlPlane {
   readonly settings: Settings
   readonly objects: ObjectStore | null
   readonly demo: Demo
-  /** An org:admin key of all scopes. */
+  /** An org:admin key with all scopes. */
   readonly key: string
   newKey(changes?: Partial<ApiKeyRow>): Promise<string>
   ask(method: string, path: string, request?: Request): Promise<Answer>
-  /** The voice-calls API, with the demo account's credentials unless others are given. */
+  /** Calls the voice-calls API with the demo account's credentials, unless `headers` has others. */
   voice(method: string, path: string, form?: Form, headers?: Record<string, string>): Promise<Answer>
 }
 
@@ -47,7 +47,7 @@ export type Form = Record<string, string | readonly string[]>
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   readonly body: any
   readonly text: string
 }
@@ -61,7 +61,7 @@ interface ControlPlaneOptions {
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
   readonly patience?: HttpPatience
-  /** An external drachtio-server in place of the embedded edge. */
+  /** An external drachtio-server to use instead of the embedded edge. */
   readonly drachtio?: Settings['drachtio']
   readonly operator_sources?: readonly string[]
   /** An object store for the recordings. */

@@ -16,35 +16,35 @@ import {
 } from '../../signaling/edge/control/wire.ts'
 import { newUuid } from '../../signaling/edge/sip/ids.ts'
 
-/** A SIP message that the application has had sent. */
+/** A SIP message that the application asked the server to send. */
 interface Sent {
   readonly transaction_id: string
   readonly dialog_id: string
   readonly message: CommandMessage
-  /** As it would have left. */
+  /** The message as it would go out. */
   readonly text: string
 }
 
 /**
- * The control side of a drachtio-server, with a test in the place of the network: it sends nothing by itself, tells
- * nobody what it forgets, and keeps its dialogs when the application goes. So the defects of the real server can be
- * brought about one by one.
+ * The control side of a drachtio-server, with a test in place of the network. It sends nothing by itself, does not
+ * report what it drops, and keeps its dialogs when the application disconnects. A test can thus reproduce each defect
+ * of the real server.
  */
 export class DrachtioPeer {
   readonly #server: Server
   readonly #version: string
   readonly #sent: Sent[] = []
   readonly #news = new EventEmitter()
-  /** Texts of the requests that were brought, by transaction. */
+  /** The texts of requests from `bring`, by transaction. */
   readonly #requests = new Map<string, string>()
   readonly #sockets = new Set<Socket>()
   #application: Socket | null = null
   secret = 'secret'
-  /** Takes SIP to send, and never says what became of it. */
+  /** When true, accepts SIP to send and never reports the result. */
   mute = false
-  /** Keeps its connections, and answers nothing at all: as stopped by SIGSTOP. */
+  /** When true, keeps its connections and answers nothing, as if stopped by SIGSTOP. */
   frozen = false
-  /** Where it says that it listens. */
+  /** The addresses that it reports as its listeners. */
   contacts = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
   /** Dialogs outlive the application's connection, as on the real server. */
   readonly dialogs = new Set<string>()
@@ -65,7 +65,7 @@ export class DrachtioPeer {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** The next message that fits, also of those that came before: each is given once. */
+  /** Returns the next matching message, including earlier ones. Returns each message once. */
   async next(fits: (message: CommandMessage) => boolean): Promise<Sent> {
     for (;;) {
       const at = this.#sent.findIndex(({ message }) => fits(message))
@@ -75,12 +75,12 @@ export class DrachtioPeer {
     }
   }
 
-  /** Until one more application has been refused for its secret. */
+  /** Waits until the server refuses another application because of its secret. */
   async refused(): Promise<void> {
     await once(this.#news, 'refused')
   }
 
-  /** A request from the network; `protocol` as the server names it. */
+  /** Delivers a request from the network; `protocol` is the server's name for it. Returns the transaction id. */
   bring(protocol: string, text: string, dialog_id = ''): string {
     const id = newUuid()
     this.#requests.set(id, text)
@@ -88,7 +88,7 @@ export class DrachtioPeer {
     return id
   }
 
-  /** An answer of the network to a request of the application. */
+  /** Delivers a response from the network to a request of the application. */
   answer(to: Sent, status: number, headers: readonly string[] = [], body = ''): void {
     const answer = answerText(to.text, `SIP/2.0 ${status} Any`, headers, body)
     const makes_dialog = to.message.method === 'INVITE'
@@ -97,7 +97,7 @@ export class DrachtioPeer {
     this.#write(dialogMessage(WIRE, to.transaction_id, dialog_id, answer))
   }
 
-  /** Loses its connections, and takes new ones. */
+  /** Closes all connections; new ones are accepted. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -114,7 +114,7 @@ export class DrachtioPeer {
       for (const payload of reader.push(chunk.toString('latin1'))) if (payload) this.#command(socket, payload)
     })
     socket.on('close', () => this.#sockets.delete(socket))
-    // An application that goes resets its connection now and then: that is what `close` tells.
+    // An application may reset its connection when it exits. `close` follows and handles that.
     socket.on('error', () => undefined)
   }
 

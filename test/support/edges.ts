@@ -1,11 +1,11 @@
 import { DRACHTIO_PROGRAM } from '../../bench/drachtio-server.ts'
 
-/** How a flow file does behind drachtio-server v0.9.10. */
+/** The result of a flow file behind drachtio-server v0.9.10. */
 interface OnDrachtio {
   readonly result: 'passes' | 'fails' | 'not run to its end' | 'embedded edge only'
   /** Why not all of it passes. */
   readonly why?: string
-  /** Tests that are left out there, with the reason. */
+  /** Tests that are skipped there, with the reason. */
   readonly without?: Readonly<Record<string, string>>
 }
 
@@ -13,8 +13,8 @@ const LADDER = 'a drachtio-server does not show its SIP messages, so none are ke
 const RELIABLE = 'signaling sends no reliable provisional responses through such a server'
 
 /**
- * The flow files that were run behind a drachtio-server (`STROWGER_TEST_DRACHTIO`). docs/drachtio.md shows this list; a
- * file that is not in it has not been run there. On the embedded edge all pass, or CI fails.
+ * The flow files that were run behind a drachtio-server (`STROWGER_TEST_DRACHTIO`). docs/drachtio.md shows this list. A
+ * file that is not in the list has not been run there. On the embedded edge every file must pass in CI.
  */
 const ON_DRACHTIO = {
   admission: { result: 'passes' },
@@ -31,10 +31,11 @@ const ON_DRACHTIO = {
   'b2bua-media': { result: 'passes' },
   'b2bua-stories': {
     result: 'fails',
-    why: 'the call of “a target whose early media is acknowledged moves it by UPDATE, and answers without SDP” is not answered, and the cause is not known; 287 checks passed before the time limit',
+    why: 'the call of “a target may move acknowledged early media by UPDATE and answer without SDP” is not answered, and the cause is not known; 287 checks passed before the time limit',
     without: {
-      'a caller that supports reliable answers gets early media in one; UPDATE before the answer is answered': RELIABLE,
-      'a PRACK that never comes does not lose the call': RELIABLE,
+      'a caller that supports 100rel gets early media in a reliable 183, and its UPDATE before the 200 is answered':
+        RELIABLE,
+      'a call survives a PRACK that never comes': RELIABLE,
       'an offer in a PRACK is answered in its 200': RELIABLE,
     },
   },
@@ -93,23 +94,23 @@ type Title = {
 
 const FILES: Readonly<Record<string, OnDrachtio>> = ON_DRACHTIO
 
-/** For `skip` of a test: false on the embedded edge, and for a test that is not in the list. */
+/** Returns the `skip` option of a test: the reason, or false on the embedded edge and for a test not in the list. */
 export function embeddedOnly(title: string): string | false {
   if (DRACHTIO_PROGRAM === null) return false
   return Object.values(FILES).find(({ without }) => without?.[title] !== undefined)?.without?.[title] ?? false
 }
 
-/** The title and the options of a test in the list: `t.test(...onEmbedded('title'), async t => …)`. */
+/** Returns the title and the options of a listed test: `t.test(...onEmbedded('title'), async t => …)`. */
 export const onEmbedded = (title: Title): [string, { readonly skip: string | false }] => [
   title,
   { skip: embeddedOnly(title) },
 ]
 
-/** One row for each flow file: its name, its result on the embedded edge, and that behind a drachtio-server. */
+/** Returns a row for each flow file: its name, its result on the embedded edge and behind a drachtio-server. */
 export const edgeRows = (files: readonly string[]): string[][] =>
   files.map(file => {
     const { result, why, without = {} }: Partial<OnDrachtio> = FILES[file] ?? {}
-    const left_out = Object.entries(without).map(([title, reason]) => `“${title}” is left out: ${reason}`)
+    const left_out = Object.entries(without).map(([title, reason]) => `“${title}” is skipped: ${reason}`)
     const notes = [...(why === undefined ? [] : [why]), ...left_out].join('; ')
     return [`\`${file}\``, 'passes', `${result ?? 'not run'}${notes === '' ? '' : `. ${notes}`}`]
   })

@@ -6,7 +6,7 @@ import { type ControlPlane, freshKey } from './control-plane.ts'
 
 export const HOUR_MS = 3_600_000
 
-/** A trunk of the demo project. */
+/** Creates a trunk of the demo project. Returns its id. */
 export async function trunkOf(w: ControlPlane, name: string): Promise<string> {
   const made = await w.ask('POST', '/v1/trunks', {
     headers: { 'Idempotency-Key': freshKey() },
@@ -25,7 +25,7 @@ export async function trunkOf(w: ControlPlane, name: string): Promise<string> {
   return made.body.trunk.id
 }
 
-/** What became of a call; without `seconds` it was not answered. */
+/** The outcome of a call. Without `seconds` it was not answered. */
 interface Story {
   readonly hours_ago?: number
   readonly seconds?: number | null
@@ -36,7 +36,7 @@ interface Story {
   readonly call?: Partial<NewCall>
 }
 
-/** A call that ran and ended, by the functions with which signaling writes it. */
+/** Records a call that ran and ended, by the functions that signaling uses. Returns its sid. */
 export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
   const { hours_ago = 0, seconds = null, pdd_ms = null, media = null, cause = 'caller_hung_up' } = story
   const ended_ms = w.clock.now() - hours_ago * HOUR_MS

@@ -13,7 +13,7 @@ const LOCKER = `
   database.pragma('busy_timeout = 10000')
   database.exec('begin immediate')
   process.stdout.write('locked')
-  // The timer holds on to the database: one that nobody can reach any more is collected, and its lock is gone.
+  // The timer references the database. Otherwise the garbage collector would close it and release its lock.
   setInterval(() => database.open, 1000)
 `
 
@@ -32,7 +32,7 @@ export async function lockState(t: Test, w: World): Promise<{ release(): Promise
   }
 }
 
-/** Limits of another process, which its own user may change without any right of root. */
+/** Runs prlimit on another process, as that process's user: this needs no privilege of root. */
 export function prlimit(pid: number, ...words: string[]): string {
   const user = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? ''
   const as = user === String(process.geteuid?.()) ? [] : ['--reuid', user, '--regid', user, '--clear-groups']
@@ -40,8 +40,8 @@ export function prlimit(pid: number, ...words: string[]): string {
 }
 
 /**
- * No file of the process can grow from now on (RLIMIT_FSIZE; Node.js ignores SIGXFSZ), as on a disk that is full;
- * `room` lifts it.
+ * Simulates a full disk: no file of the process can grow (RLIMIT_FSIZE; Node.js ignores SIGXFSZ). `room` lifts the
+ * limit.
  */
 export function fillDisk(w: World, process_name: 'signaling' | 'control'): { room(): void } {
   const limit = (soft: string): void => {

@@ -6,31 +6,31 @@ import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { until } from './wait.ts'
 import { type WebRequest, webRequests } from './web.ts'
 
-/** What is counted while calls and their peers live, and must be nothing when none does. */
+/** Metrics that count resources of live calls. Without a call each must be 0. */
 const OF_CALLS = [
   ...['media_sessions', 'media_legs', 'media_ports_in_use', 'media_recordings', 'media_listeners'],
   ...['live_calls', 'dialogs', 'calls_waiting', 'conferences', 'queued_callers', 'sandbox_calls'],
   ...['edge_dialogs', 'edge_connections'],
 ]
 
-/** A transaction waits for its next try and for its end (RFC 3261 §17), and its user for an answer. */
+/** Timers of a transaction: its retransmission and its end (RFC 3261 §17), and its user's wait for an answer. */
 const TIMERS_EACH = 3
 
-/** Longer than a transaction stays (RFC 3261 §17: 32 s). */
+/** Longer than a transaction lives (RFC 3261 §17: 32 s). */
 const ON_ITS_WAY_MS = 45_000
 
 /**
- * Fails unless everything that always holds does hold, at the end of a story: rows, signatures of what customers' web
- * servers were told, and, when no call is up, that nothing of a call is left.
+ * Throws unless all invariants hold at the end of a story: those of the rows, valid signatures on requests to
+ * customers' web servers, and, when no call is up, no resources of calls.
  */
 export async function assertInvariants(w: {
   readonly state: State
   readonly master_key: Buffer
-  /** Whether the platform runs still, or was stopped by the test. */
+  /** Reports whether the platform still runs; a test may have stopped it. */
   readonly runs: () => boolean
   readonly metrics: () => Promise<(name: string) => number>
   readonly data_dir: string
-  /** What the processes had open before anything was asked of them. */
+  /** What the processes had open before their first request. */
   readonly rest: Open
 }): Promise<void> {
   let broken: string[] = []
@@ -46,7 +46,7 @@ export async function assertInvariants(w: {
     }
     return broken.length === 0
   }
-  // What has just ended is on its way out.
+  // Calls that have just ended still release their resources.
   await until('the invariants hold', holds, ON_ITS_WAY_MS).catch(error => {
     throw broken.length === 0 ? error : new Error(broken.join('; '))
   })
@@ -64,7 +64,7 @@ function leftOver(value: (name: string) => number): string[] {
 }
 const notTold = (error: Error): string[] => [`/metrics does not answer: ${error.message}`]
 
-/** Requests about a call whose signature is not of the account that they name. */
+/** Returns the URLs of requests that the account they name did not sign. */
 async function wronglySigned({ db }: State, master_key: Buffer): Promise<string[]> {
   const rows = await db.selectFrom('voice_account').select(['account_sid', 'auth_token_sealed']).execute()
   const tokens = new Map(rows.map(row => [row.account_sid, unseal(master_key, row.auth_token_sealed)]))
@@ -76,7 +76,7 @@ function signedByItsAccount(request: WebRequest, tokens: ReadonlyMap<string, str
   const signature = request.headers['x-twilio-signature']
   if (account === null || signature === undefined) return true
   const token = tokens.get(account)
-  // Of another platform of the same test file.
+  // The account belongs to another platform of the same test file.
   if (token === undefined) return true
   const form = request.headers['content-type']?.includes('urlencoded')
     ? new URLSearchParams(request.body.toString())

@@ -1,4 +1,4 @@
 import type { Machine } from '../../core/runtime/machine.ts'
 
-/** A machine that rows of tests are of. */
+/** The machine that owns rows in tests. */
 export const MACHINE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }

@@ -43,7 +43,7 @@ class TestWorker {
   readonly #seen: { event: string; fields: unknown }[] = []
   #waiting: (() => void)[] = []
 
-  /** Made by `startTestWorker`. */
+  /** Use `startTestWorker`. */
   constructor(parts: {
     worker: MediaWorker
     client: MediaClient
@@ -64,12 +64,12 @@ class TestWorker {
     }
   }
 
-  /** Events so far of a kind. */
+  /** Returns the events of a kind so far. */
   events<E extends keyof MediaClientEvents>(event: E): EventOf<E>[] {
     return this.#seen.filter(seen => seen.event === event).map(seen => seen.fields as EventOf<E>)
   }
 
-  /** The first event of a kind that matches, now or later. */
+  /** Returns the first matching event of a kind, past or future. */
   async event<E extends keyof MediaClientEvents>(
     event: E,
     matches: (fields: EventOf<E>) => boolean = () => true,
@@ -103,7 +103,7 @@ class TestWorker {
     return peer
   }
 
-  /** A leg that answered the peer's offer; the peer sends to it from now on. */
+  /** Opens a leg, answers the peer's offer, and makes the peer send to the leg. */
   async answeredLeg(
     session_id: string,
     peer: RtpPeer,

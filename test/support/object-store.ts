@@ -7,13 +7,13 @@ import S3rver from 's3rver'
 import type { S3Config } from '../../core/runtime/config.ts'
 import { freePort } from './ports.ts'
 
-/** A real server of the S3 protocol with one bucket, behind a door that checks signatures. */
+/** A real S3 server with one bucket, behind a proxy that checks signatures. */
 export interface S3Server {
   readonly config: S3Config
-  /** Keys of all objects. */
+  /** Returns the keys of all objects. */
   keys(): string[]
   stop(): Promise<void>
-  /** On the same port as before, with what it held. */
+  /** Starts the server again on the same port, with the same objects. */
   start(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export async function s3Server(t: { teardown(end: () => unknown): void }): Promi
   await objects.configureBuckets()
   const serve = objects.callback()
   let door: Server | null = null
-  // One that nobody else is given while it is stopped.
+  // A reserved port, which no other test gets while the server is stopped.
   const port = await freePort()
   const stop = async (): Promise<void> => {
     const open = door
@@ -64,7 +64,7 @@ export async function s3Server(t: { teardown(end: () => unknown): void }): Promi
   }
 }
 
-/** Signature Version 4 in the Authorization header, computed anew from what came over the wire. */
+/** Verifies the Signature Version 4 of a request: computes it from the received request and compares. */
 function signedBy(request: IncomingMessage, secret: string): boolean {
   const authorization = request.headers.authorization ?? ''
   const [, scope = '', names = '', signature = ''] =

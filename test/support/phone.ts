@@ -4,14 +4,15 @@ import type { Test } from 'tap'
 import { UNHEARD_PORT } from './ports.ts'
 
 /**
- * The least of a SIP phone on a UDP socket, for what SIPp cannot say: it knows one digest algorithm and hides nonces.
+ * A minimal SIP phone on a UDP socket. It serves tests of digest authentication: SIPp has only one algorithm and hides
+ * nonces.
  */
 export interface Phone {
   uri(called: string): string
   invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
   register(options: { cseq: number; contact: string; authorization?: string }): Promise<Answer>
   bye(cseq: number): Promise<Answer>
-  /** The same phone with another call. */
+  /** Returns the same phone with a new call. */
   anew(): Phone
 }
 
@@ -27,9 +28,9 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
   await new Promise<void>(resolve => socket.bind(0, at.local_ip, resolve))
   t.teardown(() => socket.close())
   const finals = new Map<string, (answer: Answer) => void>()
-  /** What is sent again until anything comes back (RFC 3261 §17.1, timers A and E), by branch. */
+  /** Retransmission timers of requests without a response (RFC 3261 §17.1, timers A and E), by branch. */
   const unanswered = new Map<string, NodeJS.Timeout>()
-  /** ACKs by the branch of their INVITE: a final response that is repeated wants its ACK again. */
+  /** ACKs by the branch of their INVITE. Each retransmission of a final response gets its ACK again. */
   const acks = new Map<string, string>()
   t.teardown(() => {
     for (const timer of unanswered.values()) clearTimeout(timer)
@@ -148,7 +149,7 @@ const sdpOf = (address: string): string =>
     ...[`m=audio ${UNHEARD_PORT} RTP/AVP 0`, ''],
   ].join('\r\n')
 
-/** The value of an Authorization header (RFC 7616 §3.4), written down here anew so that it proves something. */
+/** Returns an Authorization value (RFC 7616 §3.4). It shares no code with the product. */
 export function digestAnswer(facts: {
   algorithm: 'MD5' | 'SHA-256'
   username: string

@@ -25,24 +25,24 @@ const tcp = (port: number): Promise<number | undefined> =>
 
 interface Slots {
   readonly first: number
-  /** Ports of a slot. */
+  /** The number of ports in a slot. */
   readonly size: number
   readonly slots: number
-  /** Port of loopback that whoever holds slot 0 keeps bound; those of the other slots follow. */
+  /** The loopback port that the holder of slot 0 keeps bound. The ports of the other slots follow. */
   readonly guards: number
 }
 
-// Both below the machine's ephemeral ports: there another socket may get a port by chance before who asked has it.
+// Both are below the ephemeral ports. An ephemeral port may go to another socket before its holder binds it.
 const SINGLE: Slots = { first: 2000, size: 40, slots: 200, guards: 1200 }
 const BLOCKS: Slots = { first: 10_000, size: 256, slots: 86, guards: 1024 }
 
 /**
- * Where media goes that nobody shall hear: a port below those that are given here and by the system, where it could
- * reach somebody else's socket.
+ * The destination of media that no socket should receive. It is below the ports that this file and the system assign,
+ * where media could reach another test's socket.
  */
 export const UNHEARD_PORT = 1500
 
-/** Holds this slot until the process ends, so that no other test, here or in a process beside us, is given it. */
+/** Holds a slot until the process ends, so that no other test in this or another process gets it. */
 const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
   new Promise(resolve => {
     const guard = createSocket('udp4').unref()
@@ -50,17 +50,17 @@ const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
     guard.bind({ port: of.guards + slot, address: '127.0.0.1', exclusive: true }, () => resolve(guard))
   })
 
-/** Returns the slots where a row may begin, in the order to try. */
+/** Returns the slots where a row may begin, in the order in which to try them. */
 function starts(of: Slots, wanted: number): number[] {
   const all = Array.from({ length: of.slots - wanted + 1 }, (_value, slot) => slot)
-  // Single ones begin anywhere in the lower half, long rows at the top: scattered ones would leave no room for these.
+  // Single slots begin in the lower half, long rows at the top: scattered single slots would leave no room for rows.
   if (wanted > 1) return all.reverse()
   const half = of.slots >> 1
   const first = Math.floor(Math.random() * half)
   return [...all.slice(first, half), ...all.slice(0, first), ...all.slice(half)]
 }
 
-/** Claims so many slots in a row; the number of the first. Others that hold them end: they are waited for. */
+/** Claims consecutive slots and returns the first. When none are free, waits until other processes end. */
 async function claimRow(of: Slots, wanted: number): Promise<number> {
   return until(`${wanted} slots of ports in a row`, async () => {
     for (const slot of starts(of, wanted)) {
@@ -85,7 +85,7 @@ let asked: Promise<unknown> = Promise.resolve()
 /** Returns a port that is free for UDP and TCP on loopback and reserved for this test. */
 export const freePort = (): Promise<number> => freeRow(1)
 
-/** The first of so many such ports in a row, a slot's at most. */
+/** Returns the first of `count` consecutive ports like that, at most as many as a slot has. */
 export function freeRow(count: number): Promise<number> {
   const first = asked.then(() => nextRow(count))
   asked = first.catch(() => undefined)

@@ -3,8 +3,8 @@ import type { World } from './world.ts'
 const SINCE = '2026-01-01T00:00:00.000Z'
 
 /**
- * Takes the project out of sandbox mode: its calls have a price, and leave by real carriers and targets. `rate_micro`
- * is millionths of a minor unit a minute.
+ * Takes the project out of sandbox mode: its calls have a price and go to real carriers and targets. `rate_micro` is in
+ * millionths of a minor unit per minute.
  */
 export async function rated(w: World, rate_micro = 60_000_000, increment_seconds = 10): Promise<void> {
   const { db } = w.state

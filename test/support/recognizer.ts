@@ -4,10 +4,10 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { expandUlaw } from '../../media/files/pcm.ts'
 import { levelDbm0 } from './audio.ts'
 
-/** A frame that a WebSocket server of a test received. */
+/** A frame that a test's WebSocket server received. */
 interface SocketFrame {
   readonly event: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into frames of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read frames of every shape.
   readonly [field: string]: any
 }
 
@@ -16,7 +16,7 @@ interface SocketServer {
   readonly connections: readonly { readonly headers: Record<string, unknown>; readonly frames: SocketFrame[] }[]
 }
 
-/** A WebSocket server that keeps every frame, and does with it what the test wants. */
+/** Starts a WebSocket server that keeps every frame and passes it to `onFrame`. */
 export async function socketServer(
   t: Test,
   onFrame: (frame: SocketFrame, socket: WebSocket, frames: readonly SocketFrame[]) => void = () => undefined,
@@ -45,7 +45,7 @@ export async function socketServer(
 const loudness = (frame: SocketFrame): number =>
   levelDbm0(Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw))
 
-/** An engine that takes any sound for the same words: it says what it hears as soon as half a second was loud. */
+/** Starts an engine that recognizes any sound as `words`: it sends the transcript after half a second of loud audio. */
 export const recognizerServer = (t: Test, words: string): Promise<SocketServer> => {
   const loud = new WeakMap<object, number>()
   return socketServer(t, (frame, socket) => {

@@ -26,7 +26,7 @@ function wav(samples: Buffer): Buffer {
   return Buffer.concat([head, samples])
 }
 
-/** A recording of a call with its file, as the media worker leaves it. */
+/** Adds a call's recording with its file, as the media worker leaves it. Returns the recording's sid. */
 export async function addRecording(
   w: ControlPlane,
   call_sid: string,

@@ -1,7 +1,7 @@
 import { CompoundPacket, ReceiverReportPacket, ReceptionReport, VmExtendedReport, XrPacket } from 'rtp.js/packets'
 import { dataViewToNodeBuffer } from 'rtp.js/utils'
 
-/** What a peer says in RTCP of the stream that we send to it. */
+/** What a peer reports by RTCP about the stream that we send. */
 interface PeerReport {
   /** SSRC of the reporting peer. */
   readonly ssrc: number
@@ -10,13 +10,13 @@ interface PeerReport {
   readonly lost: number
   /** In units of the RTP clock. */
   readonly jitter: number
-  /** Middle 32 bits of the NTP time of our last sender report; 0: it has seen none. */
+  /** Middle 32 bits of the NTP time of our last sender report; 0 when the peer has received none. */
   readonly last_sr?: number
   /** MOS of listening quality, times ten (RFC 3611 §4.7.5). */
   readonly mos_lq: number
 }
 
-/** A receiver report with VoIP metrics (RFC 3611 §4.7) behind it. */
+/** Returns a compound packet: a receiver report, then VoIP metrics (RFC 3611 §4.7). */
 export function reportWithVoipMetrics({ ssrc, about, lost, jitter, last_sr = 0, mos_lq }: PeerReport): Buffer {
   const reception = new ReceptionReport()
   reception.setSsrc(about)

@@ -24,11 +24,11 @@ export interface PeerOptions {
   readonly codec?: G711
   /** Payload type of the audio; the codec's static one by default. */
   readonly payload_type?: number
-  /** What the SDP says that it is, for codecs that this peer itself does not know. */
+  /** The codec's name and rate in the SDP, for codecs that this peer does not implement. */
   readonly rtpmap?: string
   readonly event_payload_type?: number
   readonly address?: string
-  /** Changes bytes on their way out and in: SRTP. */
+  /** Encrypt outgoing and decrypt incoming packets (SRTP). */
   readonly protect?: (packet: Buffer) => Buffer
   readonly unprotect?: (packet: Buffer) => Buffer | null
 }
@@ -75,7 +75,7 @@ export class RtpPeer {
   #arrived: (() => void)[] = []
   #closed = false
 
-  /** Made by `openRtpPeer`. */
+  /** Use `openRtpPeer`. */
   constructor(socket: Socket, options: PeerOptions) {
     this.#socket = socket
     this.#options = options
@@ -92,13 +92,13 @@ export class RtpPeer {
     return this.#ssrc
   }
 
-  /** Where packets go from now on. */
+  /** Sets the destination of further packets. */
   sendTo(port: number, address = '127.0.0.1'): void {
     this.#target_port = port
     this.#target_address = address
   }
 
-  /** A minimal SDP of this peer, for offers and answers. */
+  /** Returns a minimal SDP of this peer, for offers and answers. */
   sdp(over: { direction?: string; version?: number; attributes?: readonly string[]; address?: string } = {}): string {
     const { codec = 'PCMU', event_payload_type: event, payload_type = STATIC[codec] } = this.#options
     const { address = '127.0.0.1' } = over
@@ -118,7 +118,7 @@ export class RtpPeer {
     ].join('\r\n')
   }
 
-  /** Sends samples at 8 kHz in real time, 20 ms a packet. Resolves when the last packet has left. */
+  /** Sends samples at 8 kHz in real time, 20 ms per packet. Resolves when the last packet has left. */
   async send(samples: Int16Array): Promise<void> {
     const frame = 8 * FRAME_MS
     const payloads: Buffer[] = []
@@ -127,7 +127,7 @@ export class RtpPeer {
     await this.sendPayloads(payloads, frame)
   }
 
-  /** As `send`, with random loss and jitter of a given seed: packets may overtake each other. */
+  /** Like `send`, with random loss and jitter from a seed. Packets may arrive out of order. */
   async sendImpaired(samples: Int16Array, how: { loss: number; jitter_ms: number; seed: number }): Promise<void> {
     const frame = 8 * FRAME_MS
     const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
@@ -157,7 +157,7 @@ export class RtpPeer {
     await Promise.all(sending)
   }
 
-  /** Sends ready payloads in real time; `step` is what the timestamp grows by. */
+  /** Sends encoded payloads in real time; `step` is the timestamp increment. */
   async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
     const start_ms = performance.now()
     const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
@@ -169,7 +169,7 @@ export class RtpPeer {
     await until(start_ms + payloads.length * frame_ms)
   }
 
-  /** One key by RFC 4733: begin, continue, and the end three times. */
+  /** Sends one key by RFC 4733: the beginning, updates, and the end three times. */
   async sendKey(
     key: string,
     ms = 100,
@@ -193,24 +193,24 @@ export class RtpPeer {
     await until(start_ms + steps * FRAME_MS)
   }
 
-  /** One packet with the next sequence number and the present timestamp. */
+  /** Sends one packet with the next sequence number and the current timestamp. */
   packet(fields: { payload_type: number; payload: Buffer; marker: boolean }): void {
     const bytes = writeRtp({ ...fields, sequence: this.#sequence++, timestamp: this.#timestamp, ssrc: this.#ssrc })
     this.raw(this.#options.protect?.(bytes) ?? bytes)
   }
 
-  /** What would leave after the end of the test, such as the rest of a tone, does not. */
+  /** Sends bytes, unless the peer is closed: the rest of a tone may outlast the test. */
   raw(bytes: Buffer, port = this.#target_port): void {
     if (this.#closed) return
     this.#socket.send(bytes, port, this.#target_address)
   }
 
-  /** Waits until so many packets in all have come. */
+  /** Waits until `count` packets have arrived in total. */
   async packets(count: number, limit_ms = PATIENCE_MS): Promise<readonly RtpPacket[]> {
     return this.until(received => received.length >= count, limit_ms, `${count} packets`)
   }
 
-  /** Waits for a condition on all packets so far, looked at with every packet. */
+  /** Waits for a condition on all packets so far. Checks it with every packet. */
   async until(
     holds: (received: readonly RtpPacket[]) => boolean,
     limit_ms = PATIENCE_MS,
@@ -231,7 +231,7 @@ export class RtpPeer {
     return this.received
   }
 
-  /** The audio heard from packet `from` on, laid out by RTP timestamp: gaps are silence. */
+  /** Returns the audio of packets `from` to `to`, placed by RTP timestamp. Gaps are silence. */
   audio(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
     return this.#laidOut(this.received.slice(from, to))
   }
@@ -251,22 +251,22 @@ export class RtpPeer {
   }
 
   /**
-   * Waits until a tone is what is heard: within 5 dB of all that the latest 200 ms hold, so that one that has just
-   * begun, or is just over, does not count yet, or no longer. Looks with every packet: however late this process gets
-   * to read them, no tone is over unheard.
+   * Waits until a tone dominates: within 5 dB of the level of the latest 200 ms. A tone that has just begun does not
+   * count yet, and one that has just ended no longer counts. Checks with every packet, so that it misses no tone,
+   * however late this process reads them.
    */
   async hears(hz: number): Promise<void> {
     const heard = (): boolean => this.level(hz) > Math.max(-30, this.loudness() - 5)
     await this.until(heard, PATIENCE_MS, `${hz} Hz`)
   }
 
-  /** How loud the latest 200 ms were; -Infinity when nothing came. */
+  /** Returns the level of the latest 200 ms; -Infinity when nothing came. */
   loudness(): number {
     const recent = this.#recent()
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : levelDbm0(recent)
   }
 
-  /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
+  /** Returns the level of a tone in the latest 200 ms; -Infinity when nothing came. */
   level(hz: number): number {
     const recent = this.#recent()
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
@@ -274,11 +274,11 @@ export class RtpPeer {
 
   #recent(): Int16Array {
     const latest = this.received.slice(-10)
-    // Another source has timestamps of its own.
+    // Each source has its own timestamps.
     return this.#laidOut(latest.filter(({ ssrc }) => ssrc === latest.at(-1)?.ssrc))
   }
 
-  /** Keys heard by RFC 4733, each once, told apart by their timestamps. */
+  /** Returns the keys received by RFC 4733, each once. The timestamp identifies a key press. */
   keys(): { key: string; duration: number }[] {
     const payload_type = this.#options.event_payload_type ?? 101
     const keys = new Map<number, { key: string; duration: number }>()
@@ -301,7 +301,7 @@ export class RtpPeer {
   }
 
   #receive(message: Buffer, from: RemoteInfo): void {
-    // RTCP on the same port is none of our business here (RFC 5761 §4).
+    // Ignore RTCP on the same port (RFC 5761 §4).
     const type = (message[1] ?? 0) & 0x7f
     if (type >= 64 && type <= 95) return
     const clear = this.#options.unprotect ? this.#options.unprotect(message) : message

@@ -1,7 +1,7 @@
 declare module 's3rver' {
   import type { RequestListener } from 'node:http'
 
-  /** The part of the S3 server that the tests use; it keeps objects below a folder. */
+  /** The part of the S3 server that tests use. It stores objects below a folder. */
   export default class S3rver {
     constructor(options: {
       readonly silent: boolean

@@ -6,7 +6,7 @@ import { openState } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 import { countsOfEndedCall } from '../../core/state/procedures/running/counts.ts'
 
-/** A day of calls whose truths are known because they were made up, from a seed. */
+/** A day of simulated calls, generated from a seed, so that tests can compute the correct counts. */
 
 export type Record = NonNullable<Awaited<ReturnType<typeof cdrOf>>>
 
@@ -29,7 +29,7 @@ interface Day {
   readonly span_ms: number
 }
 
-/** `count` records that ended within `span_ms` before `end_ms`, a tenth of them of no trunk or of tests. */
+/** Yields `count` records of calls that ended within `span_ms` before `end_ms`. A tenth are tests or have no trunk. */
 export function* simulatedCalls(options: Day): Generator<Record> {
   const random = seeded(options.seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
@@ -79,7 +79,7 @@ function media(random: () => number, seconds: number) {
 
 const TOGETHER = 2000
 
-/** Counts the calls of a day as signaling counts each that ends. In a thread: tap watches every promise of its own. */
+/** Counts the calls of a day as signaling counts ended calls. Uses a thread, because tap tracks promises in its own. */
 export function countDay(data_dir: string, day: Day): Promise<void> {
   const worker = new Worker(new URL(import.meta.url), { workerData: { data_dir, day } })
   return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ interface Body {
 const tail = (body: Body | undefined): string =>
   body ? `Content-Type: ${body.type}\nContent-Length: [len]\n\n${body.text}` : 'Content-Length: 0\n'
 
-/** A request of the caller in its dialog; `cseq` must grow. */
+/** Sends a request of the caller in its dialog; `cseq` must increase. */
 export const inDialog = (
   method: string,
   cseq: number,
@@ -43,7 +43,7 @@ Contact: <sip:peer@[local_ip]:[local_port];transport=[transport]>
 Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
 ${tail(options.body)}`)}</send>`
 
-/** Takes the 200 and keeps its To: for callers that are asked something in between, which changes `[last_To:]`. */
+/** Receives the 200 and keeps its To, because a request that the caller receives later changes `[last_To:]`. */
 export const answerKeepingTo = `<recv response="200" rrs="true"><action><ereg regexp=".*" search_in="hdr" header="To:" assign_to="to"/></action></recv>`
 export const KEPT_TO = 'To: [$to]'
 
@@ -61,7 +61,7 @@ CSeq: ${cseq} ACK
 Max-Forwards: 70
 ${tail(sdp === undefined ? undefined : { type: 'application/sdp', text: sdp })}`)}</send>`
 
-/** An INVITE without an offer: the callee makes one, the ACK answers it (RFC 3264 §5). */
+/** Sends an INVITE without an offer. The callee makes the offer and the ACK answers it (RFC 3264 §5). */
 export const lateInvite = (headers = ''): string =>
   `<send retrans="500">${cdata(`INVITE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
@@ -74,24 +74,24 @@ Max-Forwards: 70${headers ? `\n${headers}` : ''}
 Content-Length: 0
 `)}</send>`
 
-/** Takes a provisional answer that wants a PRACK, and keeps its RSeq. */
+/** Receives a reliable provisional response and keeps its RSeq. */
 export const reliableProvisional = (status: number): string =>
   `<recv response="${status}" rrs="true"><action><ereg regexp="[0-9]+" search_in="hdr" header="RSeq:" check_it="true" assign_to="rseq"/></action></recv>`
 
 export const prack = (cseq: number): string => inDialog('PRACK', cseq, { headers: 'RAck: [$rseq] 1 INVITE' })
 
-/** Accepts an answer only when its body or headers match. */
+/** Receives a response whose body or message must match. */
 export const answerWith = (status: number, pattern: string, where: 'body' | 'msg' = 'msg'): string =>
   `<recv response="${status}" rrs="true"><action><ereg regexp="${pattern}" search_in="${where}" check_it="true" assign_to="seen"/></action></recv>
 <nop><action><log message="[$seen]"/></action></nop>`
 
-/** Takes the INVITE as a callee that will send requests of its own: keeps both ends' addresses. */
+/** Receives the INVITE and keeps the addresses of both ends, for a callee that will send requests. */
 export const receiveInvite = `<recv request="INVITE" rrs="true"><action>
 <ereg regexp=".*" search_in="hdr" header="From:" assign_to="remote"/>
 <ereg regexp=".*" search_in="hdr" header="To:" assign_to="local"/>
 </action></recv>`
 
-/** A request of the callee in its dialog, after `receiveInvite`. */
+/** Sends a request of the callee in its dialog, after `receiveInvite`. */
 export const ofCallee = (method: string, cseq: number, options: { headers?: string; body?: Body } = {}): string =>
   `<send retrans="500">${cdata(`${method} [next_url] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
@@ -104,7 +104,7 @@ Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>
 Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
 ${tail(options.body)}`)}</send>`
 
-/** Waits for a BYE, and hangs up itself on its cue. */
+/** Waits for a BYE, and sends a BYE when cued first. */
 export const endsWhenCued: readonly string[] = [
   '<recv request="BYE" optional="true" next="20"/>',
   cued,
@@ -116,11 +116,11 @@ export const endsWhenCued: readonly string[] = [
   '<label id="21"/>',
 ]
 
-/** Takes the INVITE and keeps what its final answer needs when other requests come in between. */
+/** Receives the INVITE and keeps what its final response needs after other requests. */
 export const inviteToAnswerLater =
   '<recv request="INVITE" rrs="true"><action><ereg regexp=".*" search_in="hdr" header="Via:" assign_to="via"/><ereg regexp="[0-9]+" search_in="hdr" header="CSeq:" assign_to="cseq"/></action></recv>'
 
-/** The final answer to that INVITE, from the [last_To:] of a request in between; `tagged` when that one had our tag. */
+/** Sends that final response, with the [last_To:] of a later request; `tagged` when that request had our tag. */
 export const answerInvite = (
   status: number,
   reason: string,

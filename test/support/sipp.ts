@@ -8,41 +8,41 @@ import type { Test } from 'tap'
 import { freeRow, UNHEARD_PORT } from './ports.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
-/** A scripted SIP peer: Debian's SIPp, with a scenario put together from the steps below. */
+/** A scripted SIP peer: Debian's SIPp, with a scenario made of the steps below. */
 export interface SippPeer {
   readonly port: number
-  /** Resolves when all calls are through; `ok` is false when one did not go as the scenario says. */
+  /** Resolves when all calls have ended; `ok` is false when one deviated from the scenario. */
   readonly done: Promise<{ readonly ok: boolean; readonly messages: string; readonly errors: string }>
-  /** All messages so far, as they crossed the wire. */
+  /** Returns all messages so far, as they crossed the wire. */
   messages(): string
-  /** Lets its newest call go on from the step `cued`; for peers over UDP. */
+  /** Makes its newest call continue from the step `cued`; only for peers over UDP. */
   cue(): Promise<void>
 }
 
 interface SippOptions {
   /** Steps of the scenario, in order. */
   readonly steps: readonly string[]
-  /** Who is called; none makes a peer that waits for calls. */
+  /** Where to call. Without it the peer waits for calls. */
   readonly to?: { readonly host: string; readonly port: number }
   /** User part of the request URI. */
   readonly service?: string
   readonly transport?: 'udp' | 'tcp'
   readonly local_ip?: string
-  /** So many are placed, or waited for; our OPTIONS are none. */
+  /** The number of calls to place or to wait for. Our OPTIONS do not count. */
   readonly calls?: number
-  /** Calls a second. */
+  /** Calls per second. */
   readonly rate?: number
-  /** Values of the steps' own [keys]; `rtp_port` is one that nobody listens at, unless it is given. */
+  /** Values of the steps' [keys]. By default no socket listens on `rtp_port`. */
   readonly keys?: Readonly<Record<string, string | number>>
-  /** Sends back whatever comes to `[media_port]`. */
+  /** Echoes packets that reach `[media_port]`. */
   readonly rtp_echo?: boolean
-  /** How a waiting peer answers our keep-alives, in place of a bare 200. */
+  /** The step with which a waiting peer answers our keep-alives; by default a bare 200. */
   readonly options_answer?: string
-  /** For `tells` and `awaits`: one for all peers of a story. */
+  /** For `tells` and `awaits`; all peers of a story share one. */
   readonly signals?: Signals
 }
 
-/** Signals between the peers and the test outside SIP: one file for each, empty until somebody sends the signal. */
+/** Signals between the peers and the test, outside SIP. Each is a file that is empty until the signal is sent. */
 export interface Signals {
   readonly folder: string
   tell(what: string): void
@@ -58,21 +58,21 @@ export function signals(t: Test): Signals {
 const TOLD = 'told'
 
 /**
- * Ports of an instance: for SIP; for media at odd distances, which it binds whether there is media or not and does not
- * live without; for its control, which would else be the first that is free from 8888 on, at all addresses.
+ * Reserves the ports of an instance. It needs one for SIP; several for media, which it binds even without media and
+ * cannot run without; and one for control, by default the first free port from 8888 on all addresses.
  */
 export async function sippPorts(): Promise<{ readonly port: number; readonly args: readonly string[] }> {
   const port = await freeRow(6)
   return { port, args: ['-p', String(port), '-mp', String(port + 1), '-cp', String(port + 2)] }
 }
 
-/** Calls of a peer that takes whatever comes until the end of the test, and outlives those that fail. */
+/** The `calls` of a peer that takes calls until the end of the test and survives failed calls. */
 export const MANY = 1000
 
-/** How long a peer may live, from its start: as long as a file of tests. */
+/** How long a peer may live from its start: as long as a test file. */
 const LIFE_SECONDS = 480
 
-/** Starts a peer and stops it at the end of the test, whatever happened. */
+/** Starts a peer. It is stopped at the end of the test. */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sipp-'))
   const scenario = join(folder, 'scenario.xml')
@@ -106,7 +106,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const read = (name: string): string =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : ''
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
-  // A peer that waits for a number of calls would wait until its time limit when one of them fails.
+  // When a call fails, a peer that waits for a number of calls would otherwise wait until its time limit.
   const looking = setInterval(() => {
     if (calls < MANY && /Aborting call|timeout/i.test(read('errors'))) child.kill('SIGUSR1')
   }, 500)
@@ -130,10 +130,10 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   }
 }
 
-/** SIPp takes a message for the call that its Call-ID names, wherever it comes from. */
+/** Sends an INFO to the newest call. SIPp accepts a message from any address for the call that its Call-ID names. */
 async function cue(at: { readonly host: string; readonly port: number }, messages: string): Promise<void> {
   const call_ids = [...messages.matchAll(/^INVITE [\s\S]*?^Call-ID: (\S+)/gim)].map(match => match[1])
-  if (call_ids.length === 0) throw new Error('a SIPp without a call gets no cue')
+  if (call_ids.length === 0) throw new Error('a SIPp without a call cannot be cued')
   const socket = createSocket(isIPv6(at.host) ? 'udp6' : 'udp4')
   const text = [
     'INFO sip:cue@cue.invalid SIP/2.0',
@@ -148,7 +148,7 @@ async function cue(at: { readonly host: string; readonly port: number }, message
   socket.close()
 }
 
-/** A waiting peer listens when the kernel says so: /proc/net/udp and tcp list local ports in hexadecimal. */
+/** Waits until the kernel lists the port: /proc/net/udp and tcp show local ports in hexadecimal. */
 export async function untilListens(child: ChildProcess, port: number): Promise<void> {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
   await until(`sipp listens on ${port}`, () => {
@@ -158,8 +158,8 @@ export async function untilListens(child: ChildProcess, port: number): Promise<v
 }
 
 /**
- * Our OPTIONS keep-alives reach whoever waits for calls, as often as it takes until these come; SIPp's own limit would
- * count each as a call.
+ * Adds answers to our OPTIONS keep-alives, any number of which reach a peer that waits for calls. The steps count calls
+ * themselves, because SIPp's limit would count each OPTIONS as a call.
  */
 const alsoAnswersOptions = (steps: readonly string[], calls: number, answer = callee.respond(200, 'OK')): string[] => [
   '<Global variables="through"/>',
@@ -229,7 +229,7 @@ CSeq: 1 ACK
 Max-Forwards: 70
 Content-Length: 0
 `)}</send>`,
-  /** The ACK of a failure belongs to the INVITE's transaction: the same branch (RFC 3261 §17.1.1.3). */
+  /** The ACK of a failure belongs to the INVITE's transaction and has its branch (RFC 3261 §17.1.1.3). */
   ackOfFailure: `<send>${cdata(`ACK sip:[service]@[remote_ip]:[remote_port] SIP/2.0
 [last_Via:]
 From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
@@ -270,7 +270,7 @@ export const callee = {
 [last_CSeq:]
 Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>${options.headers ? `\n${options.headers}` : ''}
 ${options.sdp ? `Content-Type: application/sdp${length}\n${sdp}` : 'Content-Length: 0\n'}`)}</send>`,
-  /** Answers a request inside the dialog, whose To has its tag already. */
+  /** Answers a request within the dialog, whose To already has a tag. */
   ok: `<send>${cdata(`SIP/2.0 200 OK
 [last_Via:]
 [last_From:]
@@ -287,16 +287,16 @@ export const receive = {
   request: (method: string): string => `<recv request="${method}"${method === 'INVITE' ? ' rrs="true"' : ''}/>`,
 }
 
-/** Waits until the test says so (`SippPeer.cue`). `[last_...]` are the cue's then: what follows keeps its own. */
+/** Waits for `SippPeer.cue`. The cue changes `[last_...]`, so later steps must use values kept before it. */
 export const cued = receive.request('INFO')
 
-/** Notifies the peer that waits in `awaits`. */
+/** Sends a signal to the peer that waits in `awaits`. */
 export const tells = (what: string): string =>
   `<nop><action><exec command="cp ${FOLDER}/told ${FOLDER}/${what}"/></action></nop>`
 
 let waits = 0
 
-/** Waits until it is told, here or by the other peer, over any transport; `[last_...]` stay what they are. */
+/** Waits for a signal from the test or the other peer, over any transport. `[last_...]` do not change. */
 export const awaits = (what: string): string => {
   const again = 1000 + 2 * waits++
   return `<label id="${again}"/>
@@ -309,5 +309,5 @@ export const awaits = (what: string): string => {
 }
 
 export const pause = (ms: number): string => `<pause milliseconds="${ms}"/>`
-/** 100 and 18x may come or not. */
+/** Receives 100, 180 and 183, each optional. */
 export const provisionals = [100, 180, 183].map(status => receive.response(status, { optional: true }))

@@ -8,17 +8,17 @@ import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
 /**
- * A telephone of a test: SIP over the sandbox carrier's user agent, G.711 over its own socket. It sends tones and
- * measures the audio that it receives.
+ * A test telephone: SIP by the sandbox carrier's user agent, G.711 over its own socket. It sends tones and measures the
+ * audio that it receives.
  */
 export interface Softphone {
   readonly address: string
   readonly port: number
   /** Calls that reached it, in order. */
   readonly calls: readonly Line[]
-  /** Places a call; it rings until the far end decides. */
+  /** Places a call. Does not wait for an answer. */
   dial(uri: string, options?: { from?: string; headers?: Record<string, string> }): Promise<Line>
-  /** The next call for this user, now or later; nothing has been answered yet but 100. */
+  /** Waits for the next call to this user. So far the call has only been answered with 100. */
   incoming(user: string): Promise<Line>
 }
 
@@ -27,17 +27,17 @@ type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
 /** One call of a softphone. */
 export class Line {
   rtp: RtpPeer
-  /** What our SDP says in place of the socket's address: a telephone behind NAT that does not know of it. */
+  /** The address in our SDP instead of the socket's: that of a telephone that does not know it is behind NAT. */
   sdpAddress: string | null = null
-  /** Requests within the dialog that were not answered by themselves (REFER, NOTIFY, INFO). */
+  /** Requests within the dialog other than INVITE (REFER, NOTIFY, INFO). */
   readonly requests: IncomingRequest[] = []
-  /** Provisional answers to our INVITE. */
+  /** Statuses of the provisional responses to our INVITE. */
   readonly progress: number[] = []
-  /** Final answer to our INVITE; 0 when there was none. */
+  /** Status of the final response to our INVITE; 0 when it failed without one. */
   final: number | null = null
   ended: EndedBy | null = null
   call: Call | null = null
-  /** How requests within the dialog are answered. */
+  /** Answers requests within the dialog; by default they get 200. */
   onRequest: ((request: IncomingRequest) => void) | null = null
   #version = 1
 
@@ -66,7 +66,7 @@ export class Line {
     }
   }
 
-  /** The INVITE that reached us. */
+  /** Returns a header of the INVITE that we received. */
   header(name: string): string | null {
     return this.call?.invite?.get(name.toLowerCase()) ?? null
   }
@@ -98,13 +98,13 @@ export class Line {
     return this.rtp.sdp({ version: this.#version++, address: this.sdpAddress ?? this.rtp.address, direction })
   }
 
-  /** From now on media is of this socket: a re-INVITE says so. Resolves with its answer's SDP. */
+  /** Moves media to another socket by a re-INVITE. Resolves with the SDP of the answer. */
   moveTo(rtp: RtpPeer): Promise<string> {
     this.rtp = rtp
     return this.reoffer()
   }
 
-  /** A re-INVITE; resolves with the SDP of its 200. */
+  /** Sends a re-INVITE. Resolves with the SDP of its 200. */
   async reoffer(direction = 'sendrecv'): Promise<string> {
     const answer = await this.send('INVITE', { body: this.sdp(direction) })
     if (answer?.status !== 200) throw new Error(`the re-INVITE was answered with ${answer?.status}`)
@@ -113,7 +113,7 @@ export class Line {
     return sdp
   }
 
-  /** A further socket of this line, for an offer of several streams. */
+  /** Opens another socket for this line, for an offer of several streams. */
   second(): Promise<RtpPeer> {
     return openRtpPeer({ address: this.rtp.address, codec: 'PCMU' })
   }
@@ -143,12 +143,12 @@ export class Line {
     return this.rtp.sendKey(key)
   }
 
-  /** A tone; resolves when its last packet has left. */
+  /** Sends a tone. Resolves when its last packet has left. */
   say(hz: number, ms: number): Promise<void> {
     return this.rtp.send(tone(hz, ms))
   }
 
-  /** A tone that goes on until it is stopped or the call ends; stopping resolves when its last packet has left. */
+  /** Sends a tone until the call ends or the returned function is called, which resolves after the last packet. */
   hum(hz: number): () => Promise<void> {
     let stopped = false
     const on = async (): Promise<void> => {
@@ -161,12 +161,12 @@ export class Line {
     }
   }
 
-  /** Waits until a tone is what is heard. */
+  /** Waits until a tone dominates the audio. */
   hears(hz: number): Promise<void> {
     return this.rtp.hears(hz)
   }
 
-  /** Waits until anything is heard, but, when a tone is named, that tone. */
+  /** Waits until there is sound and, when `but_hz` is given, that tone is absent. */
   async hearsSomething(but_hz?: number): Promise<void> {
     const heard = (): boolean => this.loudness() > -40 && (but_hz === undefined || this.level(but_hz) < -40)
     await this.rtp.until(heard, PATIENCE_MS, 'sound')
@@ -215,7 +215,7 @@ export class Line {
   }
 }
 
-/** Opens a softphone at an address of its own; it is closed at the end of the test. */
+/** Opens a softphone on its own address. It is closed at the end of the test. */
 export async function openSoftphone(t: Test, address: string, port = 0): Promise<Softphone> {
   const lines: Line[] = []
   const taken = new Set<Line>()
@@ -229,7 +229,7 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
     log: pino({ level: 'silent' }),
     user: 'softphone',
     incoming(call) {
-      // It may be over before its socket is open.
+      // The call may end before its socket is open.
       let ended: EndedBy | null = null
       call.events.ended = why => {
         ended = why

@@ -1,16 +1,16 @@
 /**
- * How far two pieces of speech at 8 kHz are apart to an ear, in the manner of PESQ: the levels of the Bark bands of
- * each moment, compared piece by piece where it fits best, because networks delay and jitter buffers correct. The
- * measure of native/test/spectrum.h, for audio that crossed sockets.
+ * Measures how different two recordings of speech at 8 kHz sound, in the manner of PESQ: it compares the levels of the
+ * Bark bands over time. It aligns each piece where it fits best, because networks delay audio and jitter buffers
+ * correct that. native/test/spectrum.h does the same; this version is for audio that crossed sockets.
  */
 
 const RATE_HZ = 8000
 const WINDOW = 256
 /** 10 ms. */
 const HOP = 80
-/** Hz; below is what telephones cut off, above what the filters of 8 kHz do. */
+/** Edges of the bands in Hz. Telephones cut off what is below; the filters for 8 kHz cut off what is above. */
 const EDGES = [100, 200, 300, 400, 510, 630, 770, 920, 1080, 1270, 1480, 1720, 2000, 2320, 2700, 3150, 3700]
-/** Half a second, and how far it may have moved. */
+/** The length of a piece (half a second) and how far it may be delayed, both in hops. */
 const PIECE = 50
 const REACH = 40
 
@@ -18,7 +18,7 @@ const hann = Float64Array.from({ length: WINDOW }, (_value, at) => 0.5 - 0.5 * M
 const cosines = Float64Array.from({ length: WINDOW }, (_value, at) => Math.cos((2 * Math.PI * at) / WINDOW))
 const sines = Float64Array.from({ length: WINDOW }, (_value, at) => Math.sin((2 * Math.PI * at) / WINDOW))
 
-/** Energy of each band, every 10 ms. */
+/** Returns the energy of each band, every 10 ms. */
 function bands(samples: Int16Array): Float64Array[] {
   const frames: Float64Array[] = []
   for (let at = 0; at + WINDOW <= samples.length; at += HOP) {
@@ -44,11 +44,11 @@ function bands(samples: Int16Array): Float64Array[] {
 
 const sum = (energy: Float64Array) => energy.reduce((all, one) => all + one, 0)
 
-/** Mean difference of the bands' levels in dB, over the moments in which the reference speaks. */
+/** Returns the mean difference of the bands' levels in dB, over the moments with speech in the reference. */
 export function spectralDistanceDb(reference: Int16Array, heard: Int16Array): number {
   const [wanted, got] = [bands(reference), bands(heard)]
   const loudest = Math.max(0, ...wanted.map(sum))
-  // 40 dB below the loudest moment's share nothing is heard any more.
+  // Levels 40 dB below a band's share of the loudest moment are inaudible.
   const floor = (loudest * 1e-4) / EDGES.length
   const levels = (frames: Float64Array[]) => frames.map(energy => energy.map(one => 10 * Math.log10(one + floor)))
   const [wantedDb, gotDb] = [levels(wanted), levels(got)]

@@ -5,19 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** A certificate authority of a test's own, with leaves for signing callers and for serving certificates by https. */
+/** A test's own certificate authority, with leaf certificates that sign callers and serve certificates by https. */
 interface Authority {
   readonly ca_file: string
   readonly ca_pem: string
-  /** A certificate that signs callers. */
+  /** The certificate that signs callers. */
   readonly cert_file: string
   readonly key_file: string
-  /** Serves its PEM text at `https://127.0.0.1:<port>/<name>`; counts requests. */
+  /** Returns the URL `https://127.0.0.1:<port>/<name>`, which serves the PEM text of that name in `served`. */
   readonly x5u: (name: string) => string
   readonly served: Map<string, string>
   readonly asked: () => number
   file(name: string): string
-  /** Another certificate of this authority, by name. */
+  /** Issues another certificate, by this authority or by `by`. */
   leaf(name: string, options?: LeafOptions): void
 }
 

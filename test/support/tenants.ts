@@ -6,7 +6,7 @@ import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { State } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
 
-/** A tenant of the platform that is unrelated to the demo project's. */
+/** A tenant of the platform other than the demo project's. */
 interface Tenant {
   readonly project_id: string
   readonly account_sid: string
@@ -15,7 +15,7 @@ interface Tenant {
   readonly numbers: readonly string[]
 }
 
-/** An organization with one project, a voice account, a key of all scopes and `numbers`. */
+/** Adds an organization with one project, a voice account, a key with all scopes, and `numbers`. */
 export async function addTenant(state: State, master_key: Buffer, numbers: readonly string[]): Promise<Tenant> {
   const now = new Date().toISOString()
   const [organization_id, project_id] = [newId.organization(), newId.project()]
@@ -57,7 +57,7 @@ export async function addTenant(state: State, master_key: Buffer, numbers: reado
   return { project_id, account_sid, auth_token, api_key, numbers }
 }
 
-/** The same control plane as another tenant sees it: `ask` and `voice` use that tenant's credentials. */
+/** Returns the same control plane for another tenant: `ask` and `voice` use that tenant's credentials. */
 export function asTenant(w: ControlPlane, tenant: Tenant): ControlPlane {
   const Authorization = `Basic ${Buffer.from(`${tenant.account_sid}:${tenant.auth_token}`).toString('base64')}`
   const account = `/2010-04-01/Accounts/${tenant.account_sid}`

@@ -6,33 +6,33 @@ import { type Page, type WebRequest, type WebServer, webServer } from './web.ts'
 import { type World, world } from './world.ts'
 
 /**
- * A platform with a customer around it: a desk telephone that calls the customer's numbers, a far telephone that every
- * call to the world ends at, and a web server with the documents.
+ * A platform with a customer: a desk telephone that calls the customer's numbers, a far telephone that receives every
+ * outbound call, and a web server with the documents.
  */
 interface VoiceTown {
   readonly w: World
   readonly desk: Softphone
   readonly far: Softphone
   readonly web: WebServer
-  /** Pages by path; a test may set further ones. */
+  /** Pages by path. Tests may add more. */
   readonly pages: Record<string, Page>
-  /** Our number that the trunk with the far telephone belongs to. */
+  /** Our number that is routed to the trunk with the far telephone. */
   readonly trunk_number: string
   /** Our number whose calls run the document at `/voice`. */
   readonly own_number: string
-  /** Another number, of the world. */
+  /** Returns a new number outside the platform. */
   someone(): string
-  /** The desk calls our number, and `markup` is its document. */
+  /** Calls our number from the desk, with `markup` as its document. */
   callIn(markup: string): Promise<Line>
-  /** A call by REST to the far telephone, which answers at once; it runs `markup`. */
+  /** Places a REST call that runs `markup` to the far telephone, which answers at once. */
   callOut(markup: string, form?: Record<string, string>): Promise<{ readonly sid: string; readonly line: Line }>
-  /** The sid of the call that is running on the desk's line. */
+  /** Returns the sid of the call on a line of the desk. */
   sidOf(line: Line): Promise<string>
-  /** Form fields of the first request to a path, now or later. */
+  /** Returns the form fields of the first request to a path; waits for one. */
   told(path: string): Promise<Record<string, string>>
-  /** Form fields of all requests to a path so far. */
+  /** Returns the form fields of all requests to a path so far. */
   all(path: string): Record<string, string>[]
-  /** Waits until so many events of a call have a number. */
+  /** Waits until a call has `count` events with this number. */
   noted(sid: string, number: number, count?: number): Promise<unknown>
 }
 
@@ -41,7 +41,7 @@ const HOST = '127.0.0.1'
 export async function voiceTown(
   t: Test,
   options: {
-    /** Settings of the platform; engines may live on the customer's web server. */
+    /** Settings of the platform. Engines may run on the customer's web server. */
     env?: (web: WebServer) => Record<string, string>
     addresses: readonly [desk: string, far: string]
   },
@@ -52,7 +52,7 @@ export async function voiceTown(
   const pages: Record<string, Page> = {}
   const web = await webServer(
     t,
-    // Any other path answers 204: an empty document, and an acknowledged callback.
+    // Any other path answers 204: it serves an empty document or acknowledges a callback.
     new Proxy(pages, { get: (target, path) => target[String(path)] ?? { status: 204 } }),
   )
   const w = await world(t, options.env?.(web))

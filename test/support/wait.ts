@@ -1,7 +1,7 @@
-/** Generous, because test machines are busy. A limit that no test reaches costs nothing. */
+/** The default limit of waits. It is generous because test machines are busy; an unused limit costs nothing. */
 export const PATIENCE_MS = 90_000
 
-/** Waits until `look` gives something other than undefined, null or false; fails with `what` after `limit_ms`. */
+/** Waits until `look` returns a value other than undefined, null or false. Fails with `what` after `limit_ms`. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
@@ -11,7 +11,7 @@ export async function until<T>(
   for (;;) {
     const seen = await look()
     if (seen !== undefined && seen !== null && seen !== false) return seen
-    if (performance.now() > deadline) throw new Error(`waited ${limit_ms} ms in vain: ${what}`)
+    if (performance.now() > deadline) throw new Error(`timed out after ${limit_ms} ms: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
 }

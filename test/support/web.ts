@@ -5,7 +5,7 @@ import { until } from './wait.ts'
 /** A request that a customer's web server received. */
 export interface WebRequest {
   readonly method: string
-  /** As its sender wrote it. */
+  /** The URL as its sender wrote it. */
   readonly url: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -22,16 +22,16 @@ interface WebAnswer {
 
 type Answered = WebAnswer | string
 
-/** What a path is answered with. */
+/** The answer to requests for a path, or a function that returns it. */
 export type Page = Answered | ((request: WebRequest) => Answered | Promise<Answered>)
 
-/** What all servers of this process have received, for the invariants. */
+/** The requests that all servers of this process have received, for the invariants. */
 export const webRequests: WebRequest[] = []
 
 export interface WebServer {
   readonly url: string
   readonly requests: readonly WebRequest[]
-  /** The first request to `path`, now or later. */
+  /** Returns the first request to `path`; waits for one. */
   seen(path: string): Promise<WebRequest>
 }
 
@@ -46,7 +46,7 @@ export async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> 
   return Buffer.concat(chunks)
 }
 
-/** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
+/** Starts a customer's web server on loopback. It answers each path with its page: markup, audio or other content. */
 export async function webServer(t: Test, pages: Readonly<Record<string, Page>>): Promise<WebServer> {
   const requests: WebRequest[] = []
   const server = createServer(async (incoming, outgoing) => {

@@ -21,17 +21,17 @@ const KEPT_LOG_LINES = 400
 interface Reply {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   readonly body: any
   readonly bytes: Buffer
 }
 
 export type ProcessName = 'edge' | 'signaling' | 'media' | 'control' | 'sandbox'
 
-/** A whole platform in a folder of its own, started as users start it. */
+/** A whole platform in its own folder, started as users start it. */
 export interface World {
   readonly base_url: string
-  /** `port` is of UDP and TCP. */
+  /** `port` serves UDP and TCP. */
   readonly sip: { readonly host: string; readonly port: number; readonly tls_port: number; readonly ws_port: number }
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly project_id: string
@@ -41,30 +41,30 @@ export interface World {
   readonly numbers: readonly string[]
   readonly data_dir: string
   readonly master_key: Buffer
-  /** The platform's own rows, for what no API tells. */
+  /** The platform's rows, for facts that no API shows. */
   readonly state: State
-  /** A request to /v1 with the key of all scopes. */
+  /** Sends a request to /v1 with a key that has all scopes. */
   manage(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** A request below /2010-04-01/Accounts/{AccountSid}; `form` may hold lists. */
+  /** Sends a request below /2010-04-01/Accounts/{AccountSid}; `form` may contain lists. */
   voice(method: string, path: string, form?: Record<string, string | readonly string[]>): Promise<Reply>
-  /** The call's row when it has ended. */
+  /** Waits until the call has ended, and returns it as the API shows it. */
   ended(sid: string): Promise<Reply['body']>
-  /** Metrics by their name after `strowger_`, summed; NaN for what nobody tells, as who is busy for a second. */
+  /** Reads metrics by their name after `strowger_`, summed; NaN for one that is missing because its process is busy. */
   metrics(): Promise<(name: string) => number>
-  /** Waits until none of these metrics counts anything. */
+  /** Waits until all of these metrics are 0. */
   untilNone(...names: readonly string[]): Promise<unknown>
-  /** A trunk whose peer calls from `source`, both directions, G.711; resolves with its id when it is applied. */
+  /** Adds a trunk in both directions with G.711, whose peer calls from `source`. Resolves with its id once applied. */
   addTrunk(source: string, over?: Readonly<Record<string, unknown>>): Promise<string>
-  /** A trunk whose peer proves a password, both directions, G.711; it may not be applied yet. */
+  /** Adds a trunk in both directions with G.711 and digest authentication. It may not be applied yet. */
   addDigestTrunk(over?: Readonly<Record<string, unknown>>): Promise<DigestTrunk>
   /**
-   * Points a number at a voice application that fetches `voice_url`. `project_id`: whose number it is, when not the
-   * demo project's.
+   * Routes a number to a voice application that fetches `voice_url`. The number belongs to `project_id`, by default the
+   * demo project.
    */
   routeToApplication(e164: string, voice_url: string, project_id?: string): Promise<void>
   routeToTrunk(e164: string, trunk_id: string): Promise<void>
   pid(name: ProcessName): number
-  /** kill -9, and the pid of its successor once it runs; that is started after `meanwhile`. */
+  /** Kills a process with SIGKILL. Returns the pid of its successor, which starts only after `meanwhile`. */
   kill(name: ProcessName, meanwhile?: () => Promise<unknown>): Promise<number>
   log(): string
 }
@@ -76,8 +76,8 @@ interface DigestTrunk {
 }
 
 /**
- * Starts a platform for this test and stops it at its end; its log is shown when the test failed. With `beside` it is
- * another machine over the database of that platform, which must outlive it.
+ * Starts a platform for this test and stops it at the end. A failed test shows the platform's log. With `beside`, it is
+ * another machine on the database of that platform, which must outlive it.
  */
 export async function world(t: Test, env: Record<string, string> = {}, beside?: World): Promise<World> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
@@ -102,7 +102,7 @@ export async function world(t: Test, env: Record<string, string> = {}, beside?: 
   let state: State | null = null
   let holds = async (): Promise<void> => undefined
   t.teardown(async () => {
-    // When a teardown throws, tap runs no other, and the file would hang on what those were to close.
+    // After a teardown throws, tap runs no other, and the file would hang on resources that those would close.
     await (t.passing() && !beside ? holds() : undefined)?.catch(error => {
       process.exitCode = 1
       console.error(`BROKEN at the end of ${t.name}:`, error)
@@ -125,7 +125,7 @@ export async function world(t: Test, env: Record<string, string> = {}, beside?: 
   return w
 }
 
-/** SQLite opens the file behind a link, with the log and the index beside that one: the links to these are ours. */
+/** Links the database. SQLite resolves the link and uses the log and index at its target; our own code needs theirs. */
 function shareDatabase(from: string, data_dir: string): void {
   for (const name of ['strowger.sqlite', 'strowger.sqlite-wal', 'strowger.sqlite-shm'])
     symlinkSync(join(from, name), join(data_dir, name))
@@ -167,7 +167,7 @@ async function start(env: Record<string, string>): Promise<Platform> {
     },
   }
   try {
-    // Five processes start one after the other.
+    // Five processes start in sequence.
     const isUp = () => printed.includes('Strowger is up') || childIsGone(child)
     await until('Strowger is up', isUp, 2 * PATIENCE_MS)
   } catch (error) {
@@ -196,7 +196,7 @@ function present(parts: {
   const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
   const pid = (name: ProcessName): number => {
     const written = Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
-    // A signal to 0 would go to all of ourselves.
+    // A signal to pid 0 would reach our whole process group.
     if (!(written > 0)) throw new Error(`${name} has no pid`)
     return written
   }
@@ -325,7 +325,7 @@ async function addTrunk(manage: World['manage'], source: string, over: Readonly<
   return id
 }
 
-/** Points a project's number at a new application of it; resolves with the application's id when that is applied. */
+/** Routes a project's number to a new application. Resolves with the application's id once the route is applied. */
 export async function routeToApplication(
   state: State,
   project_id: string,
@@ -359,7 +359,7 @@ export async function routeToApplication(
   return id
 }
 
-/** Points a number somewhere; resolves when calls go there. */
+/** Routes a number. Resolves once calls take the new route. */
 async function routeNumber(
   state: State,
   e164: string,

@@ -1,9 +1,9 @@
-// Circles of imports: files that reach each other can be neither read nor moved one at a time.
+// Finds circular imports. The files of a circle can be neither read nor moved one at a time.
 import type { Source } from './rules.ts'
 
-/** The compiler erases imports of types, so a small circle of them harms nobody. */
+/** The compiler erases type imports, so a small circle of them is harmless. */
 const MOST_BY_TYPE = 6
-/** Larger circles that stand: a call with its legs, and a script with its parts. They must not grow. */
+/** The sizes of larger circles that are accepted: a call with its legs, a script with its parts. They must not grow. */
 const STANDING: Readonly<Record<string, number>> = {
   'signaling/b2bua/': 17,
   'signaling/scripts/': 9,
@@ -43,7 +43,7 @@ function graph(
   )
 }
 
-/** Whether anything of `import <clause> from` is there when the program runs. */
+/** Reports whether `import <clause> from` imports a value, not only types. */
 function isValue(clause: string): boolean {
   if (/^\s*type\b(?!\s+from)/.test(clause)) return false
   const named = /^\s*\{([^}]*)\}\s*$/.exec(clause)?.[1]
@@ -51,7 +51,7 @@ function isValue(clause: string): boolean {
   return named.split(',').some(name => name.trim() !== '' && !/^type\s/.test(name.trim()))
 }
 
-/** The strongly connected components of more than one file (Tarjan). */
+/** Returns the strongly connected components of more than one file (Tarjan's algorithm). */
 function circles(imports: Graph): string[][] {
   const index = new Map<string, number>()
   const low = new Map<string, number>()

@@ -1,7 +1,7 @@
 import { openApiDocument } from '../../control/openapi/document.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 
-/** The keywords of JSON Schema that say something about a TypeScript type. */
+/** The keywords of JSON Schema that determine a TypeScript type. */
 interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -18,7 +18,7 @@ const NOTICE = `// Made from the schemas of /v1 by \`npm run documents\`; do not
 // biome-ignore-all format: made by a program
 `
 
-/** TypeScript types of every named object of /v1, for the console: it is another program and imports no schemas. */
+/** Returns TypeScript types of every named object of /v1, for the console: a separate program without the schemas. */
 export function consoleTypes(): string {
   const { components } = openApiDocument(V1_ROUTES, { base_url: '', version: '' }) as {
     readonly components: { readonly schemas: Readonly<Record<string, Schema>> }

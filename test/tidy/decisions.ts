@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const FOLDER = 'docs/decisions'
-/** Made of the records by `npm run documents`. */
+/** The index that `npm run documents` generates from the records. */
 export const DECISION_INDEX = `${FOLDER}/README.md`
 
-/** A record of docs/decisions. Its second paragraph may be its status; without one it holds as it stands. */
+/** A record of docs/decisions. Its second paragraph may state its status; a record without one is in force. */
 interface Decision {
   readonly number: string
   readonly file: string
@@ -14,7 +14,7 @@ interface Decision {
   readonly status: string | null
 }
 
-/** @throws where a record does not begin with `# NNNN Title` or `# NNNN: Title`, the number being that of its file */
+/** @throws when a record does not begin with `# NNNN Title` or `# NNNN: Title`, or its file has another number */
 export function readDecision(file: string, text: string): Decision {
   const [heading = '', , line = ''] = text.split('\n')
   const [, number, title] = /^# (\d{4}):? (\S.*)$/.exec(heading) ?? []
@@ -31,7 +31,7 @@ const recordFiles = (): string[] =>
 export const decisions = (): Decision[] =>
   recordFiles().map(file => readDecision(file, readFileSync(join(FOLDER, file), 'utf8')))
 
-/** What the index says of a record, with links to those that changed it. */
+/** Returns a record's status for the index, with links to the records that changed it. */
 export function statusCell({ status }: Pick<Decision, 'status'>, all: readonly Decision[]): string {
   if (status === null) return 'in force'
   return status.replace(/\.$/, '').replaceAll(/\b\d{4}\b/g, number => {
@@ -40,7 +40,7 @@ export function statusCell({ status }: Pick<Decision, 'status'>, all: readonly D
   })
 }
 
-/** References such as `decision 0560` or `decisions/0560-…` to records that do not exist. */
+/** Finds references such as `decision 0560` or `decisions/0560-…` to records that do not exist. */
 export function referenceFindings(path: string, text: string, known: ReadonlySet<string>): string[] {
   const lists = text.matchAll(/\bdecisions?[ /](\d{4}(?:(?:, | and |, and )\d{4})*)/gi)
   const statuses = text.matchAll(/^Status: (.+)$/gm)
@@ -52,7 +52,7 @@ export function referenceFindings(path: string, text: string, known: ReadonlySet
     .map(number => `${path}: there is no decision ${number}`)
 }
 
-/** The records and other documents are looked at here; `sources` are the files of code. */
+/** Checks the references in `sources` (the code), in the records and in the other documents. */
 export function decisionFindings(sources: readonly { readonly path: string; readonly text: string }[]): string[] {
   const known = new Set(decisions().map(({ number }) => number))
   const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']

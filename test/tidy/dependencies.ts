@@ -1,13 +1,13 @@
 import { builtinModules } from 'node:module'
 import { areaOf, type Source } from './rules.ts'
 
-/** What the rule reads of package.json. */
+/** The part of package.json that the rule reads. */
 export interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
 }
 
-/** Packages that no TypeScript source imports, each with a file that uses it and the text that shows so. */
+/** Packages that no TypeScript source imports, each with a file that uses it and the text there that proves the use. */
 const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string]>> = {
   '@biomejs/biome': ['scripts/check.mjs', '.bin/biome'],
   // The clients that oazapfts generates import it.
@@ -23,10 +23,10 @@ const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string
   vite: ['scripts/console.mjs', "from 'vite'"],
 }
 
-/** Sources that run without the development dependencies once they are built. */
+/** Sources that need no development dependency after the build. */
 const SHIPPED = /^(core|signaling|media|control(?!\/console)|markup|native|bin)\//
 
-/** Packages that are installed and unused, imported and not installed, or installed for the wrong purpose. */
+/** Finds packages that are installed but unused, imported but not installed, or installed for the wrong purpose. */
 export function dependencyFindings(
   { dependencies, devDependencies }: Manifest,
   sources: readonly Source[],
@@ -54,7 +54,7 @@ export function dependencyFindings(
   ]
 }
 
-/** Names of the packages that these sources import. */
+/** Returns the names of the packages that these sources import. */
 const packagesOf = (sources: readonly Source[]): Set<string> =>
   new Set(
     sources
@@ -63,7 +63,7 @@ const packagesOf = (sources: readonly Source[]): Set<string> =>
       .filter(name => name !== null),
   )
 
-/** Null for a file of ours and for a module of Node. */
+/** Returns the package of an import; null for our own files and for Node.js modules. */
 function packageOf(specifier: string): string | null {
   if (specifier.startsWith('node:') || specifier.startsWith('.') || areaOf(specifier) !== undefined) return null
   const [first = '', second = ''] = specifier.split('/')

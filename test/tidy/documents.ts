@@ -10,7 +10,7 @@ import { edgeRows } from '../support/edges.ts'
 import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 
-/** A document that is made from the code; `npm run documents` writes them, tidy fails when one is out of date. */
+/** A document generated from the code. `npm run documents` writes it; tidy fails when it is out of date. */
 interface Generated {
   readonly path: string
   readonly text: string
@@ -110,7 +110,7 @@ const decisionIndex = (): string => {
   ].join('\n')
 }
 
-/** docs/drachtio.md is written by hand, but for its last table. */
+/** Generates the last table of docs/drachtio.md. The rest of that document is written by hand. */
 function drachtio(): Generated {
   const path = 'docs/drachtio.md'
   const [by_hand = ''] = readFileSync(path, 'utf8').split(FLOW_TABLE)

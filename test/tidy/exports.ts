@@ -1,7 +1,7 @@
-// Exports that nobody imports: a name that only its own file uses stays private, and a name that nobody uses goes.
+// Finds exports that no file imports. A name that only its own file uses is private; an unused name is deleted.
 import type { Source } from './rules.ts'
 
-/** A generator writes it and exports every type of the API. */
+/** A generated file, which exports every type of the API. */
 const GENERATED = 'control/console/lib/api-types.ts'
 
 const DECLARED = /^export (?:declare )?(?:abstract |async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm
@@ -17,7 +17,7 @@ type Resolve = (path: string, name: string) => string
 interface Import {
   readonly from: string
   readonly names: readonly string[]
-  /** `export * from`: whoever imports a name from the file imports it from there. */
+  /** True for `export * from`: a name that is imported from this file counts as imported from `from`. */
   readonly forwards: boolean
 }
 
@@ -33,7 +33,7 @@ export function exportFindings(all: readonly Source[], resolve: Resolve): string
     })
 }
 
-/** The names of each file that other files import. */
+/** Returns, for each file, the names that other files import from it. */
 function usedNames(imports: ReadonlyMap<string, readonly Import[]>): ReadonlyMap<string, ReadonlySet<string>> {
   const used = new Map<string, Set<string>>()
   const use = (path: string, name: string): void => {
@@ -67,7 +67,7 @@ function importsOf({ path, text }: Source, resolve: Resolve): Import[] {
   return [...fixed, ...dynamic]
 }
 
-/** The names that `import <clause> from` or `export <clause> from` takes. */
+/** Returns the names that `import <clause> from` or `export <clause> from` takes. */
 function clauseNames(clause: string, text: string): string[] {
   const space = /\* as (\w+)/.exec(clause)?.[1]
   if (space !== undefined) return namesInSpace(space, text)
@@ -76,7 +76,7 @@ function clauseNames(clause: string, text: string): string[] {
   return [...namesIn(braces).map(({ name }) => name), ...(/\w/.test(whole) ? ['default'] : [])]
 }
 
-/** What a file takes of `import * as space`. */
+/** Returns the names that a file uses of `import * as space`; `ALL` for a use of `space` itself. */
 function namesInSpace(space: string, text: string): string[] {
   const uses = [...text.matchAll(new RegExp(`(?<!\\* as |[\\w.'/-])${space}\\b(?!['/-])(?:\\.(\\w+))?`, 'g'))]
   return uses.map(match => match[1] ?? ALL)

@@ -4,7 +4,7 @@ import type { Source } from './rules.ts'
 const MAX_LINES = 60
 const ROOMS = /^(bin|control|core|markup|media|signaling)\//
 
-/** Functions that may be longer, by path and name, and why. Those that wait for a seam only leave the list. */
+/** Functions that may be longer, by path and name, with the reason. Pages to be split may only leave the list. */
 const LONGER: Readonly<Record<string, string>> = {
   'signaling/node.ts startSignaling': 'wires the services of the node, in order',
   'signaling/edge/index.ts createEdge': 'wires the layers of the edge, in order',
@@ -25,7 +25,7 @@ const LONGER: Readonly<Record<string, string>> = {
       'pages/trunk-settings.tsx General',
       'softphone/phone.tsx InCall',
       'ui/player.tsx Player',
-    ].map(name => [`control/console/${name}`, 'a page that waits for its seams']),
+    ].map(name => [`control/console/${name}`, 'a page that is to be split']),
   ),
 }
 
@@ -46,10 +46,10 @@ interface Parser {
   forEachChild(node: Node, visit: (child: Node) => void): void
 }
 
-// The compiler of this repository has no interface for programs; oazapfts brings one that has.
+// This repository's compiler has no JavaScript API. The one that oazapfts depends on has.
 const parser = createRequire(createRequire(import.meta.url).resolve('oazapfts'))('typescript') as Parser
 
-/** A function with its own lines: those of the functions inside it count for them. */
+/** A function and the number of its own lines. The lines of nested functions count for those. */
 interface Measured {
   readonly name: string
   readonly lines: number
@@ -59,7 +59,7 @@ export function functionsOf(path: string, text: string): Measured[] {
   const tree = parser.createSourceFile(path, text, parser.ScriptTarget.Latest, true)
   const lineOf = (position: number): number => tree.getLineAndCharacterOfPosition(position).line
   const found: Measured[] = []
-  /** Lines that the functions below `node` take from the function around it. */
+  /** Records the functions in `node`. Returns how many lines they take from the enclosing function. */
   const taken = (node: Node): number => {
     let inside = 0
     parser.forEachChild(node, child => {

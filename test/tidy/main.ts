@@ -1,4 +1,4 @@
-// What the compiler and the linter cannot see: who imports whom, files that nobody needs, leftovers, overlong lines.
+// Checks what the compiler and the linter do not: import rules, unused files, leftovers, overlong lines.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { circleFindings } from './circles.ts'
@@ -12,7 +12,7 @@ import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
 
 const ROOTS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']
-/** Files that are started, not imported. */
+/** Entry points: files that are run, not imported. */
 const ENTRY = /(^bin\/main\.ts|\/process\.ts|\/worker\.ts|\.test\.ts|\/main\.ts|^bench\/)/
 const LEFTOVER = /\b(TODO|FIXME|XXX|HACK)\b|\.only\(|debugger;?$|console\.log\((?!.*no-tidy)/
 const MAX_COLUMNS = 120
@@ -51,10 +51,10 @@ function findings(all: readonly Source[]): string[] {
     ...ARROWS.flatMap(rule => rule(source)),
     ...HOMES.flatMap(([name, homes]) =>
       source.imports.some(item => item === name || item.startsWith(`${name}/`)) && !homes.test(source.path)
-        ? [`${source.path}: ${name} has its home in ${homes.source}`]
+        ? [`${source.path}: ${name} may be imported only in ${homes.source}`]
         : [],
     ),
-    ...(imported.has(source.path) || ENTRY.test(source.path) ? [] : [`${source.path}: nobody imports it`]),
+    ...(imported.has(source.path) || ENTRY.test(source.path) ? [] : [`${source.path}: no file imports it`]),
     ...source.text.split('\n').flatMap((line, index) => lineFindings(source.path, line, index + 1)),
   ])
 }

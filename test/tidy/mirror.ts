@@ -1,4 +1,4 @@
-// test/unit mirrors the sources: who looks for the tests of a file finds them at its path.
+// test/unit mirrors the source tree: the unit tests of a file have its path below test/unit.
 import { basename, dirname } from 'node:path'
 import type { Source } from './rules.ts'
 
@@ -6,8 +6,8 @@ const UNIT = 'test/unit/'
 const TEST = /\.test\.ts$/
 
 /**
- * A unit test stands in the folder of the source that has its name, of those that it imports or that share its first
- * folder. One that is named after a folder, or after no source, is about the folder that it stands in.
+ * Finds unit tests in the wrong folder. A test belongs in the folder of the source of its name that it imports or that
+ * shares its first folder. A test named after a folder, or after no source, tests its own folder.
  */
 export function mirrorFindings(all: readonly Source[], isFolder: (path: string) => boolean): string[] {
   const sources = all.map(({ path }) => path).filter(path => !TEST.test(path))

@@ -10,7 +10,7 @@ type Rule = (source: Source) => string[]
 const AREAS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test'] as const
 export const areaOf = (path: string): string | undefined => AREAS.find(area => path.startsWith(`${area}/`))
 
-/** Files below `from` may import, of our own, only what fits `allowed`; style: a core below, the processes above. */
+/** Of our own files, those in `from` may import only those in `allowed`. The core must not import the processes. */
 const mayImport =
   (from: RegExp, allowed: RegExp): Rule =>
   ({ path, imports }) =>
@@ -27,10 +27,10 @@ const imports_no_node =
       ? imports.filter(item => item.startsWith('node:')).map(item => `${path}: may not import ${item}`)
       : []
 
-/** Only these read the environment: the reader itself, and those who hand it over. */
+/** The only files that read the environment: the parser of settings, and programs that pass the environment to it. */
 const ENVIRONMENT = /^(core\/runtime\/(lifecycle|config)\.ts|bin\/|bench\/|test\/)/
 
-/** Each layer of a call may import itself and those before it; the files of `signaling/` itself wire them all. */
+/** Each layer of a call may import itself and the layers before it. The files directly in `signaling/` wire them. */
 const CALL_LAYERS = ['drachtio', 'trunks', 'b2bua', 'scripts', 'admission', 'tests']
 
 const callLayers = CALL_LAYERS.map((layer, index) => {
@@ -41,15 +41,15 @@ const callLayers = CALL_LAYERS.map((layer, index) => {
   )
 })
 
-/** What is told to users of the one store that there is. */
+/** Files whose texts for users may name SQLite, the only store. */
 const TELLS_OF_SQLITE = /^core\/runtime\/(config|variables)\.ts$/
-/** Where the rooms of core/state meet the store. */
+/** Files that connect the rooms of core/state with the store; they may import it. */
 const KNOWS_THE_STORE = /^core\/state\/(index|port|migrations\/create-tables)\.ts$/
 const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
-/** A definition loses its parts' types where it joins the list of all. */
+/** Files that may cast: a route definition loses the types of its parts when it joins the list of all routes. */
 const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/
 
-/** A field of an interface or class that is no function: functions and methods are written in camelCase. */
+/** A camelCase field of an interface or class. Only functions and methods, which this does not match, are camelCase. */
 const CAMEL_FIELD =
   /^ +(?:(?:readonly|static) )*#?(?:get [a-z]+[A-Z]\w*\(\)|[a-z]+[A-Z]\w*)[?!]?(?:: (?!.*(?:=>|[,(]$))| = new ).*$/m
 
@@ -66,7 +66,7 @@ export const ARROWS: readonly Rule[] = [
       ? [`${path}: fields are written in snake_case: ${CAMEL_FIELD.exec(text)?.[0].trim()}`]
       : [],
   ({ path }) =>
-    /^core\/state\/(?!(index|port|db)\.ts$)[^/]+$/.test(path) ? [`${path}: it belongs into a room of core/state`] : [],
+    /^core\/state\/(?!(index|port|db)\.ts$)[^/]+$/.test(path) ? [`${path}: move it into a room of core/state`] : [],
   ({ path, text }) =>
     isProduct(path) &&
     !path.startsWith('core/state/sqlite/') &&
@@ -82,17 +82,17 @@ export const ARROWS: readonly Rule[] = [
       : [],
   ({ path, text }) =>
     isProduct(path) && text.includes('as unknown ' + 'as') && !CASTS_AS_IT_LIKES.test(path)
-      ? [`${path}: "as unknown ${'as'}" hides a type; give the value the type that it has`]
+      ? [`${path}: "as unknown ${'as'}" hides a type; give the value its real type`]
       : [],
   mayImport(/^core\/domain\//, /^core\/domain\//),
   mayImport(/^core\/(state|runtime)\//, /^core\//),
-  // What a migration does must not change with today's rules.
+  // A migration must keep its effect when the rules of the domain change, so it does not import them.
   mayImport(/^core\/state\/migrations\//, /^core\/state\/(migrations\/|port|sqlite\/ddl)/),
   mayImport(/^markup\//, /^(markup|core\/domain)\//),
   mayImport(/^native\//, /^native\//),
   mayImport(/^media\/protocol\//, /^(media\/protocol|core)\//),
   mayImport(/^media\//, /^(media|native|core)\//),
-  // The edge reads bytes of anybody: it opens no database (decision 0112).
+  // The edge parses bytes from strangers, so it opens no database (decision 0112).
   mayImport(/^signaling\/edge\//, /^(signaling\/edge|core\/(domain|runtime))\//),
   mayImport(/^signaling\/sandbox\//, /^(signaling\/edge|signaling\/sandbox|core)\//),
   mayImport(/^signaling\/(?!edge|sandbox)/, /^(signaling\/(?!edge|sandbox)|media\/protocol|markup|core)\/?/),
@@ -103,11 +103,11 @@ export const ARROWS: readonly Rule[] = [
   imports_no_node(/^(core\/domain|markup)\//),
   ({ path, text }) =>
     /\bprocess\.env\b/.test(text) && !ENVIRONMENT.test(path)
-      ? [`${path}: only core/runtime/config.ts knows the environment; take what you need as a parameter`]
+      ? [`${path}: only core/runtime/config.ts reads the environment; take the value as a parameter`]
       : [],
 ]
 
-/** A package has one home (style). */
+/** The only files that may import a package. */
 export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['koa', /^(control|bench\/api)\//],
   ['@koa/router', /^control\//],

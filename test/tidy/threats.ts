@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 
 const DOCUMENT = 'docs/threats.md'
 
-/** Whether a file has a test of that name that is not skipped. */
+/** Reports whether a file has a test of this name that is not skipped. */
 export function hasTest(path: string, name: string): boolean {
   if (!existsSync(path)) return false
   const text = readFileSync(path, 'utf8')
@@ -11,13 +11,13 @@ export function hasTest(path: string, name: string): boolean {
     const at = text.indexOf(quoted)
     if (at < 0) return false
     const [before, after] = [text.slice(0, at), text.slice(at + quoted.length)]
-    // CI runs such a test: it is left out only behind a drachtio-server (test/support/edges.ts).
+    // CI runs such a test. It is skipped only behind a drachtio-server (test/support/edges.ts).
     if (/\.test\(\.\.\.onEmbedded\(\s*$/.test(before)) return true
     return /\.test\(\s*$/.test(before) && /^,(?!\s*\{[^}]*\b(skip|todo)\b)/.test(after)
   })
 }
 
-/** What is wrong with a row of docs/threats.md, whose last cell names files and, behind each, a test in it. */
+/** Checks a row of docs/threats.md. Its last cell names test files, each followed by a test in that file. */
 export function rowFindings(row: string): string[] {
   const cells = row.split(' | ')
   const tests = [...(cells.at(-1) ?? '').matchAll(/`(test\/[\w./-]+\.test\.ts)` “([^”]+)”/g)]

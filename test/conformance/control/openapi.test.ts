@@ -16,11 +16,11 @@ import { controlPlane } from '../../support/control-plane.ts'
 import { askOnce, fieldsOf } from './examples.ts'
 import { nameOf } from './recipes.ts'
 
-/** The OpenAPI document as strangers use it: a validator, a client generator, a reader of the examples. */
+/** Tests the OpenAPI document as third parties use it: with a validator, a client generator and the examples. */
 
 const w = await controlPlane(t)
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
-const AGAIN = 'record them anew: npm run examples'
+const AGAIN = 'record the examples again: npm run examples'
 
 t.test('the document is valid OpenAPI 3.1', async t => {
   const document = (await w.ask('GET', '/v1/openapi.json', { key: null })).body
@@ -39,12 +39,12 @@ t.test('every operation has an example that fits its schemas', async t => {
     if (route.body) t.same(fieldErrors(route.body, example.body), [], `${where}: request; ${AGAIN}`)
     t.notOk(isRefusal(queryOf(example.query ?? '', route.query)), `${where}: query`)
     const schema = route.replies[example.status]
-    t.not(schema, undefined, `${where}: ${example.status} is an answer of it`)
+    t.not(schema, undefined, `${where}: the route declares ${example.status}`)
     if (schema) t.same(fieldErrors(schema, example.response), [], `${where}: answer; ${AGAIN}`)
   }
 })
 
-t.test('every example does what it says when it is asked', async t => {
+t.test('the request of every example gets the recorded status and fields', async t => {
   for (const route of V1_ROUTES) {
     const example = API_EXAMPLES[nameOf(route)]
     if (!example) continue
@@ -54,7 +54,7 @@ t.test('every example does what it says when it is asked', async t => {
   }
 })
 
-/** The part of the generated client that is used here; each call gives status and data. */
+/** The part of the generated client that the test uses. Each call returns status and data. */
 type Answered<T> = Promise<{ readonly status: number; readonly data: T; readonly headers: Headers }>
 interface Client {
   readonly defaults: { baseUrl: string; headers?: Record<string, string> }
@@ -71,50 +71,53 @@ interface Client {
   getTrunks(query?: object): Answered<{ data: { id: string }[] }>
 }
 
-t.test('a client that a public generator makes of the document creates, attaches and reads back', async t => {
-  const folder = mkdtempSync(join(tmpdir(), 'strowger-client-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'openapi.json'), (await w.ask('GET', '/v1/openapi.json', { key: null })).text)
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  const source = join(folder, 'client.ts')
-  await promisify(execFile)(join(root, 'node_modules/.bin/oazapfts'), [join(folder, 'openapi.json'), source])
-  t.ok(existsSync(source))
-  const client = await compiled(t, source)
-  client.defaults.baseUrl = `${w.base_url}/v1`
-  client.defaults.headers = { Authorization: `Bearer ${w.key}` }
+t.test(
+  'a client from a public generator creates a trunk and a policy, attaches the policy and reads it back',
+  async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'strowger-client-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'openapi.json'), (await w.ask('GET', '/v1/openapi.json', { key: null })).text)
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    const source = join(folder, 'client.ts')
+    await promisify(execFile)(join(root, 'node_modules/.bin/oazapfts'), [join(folder, 'openapi.json'), source])
+    t.ok(existsSync(source))
+    const client = await compiled(t, source)
+    client.defaults.baseUrl = `${w.base_url}/v1`
+    client.defaults.headers = { Authorization: `Bearer ${w.key}` }
 
-  const created = await client.postTrunks('client-1', {
-    name: 'Generated',
-    direction: 'both',
-    auth_mode: 'digest',
-    sources: [],
-    targets: [],
-    codecs: ['PCMA', 'OPUS'],
-    media_security: 'rtp',
-    require_tls: false,
-    source_validation: 'relaxed',
-  })
-  t.equal(created.status, 201)
-  t.match(created.data.digest_password, /^\w{24}$/)
-  const policy = await client.postOutboundPolicies('client-2', {
-    name: 'From a client',
-    recording_channels: 2,
-    recording_mode: 'off',
-    recording_retention_days: 30,
-    concurrency: 4,
-  })
-  t.equal(policy.status, 201)
-  const etag = created.headers.get('etag') ?? ''
-  const { id } = created.data.trunk
-  const attached = await client.putTrunksByTrunkIdOutboundPolicy(id, etag, { policy_id: policy.data.id })
-  t.equal(attached.status, 200)
-  const read = await client.getTrunksByTrunkId(id)
-  t.equal(read.status, 200)
-  t.match(read.data.outbound_policy, { id: policy.data.id, name: 'From a client' })
-  t.match(read.data.authentication, { mode: 'digest', digest_identities: [{ realm: 'voice.test' }] })
-  t.ok((await client.getTrunks({})).data.data.some(trunk => trunk.id === id))
-})
+    const created = await client.postTrunks('client-1', {
+      name: 'Generated',
+      direction: 'both',
+      auth_mode: 'digest',
+      sources: [],
+      targets: [],
+      codecs: ['PCMA', 'OPUS'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+    })
+    t.equal(created.status, 201)
+    t.match(created.data.digest_password, /^\w{24}$/)
+    const policy = await client.postOutboundPolicies('client-2', {
+      name: 'From a client',
+      recording_channels: 2,
+      recording_mode: 'off',
+      recording_retention_days: 30,
+      concurrency: 4,
+    })
+    t.equal(policy.status, 201)
+    const etag = created.headers.get('etag') ?? ''
+    const { id } = created.data.trunk
+    const attached = await client.putTrunksByTrunkIdOutboundPolicy(id, etag, { policy_id: policy.data.id })
+    t.equal(attached.status, 200)
+    const read = await client.getTrunksByTrunkId(id)
+    t.equal(read.status, 200)
+    t.match(read.data.outbound_policy, { id: policy.data.id, name: 'From a client' })
+    t.match(read.data.authentication, { mode: 'digest', digest_identities: [{ realm: 'voice.test' }] })
+    t.ok((await client.getTrunks({})).data.data.some(trunk => trunk.id === id))
+  },
+)
 
 interface Compiler {
   readonly ScriptTarget: { readonly ES2022: number }
@@ -125,7 +128,7 @@ interface Compiler {
   ): readonly { readonly messageText: unknown; readonly file?: { fileName: string } }[]
 }
 
-/** The generator brings the compiler that its output is for; that of this repository has no interface for programs. */
+/** Compiles the client with the generator's own compiler, because this repository's has no JavaScript API. */
 async function compiled(t: { same(a: unknown, b: unknown, why: string): unknown }, source: string): Promise<Client> {
   const generator = createRequire(join(root, 'node_modules/oazapfts/package.json'))
   const ts = generator('typescript') as Compiler
@@ -140,12 +143,12 @@ async function compiled(t: { same(a: unknown, b: unknown, why: string): unknown 
   }
   const program = ts.createProgram([source], options)
   const wrong = ts.getPreEmitDiagnostics(program).map(({ messageText, file }) => [file?.fileName, messageText])
-  t.same(wrong, [], 'the client compiles, strictly')
+  t.same(wrong, [], 'the client compiles in strict mode')
   program.emit()
   return (await import(pathToFileURL(source.replace(/\.ts$/, '.js')).href)) as Client
 }
 
-t.test('the reference is shown from this server alone', async t => {
+t.test('the API reference loads nothing from other servers', async t => {
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${w.base_url}${path}`, { headers })
   const page = await get('/docs')
   t.equal(page.status, 200)

@@ -4,21 +4,22 @@ import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 import { addRecording } from '../../support/recordings.ts'
 
-/** What one successful request to a route needs, made afresh at each call. */
+/** What one successful request to a route needs. */
 export interface Made {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: string
   readonly body?: Record<string, unknown>
-  /** ETag of what If-Match names. */
+  /** The value of If-Match. */
   readonly etag?: string
 }
 
+/** Makes new resources at each call. */
 type Recipe = (w: ControlPlane) => Promise<Made>
 
 let made = 0
 const unique = (): number => ++made
 
-/** A source range that no other trunk of the test has. */
+/** Returns a source range that no other trunk of the test has. */
 const freshSource = (): string => `10.${(unique() >> 8) & 255}.${made & 255}.0/24`
 
 const trunkBody = (changes: object = {}): Record<string, unknown> => ({
@@ -45,7 +46,7 @@ const trunk = async (w: ControlPlane, changes: object = {}) => {
   return { id: body.trunk.id as string, name: body.trunk.name as string, etag, trunk: body.trunk }
 }
 
-/** A trunk and what the path of a route on it needs. */
+/** Returns a recipe that makes a trunk, for a route on that trunk. */
 const onTrunk =
   (body?: Record<string, unknown>): Recipe =>
   async w => {
@@ -53,7 +54,7 @@ const onTrunk =
     return { params: { trunk_id: id }, etag, ...(body ? { body } : {}) }
   }
 
-/** A body unlike the one before. */
+/** Returns a recipe that uses the bodies in turn, so that each differs from the one before. */
 function inTurn(...bodies: readonly Record<string, unknown>[]): Recipe {
   let turn = 0
   return async () => ({ body: bodies[turn++ % bodies.length] ?? {} })
@@ -70,7 +71,7 @@ const settings = () => {
   return body
 }
 
-/** What makes the thing that the last parameter of a path names. */
+/** Recipes that make what the last parameter of a path names. */
 const THINGS: Readonly<Record<string, Recipe>> = {
   trunk_id: onTrunk(),
   subtrunk_id: onSubtrunk(),
@@ -84,7 +85,7 @@ const THINGS: Readonly<Record<string, Recipe>> = {
   document_id: onStatement,
 }
 
-/** Recipes of routes that need more than what their path names, such as a body. */
+/** Recipes of routes that need more than the resource in their path, such as a body. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
   'post /trunks': async () => ({ body: trunkBody() }),
   'patch /trunks/{trunk_id}': onTrunk(settings()),
@@ -236,7 +237,7 @@ export const nameOf = (route: Pick<Route, 'method' | 'path'>): string => `${rout
 export function recipeOf(route: Route): Recipe {
   const [, thing = ''] = /.*\{(\w+)\}/.exec(route.path) ?? []
   const recipe = RECIPES[nameOf(route)] ?? (thing === '' ? async () => ({}) : THINGS[thing])
-  if (!recipe) throw new Error(`${nameOf(route)}: recipes.ts makes nothing that {${thing}} names`)
+  if (!recipe) throw new Error(`${nameOf(route)}: recipes.ts has no recipe for {${thing}}`)
   return recipe
 }
 

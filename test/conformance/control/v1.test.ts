@@ -9,7 +9,7 @@ import type { Role } from '../../../core/state/index.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, type Request } from '../../support/control-plane.ts'
 import { type Made, nameOf, RECIPES, recipeOf } from './recipes.ts'
 
-/** What every route of /v1 promises, asked of every route: the loop knows none of them by name. */
+/** Tests the guarantees that all routes of /v1 give, in a loop over the registry. */
 
 const boundless = { burst: 1_000_000, per_second: 1_000_000 }
 const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
@@ -26,7 +26,7 @@ const foreign = await foreignKey(w)
 const confined = await w.newKey({ subaccount_id: 'sub_of_somebody_else' })
 let checks = 0
 
-t.test('every recipe is for a route', async t => {
+t.test('every recipe belongs to a route', async t => {
   const named = new Set(V1_ROUTES.map(nameOf))
   t.same(
     Object.keys(RECIPES).filter(name => !named.has(name)),
@@ -38,7 +38,7 @@ for (const route of V1_ROUTES)
   t.test(`${route.method.toUpperCase()} ${route.path}`, async t => {
     const recipe = recipeOf(route)
     const good = await recipe(w)
-    /** Asks with everything right but what `change` says. */
+    /** Sends a valid request, modified by `change`. */
     const ask = (made: Made, change: Request & { readonly method?: string } = {}): Promise<Answer> =>
       w.ask(change.method ?? route.method.toUpperCase(), pathOf(route, made), {
         ...(made.body === undefined ? {} : { body: made.body }),
@@ -71,13 +71,13 @@ for (const route of V1_ROUTES)
     if (loads(route)) await refused(ask(good, { key: foreign }), 404, 'not_found', "another tenant's key")
     if (loads(route)) {
       const params = Object.fromEntries(Object.keys(good.params ?? {}).map(name => [name, 'nothing']))
-      await refused(ask({ ...good, params }), 404, 'not_found', 'ids of nothing')
+      await refused(ask({ ...good, params }), 404, 'not_found', 'unknown ids')
     }
     await refused(ask(good, { method: unserved(route) }), 405, 'method_not_allowed', 'method')
     if ((route.context ?? 'project') === 'project') {
       await refused(ask(good, { headers: { 'X-Project-ID': 'x' } }), 400, 'project_invalid', 'no project id')
       const headers = { 'X-Project-ID': newId.project() }
-      await refused(ask(good, { headers }), 404, 'project_not_found', 'project of nobody')
+      await refused(ask(good, { headers }), 404, 'project_not_found', 'unknown project')
     }
     await bodies(t, route, good, ask, refused)
     if (route.if_match !== undefined) {
@@ -121,7 +121,7 @@ for (const route of V1_ROUTES)
     }
   })
 
-t.test('the loop has looked at every route', async t => {
+t.test('the loop makes more than ten checks per route', async t => {
   t.comment(`${V1_ROUTES.length} endpoints, ${checks} checks`)
   t.ok(checks > V1_ROUTES.length * 10)
 })
@@ -142,13 +142,13 @@ function headersOf(route: Route, made: Made): Record<string, string> {
   }
 }
 
-/** A method that the path of this route does not have. */
+/** Returns a method that this route's path does not serve. */
 function unserved(route: Route): string {
   const has = new Set(V1_ROUTES.filter(other => other.path === route.path).map(other => other.method))
   return (['put', 'patch', 'delete', 'post'] as const).find(method => !has.has(method))?.toUpperCase() ?? 'OPTIONS'
 }
 
-/** A key that is restricted to another subaccount finds nothing of the project, or may not look. */
+/** Checks that a key restricted to another subaccount finds nothing of the project or is refused. */
 async function restricted(
   t: Pick<Tap, 'equal' | 'ok'>,
   route: Route,
@@ -158,12 +158,12 @@ async function restricted(
   const answer = await ask(good, { key: confined })
   checks += 1
   const owned = /\{(trunk|subaccount|call|recording)_id\}/.test(route.path)
-  if (owned) t.equal(answer.status, 404, 'what is of another or no subaccount is not there for a restricted key')
+  if (owned) t.equal(answer.status, 404, 'a restricted key gets 404 for what is outside its subaccount')
   else if (route.restricted_keys !== true)
     t.ok([403, 404].includes(answer.status), `a restricted key does not reach the project: ${answer.status}`)
   else if (route.path === '/trunks' && route.method === 'get') t.equal(answer.body.data.length, 0, 'it sees no trunk')
   else if (/^\/(subaccounts|calls|live-calls)$/.test(route.path)) t.equal(answer.body.data.length, 0, 'it sees nothing')
-  else if (route.path.includes('{')) t.equal(answer.status, 404, 'what belongs to no trunk of it is not there')
+  else if (route.path.includes('{')) t.equal(answer.status, 404, 'it gets 404 for what is outside its trunks')
 }
 
 async function bodies(
@@ -198,10 +198,10 @@ async function bodies(
         `points at ${name}`,
       )
     }
-  t.equal(await auditCount(w), before, 'nothing of it changed anything')
+  t.equal(await auditCount(w), before, 'refused bodies leave no audit event')
 }
 
-/** Values that no field of this schema may have, whatever it means; dates and addresses have tests of their own. */
+/** Returns values that this schema forbids, whatever the field means. Dates and addresses have their own tests. */
 function badValues(name: string, schema: TSchema): [what: string, value: unknown][] {
   const allows = (value: unknown): boolean => fieldErrors(schema, value).length === 0
   const bad: [string, unknown][] = [['an object of something else', { odd: 1 }]]

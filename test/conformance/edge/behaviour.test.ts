@@ -2,9 +2,9 @@ import t from 'tap'
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
 import { branchOf, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 
-// What the transcripts do not show: RFC rules that the reference lacks.
+// Tests RFC rules that the reference does not implement, so that no transcript shows them.
 
-t.test('requests that RFC 3261 refuses get their own status', async t => {
+t.test('requests that RFC 3261 refuses get the status that it names', async t => {
   const { port } = await world(t)
   const peer = await Peer.open(t)
   const cases: readonly (readonly [string, number, string])[] = [
@@ -50,7 +50,7 @@ t.test('glare: a re-INVITE that crosses another gets 491 or 500, in both directi
   peer.send(request('ACK', peer.port, { call_id: 'glare', to_tag }), port)
   while (!robot.seen.some(s => s.method === 'ACK')) await pause(5)
 
-  // Ours is open, theirs crosses: 491.
+  // Our re-INVITE is open. Theirs crosses it and gets 491.
   robot.command(`c1|sip||glare;from-tag=a\r\nINVITE sip:placeholder SIP/2.0\r\n\r\n${SDP}`)
   const ours = await peer.next(starts('INVITE'))
   peer.send(request('INVITE', peer.port, { call_id: 'glare', to_tag, cseq: 2, body: SDP }), port)
@@ -60,7 +60,7 @@ t.test('glare: a re-INVITE that crosses another gets 491 or 500, in both directi
   robot.command('c2|sip||glare;from-tag=a\r\nACK sip:placeholder SIP/2.0\r\n\r\n')
   await peer.next(starts('ACK'))
 
-  // Theirs is open and unanswered, another follows: 500; ours meanwhile is refused without reaching the wire.
+  // Their re-INVITE is unanswered. Another of theirs gets 500, and ours is refused without being sent.
   robot.answer = () => 0
   peer.send(request('INVITE', peer.port, { call_id: 'glare', to_tag, cseq: 3, body: SDP }), port)
   await peer.next(status(100, 'INVITE'))
@@ -68,13 +68,13 @@ t.test('glare: a re-INVITE that crosses another gets 491 or 500, in both directi
   t.match(await peer.next(status(500)), /Retry-After/)
   robot.command(`c3|sip||glare;from-tag=a\r\nINVITE sip:placeholder SIP/2.0\r\n\r\n${SDP}`)
   while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 491'))) await pause(5)
-  // The first of ours may have come again, for want of an answer in half a second.
+  // Our first re-INVITE may have been retransmitted, if it had no answer for half a second.
   const other = peer.arrived.filter(text => starts('INVITE')(text) && branchOf(text) !== branchOf(ours))
   t.same(other, [], 'nothing went out')
   t.equal(edge.stats().dialogs, 1)
 })
 
-t.test('in-dialog requests count only with the right tags and a growing CSeq', async t => {
+t.test('in-dialog requests are accepted only with the right tags and an increasing CSeq', async t => {
   const { port, robot } = await world(t)
   const peer = await Peer.open(t)
   peer.send(request('INVITE', peer.port, { call_id: 'tags', cseq: 10, body: SDP }), port)
@@ -94,7 +94,7 @@ t.test('in-dialog requests count only with the right tags and a growing CSeq', a
     'none reached the application',
   )
   peer.send(request('BYE', peer.port, { call_id: 'tags', to_tag, cseq: 12 }), port)
-  t.ok(await peer.next(status(200, 'BYE')), 'the right one ends the call')
+  t.ok(await peer.next(status(200, 'BYE')), 'a valid BYE ends the call')
 })
 
 t.test('a BYE before the answer ends the call as a CANCEL would', async t => {
@@ -112,7 +112,7 @@ t.test('a BYE before the answer ends the call as a CANCEL would', async t => {
   t.equal(edge.stats().dialogs, 0)
 })
 
-t.test('a second fork that answers is acknowledged with its own tag and hung up', async t => {
+t.test('a second fork that answers gets an ACK with its own tag and a BYE', async t => {
   const { robot, port } = await world(t)
   const peer = await Peer.open(t)
   robot.command(`f1|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nCall-ID: fork\r\n\r\n${SDP}`)
@@ -127,7 +127,7 @@ t.test('a second fork that answers is acknowledged with its own tag and hung up'
   const bye = await peer.next(starts('BYE'))
   t.match(bye, /;tag=two/)
   peer.send(reply(bye, 200, 'two', '', peer.port), port)
-  t.equal(robot.seen.filter(s => s.text.startsWith('SIP/2.0 200')).length, 1, 'the application heard of one')
+  t.equal(robot.seen.filter(s => s.text.startsWith('SIP/2.0 200')).length, 1, 'the application sees one 200')
 })
 
 t.test('each of several early dialogs may send requests, until one of them answers', async t => {
@@ -142,17 +142,17 @@ t.test('each of several early dialogs may send requests, until one of them answe
     peer.send(request('INFO', peer.port, { call_id: 'forks', from_tag, to_tag: ours, cseq }), port)
   for (const tag of ['one', 'two']) {
     info(tag, tag === 'one' ? 50 : 7)
-    t.ok(await peer.next(text => status(200, 'INFO')(text) && text.includes(`tag=${tag}`)), `${tag} is heard`)
+    t.ok(await peer.next(text => status(200, 'INFO')(text) && text.includes(`tag=${tag}`)), `${tag} gets an answer`)
   }
   peer.send(reply(invite, 200, 'one', SDP, peer.port), port)
   while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200'))) await pause(5)
   peer.send(request('BYE', peer.port, { call_id: 'forks', from_tag: 'two', to_tag: ours, cseq: 8 }), port)
-  t.ok(await peer.next(status(481, 'BYE')), 'the one that lost is not')
+  t.ok(await peer.next(status(481, 'BYE')), 'the fork that lost gets 481')
   robot.command(`e2|sip||forks;from-tag=${ours}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
-  t.match(await peer.next(starts('ACK')), /;tag=one/, 'the ACK goes to the one that answered')
+  t.match(await peer.next(starts('ACK')), /;tag=one/, 'the ACK goes to the fork that answered')
 })
 
-t.test('every message is shown to the ladder, and repetitions are marked', async t => {
+t.test('the ladder gets every message, with retransmissions marked', async t => {
   const traced: TracedMessage[] = []
   const { port, robot } = await world(t, { onMessage: message => void traced.push(message) })
   const peer = await Peer.open(t)

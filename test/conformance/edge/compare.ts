@@ -1,13 +1,13 @@
-// Compares what the edge sent with what the reference sent, up to identifiers. A recorded identifier (tag, branch,
-// Call-ID, transaction id, port, sequence number) stands for exactly one actual one, the same throughout a flow.
+// Compares what the edge sent with what the reference sent, except for identifiers. Each recorded identifier (tag,
+// branch, Call-ID, transaction id, port, sequence number) must correspond to one actual identifier throughout a flow.
 
 export class Identifiers {
   readonly #actual = new Map<string, string>()
   readonly #recorded = new Map<string, string>()
-  /** Distance of actual sequence numbers from recorded ones, by recorded Call-ID; '' for the latest. */
+  /** Differences between actual and recorded sequence numbers, by recorded Call-ID; '' has the latest. */
   readonly #shift = new Map<string, number>()
 
-  /** Sequence numbers of one call move together: what a client counts on from them must move too. */
+  /** Fixes the difference for all sequence numbers of a call; false when it already has another difference. */
   sequence(call_id: string, recorded: number, actual: number): boolean {
     const known = this.#shift.get(call_id)
     if (known !== undefined) return known === actual - recorded
@@ -21,7 +21,7 @@ export class Identifiers {
     return this.#shift.get('') ?? 0
   }
 
-  /** Fixes a pair; false when one of the two stands for something else already. */
+  /** Fixes a pair; false when the recorded identifier already has another counterpart. */
   pair(recorded: string, actual: string): boolean {
     const known = this.#actual.get(recorded)
     if (known !== undefined) return known === actual
@@ -34,7 +34,7 @@ export class Identifiers {
     return this.#actual.get(recorded)
   }
 
-  /** A recorded text with actual identifiers. */
+  /** Returns a recorded text with the actual identifiers. */
   translate(text: string): string {
     const shift = this.#shiftIn(text)
     return text.replaceAll(TOKEN, token => {
@@ -43,7 +43,7 @@ export class Identifiers {
     })
   }
 
-  /** Trial pairs on top of the fixed ones, kept only when a comparison succeeds. */
+  /** Begins a comparison. `keep` fixes its pairs when it succeeds. */
   trial(): Trial {
     const fresh = new Map<string, string>()
     const numbers: [string, number, number][] = []
@@ -57,7 +57,8 @@ export class Identifiers {
       pair: (recorded, actual) => {
         const known = this.#actual.get(recorded) ?? fresh.get(recorded)
         if (known !== undefined) return known === actual
-        // Nor may one branch or transaction stand for two. (Tags may: the reference gives a CANCEL and its INVITE two.)
+        // Two recorded branches or transaction ids must not correspond to one actual one. Two tags may: the reference
+        // gives a CANCEL and its INVITE different tags.
         if ((actual.startsWith('z9hG4bK') || actual.length === 36) && this.#recorded.has(actual)) return false
         fresh.set(recorded, actual)
         return true
@@ -85,19 +86,19 @@ function isIdentifier(token: string): boolean {
   return /^[A-Za-z0-9]{12,14}$/.test(token) && (token.length === 13 || /\d/.test(token))
 }
 
-/** Differences of writing that have no meaning, listed in docs/decisions/0103. */
+/** Removes differences in notation that have no meaning (docs/decisions/0103). */
 function normalise(line: string): string {
   let out = line
   if (/^(proxy-)?authori[sz]ation:/i.test(out) || /-authenticate:/i.test(out)) out = out.replaceAll(/,\s+/g, ',')
-  // The reference writes the parameters of a request-URI behind the angle brackets of To, or leaves the brackets out.
-  // We tell a peer that was called over TCP to come back over TCP.
+  // Our Contact tells a peer that was called over TCP to use TCP. In To, the reference writes the parameters of a
+  // request-URI after the angle brackets, or omits the brackets.
   if (out.startsWith('Contact: ')) out = out.replace(/;transport=tcp/, '')
   const to = /^To: (?:<([^>]+)>|(sips?:[^;]+))((?:;transport=\w+)?)((?:;tag=.*)?)$/.exec(out)
   if (to) out = `To: <${to[1] ?? to[2]}${to[3] ?? ''}>${to[4] ?? ''}`
   return out
 }
 
-/** Undefined when equal up to identifiers, else the first difference. Pairs found on the way are kept when equal. */
+/** Returns the first difference other than identifiers. Without one, returns undefined and keeps the pairs found. */
 export function difference(
   ids: Identifiers,
   recorded: string,
@@ -130,7 +131,7 @@ function metaDifference(pair: Pair, recorded: string, actual: string, text: stri
   const a = actual.split('|')
   if (r.length !== a.length) return `meta has ${a.length} fields instead of ${r.length}: ${actual} / ${recorded}`
   const reply = r[1] === 'response'
-  // Positions of bytes, protocol and time in the three shapes of meta lines.
+  // The position of the byte count in the forms of meta lines. The protocol is 1 after it, the time 4.
   const base = reply ? 5 : r[1] === 'sip' ? 3 : -10
   for (let i = 1; i < r.length; i++) {
     const rv = r[i] ?? ''
@@ -145,7 +146,7 @@ function metaDifference(pair: Pair, recorded: string, actual: string, text: stri
     if (reply && i === 5 && /^v\d/.test(av)) continue
     if (r[1]?.startsWith('cdr:') && i === 3) continue
     if (i === base) continue
-    // The reference leaves the protocol out for ACK and for responses to non-INVITE requests; we fill it in.
+    // The reference omits the protocol of ACK and of responses to non-INVITE requests. We report it.
     if (i === base + 1 && rv === '') continue
     if (i === base + 4) continue
     const fault = unify(pair, rv, av)
@@ -182,17 +183,17 @@ function textDifference(trial: Trial, recorded: string, actual: string, whole: b
   return r_body === a_body ? undefined : `body "${a_body.slice(0, 60)}" instead of "${r_body.slice(0, 60)}"`
 }
 
-// The reference leaves Contact out of UPDATE and its 2xx (RFC 3311 §5.1 wants it there) and out of 18x (RFC 3261
-// §12.1.1: they make a dialog), and puts one into failures of a re-INVITE, where it means nothing.
-// Its proxy writes no Max-Forwards into the ACK of a failure (RFC 3261 §8.1.1 wants it in every request).
+// Removes header differences in which the reference deviates from the RFCs. It omits Contact from UPDATE and its 2xx
+// (RFC 3311 §5.1 requires it) and from 18x (RFC 3261 §12.1.1: they create a dialog), and adds a meaningless one to
+// failures of a re-INVITE. Its proxy omits Max-Forwards from the ACK of a failure (RFC 3261 §8.1.1 requires it).
 function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
   if (a[0]?.startsWith('ACK ') && !r.some(line => line.startsWith('Max-Forwards: '))) {
     return { r, a: a.filter(line => !line.startsWith('Max-Forwards: ')) }
   }
-  // Its session refreshes do not say that they know the timer (RFC 4028 §7.1 wants it in every request).
+  // Its session refreshes lack `Supported: timer` (RFC 4028 §7.1 requires it in every request).
   const refresh = r[0]?.startsWith('INVITE ') && r.some(line => line.startsWith('Session-Expires: '))
   if (refresh && !r.includes('Supported: timer')) return { r, a: a.filter(line => line !== 'Supported: timer') }
-  // It also relays requests of proxied dialogs without counting the hop (RFC 3261 §16.6 step 3).
+  // It also relays requests of proxied dialogs without decrementing Max-Forwards (RFC 3261 §16.6 step 3).
   const relayed = r.filter(line => line.startsWith('Via: ')).length > 1 && r.includes('Max-Forwards: 70')
   if (relayed && a.includes('Max-Forwards: 69')) {
     return { r: r.map(line => (line === 'Max-Forwards: 70' ? 'Max-Forwards: 69' : line)), a }
@@ -220,7 +221,7 @@ function unify(pair: Pair, recorded: string, actual: string): string | undefined
     const at = a[i] ?? ''
     if (i % 2 === 0 || !isIdentifier(rt)) {
       if (rt !== at) return fault
-    } else if (!pair(rt, at)) return `${fault} (${rt} stands for something else)`
+    } else if (!pair(rt, at)) return `${fault} (${rt} already has another counterpart)`
   }
   return undefined
 }

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 
-// A name server for the tests (RFC 1035): it answers what it is told to, refuses, or is silent.
+// A name server for the tests (RFC 1035). A test sets each answer: records, a refusal or silence.
 
 type Record =
   | { readonly type: 'A'; readonly ttl: number; readonly address: string }
@@ -16,16 +16,16 @@ type Record =
     }
   | { readonly type: 'NAPTR'; readonly ttl: number; readonly service: string; readonly replacement: string }
 
-/** Records; none of them (`[]`), no such name, a refusal, or no answer at all. */
+/** An answer: records (`[]` for none of this type), no such name, a refusal, or silence. */
 type Said = readonly Record[] | 'NXDOMAIN' | 'REFUSED' | 'silent'
 
 interface DnsServer {
-  /** For `new Resolver().setServers`. */
+  /** Its address, for `new Resolver().setServers`. */
   readonly at: string
   /** Questions so far, such as `SRV _sip._udp.example.test`. */
   readonly asked: string[]
   say(type: string, name: string, said: Said): void
-  /** Overrides everything: for a server that is dead or refuses. */
+  /** Overrides every answer, to simulate a server that is dead or refuses. */
   all: Said | undefined
 }
 

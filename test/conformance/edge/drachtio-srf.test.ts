@@ -11,8 +11,8 @@ import { sippPorts, untilListens } from '../../support/sipp.ts'
 import { until } from '../../support/wait.ts'
 import { testClock } from './test-clock.ts'
 
-// The unmodified client library against the edge, with SIPp and a user agent as peers: what an application would
-// notice.
+// Runs the unmodified client library against the edge, with SIPp and a user agent as peers, to test what applications
+// see.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 const LISTENERS = [
@@ -34,7 +34,7 @@ async function connected(t: Test): Promise<{ edge: Edge; srf: Srf; port: number 
   return { edge, srf, port: edge.listeners[0]?.port ?? 0 }
 }
 
-/** SIPp with one of its own scenarios; one that waits for calls listens when this resolves. */
+/** Starts SIPp with a built-in scenario. A `uas` listens when this resolves. */
 async function sipp(
   t: Test,
   kind: 'uas' | 'uac',
@@ -69,8 +69,8 @@ for (const transport of ['udp', 'tcp'] as const) {
             ended++
             uac.destroy()
           }
-          // A BYE that came in the same read as the ACK has ended the call before anybody could listen. (The library's
-          // declarations leave `connected` out.)
+          // A BYE that arrives in the same read as the ACK ends the call before this listener exists. (The library's
+          // declarations lack `connected`.)
           if ((uas as unknown as { connected: boolean }).connected) uas.on('destroy', end)
           else end()
         })
@@ -80,12 +80,12 @@ for (const transport of ['udp', 'tcp'] as const) {
     const calls = [`127.0.0.1:${port}`, '-m', '20', '-r', '20', '-timeout', '90s', ...how]
     const { exit } = await sipp(t, 'uac', calls)
     t.equal(await exit, 0, 'all calls succeeded')
-    await until('both sides of each have ended', () => ended === 20)
+    await until('both legs of every call have ended', () => ended === 20)
     while (edge.stats().dialogs > 0 || edge.stats().pending > 0) await new Promise(resolve => setTimeout(resolve, 5))
   })
 }
 
-t.test('a challenged call is tried again with credentials, at the address that challenged', async t => {
+t.test('a challenged call is retried with credentials at the address that sent the challenge', async t => {
   const { srf } = await connected(t)
   const authorizations: (string | undefined)[] = []
   const peer = await UserAgent.open({
@@ -111,7 +111,7 @@ t.test('a challenged call is tried again with credentials, at the address that c
   while (peer.calls.length > 0) await new Promise(resolve => setTimeout(resolve, 5))
 })
 
-t.test('answered, refused, cancelled and re-invited calls look to the application as they should', async t => {
+t.test('callers reach an application that answers, refuses or rings, and can cancel and re-INVITE', async t => {
   const { edge, srf, port } = await connected(t)
   srf.invite((req, res) => {
     if (req.uri.includes('busy')) res.send(486)

@@ -5,9 +5,9 @@ import { until } from '../../support/wait.ts'
 import { branchOf, final, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 
-// Peers that flood, guess or vanish, and an application that is lost: what must not stop others, and must not stay.
+// Tests peers that flood or vanish and applications that disconnect. They must neither stop others nor leave state.
 
-t.test('when the application is lost, new calls get 503 at once and old ones are ended on both sides', async t => {
+t.test('when the application disconnects, new calls get 503 at once and existing calls end on both sides', async t => {
   const { port, robot, edge } = await world(t, { clock: testClock(20) })
   const peer = await Peer.open(t)
   peer.send(request('INVITE', peer.port, { call_id: 'orphan', body: SDP }), port)
@@ -26,8 +26,8 @@ t.test('when the application is lost, new calls get 503 at once and old ones are
   peer.send(request('INVITE', peer.port, { call_id: 'next', body: SDP, from_tag: 'n' }), port)
   t.match(await peer.next(text => final(text) && text.includes('next')), /^SIP\/2\.0 503 /)
   t.match(await peer.next(starts('BYE')), /Call-ID: orphan/, 'the answered call gets BYE')
-  t.ok(await peer.next(text => status(503)(text) && text.includes('ringing')), 'the ringing one gets a final answer')
-  t.match(await peer.next(starts('CANCEL')), /Call-ID: outgoing/, 'the outgoing one is cancelled')
+  t.ok(await peer.next(text => status(503)(text) && text.includes('ringing')), 'the ringing call gets a final response')
+  t.match(await peer.next(starts('CANCEL')), /Call-ID: outgoing/, 'the outgoing call is cancelled')
   peer.send(reply(ours, 487, 'late', '', peer.port), port)
   while (edge.stats().dialogs > 0) await pause(5)
 })
@@ -58,15 +58,15 @@ t.test('calls are admitted while two other sources send 2,000 malformed messages
   while (sent < 4_000 || calls.length < 30) calls.push(await good.call(port))
   clearInterval(flood)
   t.same([...new Set(calls)], ['ended'], `all of ${calls.length} calls were answered`)
-  t.same(edge.blockedSources(), [], 'anybody can put an address on a datagram: that blocks nobody')
+  t.same(edge.blockedSources(), [], 'malformed datagrams block no source, because the address may be forged')
   t.equal(robot.seen.filter(s => s.method === 'INVITE').length, calls.length, 'no garbage reached the application')
   const windows = Math.floor((clock.monotonic_ms() - began_ms) / 1_000) + 2
   for (const source of [stranger, peer])
-    t.ok(source.arrived.length <= windows * 100, 'it is read, but not answered above its budget')
+    t.ok(source.arrived.length <= windows * 100, 'the source gets no more answers than its budget')
   t.ok(edge.stats().server_transactions <= 2 * calls.length, 'garbage leaves no transaction')
 })
 
-t.test('a flood of good requests from a stranger costs the application little, and stops nobody', async t => {
+t.test('a flood of valid requests from a stranger is limited before the application and stops no calls', async t => {
   const { port, edge, robot } = await world(t, { isConfiguredSource: host => host === '127.0.0.2' })
   const stranger = await Peer.open(t)
   const good = await caller(t, '127.0.0.2')
@@ -83,7 +83,7 @@ t.test('a flood of good requests from a stranger costs the application little, a
   const windows = Math.floor((performance.now() - began) / 1_000) + 2
   const heard = robot.seen.filter(s => s.method === 'OPTIONS').length
   t.ok(heard <= windows * 100, `${heard} of ${sent} reached the application in ${windows} s`)
-  t.ok(edge.stats().server_transactions <= heard + 2 * calls.length, 'those that were dropped leave nothing')
+  t.ok(edge.stats().server_transactions <= heard + 2 * calls.length, 'dropped requests leave no transaction')
   t.equal(edge.stats().blocked_sources, 0)
 })
 
@@ -106,7 +106,7 @@ async function caller(t: Test, host: string): Promise<{ call(port: number): Prom
   }
 }
 
-t.test('what a killed run has left is ended, by what was kept of it', async t => {
+t.test('calls that a killed process left behind are ended from its recorded messages', async t => {
   const { edge, port } = await world(t)
   const peer = await Peer.open(t)
   const at_peer = { protocol: 'udp', remote: `127.0.0.1:${peer.port}` } as const
@@ -125,7 +125,7 @@ t.test('what a killed run has left is ended, by what was kept of it', async t =>
     kept('out', sent('rang')),
     kept('in', reply(sent('rang'), 180, 'theirs', '', peer.port)),
     kept('out', sent('unheard')),
-    // A body that was taken out in part.
+    // Its body was recorded only in part.
     kept('out', sent('crossed').slice(0, -20)),
     kept('out', sent('over')),
     kept('in', reply(sent('over'), 486, 'theirs', '', peer.port)),
@@ -136,17 +136,17 @@ t.test('what a killed run has left is ended, by what was kept of it', async t =>
 
   const refused = await of('asked', final)
   t.match(refused, /^SIP\/2\.0 503 /)
-  t.equal(tagOf(refused), 'ours', 'the caller knows the dialog that ends')
+  t.equal(tagOf(refused), 'ours', 'the refusal has the tag of the dialog that the caller knows')
   peer.send(request('ACK', peer.port, { call_id: 'asked', to_tag: 'ours', branch: branchOf(asked) }), port)
 
   const cancel = await of('rang', starts('CANCEL'))
-  t.equal(branchOf(cancel), 'z9hG4bKrang', 'the transaction of the INVITE')
+  t.equal(branchOf(cancel), 'z9hG4bKrang', 'the CANCEL has the branch of the INVITE')
   peer.send(reply(cancel, 200, 'theirs', '', peer.port), port)
   peer.send(reply(sent('rang'), 487, 'theirs', '', peer.port), port)
   t.match(await of('rang', starts('ACK')), /To: [^\r]*;tag=theirs/)
 
   const again = await of('unheard', starts('INVITE'))
-  t.match(again, /\r\nContent-Length: 0\r\n\r\n$/, 'an INVITE of which nothing was heard is sent again, as it was')
+  t.match(again, /\r\nContent-Length: 0\r\n\r\n$/, 'an INVITE without a response is sent again, without its body')
   t.equal(branchOf(again), 'z9hG4bKunheard')
   peer.send(reply(again, 180, 'theirs', '', peer.port), port)
   peer.send(reply(await of('unheard', starts('CANCEL')), 200, 'theirs', '', peer.port), port)
@@ -155,18 +155,18 @@ t.test('what a killed run has left is ended, by what was kept of it', async t =>
 
   const crossed = await of('crossed', starts('INVITE'))
   for (let repeats = 0; repeats < 2; repeats++) peer.send(reply(crossed, 200, 'theirs', SDP, peer.port), port)
-  t.match(await of('crossed', starts('ACK')), /CSeq: 1 ACK/, 'what was answered meanwhile is acknowledged')
+  t.match(await of('crossed', starts('ACK')), /CSeq: 1 ACK/, 'a call that was answered meanwhile gets an ACK')
   await of('crossed', starts('ACK'))
   const bye = await of('crossed', starts('BYE'))
-  t.match(bye, /Reason: SIP;cause=503/, 'and hung up')
+  t.match(bye, /Reason: SIP;cause=503/, 'and a BYE')
   peer.send(reply(bye, 200, 'theirs', '', peer.port), port)
   t.notOk(
     peer.arrived.some(text => text.includes('Call-ID: over')),
-    'a call that was refused is left alone',
+    'nothing is sent for a call that was refused',
   )
 })
 
-t.test('past capacity a request is refused with a time to come again, and then it is taken', async t => {
+t.test('above capacity a request gets 503 with Retry-After', async t => {
   const { port, edge, robot } = await world(t, { limits: { transactions: 2 }, isConfiguredSource: () => true })
   robot.answer = () => 0
   const peer = await Peer.open(t)
@@ -178,10 +178,10 @@ t.test('past capacity a request is refused with a time to come again, and then i
   peer.send(third, port)
   t.match(await peer.next(finalTo(third)), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
   t.equal(edge.stats().counters.refused_busy, 1)
-  t.equal(edge.stats().server_transactions, 2, 'a refusal takes no room')
+  t.equal(edge.stats().server_transactions, 2, 'a refusal leaves no transaction')
 })
 
-t.test('an application that does not read is taken for lost', async t => {
+t.test('an application that does not read is disconnected', async t => {
   const { port, edge, robot } = await world(t, {
     isConfiguredSource: () => true,
     limits: { application_bytes: 256 * 1024 },
@@ -192,17 +192,17 @@ t.test('an application that does not read is taken for lost', async t => {
   t.teardown(() => deaf.destroy())
   deaf.on('error', () => undefined)
   for (const payload of ['a|authenticate|cymru|', 'b|route|options']) deaf.write(`${payload.length}#${payload}`)
-  await until('the application is there', () => edge.stats().applications === 1)
+  await until('the application is connected', () => edge.stats().applications === 1)
   deaf.pause()
   const peer = await Peer.open(t)
   const large = [`X-Large: ${'y'.repeat(30_000)}`]
-  await until('the edge gives it up', () => {
+  await until('the edge disconnects it', () => {
     for (let i = 0; i < 20; i++) peer.send(request('OPTIONS', peer.port, { headers: large }), port)
     return edge.stats().applications === 0
   })
-  // Sent again as a peer does: there may be no room for it behind all that was sent.
+  // Retransmit as a peer does: the requests before it may have filled the socket's buffer.
   const after = request('OPTIONS', peer.port, { call_id: 'after' })
-  const refused = await until('who asks then is answered', () => {
+  const refused = await until('a later request is answered', () => {
     peer.send(after, port)
     return peer.arrived.find(finalTo(after))
   })

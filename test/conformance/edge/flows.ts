@@ -1,8 +1,8 @@
 import type { ReplayOptions } from './replay.ts'
 import { testTls } from './test-tls.ts'
 
-// Where a transcript needs a special set-up, and where the edge does better than the reference on purpose. The
-// decisions are in docs/decisions/0100 to 0107.
+// Lists the transcripts that need a special set-up, and deliberate differences from the reference. The decisions are
+// docs/decisions/0100 to 0107.
 
 /** Transcripts that cannot be compared at all, with the reason. */
 export const SKIPPED: Readonly<Record<string, string>> = {
@@ -10,28 +10,28 @@ export const SKIPPED: Readonly<Record<string, string>> = {
   '71-unauthenticated.txt': 'the edge refuses commands before authentication, decision 0101',
   '74-big-messages-from-network.txt':
     'the edge takes messages up to 64 KiB, the reference refuses 8 KiB, decision 0100',
-  '79-remove-route.txt': 'remove_route removes the named verb alone, decision 0101',
-  '85-early-dialog-requests.txt': 'requests in an early dialog are answered by the application, decision 0104',
+  '79-remove-route.txt': 'remove_route removes only the named verb, decision 0101',
+  '85-early-dialog-requests.txt': 'the application answers requests in an early dialog, decision 0104',
   '86-early-dialog-bye-prack-errors.txt': 'BYE in an early dialog ends the call, decision 0104',
-  '80b-control-tls-reconnect.txt': 'holds no messages: it records a defect of the client',
+  '80b-control-tls-reconnect.txt': 'contains no messages: it records a defect of the client',
 }
 
 const T1_50: ReplayOptions = { speed: 1, edge: { timers: { t1: 50, t2: 400, t4: 500 } } }
-// The recorder's machine was quick; a busy one must not reach the grace of lost applications.
+// The recordings come from a fast machine. On a busy one the grace period of lost applications must not expire.
 const CUT: ReplayOptions = { cut: ['ctl1'], edge: { limits: { failures: 1_000_000, orphan_grace_ms: 600_000 } } }
 const tls = await testTls()
 
-const DUPLICATE_ACK = 'ACKs that answer repetitions, or failures, are absorbed (decision 0103)'
-const FORK = 'a second fork is acknowledged with its own tag and hung up (decision 0103)'
+const DUPLICATE_ACK = 'ACKs of retransmissions and of failures are absorbed (decision 0103)'
+const FORK = 'a second fork gets an ACK with its own tag and a BYE (decision 0103)'
 const ACK_OF_FAILURE = 'no second ACK after a failed re-INVITE (decision 0103)'
-const UNSUPPORTED = 'a required extension that nobody has gets 420 (decision 0106)'
-const NO_URI = 'a request-URI that is none gets 400 (decision 0106)'
+const UNSUPPORTED = 'an unsupported required extension gets 420 (decision 0106)'
+const NO_URI = 'an invalid request-URI gets 400 (decision 0106)'
 const NO_CONTACT = 'a 200 without Contact is acknowledged (decision 0103)'
-const NOTIFY = 'a terminating NOTIFY is answered by the application, and ends the subscription alone (decision 0103)'
+const NOTIFY = 'the application answers a terminating NOTIFY, which ends only the subscription (decision 0103)'
 const LARGE = 'commands of any size up to 4 MiB are carried out (decision 0100)'
 const ORPHAN = 'calls of a lost application are ended after 5 s (decision 0105)'
 const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0106)'
-const NO_DIALOG = 'a request of an unknown dialog that no application takes gets 481 (decision 0106)'
+const NO_DIALOG = 'a request in an unknown dialog that no application serves gets 481 (decision 0106)'
 
 export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
   '05-no-app-503.txt': {
@@ -95,7 +95,7 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
   '70b-tel-uri-crash.txt': {
     stays_open: ['ctl1'],
     added: [
-      ['|NOK|invalid request-uri', 'a tel: URI without a proxy is refused, and the server lives (decision 0103)'],
+      ['|NOK|invalid request-uri', 'a tel: URI without a proxy is refused, and the server survives (decision 0103)'],
     ],
   },
   '72-framing.txt': { junk: { ctl3: '\r\n', ctl5: '123456789012#' } },

@@ -5,12 +5,12 @@ import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge
 import { ALL_VERBS, type Robot, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 
-// An edge under test, and peers that send it any bytes over real sockets.
+// The edge under test, and peers that send it any bytes over real sockets.
 
 /** An offer, or an answer: one audio stream in PCMU. */
 export const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 
-/** An edge on ports of its own, with an application on the raw control link. */
+/** An edge on its own ports, with an application on the raw control link. */
 export interface World {
   readonly edge: Edge
   readonly robot: Robot
@@ -18,7 +18,7 @@ export interface World {
   readonly port: number
 }
 
-/** Closes at the end of the test, which fails when the edge has logged an error. */
+/** Opens an edge and closes it at the end of the test, which fails when the edge has logged an error. */
 export async function world(t: Test, options: Partial<EdgeOptions> = {}): Promise<World> {
   const faults: unknown[] = []
   const edge = await createEdge({
@@ -49,7 +49,7 @@ export class Peer {
     this.#socket = socket
     socket.on('message', data => {
       const text = data.toString('latin1')
-      // Nor is RTP or RTCP meant for us: that of a call whose peer had this port before.
+      // Ignore keep-alives, and RTP or RTCP for an earlier owner of this port.
       if (text.trim() === '' || (data[0] ?? 0) >= 0x80) return
       this.arrived.push(text)
       socket.emit('arrived')
@@ -72,7 +72,7 @@ export class Peer {
     this.#socket.send(Buffer.from(text, 'latin1'), port, host)
   }
 
-  /** The first message that arrived, or arrives, and fits. */
+  /** Removes and returns the first matching message; waits for one. */
   async next(fits: (text: string) => boolean): Promise<string> {
     for (;;) {
       const found = this.arrived.find(fits)
@@ -87,7 +87,7 @@ export class Peer {
 
 let serial = 0
 
-/** A request as text; Call-ID and branch are new ones if none are given. */
+/** Returns a request as text. Call-ID and branch are new unless they are given. */
 export function request(
   method: string,
   port: number,
@@ -123,14 +123,14 @@ export function request(
 export const status = (code: number, method?: string) => (text: string) =>
   text.startsWith(`SIP/2.0 ${code} `) && (method === undefined || text.includes(` ${method}\r\n`))
 export const final = (text: string): boolean => /^SIP\/2\.0 [2-6]/.test(text)
-/** A final answer to this request: one to an INVITE comes again until its ACK, and answers nothing that came later. */
+/** Matches a final response to this request, not retransmissions of a final response to an earlier INVITE. */
 export const finalTo = (request: string) => (text: string) =>
   final(text) && text.includes(`;branch=${branchOf(request)};`)
 export const branchOf = (text: string): string => /\r\nVia:[^\r]*;branch=([^;\r]+)/i.exec(text)?.[1] ?? ''
 export const starts = (method: string) => (text: string) => text.startsWith(`${method} `)
 export const tagOf = (text: string): string => /\r\nTo: [^\r]*;tag=([^;\r]+)/.exec(text)?.[1] ?? ''
 
-/** An answer to a request that arrived. */
+/** Returns a response to a request. */
 export function reply(request: string, code: number, tag: string, body: string, port: number): string {
   const line = (name: string): string => new RegExp(`^${name}: .*$`, 'm').exec(request)?.[0].trimEnd() ?? ''
   const to = line('To')
@@ -149,7 +149,7 @@ export function reply(request: string, code: number, tag: string, body: string, 
   ].join('\r\n')
 }
 
-/** Where a request came from, by its Via. */
+/** Returns the port in a request's Via. */
 export const portOf = (request: string): number => Number(/^Via: SIP\/2\.0\/UDP [^:]+:(\d+)/m.exec(request)?.[1])
 
 export function pause(ms: number): Promise<void> {

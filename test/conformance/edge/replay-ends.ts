@@ -5,7 +5,7 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { FrameReader, frame } from '../../../signaling/edge/control/framing.ts'
 import { StreamFramer } from '../../../signaling/edge/sip/stream.ts'
 
-// The two ends of an edge that is replayed against: SIP peers, and clients of the control link.
+// The two sides of the edge in a replay: SIP peers, and clients of the control link.
 
 /** A SIP peer on one port number, UDP and TCP. */
 export class Peer {
@@ -44,7 +44,7 @@ export class Peer {
     }
   }
 
-  /** Sends a message; the local port of the connection when it went over TCP. */
+  /** Sends a message. Returns the local port of the connection when it goes over TCP. */
   async send(text: string, stream: boolean, response: boolean, edge_port: number): Promise<number | undefined> {
     if (!stream) {
       this.#udp.send(Buffer.from(text, 'latin1'), edge_port, '127.0.0.1')

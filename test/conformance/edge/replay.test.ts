@@ -6,15 +6,15 @@ import { FLOWS, SKIPPED } from './flows.ts'
 import { replay } from './replay.ts'
 import { readTranscript } from './transcript.ts'
 
-// Every transcript of a real drachtio-server against the embedded edge: the same control messages and the same SIP
-// come out, up to identifiers. Differences on purpose are listed in flows.ts, each with its decision.
+// Replays every transcript of a real drachtio-server against the embedded edge, which must send the same control
+// messages and the same SIP, except for identifiers. flows.ts lists deliberate differences, each with its decision.
 
 const folder = join(process.cwd(), 'fixtures/drachtio-transcripts')
 const files = readdirSync(folder)
   .filter(name => name.endsWith('.txt'))
   .sort()
 
-t.test('the edge says what the reference said, in every transcript', { timeout: 280_000 }, async t => {
+t.test('in every transcript the edge sends what the reference sent', { timeout: 280_000 }, async t => {
   t.jobs = Math.max(4, availableParallelism() * 3)
   let passed = 0
   let noted = 0
@@ -38,7 +38,7 @@ t.test('the edge says what the reference said, in every transcript', { timeout: 
   t.teardown(() => {
     const skipped = Object.keys(SKIPPED).length
     t.comment(
-      `transcripts: ${passed} passed (${noted} of them with differences on purpose), ${skipped} skipped, ${failed} failed`,
+      `transcripts: ${passed} passed (${noted} of them with deliberate differences), ${skipped} skipped, ${failed} failed`,
     )
   })
 })

@@ -10,36 +10,36 @@ import { testClock } from './test-clock.ts'
 import type { TranscriptEvent } from './transcript.ts'
 
 // Feeds the network's and the client's messages of a transcript to an edge, and compares what the edge sends with
-// what the reference sent. Time runs `speed` times as fast as it was recorded.
+// what the reference sent. Time runs `speed` times as fast as in the recording.
 
 export interface ReplayOptions {
   readonly speed?: number
   readonly edge?: Partial<EdgeOptions>
-  /** Recorded messages that the edge does not send, because it is better: part of their text, and the reason. */
+  /** Recorded messages that the edge deliberately does not send: part of their text, and the reason. */
   readonly omitted?: readonly (readonly [text: string, why: string, nth?: number])[]
-  /** Messages that the edge sends beyond the recorded ones, likewise. */
+  /** Messages that the edge sends in addition to the recorded ones: part of their text, and the reason. */
   readonly added?: readonly (readonly [text: string, why: string])[]
-  /** Inputs that make no sense after a difference, and are left out. */
+  /** Parts of inputs that are skipped, because a deliberate difference makes them meaningless. */
   readonly skipped_inputs?: readonly string[]
-  /** Control connections that the recorder cut, although the remark names the server. */
+  /** Control connections that the recorder closed, although the remark says that the server did. */
   readonly cut?: readonly string[]
-  /** Bytes that make the server close a control connection, and that the recorder could not store. */
+  /** Bytes, by control connection, that make the server close it. The recorder could not store them. */
   readonly junk?: Readonly<Record<string, string>>
-  /** Ends of control connections that are not looked for. */
+  /** Control connections that the edge, unlike the reference, does not close. */
   readonly stays_open?: readonly string[]
-  /** The server connects to the application: at once, or as an HTTP server (answers from the remarks) says. */
+  /** Makes the edge connect to the application: directly, or where an HTTP server (answers from the remarks) says. */
   readonly outbound?: 'tcp' | 'tls' | 'http'
   /** The application begins to listen only after this input. */
   readonly listen_after?: string
-  /** SIP over TLS: the edge listens, and the peer `bob(tls)` serves, with this. */
+  /** The certificate for SIP over TLS, of the edge and of the peers. */
   readonly tls?: { readonly key: string; readonly cert: string }
-  /** The application's listener in outbound mode `tls`. */
+  /** The certificate of the application's listener in outbound mode `tls`. */
   readonly application_tls?: { readonly key: string; readonly cert: string }
 }
 
 interface ReplayResult {
   readonly faults: readonly string[]
-  /** Differences on purpose that occurred. */
+  /** Deliberate differences that occurred. */
   readonly noted: readonly string[]
   readonly compared: number
 }
@@ -131,7 +131,7 @@ class Replay {
     return { faults: this.#faults, noted: this.#noted, compared: this.#compared }
   }
 
-  // The application's end in outbound mode, and the HTTP server that names it.
+  // Opens the application's listener in outbound mode, and the HTTP server that returns its address.
   async #prepareApplication(): Promise<Record<string, string> | undefined> {
     const { outbound, application_tls: tls } = this.#options
     if (!outbound) return undefined
@@ -163,7 +163,7 @@ class Replay {
     return { '*': `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}/lookup/` }
   }
 
-  // Every peer gets a port of its own; recorded ports are replaced wherever they occur.
+  // Opens every peer on its own port, and pairs recorded ports with actual ones.
   async #preparePorts(edge: Edge): Promise<void> {
     const own = String(edge.listeners[0]?.port ?? 0)
     const handshake = this.#events.some(
@@ -188,13 +188,13 @@ class Replay {
     }
   }
 
-  // Ports stand behind an encoded colon there, which is no boundary of a word.
+  // Replaces ports in an encoded query, where they follow an encoded colon, which is not a word boundary.
   #translateEncoded(query: string): string {
     return query.replaceAll(/%3a(\d{5})/g, (_all, port: string) => `%3a${this.#ids.actual(port) ?? port}`)
   }
 
   #expect(event: TranscriptEvent & { kind: 'message' }): void {
-    // The recorder shows what it read from a TLS connection, which may be a part of a message.
+    // The recorder stores each read from a TLS connection, which may be a part of a message.
     if (event.direction === 'S>N' && !/^[^\r]*SIP\/2\.0/.test(event.text)) return
     const omitted = this.#options.omitted?.find(([text, , nth]) => {
       if (!event.text.includes(text)) return false
@@ -245,7 +245,7 @@ class Replay {
     }
   }
 
-  // Waits for the moment of the next input, and for everything that was recorded before it.
+  // Waits for the time of the next input and for all messages that were recorded before it.
   async #settle(at_ms: number, start: number): Promise<void> {
     const due = start + at_ms / this.#speed
     const wait = due - performance.now()
@@ -273,7 +273,7 @@ class Replay {
   }
 
   #unexpected(channel: string, text: string): void {
-    // A machine that is busy may let a retransmission timer fire once more than was recorded.
+    // On a busy machine a retransmission timer may fire once more than in the recording.
     if (this.#seen.get(channel)?.has(text)) return
     const known = this.#options.added?.find(([part]) => text.includes(part))
     if (known) this.#noted.push(known[1])
@@ -333,7 +333,7 @@ class Replay {
     const stream = /^(?:Via|v): SIP\/2\.0\/(?:TCP|TLS)/im.test(event.text)
     const response = event.text.startsWith('SIP/2.0')
     const local = await this.#peers.get(event.name)?.send(text, stream, response, this.#edge?.listeners[0]?.port ?? 0)
-    // Over TCP the recorded ephemeral port of the peer shows in rport and in the meta fields.
+    // Over TCP the peer's recorded ephemeral port appears in rport and in the meta fields.
     if (local !== undefined && stream && !response) {
       const later = this.#events.slice(this.#events.indexOf(event))
       for (const next of later) {
@@ -364,7 +364,7 @@ function peerPort(events: readonly TranscriptEvent[], name: string): string | un
           : undefined
     if (found !== undefined) return found
   }
-  // A peer that only answers, behind a proxy option: its address is where the responses came from.
+  // A peer behind a proxy option only answers. Its port is the source of its responses.
   for (const e of events) {
     if (e.kind !== 'message' || e.direction !== 'S>C') continue
     const found = /\|sip\|network\|\d+\|\w+\|127\.0\.0\.1\|(\d+)\|/.exec(e.text)?.[1]

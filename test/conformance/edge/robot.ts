@@ -3,13 +3,13 @@ import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import { parseMessage } from '../../../signaling/edge/sip/parse.ts'
 import { Control } from './replay-ends.ts'
 
-/** An application on the raw control link: it registers for verbs, and answers what it gets as it is told. */
+/** An application on the raw control link. It registers for verbs and answers requests as the test says. */
 export interface Robot {
   readonly seen: { readonly fields: readonly string[]; readonly text: string; readonly method: string }[]
   readonly replies: string[]
-  /** Status for a request; 0 leaves it unanswered. Default 200 for all. */
+  /** Returns the status for a request, by default 200; 0 leaves it unanswered. */
   answer: (method: string, text: string) => number
-  /** Header lines of its answers, each with its line break. */
+  /** Returns further header lines of an answer, each with its line break. */
   headers: (method: string, text: string) => string
   command(payload: string): void
   close(): void

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import Srf from 'drachtio-srf'
 import { until } from '../../support/wait.ts'
 
-// The application of the scenarios, on the unmodified drachtio-srf: for each scenario what it does with a call that
-// comes in, or which call it makes.
+// The application of the scenarios, on the unmodified drachtio-srf. For each scenario it defines how to handle an
+// incoming call, or which call to make.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 5000 RTP/AVP 0\r\n'
 
-// What is used of the library; its own declarations lack half of it.
+// The part of the library that is used. The library's own declarations lack half of it.
 interface Message {
   readonly method: string
   readonly uri: string
@@ -49,14 +49,14 @@ interface App {
 export interface ScenarioApp {
   /** Requests that reached the application, by the scenario's name. */
   readonly calls: Map<string, number>
-  /** Makes the call of a scenario in which the peer is called; rejects when it did not go as it should. */
+  /** Makes the call of a scenario in which the peer is called. Rejects when the call deviates from the scenario. */
   call(name: string, uri: string, fields: readonly string[]): Promise<void>
-  /** What the application itself found wrong. */
+  /** Faults that the application found. */
   readonly faults: string[]
   close(): void
 }
 
-/** `acks` counts those that the edge has sent to a port. */
+/** Starts the application. `acks` returns how many ACKs the edge has sent to a port. */
 export async function startApp(control_port: number, acks: (port: number) => number): Promise<ScenarioApp> {
   const app = new Srf() as unknown as App
   const calls = new Map<string, number>()
@@ -85,7 +85,7 @@ export async function startApp(control_port: number, acks: (port: number) => num
     faults,
     async call(name, uri, fields) {
       const run = CALLING[name]
-      if (!run) throw new Error(`nobody makes the call of ${name}`)
+      if (!run) throw new Error(`no call is defined for ${name}`)
       const port = Number(/:(\d+);transport=/.exec(uri)?.[1])
       await run(app, uri, fields, count => until(`${count} ACKs of ${name}`, () => acks(port) >= count))
     },
@@ -104,7 +104,7 @@ const rings: Called = async (_app, _request, response) => response.send(180)
 
 const refuses: Called = async (_app, _request, response) => response.send(486)
 
-/** What the application does with the call of a peer; whatever is not named is answered. */
+/** How the application handles the call of a peer, by scenario. It answers all others. */
 const CALLED: Readonly<Record<string, Called>> = {
   'invite-repeated': rings,
   cancel: rings,
@@ -198,7 +198,7 @@ type Calling = (
   acknowledged: (count: number) => Promise<unknown>,
 ) => Promise<void>
 
-/** The calls that the application makes. */
+/** The calls that the application makes, by scenario. */
 const CALLING: Readonly<Record<string, Calling>> = {
   async 'final-codes'(app, uri, codes) {
     for (const code of codes) {
@@ -304,7 +304,7 @@ function callsAndHangsUp(after_acks: number): Calling {
   }
 }
 
-/** The final response to a request outside dialogs, or to one in the dialog that is named. */
+/** Sends a request, outside dialogs or in the dialog `stackDialogId`. Returns the final response. */
 function finalOf(
   app: App,
   options: { uri: string; method: string; body?: string; headers?: object; stackDialogId?: string },
@@ -321,7 +321,7 @@ function finalOf(
 
 function settle(response: Response, wanted: number, resolve: () => void, reject: (error: Error) => void): void {
   if (response.status === wanted) resolve()
-  else reject(new Error(`${response.status} where ${wanted} was due`))
+  else reject(new Error(`${response.status} instead of ${wanted}`))
 }
 
 async function expect(answer: Promise<Response> | undefined, status: number): Promise<void> {

@@ -5,8 +5,8 @@ import { SaxesParser } from 'saxes'
 import { WebSocket } from 'ws'
 import { PATIENCE_MS } from '../../support/wait.ts'
 
-// Plays SIPp scenario files over TLS and WebSocket, which Debian's SIPp is built without, so that one file is tried
-// over every transport. It knows the steps that fixtures/sipp/edge uses: send, recv with ereg, pause, label.
+// Plays SIPp scenario files over TLS and WebSocket, which Debian's SIPp lacks, so that one file tests every transport.
+// Supports the steps that fixtures/sipp/edge uses: send, recv with ereg, pause, label.
 
 interface Check {
   readonly pattern: RegExp
@@ -26,7 +26,7 @@ type Step =
       readonly checks: Check[]
     }
 
-/** The steps of a scenario. */
+/** Parses the steps of a scenario. */
 export function readScenario(xml: string): readonly Step[] {
   const steps: Step[] = []
   const parser = new SaxesParser()
@@ -54,7 +54,7 @@ export function readScenario(xml: string): readonly Step[] {
   return steps
 }
 
-/** The way to the edge, and back. */
+/** A connection to the edge. */
 interface Carrier {
   readonly transport: 'TLS' | 'WS' | 'WSS'
   readonly local: { readonly host: string; readonly port: number }
@@ -64,15 +64,15 @@ interface Carrier {
 }
 
 interface ScenarioCalls {
-  /** Undefined when all went as the scenario says; otherwise what did not. */
+  /** Resolves with the first deviation from the scenario; undefined when there is none. */
   readonly done: Promise<string | undefined>
   readonly port: number
   close(): void
 }
 
 /**
- * Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would; `each`: with `-nr`, because each repetition
- * is a step.
+ * Calls the edge once, like `sipp -sf file -s service -m 1 edge:port`. `each` acts like `-nr`: each retransmission is a
+ * step.
  */
 export async function callOver(
   transport: 'TLS' | 'WS' | 'WSS',
@@ -88,7 +88,7 @@ export async function callOver(
   return { done: run.play(), port: carrier.local.port, close: () => carrier.close() }
 }
 
-/** Waits for a call over TLS, as `sipp -sf file -m 1` would. */
+/** Waits for a call over TLS, like `sipp -sf file -m 1`. */
 export async function answerTls(
   tls: { readonly key: string; readonly cert: string },
   steps: readonly Step[],
@@ -140,7 +140,7 @@ class Run {
   readonly #serial = ++serial
   readonly #assigned = new Map<string, string>()
   readonly #inbox: string[] = []
-  /** What has come, of which repetitions are no steps; null when each is one. */
+  /** Messages so far, whose retransmissions are ignored; null when each retransmission is a step. */
   readonly #heard: Set<string> | null
   #wake: (() => void) | undefined
   #last = ''
@@ -158,14 +158,14 @@ class Run {
   }
 
   arrived(text: string): void {
-    // As SIPp does: on a slow machine a message may come again before it is answered.
+    // Ignore retransmissions, as SIPp does. On a slow machine they may come before the answer.
     if (this.#heard?.has(text)) return
     this.#heard?.add(text)
     this.#inbox.push(text)
     this.#wake?.()
   }
 
-  /** Goes through the steps; the result is what went wrong. */
+  /** Plays the steps. Returns the first deviation; undefined when there is none. */
   async play(): Promise<string | undefined> {
     for (let at = 0; at < this.#steps.length; at++) {
       const step = this.#steps[at]
@@ -173,7 +173,7 @@ class Run {
       else if (step?.kind === 'pause') await new Promise(resolve => setTimeout(resolve, step.ms))
       else if (step?.kind === 'recv') {
         const message = await this.#next()
-        if (message === undefined) return `nothing came where ${step.wanted} was due`
+        if (message === undefined) return `no message came where ${step.wanted} was expected`
         const found = this.#match(at, message)
         if (typeof found === 'string') return found
         at = found
@@ -196,7 +196,7 @@ class Run {
     return this.#inbox.shift()
   }
 
-  // Optional steps may be passed over; the first that fits takes the message.
+  // Skips optional steps. The first matching step takes the message.
   #match(from: number, message: string): number | string {
     for (let at = from; at < this.#steps.length; at++) {
       const step = this.#steps[at]
@@ -237,7 +237,7 @@ class Run {
     })
     const body = filled.slice(filled.indexOf('\r\n\r\n') + 4)
     const complete = filled.includes('\r\n\r\n') ? filled : `${filled}\r\n\r\n`
-    // As SIPp does, a body ends with a line break of its own.
+    // As in SIPp, a body ends with an additional line break.
     return complete.includes('[len]') ? `${complete.replace('[len]', String(body.length + 2))}\r\n` : complete
   }
 }
@@ -279,7 +279,7 @@ async function dialWeb(transport: 'WS' | 'WSS', port: number, hear: (text: strin
   }
 }
 
-/** Cuts a stream at Content-Length. */
+/** Splits a stream into messages by Content-Length. */
 function frames(socket: TLSSocket, hear: (text: string) => void): void {
   let buffered = ''
   socket.on('error', () => undefined)

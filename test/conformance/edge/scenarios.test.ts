@@ -11,30 +11,30 @@ import { answerTls, callOver, readScenario } from './scenario-peer.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
-// Every scenario of fixtures/sipp/edge against the edge with a drachtio-srf application behind it: SIPp plays them over
-// UDP and TCP, on IPv6 too, our own player over TLS and WebSocket (Debian's SIPp has neither).
+// Runs every scenario of fixtures/sipp/edge against the edge with a drachtio-srf application. SIPp plays them over UDP
+// and TCP, also on IPv6; our own player plays them over TLS and WebSocket, which Debian's SIPp lacks.
 
 /** `udp6`, `tcp6`: over [::1]. */
 type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss' | 'udp6' | 'tcp6'
 
 interface Scenario {
   readonly name: string
-  /** What the peer is; the caller by default. */
+  /** The peer's role; by default it is the caller. */
   readonly peer?: 'callee'
   readonly over: readonly Transport[]
-  /** On an edge whose clock runs ten times as fast. */
+  /** Runs on an edge whose clock is ten times as fast. */
   readonly fast?: true
-  /** Every repetition is a step of the scenario: SIPp must not absorb any, nor make its own. */
+  /** Each retransmission is a step of the scenario: SIPp must neither absorb nor send any by itself. */
   readonly each?: true
-  /** Requests that the application sees of a run; default 1. */
+  /** Requests of a run that reach the application; default 1. */
   readonly seen?: number
-  /** The steps are repeated for each of these. */
+  /** The steps run once for each of these statuses. */
   readonly codes?: readonly string[]
 }
 
 const ALL: readonly Transport[] = ['udp', 'tcp', 'tls', 'ws']
 const EVERY: readonly Transport[] = [...ALL, 'wss', 'udp6', 'tcp6']
-// RFC 7118 §5: a WebSocket server never connects, so nobody is called there who has not come by himself.
+// A WebSocket server never connects (RFC 7118 §5), so it can call only peers that have connected to it.
 const CALLEE: readonly Transport[] = ['udp', 'tcp', 'tls']
 const CALLEE_6: readonly Transport[] = [...CALLEE, 'udp6', 'tcp6']
 
@@ -96,7 +96,7 @@ interface Ground {
   readonly port: (transport: Transport) => number
 }
 
-/** What SIPp does not speak, by the name that Via has for it. */
+/** Transports that SIPp lacks, with their names in Via. */
 const OWN_PLAYER: Partial<Record<Transport, 'TLS' | 'WS' | 'WSS'>> = { tls: 'TLS', ws: 'WS', wss: 'WSS' }
 
 const plain = (transport: Transport): string => transport.replace('6', '')
@@ -137,7 +137,7 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
 }
 
 for (const fast of [false, true]) {
-  const title = fast ? 'scenarios that need the timers, ten times as fast' : 'scenarios of transactions and dialogs'
+  const title = fast ? 'scenarios of timers, at ten times the speed' : 'scenarios of transactions and dialogs'
   t.test(title, { jobs: fast ? 16 : 4, timeout: 280_000 }, async t => {
     const world = await ground(t, fast)
     const scenarios = SCENARIOS.filter(s => (s.fast ?? false) === fast)
@@ -151,9 +151,14 @@ for (const fast of [false, true]) {
         }),
       ),
     )
-    t.same(world.app.faults, [], 'the application got what it was due')
+    t.same(world.app.faults, [], 'the application found no fault')
     for (const { name, peer, seen = 1, over } of scenarios) {
-      if (peer !== 'callee') t.equal(world.app.calls.get(name) ?? 0, seen * over.length, `${name}: seen once each`)
+      if (peer !== 'callee')
+        t.equal(
+          world.app.calls.get(name) ?? 0,
+          seen * over.length,
+          `${name}: each request reaches the application once`,
+        )
     }
     t.same(unacknowledged(world.traced), [], 'every final answer to an INVITE is acknowledged on its own transaction')
     await until('the edge has no dialogs left', () => {
@@ -163,7 +168,7 @@ for (const fast of [false, true]) {
   })
 }
 
-t.test('the registry of scenarios and transports', async t => {
+t.test('every scenario passed over each of its transports', async t => {
   for (const { name, over } of SCENARIOS) {
     const marks = EVERY.map(one => (!over.includes(one) ? '   -' : passed.get(name)?.has(one) ? '  ok' : 'FAIL'))
     t.comment(`${name.padEnd(30)} ${EVERY.map((one, i) => `${one} ${marks[i]}`).join('   ')}`)
@@ -202,7 +207,7 @@ async function play(t: Test, world: Ground, scenario: Scenario, transport: Trans
   return fault ?? (await peer.done)
 }
 
-/** The steps once for each status, where a scenario leaves it open. */
+/** Repeats the steps of a scenario for each status, in place of CODE. */
 function repeated(xml: string, codes: readonly string[]): string {
   if (codes.length === 0) return xml
   const begin = xml.indexOf('>', xml.indexOf('<scenario')) + 1
@@ -246,7 +251,7 @@ async function sipp(t: Test, world: Ground, scenario: Scenario, transport: Trans
   return { port, done }
 }
 
-/** Final answers above 2xx that came in for our INVITEs, without as many ACKs of the same branch going out. */
+/** Returns the branches of our INVITEs whose final responses above 2xx and ACKs differ in number. */
 function unacknowledged(traced: readonly TracedMessage[]): string[] {
   const finals = new Map<string, number>()
   const acks = new Map<string, number>()

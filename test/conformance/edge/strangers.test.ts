@@ -14,12 +14,13 @@ import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 import { tortureMessages } from './torture.ts'
 
-// Sources that nobody has configured: what they cost, how they get in, and that nobody speaks for them (0111).
+// Tests strangers, which are sources that are not configured: what they cost, how they authenticate, and that forged
+// source addresses do not harm others (decision 0111).
 
 const CONFIGURED = '127.0.0.2'
 const REALM = 'sip.example'
 
-/** An edge that challenges; its application refuses the credentials of `bad`. */
+/** Opens an edge that challenges strangers. Its application refuses the credentials of `bad`. */
 async function guarded(t: Test, over: Parameters<typeof world>[1] = {}): Promise<World & { kept: TracedMessage[] }> {
   const kept: TracedMessage[] = []
   const w = await world(t, {
@@ -43,7 +44,7 @@ const asking = (username: string, challenge: string, nonce = nonceOf(challenge))
     ...{ algorithm: 'MD5', username, password: 'x', realm: REALM, nonce, nc: '00000001', uri: 'sip:app@127.0.0.1' },
   })}`
 
-/** Answers wait for this to come back: what was sent before it has been read. */
+/** Waits for the answer to an OPTIONS, so that the edge has read everything sent before. */
 async function read(peer: Peer, port: number): Promise<void> {
   const last = request('OPTIONS', peer.port)
   peer.send(last, port)
@@ -74,7 +75,7 @@ t.test('until the edge knows its peers it answers 503 and lets no application in
   }
   t.match(await ask(), /^SIP\/2\.0 503 /)
   t.equal(edge.stats().applications, 0)
-  t.equal(edge.stats().server_transactions, 0, 'nothing of it stays')
+  t.equal(edge.stats().server_transactions, 0, 'the call leaves no transaction')
   t.same(kept, [])
   known = true
   open()
@@ -83,7 +84,7 @@ t.test('until the edge knows its peers it answers 503 and lets no application in
   t.match(await ask(), /^SIP\/2\.0 200 /)
 })
 
-t.test('a stranger gets one small answer or none, and nothing of it stays', async t => {
+t.test('a stranger gets one small answer or none, and leaves no state', async t => {
   const clock = testClock(20)
   const { port, edge, robot, kept } = await guarded(t, { clock })
   const peer = await Peer.open(t)
@@ -105,7 +106,7 @@ t.test('a stranger gets one small answer or none, and nothing of it stays', asyn
   ]
   const heard = robot.seen.length
   for (const text of sent) peer.send(text, port)
-  // Longer than anything would be sent again (Timer H).
+  // Longer than any retransmission (Timer H).
   await clock.pass(33_000)
   await read(peer, port)
   const size = new Map(sent.map(text => [/Call-ID: (\S+)/.exec(text)?.[1] ?? '', text.length]))
@@ -129,14 +130,14 @@ t.test('a stranger gets one small answer or none, and nothing of it stays', asyn
   t.same([of('ack'), of('INVITE'), of('REGISTER'), of('s')], [undefined, undefined, undefined, undefined])
   t.ok(answers.find(answer => answer.call_id === 'register')?.text.includes('algorithm=MD5'))
   t.equal(edge.stats().server_transactions, 0)
-  t.same(kept, [], 'no message of a stranger, and none to it, is kept')
+  t.same(kept, [], 'no message from or to a stranger is recorded')
   t.ok(
     robot.seen.slice(heard).every(({ method }) => method === 'OPTIONS'),
-    'the application hears of none but OPTIONS',
+    'only OPTIONS reach the application',
   )
 })
 
-t.test('on a stream both requests of RFC 4475 dblreq are answered whole, however small they are', async t => {
+t.test('on a stream both requests of RFC 4475 dblreq get a full answer, however small they are', async t => {
   const { port } = await guarded(t)
   const tcp = await line(t, port)
   let text = ''
@@ -147,7 +148,7 @@ t.test('on a stream both requests of RFC 4475 dblreq are answered whole, however
     tortureMessages('rfc4475.txt')
       .find(({ name }) => name === 'dblreq')
       ?.bytes.toString('latin1') ?? ''
-  // The second request of the RFC is cut off in its body.
+  // The second request in the RFC has a truncated body.
   const second = request('INVITE', 9, { via: 'SIP/2.0/TCP', call_id: 'second', body: SDP })
   tcp.socket.write(`${dblreq.slice(0, dblreq.indexOf('INVITE '))}${second}`)
   await until('the second is answered', () => /\r\nCall-ID: second\r\n/.test(text))
@@ -163,7 +164,7 @@ t.test('on a stream both requests of RFC 4475 dblreq are answered whole, however
   ])
 })
 
-t.test('who answers the challenge is judged, and from then on served as a peer', async t => {
+t.test('a stranger that answers the challenge correctly is served as a peer', async t => {
   const { port, edge, kept, robot } = await guarded(t)
   const peer = await Peer.open(t)
   const invite = (call_id: string, headers: readonly string[] = []) =>
@@ -174,7 +175,7 @@ t.test('who answers the challenge is judged, and from then on served as a peer',
   const refusal = await peer.next(status(401))
   t.match(refusal, /Call-ID: bad\r\n/)
   t.equal(edge.stats().server_transactions, 0, 'a wrong password leaves no transaction')
-  t.same(kept, [], 'and no message')
+  t.same(kept, [], 'and no recorded message')
   robot.answer = () => 180
   peer.send(invite('good', [asking('good', challenge)]), port)
   await peer.next(status(180))
@@ -186,12 +187,12 @@ t.test('who answers the challenge is judged, and from then on served as a peer',
       ['in', 'INVITE', 'good'],
       ['out', 'SIP/2.0', 'good'],
     ],
-    'its INVITE is kept, with what was answered, in order',
+    'the INVITE and its response are recorded in order',
   )
-  t.match(kept[0]?.text, /Authorization: /, 'from the request that was good')
+  t.match(kept[0]?.text, /Authorization: /, 'the recorded INVITE is the authorized one')
 })
 
-t.test('a nonce that went elsewhere is no proof: the application does not hear of it', async t => {
+t.test('a nonce that was sent to another address is refused before the application', async t => {
   const { port, robot } = await guarded(t)
   const [one, other] = [await Peer.open(t), await Peer.open(t, '127.0.0.3')]
   one.send(request('REGISTER', one.port, { headers: ['Expires: 3600'] }), port)
@@ -201,27 +202,27 @@ t.test('a nonce that went elsewhere is no proof: the application does not hear o
   t.equal(robot.seen.length, 0)
 })
 
-t.test('the application may know a source before the edge does', async t => {
+t.test('the application may accept a source that the edge does not know, within a limit per second', async t => {
   const { crypto, domain, realms } = {
     ...{ crypto: digestCrypto('cymru'), domain: REALM },
     realms: () => compileRealms([]),
   }
   const { port, robot, kept } = await guarded(t, {
     strangers: { crypto, domain, realms },
-    // All in one second.
+    // With the clock stopped, all requests are in one second.
     clock: testClock(0),
   })
   const peer = await Peer.open(t)
   robot.answer = () => 180
   peer.send(request('INVITE', peer.port, { body: SDP, call_id: 'new' }), port)
   await peer.next(status(180))
-  t.equal(kept.length, 2, 'from then on it is a peer')
+  t.equal(kept.length, 2, 'an accepted source is a peer')
   robot.answer = () => 403
   for (let i = 0; i < 40; i++) {
     peer.send(request('INVITE', peer.port, { body: SDP, call_id: `${i}`, from_tag: `${i}` }), port)
     await peer.next(status(403))
   }
-  t.equal(robot.seen.length, 20, 'but it is not asked about each of a flood')
+  t.equal(robot.seen.length, 20, 'a flood reaches the application only up to the limit')
   t.equal(kept.length, 2)
 })
 
@@ -261,7 +262,7 @@ t.test('six junk REGISTERs over UDP silence no TCP registration, no call and no 
   const answered = await tcp.ask(asked('INVITE', { ...password, call_id: 'tcp', body: SDP }))
   tcp.socket.write(asked('ACK', { call_id: 'tcp', to_tag: tagOf(answered) }))
 
-  // A call of the same host over UDP, so that its own transport is not forgotten.
+  // The same host also has a call over UDP, the transport of the junk.
   const peer = await Peer.open(t)
   const proof = async (from: Peer): Promise<string> => {
     from.send(request('REGISTER', from.port, { headers: ['Expires: 3600'] }), port)
@@ -279,28 +280,32 @@ t.test('six junk REGISTERs over UDP silence no TCP registration, no call and no 
     await junk.next(status(401))
     await junk.next(status(401))
   }
-  t.same(edge.blockedSources(), [], 'junk is no failure of the address that is written on it')
+  t.same(edge.blockedSources(), [], 'junk does not count against its source address')
 
   const guessed = await proof(junk)
   for (let i = 0; i < 5; i++) {
     junk.send(request('REGISTER', junk.port, { headers: [asking('bad', guessed)] }), port)
     await junk.next(status(401))
   }
-  t.match(edge.blockedSources(), [{ host: '127.0.0.1', protocol: 'udp', reason: 'failures' }], 'real guesses are')
+  t.match(
+    edge.blockedSources(),
+    [{ host: '127.0.0.1', protocol: 'udp', reason: 'failures' }],
+    'wrong passwords with a valid nonce do',
+  )
   const { dropped } = edge.stats().counters
   junk.send(request('REGISTER', junk.port, { headers: ['Expires: 3600'] }), port)
   await until('it is dropped', () => edge.stats().counters.dropped > dropped)
 
-  t.match(await tcp.ask(asked('REGISTER', password)), /^SIP\/2\.0 200 /, 'the registration over TCP goes on')
+  t.match(await tcp.ask(asked('REGISTER', password)), /^SIP\/2\.0 200 /, 'the registration over TCP continues')
   t.match(await tcp.ask(asked('BYE', { call_id: 'tcp', to_tag: tagOf(answered), cseq: 2 })), /^SIP\/2\.0 200 /)
-  t.match(await (await line(t, port)).ask(asked('REGISTER')), /^SIP\/2\.0 401 /, 'and a new connection is taken')
+  t.match(await (await line(t, port)).ask(asked('REGISTER')), /^SIP\/2\.0 401 /, 'a new connection is accepted')
   peer.send(request('REGISTER', peer.port, { headers: with_udp }), port)
   await peer.next(text => status(200)(text) && text.includes('REGISTER'))
   peer.send(request('BYE', peer.port, { call_id: 'udp', to_tag: tagOf(up), cseq: 2 }), port)
   t.ok(await peer.next(text => status(200)(text) && text.includes('BYE')), 'a call over UDP can be hung up')
 })
 
-t.test('strangers leave room for the transactions of peers', async t => {
+t.test('strangers cannot use up the transactions of peers', async t => {
   const { port, edge, robot } = await guarded(t, { limits: { transactions: 10 } })
   const stranger = await Peer.open(t)
   stranger.send(request('REGISTER', stranger.port, { headers: ['Expires: 3600'] }), port)
@@ -316,7 +321,7 @@ t.test('strangers leave room for the transactions of peers', async t => {
   t.ok(await peer.next(status(180)))
 })
 
-t.test('strangers leave connections to peers, and those without a password make room first', async t => {
+t.test('strangers cannot use up the connections of peers, and unauthenticated ones are closed first', async t => {
   const { port, edge } = await guarded(t, {
     listeners: (['udp', 'tcp', 'tls', 'ws'] as const).map(protocol => ({ protocol, host: '127.0.0.1', port: 0 })),
     tls: await testTls(),
@@ -333,7 +338,7 @@ t.test('strangers leave connections to peers, and those without a password make 
   for (let i = 0; i < 30; i++) strangers.push(await line(t, at('tcp')))
   await until('all but eight are closed', () => edge.stats().counters.refused_connections === 22)
   t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a peer's connection stays, however long it was idle")
-  t.match(await telephone.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'so does that of a telephone which has registered')
+  t.match(await telephone.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'so does that of a registered telephone')
 
   const from = { host: '127.0.0.1', localAddress: CONFIGURED }
   const secure = connectTls({ port: at('tls'), ...from, rejectUnauthorized: false })
@@ -344,13 +349,13 @@ t.test('strangers leave connections to peers, and those without a password make 
   await once(web, 'open')
   for (let i = 0; i < 7; i++) {
     const peer = await line(t, at('tcp'), CONFIGURED)
-    t.match(await peer.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'a peer has the place of a stranger')
+    t.match(await peer.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'a peer takes the place of a stranger')
   }
   t.equal(edge.stats().sip_connections, 10)
-  await until('at last that of the telephone is closed', () => telephone.socket.destroyed)
+  await until('the connection of the telephone is closed last', () => telephone.socket.destroyed)
   const refused = await line(t, at('tcp'))
   await until('it is closed', () => refused.socket.destroyed)
-  t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a stranger never has a peer's")
+  t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a stranger never takes a peer's place")
 })
 
 t.test('calls to many addresses close no connection of a configured peer', async t => {
@@ -372,7 +377,7 @@ t.test('calls to many addresses close no connection of a configured peer', async
   t.match(await idle.ask(request('OPTIONS', 9, { via: 'SIP/2.0/TCP' })), /^SIP\/2\.0 200 /)
 })
 
-t.test('a flood of strangers leaves no state behind, from however many addresses', async t => {
+t.test('a flood of strangers from many addresses leaves no state behind', async t => {
   const { port, edge, kept, robot } = await guarded(t)
   const peers: Peer[] = []
   for (let i = 0; i < 50; i++) peers.push(await Peer.open(t, `127.1.0.${i + 1}`))

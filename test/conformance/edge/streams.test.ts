@@ -8,13 +8,13 @@ import { request, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
-// Connections that stall, never speak, never read or are too many: memory and sockets stay bounded.
+// Tests that memory and sockets stay bounded when connections stall, are silent, never read or are too many.
 
 const tls = await testTls()
 
 interface Stream {
   readonly socket: Socket
-  /** All that arrived so far. */
+  /** Returns all text so far. */
   read(): string
   readonly closed: Promise<unknown>
 }
@@ -37,7 +37,7 @@ const options = (parts: Parameters<typeof request>[2] = {}): string =>
   request('OPTIONS', 9, { via: 'SIP/2.0/TCP', ...parts })
 const answered = (stream: Stream) => until('it is answered', () => stream.read().includes('SIP/2.0 200'))
 
-t.test('keep-alive is answered, and a message may come byte by byte', async t => {
+t.test('a keep-alive is answered, and a message may arrive byte by byte', async t => {
   const w = await world(t)
   const a = await open(t, w)
   a.socket.write('\r\n\r\n')
@@ -45,21 +45,21 @@ t.test('keep-alive is answered, and a message may come byte by byte', async t =>
   for (const c of options()) a.socket.write(c)
   await answered(a)
   a.socket.write(`${options({ call_id: 'p1' })}\r\n\r\n${options({ call_id: 'p2' })}`)
-  await until('both of one chunk', () => a.read().includes('p1') && a.read().includes('p2'))
+  await until('both requests of one chunk are answered', () => a.read().includes('p1') && a.read().includes('p2'))
   const breaks = a.read().replaceAll(/SIP\/2\.0 200[\s\S]*?\r\n\r\n/g, '')
-  t.equal(breaks, '\r\n\r\n', 'and the keep-alive between them')
+  t.equal(breaks, '\r\n\r\n', 'the keep-alive between them is answered')
 })
 
-t.test('what is too large or cannot be followed is refused, and its connection closes', async t => {
+t.test('a message that is too large or cannot be framed is refused, and its connection closes', async t => {
   const w = await world(t)
   const begin = 'OPTIONS sip:x SIP/2.0\r\nVia: SIP/2.0/TCP 127.0.0.1;branch=z9hG4bKh\r\n'
   const cases: readonly (readonly [string, number, string])[] = [
     ['headers beyond 64 KiB', 513, `${begin}X-Big: ${'y'.repeat(70_000)}`],
-    ['a body that would be', 413, options().replace('Content-Length: 0', 'Content-Length: 70000')],
-    ['one of a terabyte', 413, options().replace('Content-Length: 0', 'Content-Length: 1099511627776')],
+    ['a body beyond 64 KiB', 413, options().replace('Content-Length: 0', 'Content-Length: 70000')],
+    ['a body of a terabyte', 413, options().replace('Content-Length: 0', 'Content-Length: 1099511627776')],
     ['no Content-Length', 400, options().replace(/Content-Length: 0\r\n/, '')],
     ['a negative Content-Length', 400, options().replace('Content-Length: 0', 'Content-Length: -5')],
-    ['two that differ', 400, options({ headers: ['Content-Length: 7'] })],
+    ['two different Content-Lengths', 400, options({ headers: ['Content-Length: 7'] })],
   ]
   for (const [what, expected, text] of cases) {
     const stream = await open(t, w)
@@ -72,11 +72,11 @@ t.test('what is too large or cannot be followed is refused, and its connection c
   await until('513', () => many.read().startsWith('SIP/2.0 513 '))
   many.socket.write(options())
   await answered(many)
-  t.pass('300 header lines get 513 too, but the stream can be followed')
+  t.pass('300 header lines get 513, but their connection stays open')
   t.equal(w.robot.seen.length, 1)
 })
 
-t.test('a message that drips or stops is given up after 30 s, a busy connection is not', async t => {
+t.test('a connection whose message drips or stalls is closed after 30 s; a busy connection is not', async t => {
   const w = await world(t, { clock: testClock(20) })
   const stalled = await open(t, w)
   stalled.socket.write('OPTIONS sip:x SIP/2.0\r\nVia: SIP')
@@ -95,28 +95,28 @@ t.test('a message that drips or stops is given up after 30 s, a busy connection 
   })
   await stalled.closed
   await dripping.closed
-  t.equal(open_still, true, 'a connection whose chunks all end in the middle of a message')
+  t.equal(open_still, true, 'a connection whose chunks all end in the middle of a message stays open')
   t.match(busy.read(), /SIP\/2\.0 200/)
 })
 
-t.test('beyond the limit the connections that are idle for longest are closed, and at last all of them', async t => {
+t.test('above the limit the connections idle for longest are closed, and in the end every idle one', async t => {
   const w = await world(t, { clock: testClock(20), limits: { connections: 50, idle_ms: 60_000 } })
   const first = await open(t, w)
   const idle = await Promise.all(Array.from({ length: 49 }, () => open(t, w)))
-  await until('they are known', () => w.edge.stats().sip_connections === 50)
+  await until('the edge has accepted them', () => w.edge.stats().sip_connections === 50)
   first.socket.write(options())
   await answered(first)
   const more = await Promise.all(Array.from({ length: 49 }, () => open(t, w)))
-  await until('as many are closed', () => w.edge.stats().counters.refused_connections === 49)
+  await until('the edge has closed as many', () => w.edge.stats().counters.refused_connections === 49)
   await Promise.all(idle.map(one => one.closed))
-  t.equal(w.edge.stats().sip_connections, 50, 'the one that spoke last is still there')
+  t.equal(w.edge.stats().sip_connections, 50, 'the most recently active one stays open')
   first.socket.write(options({ call_id: 'again' }))
-  await until('it is heard', () => first.read().includes('again'))
+  await until('it is served', () => first.read().includes('again'))
   await Promise.all([first, ...more].map(one => one.closed))
   t.equal(w.edge.stats().sip_connections, 0, 'idle connections are closed in the end')
 })
 
-t.test('one source has a share of the connections, handshakes included', async t => {
+t.test('one source gets only its share of the connections, handshakes included', async t => {
   const w = await world(t, {
     listeners: [
       { protocol: 'tcp', host: '127.0.0.1', port: 0 },
@@ -146,8 +146,8 @@ t.test('one source has a share of the connections, handshakes included', async t
   }
 })
 
-t.test('1,000 TLS handshakes that never begin stop no other, close no connection, and are given up', async t => {
-  // The clock is stopped until the other clients have been served alongside the thousand, however long that takes.
+t.test('1,000 silent TLS connections block no other handshake, close no connection, and time out', async t => {
+  // The clock is stopped until the edge has served the other clients, however long that takes.
   const clock = testClock(0)
   const w = await world(t, {
     clock,
@@ -170,13 +170,13 @@ t.test('1,000 TLS handshakes that never begin stop no other, close no connection
   await secure('during')
   const heard = once(before, 'data')
   before.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS', call_id: 'still' }))
-  t.match(String((await heard)[0]), /still/, 'the connection that was there is still there')
+  t.match(String((await heard)[0]), /still/, 'the existing connection stays open')
   clock.speed = 10
   await Promise.all(half.map(one => one.closed))
   t.equal(w.edge.stats().sip_connections, 2)
 })
 
-t.test('the handshake of a WebSocket, plain or over TLS, must be through in time', async t => {
+t.test('a WebSocket handshake, plain or over TLS, that does not finish in time is closed', async t => {
   const clock = testClock(0)
   const w = await world(t, {
     clock,
@@ -204,13 +204,13 @@ t.test('the handshake of a WebSocket, plain or over TLS, must be through in time
   const shut = new Promise(resolve => idle.once('close', resolve))
   clock.speed = 4
   await Promise.all([silent.closed, begun.closed, dripping.closed, shut])
-  t.equal(w.edge.stats().sip_connections, 1, 'the one that was through is still there')
+  t.equal(w.edge.stats().sip_connections, 1, 'the connection with a finished handshake stays open')
   web.send(request('OPTIONS', 9, { via: 'SIP/2.0/WSS' }))
   const [heard] = (await once(web, 'message')) as [Buffer]
   t.match(heard.toString(), /^SIP\/2\.0 200 /)
 })
 
-t.test('a peer that never reads is cut off', async t => {
+t.test('a peer that never reads is disconnected', async t => {
   const w = await world(t, {
     listeners: [
       { protocol: 'tcp', host: '127.0.0.1', port: 0 },
@@ -219,14 +219,14 @@ t.test('a peer that never reads is cut off', async t => {
     isConfiguredSource: () => true,
     limits: { unsent_bytes: 64 * 1024 },
   })
-  // The edge refuses it by itself, with all of From, so that many bytes wait for a peer that reads none.
+  // The edge itself refuses this request and repeats its large From, so that many bytes wait for the peer.
   const asks = (via: string): string =>
     request('OPTIONS', 9, { via, headers: ['Require: x'] }).replace('From: ', `From: "${'f'.repeat(30_000)}" `)
 
   const deaf = await open(t, w)
   deaf.socket.pause()
-  // A paused socket does not say that it was closed: the edge does.
-  await until('TCP: the edge gives it up', () => {
+  // A paused socket does not report that it was closed, so ask the edge.
+  await until('TCP: the edge disconnects it', () => {
     for (let i = 0; i < 20 && deaf.socket.writableLength < 1_000_000; i++) deaf.socket.write(asks('SIP/2.0/TCP'))
     return w.edge.stats().sip_connections === 0
   })
@@ -237,7 +237,7 @@ t.test('a peer that never reads is cut off', async t => {
   await once(web, 'open')
   t.teardown(() => web.terminate())
   web.pause()
-  await until('WebSocket: the edge gives it up', () => {
+  await until('WebSocket: the edge disconnects it', () => {
     for (let i = 0; i < 20 && web.bufferedAmount < 1_000_000; i++) web.send(asks('SIP/2.0/WS'))
     return w.edge.stats().sip_connections === 0
   })

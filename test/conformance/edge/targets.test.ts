@@ -12,10 +12,10 @@ import { Peer, pause, portOf, reply, SDP, starts, type World, world } from './pe
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
-// Where a request goes: names, dead addresses, silence.
+// Tests where requests go: names, dead addresses, silent targets.
 
 t.test(
-  'a name is resolved by NAPTR, SRV and A; a dead address is passed over, a stale answer serves when DNS fails',
+  'a name is resolved by NAPTR, SRV and A; a dead address is skipped, and a stale answer is used when DNS fails',
   async t => {
     const alive = await UserAgent.open({
       listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
@@ -49,8 +49,8 @@ t.test(
         addresses: () => (broken ? fail('ESERVFAIL') : Promise.resolve({ hosts: ['127.0.0.1'], ttl_seconds: 1 })),
       },
     })
-    // The first address is silent: after a short patience the second is tried, with the same transaction for the
-    // application.
+    // The first address is silent. After a short timeout the edge tries the second, within the application's
+    // transaction.
     robot.command('d1|sip||\r\nOPTIONS sip:carrier.example SIP/2.0\r\n\r\n')
     while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200'))) await pause(5)
     const first = refusing.arrived.length
@@ -58,12 +58,12 @@ t.test(
     t.same(asked, ['naptr carrier.example', 'srv _sip._udp.carrier.example'])
     robot.seen.length = 0
     broken = true
-    // More than a TTL later DNS is gone.
+    // More than one TTL later DNS fails.
     await clock.pass(1_500)
     robot.command('d2|sip||\r\nOPTIONS sip:carrier.example SIP/2.0\r\n\r\n')
     while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 '))) await pause(5)
-    t.match(robot.seen[0]?.text, /^SIP\/2\.0 200 /, 'the stale answer serves, and the dead address is tried last')
-    t.equal(refusing.arrived.length, first, 'the dead address was not asked again')
+    t.match(robot.seen[0]?.text, /^SIP\/2\.0 200 /, 'the stale answer is used, and the dead address is tried last')
+    t.equal(refusing.arrived.length, first, 'the dead address was not tried again')
     robot.seen.length = 0
     robot.command('d3|sip||\r\nOPTIONS sip:unknown.example SIP/2.0\r\n\r\n')
     while (robot.seen.length === 0) await pause(5)
@@ -71,7 +71,7 @@ t.test(
   },
 )
 
-t.test('what a name server may say: a dead first record, no such name, a refusal, an answer for no time', async t => {
+t.test('requests survive a dead first record, a refusal and a TTL of 0, and get 503 for an unknown name', async t => {
   const dns = await dnsServer(t)
   const port = await freePort()
   const target = async (host: string): Promise<UserAgent> => {
@@ -108,25 +108,25 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
   dns.say('SRV', '_sip._udp.full.test', [srv(1, silent.port, 'dead.test'), srv(2, port, 'alive.test')])
   dns.say('A', 'dead.test', [a('127.0.0.4')])
   dns.say('A', 'alive.test', [a('127.0.0.1')])
-  t.equal(await ask('sip:full.test'), '200 OK', 'the second record serves when the first is dead')
+  t.equal(await ask('sip:full.test'), '200 OK', 'the second record is used when the first is dead')
   const asked_first = silent.arrived.length
   t.ok(asked_first > 0)
   t.equal(await ask('sip:full.test'), '200 OK')
-  t.equal(silent.arrived.length, asked_first, 'the dead one is then tried last')
+  t.equal(silent.arrived.length, asked_first, 'the dead address is then tried last')
 
   dns.say('A', 'plain.test', [a('127.0.0.1')])
-  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'a port in the URI: addresses alone are asked for')
+  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'with a port in the URI only addresses are queried')
   t.same(dns.asked.filter(q => q.includes('plain.test')).sort(), ['A plain.test', 'AAAA plain.test'])
 
   dns.say('NAPTR', 'half.test', 'REFUSED')
   dns.say('SRV', '_sip._udp.half.test', [srv(1, port, 'alive.test')])
-  t.equal(await ask('sip:half.test'), '200 OK', 'a refused NAPTR: SRV serves')
+  t.equal(await ask('sip:half.test'), '200 OK', 'when NAPTR is refused, SRV is used')
   t.equal(await ask('sip:nowhere.test'), '503 DNS Error', 'no such name')
   const questions = dns.asked.length
   t.equal(await ask('sip:nowhere.test'), '503 DNS Error')
-  t.equal(dns.asked.length, questions, 'and it is not asked for again at once')
+  t.equal(dns.asked.length, questions, 'the failure is cached')
 
-  // Another address for each question, for no time at all: the answer to a challenge goes where it came from.
+  // Each query returns another address with a TTL of 0. Credentials must go to the address that challenged.
   const two = await UserAgent.open({
     listeners: [{ protocol: 'udp', host: '127.0.0.3', port }],
     incoming: call => call.reject(486),
@@ -144,20 +144,20 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
     { localSdp: SDP, auth: { username: 'u', password: 'p' } },
     { cbRequest: () => dns.say('A', 'moving.test', [a('127.0.0.3', 0)]) },
   )
-  t.match(dialog.remote.uri, /127\.0\.0\.1/, 'answered by the one that challenged')
+  t.match(dialog.remote.uri, /127\.0\.0\.1/, 'the address that challenged answers')
   await ask(`sip:moving.test:${port}`)
-  t.match(robot.seen.at(-1)?.text, /X-Host: 127\.0\.0\.3/, 'a new request asks anew')
+  t.match(robot.seen.at(-1)?.text, /X-Host: 127\.0\.0\.3/, 'a new request queries DNS again')
   await dialog.destroy()
 
   dns.all = 'REFUSED'
   await clock.pass(61_000)
-  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'a minute later DNS refuses: the old answer serves')
+  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'when DNS refuses a minute later, the old answer is used')
   const refused = dns.asked.length
   t.equal(await ask(`sip:plain.test:${port}`), '200 OK')
-  t.equal(dns.asked.length, refused, 'and DNS is left alone for a while')
+  t.equal(dns.asked.length, refused, 'DNS is not queried again for a while')
 })
 
-t.test('a name with addresses of both families is called at the first that we serve, then at the other', async t => {
+t.test('a name with addresses of both families is called at our first family, then at the other', async t => {
   const port = await freePort()
   const answering = async (host: string): Promise<UserAgent> => {
     const agent = await UserAgent.open({
@@ -188,12 +188,12 @@ t.test('a name with addresses of both families is called at the first that we se
   const both = await edgeOn('127.0.0.1', '::1')
   t.equal(await asked(both), '127.0.0.1')
   t.equal(await asked(await edgeOn('::1', '127.0.0.1')), '::1')
-  t.equal(await asked(await edgeOn('::1')), '::1', 'and never at one that we have no address for')
+  t.equal(await asked(await edgeOn('::1')), '::1', 'never at a family without a listener')
   four.close()
-  t.equal(await asked(both), '::1', 'a dead one is passed over')
+  t.equal(await asked(both), '::1', 'a dead address is skipped')
 })
 
-t.test('a target that says nothing is given up after 5 s, and the application sees that nobody said so', async t => {
+t.test('a silent target fails after 5 s, with a 408 that names no address', async t => {
   const clock = testClock(10)
   const { robot } = await world(t, { clock, no_response_ms: 5_000 })
   const silent = await Peer.open(t)
@@ -201,17 +201,17 @@ t.test('a target that says nothing is given up after 5 s, and the application se
   while (robot.seen.length === 0) await pause(5)
   const { fields, text } = robot.seen[0] ?? { fields: [], text: '' }
   t.match(text, /^SIP\/2\.0 408 /)
-  t.same([fields[5], fields[6]], ['', '0'], 'no address and port 0: made up here')
+  t.same([fields[5], fields[6]], ['', '0'], 'no address and port 0: the edge made the 408')
   // RFC 3261 §17.1.1.2: at 0, 0.5, 1.5 and 3.5 s; the next would be at 7.5 s.
-  t.ok(silent.arrived.filter(starts('INVITE')).length <= 4, 'it was not asked for longer')
+  t.ok(silent.arrived.filter(starts('INVITE')).length <= 4, 'the INVITE was not retransmitted for longer')
 
-  // One that says "100 Trying" may take its time.
+  // A target that sends 100 Trying may take longer.
   robot.seen.length = 0
   robot.command(`t2|sip||\r\nINVITE sip:bob@127.0.0.1:${silent.port} SIP/2.0\r\nCall-ID: slow\r\n\r\n${SDP}`)
   const invite = await silent.next(text => starts('INVITE')(text) && text.includes('Call-ID: slow'))
   silent.send(reply(invite, 100, 'x', '', silent.port), portOf(invite))
   await clock.pass(8_000)
-  t.equal(robot.seen.length, 0, 'eight seconds later it is still waited for')
+  t.equal(robot.seen.length, 0, 'the edge still waits after eight seconds')
   silent.send(reply(invite, 486, 'x', '', silent.port), portOf(invite))
   while (robot.seen.length === 0) await pause(5)
   t.match(robot.seen[0]?.text, /^SIP\/2\.0 486 /)
@@ -225,35 +225,38 @@ for (const [what, rewritten] of [
   ],
   ['maddr', (answer: string, to: string) => answer.replace(/(Contact: <[^>]*)>/, `$1;maddr=${to.split(':')[0]}>`)],
 ] as const)
-  t.test(`a callee that names a forbidden address by ${what} is asked where it answered from`, async t => {
-    const peer = await Peer.open(t)
-    const victim = await Peer.open(t, '127.0.0.9')
-    const asked: string[] = []
-    const { robot } = await world(t, {
-      mayReach: (named, from) => {
-        asked.push(`${named.host} ${from.host}:${from.port}`)
-        return named.host !== '127.0.0.9'
-      },
-    })
-    robot.command(
-      `i|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${SDP}`,
-    )
-    const invite = await peer.next(starts('INVITE'))
-    peer.send(rewritten(reply(invite, 200, 'b', SDP, peer.port), `127.0.0.9:${victim.port}`), portOf(invite))
-    const seen = () => robot.seen.find(({ text }) => text.startsWith('SIP/2.0 200'))
-    await until('the answer', () => seen())
-    const dialog = seen()?.fields[9] ?? ''
-    robot.command(`a|sip||${dialog}\r\nACK sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
-    robot.command(`b|sip||${dialog}\r\nBYE sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
-    await peer.next(starts('ACK'))
-    const bye = await peer.next(starts('BYE'))
-    peer.send(reply(bye, 200, 'b', '', peer.port), portOf(bye))
-    t.same(victim.arrived, [], 'nothing reached the other')
-    // A Contact of another host is a NAT's doing, and not even looked at.
-    if (what === 'Record-Route') t.ok(asked.includes(`127.0.0.9 127.0.0.1:${peer.port}`))
-  })
+  t.test(
+    `a callee that names a forbidden address by ${what} gets requests at the address it answered from`,
+    async t => {
+      const peer = await Peer.open(t)
+      const victim = await Peer.open(t, '127.0.0.9')
+      const asked: string[] = []
+      const { robot } = await world(t, {
+        mayReach: (named, from) => {
+          asked.push(`${named.host} ${from.host}:${from.port}`)
+          return named.host !== '127.0.0.9'
+        },
+      })
+      robot.command(
+        `i|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${SDP}`,
+      )
+      const invite = await peer.next(starts('INVITE'))
+      peer.send(rewritten(reply(invite, 200, 'b', SDP, peer.port), `127.0.0.9:${victim.port}`), portOf(invite))
+      const seen = () => robot.seen.find(({ text }) => text.startsWith('SIP/2.0 200'))
+      await until('the answer', () => seen())
+      const dialog = seen()?.fields[9] ?? ''
+      robot.command(`a|sip||${dialog}\r\nACK sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
+      robot.command(`b|sip||${dialog}\r\nBYE sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
+      await peer.next(starts('ACK'))
+      const bye = await peer.next(starts('BYE'))
+      peer.send(reply(bye, 200, 'b', '', peer.port), portOf(bye))
+      t.same(victim.arrived, [], 'nothing reached the forbidden address')
+      // The edge takes a Contact with another host for the effect of NAT and does not check it.
+      if (what === 'Record-Route') t.ok(asked.includes(`127.0.0.9 127.0.0.1:${peer.port}`))
+    },
+  )
 
-t.test('a next hop is obeyed with its transport, whatever the request-URI says', async t => {
+t.test('a next hop and its transport override the request-URI', async t => {
   const arrived: string[] = []
   const callee = await UserAgent.open({
     listeners: [
@@ -280,7 +283,7 @@ t.test('a next hop is obeyed with its transport, whatever the request-URI says',
   t.same(arrived, ['SIP/2.0/UDP', 'SIP/2.0/TCP', 'SIP/2.0/TCP'])
 })
 
-t.test('a peer that we connect to by TLS proves itself as its next hop says, by chain and name otherwise', async t => {
+t.test('a TLS peer is verified as its next hop says, by default by chain and name', async t => {
   const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url))
   const key = pem('leaf.key')
   const own = await testTls()
@@ -338,6 +341,6 @@ t.test('a peer that we connect to by TLS proves itself as its next hop says, by 
     robot.command(`v${at}|sip|||${hop}\r\nOPTIONS sip:bob@${host} SIP/2.0\r\n\r\n`)
     await until('an answer', () => robot.seen.some(({ text }) => /^SIP\/2\.0 [2-6]/.test(text)))
     t.match(robot.seen[0]?.text, new RegExp(`^SIP/2.0 ${code} `), `${peer} ${asked} as ${host}`)
-    t.equal(arrived - before, code === 200 ? 1 : 0, 'nothing is sent to who does not prove itself')
+    t.equal(arrived - before, code === 200 ? 1 : 0, 'only a verified peer gets the request')
   }
 })

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../core/runtime/clock.ts'
 
-/** A clock of a test. */
+/** A clock for tests. */
 interface TestClock extends Clock {
-  /** How many times as fast as the machine's it runs; at 0 it stands still. */
+  /** Speed relative to the machine's clock; at 0 the clock is stopped. */
   speed: number
-  /** Resolves when so much of its own time has passed. */
+  /** Resolves when `ms` of this clock's time have passed. */
   pass(ms: number): Promise<void>
 }
 
@@ -15,18 +15,18 @@ interface Alarm {
   cancelled: boolean
 }
 
-/** How late, by the machine's clock, an alarm may ring before the time beyond that is left out. */
+/** How late an alarm may ring, by the machine's clock. Any further time does not pass. */
 const SLACK_MS = 10
 
 /**
- * A clock for what runs in one process together with its peers, `speed` times as fast as the machine's: at 10, 32 s of
- * RFC 3261 pass in 3.2 s. While the process gets no CPU no time passes: what its peers have sent meanwhile waits in
- * sockets, and would be read only after every timer that is overdue.
+ * Returns a clock for code that runs in one process with its peers, `speed` times as fast as the machine's: at 10, the
+ * 32 s of RFC 3261 take 3.2 s. No time passes while the process gets no CPU. Otherwise all overdue timers would fire
+ * before the process reads what its peers have sent meanwhile.
  */
 export function testClock(speed = 1): TestClock {
   const wall_ms = Date.now()
   const alarms: Alarm[] = []
-  // As of a machine that has been up for a while.
+  // Like a machine that has been up for a while.
   let passed_ms = 1_000_000
   let looked_ms = performance.now()
   let waking: NodeJS.Timeout | undefined

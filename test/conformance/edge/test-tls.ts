@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCertificate } from '../../../core/runtime/certificate.ts'
 
-/** A key and a certificate for 127.0.0.1, made as on a first start. */
+/** Returns a key and a certificate for 127.0.0.1, made as on a first start. */
 export async function testTls(): Promise<{ readonly key: string; readonly cert: string }> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-edge-tls-'))
   try {

@@ -6,7 +6,7 @@ import { ALL_VERBS, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { tortureMessages } from './torture.ts'
 
-// RFC 4475 and RFC 5118: each message gets the answer that fixtures/sip/torture names, and the edge lives on.
+// Each message of RFC 4475 and RFC 5118 must get the answer that fixtures/sip/torture names, and the edge must survive.
 
 for (const file of ['rfc4475.txt', 'rfc5118.txt'] as const) {
   t.test(`the torture messages of ${file} are answered as expected`, async t => {
@@ -14,7 +14,7 @@ for (const file of ['rfc4475.txt', 'rfc5118.txt'] as const) {
     const edge = await createEdge({
       listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
       control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
-      // Nobody acknowledges refusals here: they would come again, and be taken for the answer to what was sent later.
+      // The test sends no ACK for refusals. With a running clock, retransmissions would pass for later answers.
       clock: testClock(0),
       log: { debug: () => 0, info: () => 0, warn: () => 0, error: facts => faults.push(facts) },
     })
@@ -40,7 +40,7 @@ for (const file of ['rfc4475.txt', 'rfc5118.txt'] as const) {
         const status = Number(arrived.find(isFinal)?.slice(8, 11))
         t.equal(status, expected, `${name}: ${expected}, ${remark}`)
       }
-      // The edge is alive, and had time to say what it should not.
+      // A probe shows that the edge is alive, and gives it time to send an unwanted answer.
       const probe = `alive-${++probes}`
       socket.send(options(probe), port, '127.0.0.1')
       while (!arrived.some(text => text.includes(probe))) await once(socket, 'answer')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A message of fixtures/sip/torture with what a peer must see (README there). */
+/** A message of fixtures/sip/torture with the answer that its sender must get (see the README there). */
 interface TortureMessage {
   readonly name: string
   readonly expected: number | 'silent'

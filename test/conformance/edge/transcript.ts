@@ -11,7 +11,7 @@ export type TranscriptEvent =
       readonly at_ms: number
       readonly direction: Direction
       readonly name: string
-      /** Payload as a byte string; cut when `stored` is less than `length`. */
+      /** Payload as a byte string; truncated when it is shorter than `length`. */
       readonly text: string
       readonly length: number
       readonly unparsed: boolean

@@ -15,11 +15,11 @@ import { Peer, pause, reply, request, SDP, starts, status, tagOf, world } from '
 import type { Robot } from './robot.ts'
 import { testTls } from './test-tls.ts'
 
-// Sockets of every kind: TCP, TLS, WebSocket, IPv6, and which of them a message takes.
+// Tests sockets of every kind (TCP, TLS, WebSocket, IPv6) and which of them a message takes.
 
 const tls = await testTls()
 
-t.test('a call over TLS, WebSocket and IPv6 is taken and hung up', async t => {
+t.test('calls over TLS and WebSocket are answered and hung up, and OPTIONS pass over IPv6', async t => {
   const { robot, edge } = await world(t, {
     listeners: [
       { protocol: 'udp', host: '127.0.0.1', port: 0 },
@@ -98,7 +98,7 @@ async function callOver(
   )
   while (!robot.seen.some(s => s.method === 'ACK' && s.text.includes(call_id))) await pause(5)
   robot.command(`bye-${name}|sip||${call_id};from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
-  // The 200 may have come once more before the ACK.
+  // The 200 may have been retransmitted before the ACK.
   const heard = await until(/^BYE [\s\S]*\r\n\r\n/m)
   const bye = heard.slice(heard.search(/^BYE /m))
   t.match(bye, new RegExp(`Via: SIP/2.0/${name} `), `${name}: the BYE comes over the same connection`)
@@ -126,10 +126,10 @@ t.test('a large request goes over TCP, and over UDP when the peer has no TCP', a
   robot.command(message('b1', both.port('udp')))
   while (!robot.seen.some(s => s.text.includes('X-Over: tcp'))) await pause(5)
   robot.command(message('b2', udp_only.port))
-  t.match(await udp_only.next(starts('MESSAGE')), /Via: SIP\/2\.0\/UDP/, 'UDP is the way that is left')
+  t.match(await udp_only.next(starts('MESSAGE')), /Via: SIP\/2\.0\/UDP/, 'without TCP it goes over UDP')
 })
 
-/** A server that takes connections, and what comes by each. */
+/** Starts a server that keeps each connection and the text that arrives on it. */
 async function dialled(t: Test, host: string) {
   const arrived: { text: string; socket: Socket }[] = []
   const server = createServer(socket => {
@@ -149,7 +149,7 @@ async function dialled(t: Test, host: string) {
   return { port: (server.address() as AddressInfo).port, requests, arrived }
 }
 
-/** Offers a connection, as RFC 5923 has it, and tells all that comes by it. */
+/** Offers a connection for reuse (RFC 5923). The returned function gives the text received on it. */
 async function offers(t: Test, socket: Socket, via: string): Promise<() => string> {
   t.teardown(() => socket.destroy())
   let text = ''
@@ -161,13 +161,13 @@ async function offers(t: Test, socket: Socket, via: string): Promise<() => strin
   return () => text
 }
 
-t.test('a peer that owns its address gets requests by the connection that it offers (RFC 5923)', async t => {
+t.test('a peer that owns its address gets requests over the connection that it offers (RFC 5923)', async t => {
   const { robot, port, edge } = await world(t, { ownsAddress: ({ host }) => host === '127.0.0.2' })
   const own = await dialled(t, '127.0.0.2')
   const ask = (id: string): void =>
     robot.command(`${id}|sip||\r\nOPTIONS sip:x@127.0.0.2:${own.port};transport=tcp SIP/2.0\r\nCall-ID: ${id}\r\n\r\n`)
   ask('before')
-  await until('it is dialled', () => own.requests().includes('Call-ID: before\r'))
+  await until('the edge connects to the peer', () => own.requests().includes('Call-ID: before\r'))
   for (const { socket } of own.arrived) socket.end()
   await until('the edge knows that it is closed', () => edge.stats().sip_connections === 0)
   const heard = await offers(
@@ -185,10 +185,10 @@ t.test("a stranger that offers its connection for a carrier's address gets none 
   const carriers = { own: await dialled(t, '127.0.0.1'), other: await dialled(t, '127.0.0.2') }
   const from = (localAddress: string): Socket => connect({ port, host: '127.0.0.1', localAddress })
   const offered = [
-    // Behind the carrier's own address, with nothing to show for itself.
+    // At the carrier's own address, without proof that it owns the address.
     await offers(t, from('127.0.0.1'), `SIP/2.0/TCP 127.0.0.1:${carriers.own.port}`),
     await offers(t, from('127.0.0.3'), `SIP/2.0/TCP 127.0.0.2:${carriers.other.port}`),
-    // It owns its address, but names another's, or a name, which could be anybody's.
+    // It owns its address, but offers another address, or a name that it has not proved.
     await offers(t, from('127.0.0.2'), `SIP/2.0/TCP 127.0.0.1:${carriers.own.port}`),
     await offers(t, from('127.0.0.2'), `SIP/2.0/TCP carrier.example:${carriers.other.port}`),
   ]
@@ -239,7 +239,7 @@ t.test('a certificate lets its connection serve requests for its names, and for 
   t.notMatch(heard(), /Call-ID: no-/)
 })
 
-t.test('the certificate fits the name that a peer asks for, and peers may have to show one', async t => {
+t.test('the edge shows the certificate for the requested name, and can require one from peers', async t => {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-edge-names-'))
   t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
   const pem = (name: string): Buffer => readFileSync(join('fixtures/tls', name))
@@ -281,7 +281,11 @@ t.test('the certificate fits the name that a peer asks for, and peers may have t
     socket.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS' }))
     await new Promise(resolve => socket.once('close', resolve))
   }
-  t.equal(asked.robot.seen.length, 1, 'without one, with its own or with one that is over: closed unheard')
+  t.equal(
+    asked.robot.seen.length,
+    1,
+    'without a certificate, with a self-signed or an expired one, the connection is closed unread',
+  )
 
   const url = `wss://127.0.0.1:${asked.edge.listeners.find(l => l.protocol === 'wss')?.port}`
   const web = (identity: object): WebSocket => {

@@ -17,8 +17,8 @@ import { startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
-// sip.js, the library of the console's telephone, over WebSocket with and without TLS: it registers, calls, and is
-// called over the connection by which it registered. Media is not part of this.
+// Tests sip.js, the library of the console's telephone, over WebSocket with and without TLS. It registers, calls, and
+// is called over the connection with which it registered. There is no media.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 
@@ -114,7 +114,7 @@ async function reached(session: Session, state: SessionState): Promise<void> {
 
 function uri(text: string): URI {
   const made = UserAgent.makeURI(text)
-  if (!made) throw new Error(`${text} is no URI`)
+  if (!made) throw new Error(`${text} is not a URI`)
   return made
 }
 

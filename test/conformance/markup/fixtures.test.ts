@@ -3,7 +3,7 @@ import { check } from '../../../markup/check.ts'
 import { BASE } from '../../unit/markup/phone.ts'
 import { type Bad, fixtures, type Good, runFixture } from './fixtures.ts'
 
-t.test('each good document gives exactly the commands that stand beside it', async t => {
+t.test('each good document gives exactly the commands of its fixture', async t => {
   const good = fixtures<Good>('good')
   t.ok(good.length >= 60, 'at least sixty')
   for (const { name, text, expected } of good) {
@@ -14,7 +14,7 @@ t.test('each good document gives exactly the commands that stand beside it', asy
   }
 })
 
-t.test('each bad document has exactly the faults that stand beside it, by number, line and column', async t => {
+t.test('each bad document has exactly the faults of its fixture, by number, line and column', async t => {
   const bad = fixtures<Bad>('bad')
   t.ok(bad.length >= 60, 'at least sixty')
   for (const { name, text, expected } of bad) {
@@ -30,7 +30,7 @@ t.test('each bad document has exactly the faults that stand beside it, by number
   }
 })
 
-t.test('the static check lists every fault of the bad documents that needs no engine to be seen', async t => {
+t.test('the static check lists every fault of the bad documents that shows without an engine', async t => {
   const dynamic = new Set([13511, 13512, 13343])
   for (const { name, text, expected } of fixtures<Bad>('bad')) {
     const { kind = 'call', inline = false } = expected.facts

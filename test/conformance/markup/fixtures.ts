@@ -19,7 +19,7 @@ interface FixtureFacts extends Habits {
 
 export interface Good {
   readonly facts: FixtureFacts
-  /** All commands after the document came, with the usual answers to each. */
+  /** All commands after the document arrives, when each gets its usual answer. */
   readonly commands: readonly Command[]
 }
 
@@ -42,7 +42,7 @@ export function fixtures<E>(folder: 'good' | 'bad'): readonly { name: string; te
     }))
 }
 
-/** All tests that hold markup, and the fixtures: what the published table looks its names up in. */
+/** Returns the tests that contain markup, and the fixtures. The published table searches them for its names. */
 export function testTexts(): readonly TestText[] {
   const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.test.ts'))
@@ -53,7 +53,7 @@ export function testTexts(): readonly TestText[] {
   return [...sources, ...documents]
 }
 
-/** Templates with the text constants of the same file in their places, so that markup put together reads as a whole. */
+/** Inserts the text constants of a file into its templates, so that assembled markup can be searched. */
 export function withConstants(source: string): string {
   let text = source
   for (const [, name, , value = ''] of source.matchAll(/\bconst (\w+) =\s+(['`])([^\n]*)\2\n/g))
@@ -61,7 +61,7 @@ export function withConstants(source: string): string {
   return text
 }
 
-/** Run a document with the usual answers, until it is done or asks for another one. */
+/** Runs a document with the usual answers until it ends or fetches another one. */
 export function runFixture(t: Test, text: string, facts: FixtureFacts): Phone {
   const phone = call(t, text, {
     kind: facts.kind ?? 'call',

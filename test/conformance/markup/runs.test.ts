@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { replay } from '../../../markup/replay/replay.ts'
 
-/** Each run begins with the line that holds its facts. */
+/** Returns the recorded runs. Each begins with the line of its facts. */
 function recordedRuns(): string[] {
   const runs: string[][] = []
   for (const line of readFileSync('fixtures/markup/runs.jsonl', 'utf8').trimEnd().split('\n')) {
@@ -21,7 +21,7 @@ t.test('a hundred recorded runs replay byte for byte', async t => {
   }
 })
 
-t.test('a command that was changed in a log is found at its line', async t => {
+t.test('replay reports a changed command at its line', async t => {
   for (const log of recordedRuns()) {
     const lines = log.split('\n')
     const at = lines.findLastIndex(line => /"commands":\[\{"type":"\w/.test(line))

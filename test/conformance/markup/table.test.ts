@@ -3,7 +3,7 @@ import { attributeRows, markdownTable, onLiveCalls, type TestText, testsOf } fro
 import { testTexts, withConstants } from './fixtures.ts'
 
 t.test(
-  'every verb, noun and attribute of the registry is written in a document of a live call and elsewhere',
+  'every verb, noun and attribute of the registry occurs in a test of a live call and in another test',
   async t => {
     const known = testTexts()
     const without = (tests: readonly TestText[]): string[] =>
@@ -15,7 +15,7 @@ t.test(
   },
 )
 
-t.test('a constant of the file is read where it is put', async t => {
+t.test('a constant of a file is inserted where a template uses it', async t => {
   const place = (name: string): string => `<Say $\{${name}}>`
   const constant = `const a = 'x="1"'\n`
   t.equal(withConstants(constant + place('a') + place('b')), `${constant}<Say x="1">${place('b')}`)

@@ -20,8 +20,8 @@ import { readTranscript } from '../../conformance/edge/transcript.ts'
 import { ManualClock } from './manual-clock.ts'
 import { mutate } from './mutate.ts'
 
-// Mutated messages against the whole edge in one process: parser, framer, transactions, dialogs, control link.
-// Nothing may throw, hang, or stay behind. `--count N` messages, `--seed N`; exit 1 on a finding.
+// Feeds mutated messages to the whole edge in one process: parser, framer, transactions, dialogs, control link.
+// Nothing may throw, hang or leak. Options: `--count N` messages, `--seed N`. Exits with 1 on a finding.
 
 const count = option('--count', 1_000_000)
 const seed = option('--seed', Date.now() % 1_000_000_000)
@@ -55,10 +55,10 @@ for (let i = 0; i < count && findings.length < 10; i++) {
   const took = performance.now() - before
   if (took > 2_000) finding(`took ${took.toFixed(0)} ms`)
   clock.advance(2)
-  // Replies to the application are flushed in microtasks.
+  // The control link flushes replies to the application in microtasks.
   if (i % 64 === 0) await Promise.resolve()
 }
-// Whatever is open ends by itself: 15 minutes of ringing is the longest that anything may last.
+// Everything that is open must end by itself within these 20 minutes. Ringing lasts longest: 15 minutes.
 for (let i = 0; i < 1_200; i++) {
   clock.advance(1_000)
   if (i % 16 === 0) await Promise.resolve()
@@ -69,7 +69,7 @@ const left = {
   server_transactions: edge.stack.transactions.server_count,
   client_transactions: edge.stack.transactions.client_count,
 }
-// Dialogs that the application answered stay open until somebody hangs up; none of the rest may.
+// Dialogs that the application answered stay open until one side hangs up. Nothing else may stay.
 if (left.pending + left.server_transactions + left.client_transactions > 0)
   finding(`left behind: ${JSON.stringify(left)}`)
 const seconds = (performance.now() - started) / 1000
@@ -95,7 +95,7 @@ function step(i: number): void {
   }
 }
 
-// The framers get the same bytes in random pieces.
+// Feeds the bytes to both framers in random pieces.
 function stream(text: string): void {
   const framer = new StreamFramer(65_536)
   const frames = new FrameReader(100_000)
@@ -121,7 +121,7 @@ function finding(what: string): void {
 async function openEdge() {
   let server: ServerSide | undefined
   const stack = await SipStack.open({
-    // No sockets: what would be sent has nowhere to go, which is the cheapest network there is.
+    // Without a listener the stack sends nothing, which is the cheapest network.
     listeners: [],
     clock,
     log: {
@@ -178,7 +178,7 @@ async function openEdge() {
   }
 }
 
-// An application that answers what it gets with a random status, or not at all.
+// Returns an application that answers each request with a random status or not at all.
 function application(core: AgentCore, server: ServerSide): ControlClient {
   const statuses = [0, 100, 180, 183, 200, 200, 200, 202, 302, 404, 486, 500, 603]
   const socket = new Duplex({

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/runtime/clock.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that moves only when `advance` is called. */
 export class ManualClock implements Clock {
   #now = 1_000_000
   #order = 0

@@ -50,7 +50,7 @@ const SPICE = [
   'To: <sip:x@y>;tag=z',
 ]
 
-/** A changed copy of a message: bytes flipped, cut, doubled, spiced, lines moved, two messages spliced. */
+/** Returns a changed copy of a message: bytes replaced, cut, repeated or inserted, lines swapped, messages spliced. */
 export function mutate(text: string, others: readonly string[], random: () => number): string {
   let out = text
   const rounds = 1 + Math.floor(random() * random() * 4)

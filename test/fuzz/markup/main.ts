@@ -5,7 +5,7 @@ import { seeded } from '../../../bench/random.ts'
 import { mutate, pick } from './mutate.ts'
 import { trial } from './trial.ts'
 
-/** All fixture documents, the ground that mutations start from. */
+/** Returns all fixture documents. Mutations start from them. */
 function corpus(): string[] {
   return ['fixtures/markup/good', 'fixtures/markup/bad'].flatMap(folder =>
     readdirSync(folder)
@@ -19,13 +19,13 @@ interface Seen {
   refused: number
   warned: number
   clean: number
-  /** Processor time, not the clock: the machine may be busy with other things. */
+  /** The document that took the most processor time. Wall-clock time would depend on what else the machine does. */
   slowest: { ms: number; seed: number }
 }
 
-/** Run `count` mutated documents; the first that breaks a promise is thrown with its seed and text. */
+/** Runs `count` mutated documents. Throws at the first that violates an invariant, with its seed and text. */
 export function fuzz(count: number, seed: number): Seen {
-  // The few documents of 64 KiB cost as much as thousands of others; the rest of the tests has them.
+  // The few documents of 64 KiB cost as much as thousands of others. Other tests cover them.
   const documents = corpus().filter(text => text.length < 10_000)
   const seen: Seen = { refused: 0, warned: 0, clean: 0, slowest: { ms: 0, seed } }
   for (let i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ export function fuzz(count: number, seed: number): Seen {
   return seen
 }
 
-/** Logs of `count` runs of fixture documents with callers who do anything: what fixtures/markup/runs.jsonl holds. */
+/** Returns logs of `count` runs of fixture documents with random callers, for fixtures/markup/runs.jsonl. */
 function recordRuns(count: number, seed: number): string[] {
   const documents = corpus().filter(text => text.length < 1500)
   const logs: string[] = []
@@ -56,8 +56,9 @@ function recordRuns(count: number, seed: number): string[] {
   return logs
 }
 
-// With --record N: logs for fixtures/markup/runs.jsonl, recorded anew only when commands were changed on purpose.
-// node build/test/fuzz/markup/main.js --count N --seed N; a finding is an exception, and exit code 1.
+// node build/test/fuzz/markup/main.js --count N --seed N: a finding throws, so the exit code is 1.
+// With --record N it prints logs for fixtures/markup/runs.jsonl. Record them again only after a deliberate change of
+// commands.
 if (process.argv[1]?.endsWith('fuzz/markup/main.js')) {
   const { values } = parseArgs({
     options: { count: { type: 'string' }, seed: { type: 'string' }, record: { type: 'string' } },

@@ -4,7 +4,7 @@ export function pick<T>(random: () => number, from: readonly T[]): T {
   return chosen
 }
 
-/** Pieces that documents break on: markup, limits of attributes, odd characters. */
+/** Text that is likely to break a document: markup, limits of attributes, odd characters. */
 const PIECES = [
   '<Response>',
   '</Response>',
@@ -56,11 +56,11 @@ const PIECES = [
   ':',
 ]
 
-/** One to eight changes: a piece more, a stretch less, doubled or moved, another character, a splice of two. */
+/** Makes one to eight changes: inserts a piece, cuts, repeats or moves text, replaces a character, splices texts. */
 export function mutate(text: string, others: readonly string[], random: () => number): string {
   let result = text
   const changes = 1 + Math.floor(random() * 8)
-  // Half of the documents stay well-formed, so that the verbs get their share of nonsense too.
+  // Half of the documents stay well-formed, so that odd input also reaches the verbs.
   const gentle = random() < 0.5
   for (let i = 0; i < changes; i++) {
     result = gentle ? changeGently(result, random) : change(result, others, random)
@@ -105,7 +105,7 @@ const ATTRIBUTES = [
   'nope',
 ]
 
-/** A change that keeps tags in balance: another value, another attribute, an element more. */
+/** Replaces a value, or adds an attribute or an element. Tags stay balanced. */
 function changeGently(text: string, random: () => number): string {
   if (random() < 0.5) return changeAttribute(text, random)
   const ends = [...text.matchAll(/[\w"]\s*(\/?>)(?!\s*$)/g)].map(match => match.index + match[0].length)
@@ -141,7 +141,7 @@ function change(text: string, others: readonly string[], random: () => number): 
   }
 }
 
-/** A value inside quotes becomes another one, so that the document still parses and its verbs see odd attributes. */
+/** Replaces a quoted value, so that the document still parses and its verbs see odd attributes. */
 function changeAttribute(text: string, random: () => number): string {
   const places = [...text.matchAll(/="[^"]*"/g)]
   if (places.length === 0) return text

@@ -11,9 +11,9 @@ const MAX_COMMANDS = 400
 const KINDS: readonly RunKind[] = ['call', 'call', 'call', 'call', 'whisper', 'queue_wait', 'conference_wait']
 
 /**
- * Check one document and run it against a caller and an executor who do likely and unlikely things in any order. Throws
- * when a promise is broken: an exception, commands without end or after the end, a run that JSON does not keep, a log
- * that does not replay, a check that disagrees with the run about what parses. Returns what the document came to.
+ * Checks one document and runs it against a caller and an executor that do likely and unlikely things in any order.
+ * Throws when an invariant is violated: endless commands, a command after the end, a run that JSON does not preserve, a
+ * log that does not replay, a check that disagrees with the run about syntax. Returns the check's verdict and the log.
  */
 export function trial(text: string, random: () => number): { came_to: 'refused' | 'warned' | 'clean'; log: string } {
   const kind = pick(random, KINDS)
@@ -67,7 +67,7 @@ function verify({ run, commands }: Step): void {
   if (JSON.stringify(JSON.parse(stored)) !== stored) throw new Error('the run does not survive JSON')
 }
 
-/** What the check refuses as text, the run refuses too, by the same number and place. */
+/** Throws unless the run also refuses a document with a syntax error, with the check's number and line. */
 function agree(checked: ReturnType<typeof check>, { commands }: Step, text: string): void {
   const syntax = checked.advice.find(({ rule }) => rule === 'syntax')
   const note = commands.find(command => command.type === 'note')
@@ -76,7 +76,7 @@ function agree(checked: ReturnType<typeof check>, { commands }: Step, text: stri
   if (!same) throw new Error(`the check says ${JSON.stringify(syntax)}, the run ${JSON.stringify(note)}`)
 }
 
-/** Usual answers, and sometimes the document again for a further fetch. */
+/** Returns the usual answers to a command. A further fetch gets the document again, or fails. */
 function replies(command: Command, text: string, random: () => number): readonly Event[] {
   if (command.type === 'start_timer') return [{ type: 'timer', id: command.id }]
   if (command.type !== 'fetch') return answersTo(command, { keys: '1#', ...(random() < 0.5 ? { speech: 'yes' } : {}) })
@@ -101,7 +101,7 @@ function nextEvent(possible: Event[], text: string, random: () => number): Event
     return { type: 'refer_received', leg: pick(random, ['self', 'child-2']), target: '<sip:x@y>', headers: {} }
   if (dice < 0.2) return { type: 'timer', id: `timer-${Math.floor(random() * 9)}` }
   if (possible.length === 0) return { type: 'hangup' }
-  // Mostly in order, sometimes not, sometimes twice.
+  // Events mostly come in order, sometimes out of order, sometimes twice.
   const index = random() < 0.8 ? 0 : Math.floor(random() * possible.length)
   const event = possible[index] ?? { type: 'hangup' }
   if (random() < 0.95) possible.splice(index, 1)

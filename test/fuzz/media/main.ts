@@ -16,8 +16,8 @@ import type { Mp3Decoder } from '../../../media/files/mp3.ts'
 import { readVoipMetrics } from '../../../media/quality/xr.ts'
 
 /**
- * Fuzzes what the media worker reads of strangers in JavaScript: SDP, audio files, RTCP reports.
- * node build/test/fuzz/media/main.js --count N --seed N; a finding is an exception, and exit code 1.
+ * Fuzzes the media worker's JavaScript parsers of untrusted input: SDP, audio files, RTCP reports.
+ * node build/test/fuzz/media/main.js --count N --seed N: a finding throws, so the exit code is 1.
  */
 
 const KEY = Buffer.alloc(46, 9).toString('base64')
@@ -57,7 +57,7 @@ function damaged(seeds: readonly Buffer[], random: () => number): Buffer {
   return random() < 0.3 ? Buffer.concat([cut, other.subarray(Math.floor(random() * other.length))]) : cut
 }
 
-/** Lines moved, doubled, dropped or taken from another text, and numbers changed: SDP that stays SDP. */
+/** Repeats or drops lines of SDP, inserts lines of another text, or changes numbers. The result resembles SDP. */
 function reworded(seeds: readonly Buffer[], random: () => number): Buffer {
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]
   const text = (bytes: Buffer | undefined) => (bytes ?? Buffer.alloc(0)).toString('utf8').replace(/^# .*\n/, '')
@@ -89,7 +89,7 @@ const NUMBERS = [
   '99999999999999999999',
 ]
 
-/** Whatever comes in is read or refused; what we write in answer can be read again and is a subset of the offer. */
+/** Reads or refuses a text. Throws when our answer to it cannot be parsed or is not a subset of the offer. */
 function trySdp(text: string): string {
   const reading = readSdp(text)
   if ('refused' in reading) return reading.refused

@@ -30,7 +30,7 @@ for (const target of TARGETS) {
   process.stdout.write(`${target}: ${run.stdout}`)
   if (run.status === 0) continue
   findings++
-  // The same seed again, this time keeping what is tried: the crash goes into the corpus for good.
+  // Run the same seed again with `--last`, which keeps each input, and add the crashing input to the corpus.
   spawnSync(binary, [...args, '--last', last])
   const kept = join(corpus, `crash-${values.seed}`)
   mkdirSync(corpus, { recursive: true })

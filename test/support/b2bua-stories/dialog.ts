@@ -19,10 +19,10 @@ const untilTargetIsThrough = awaits('target_is_through')
 const targetIsThrough = tells('target_is_through')
 const reinvited = (cseq: number, step: string): string[] => [step, answerWith(200, 'm=audio', 'body'), ackOf(cseq)]
 
-/** Within the dialog: offers from either side, session timers, requests that change nothing. */
+/** Requests within the dialog: offers from either side, session timers, and requests that change nothing. */
 export const DIALOG: readonly Story[] = [
   {
-    title: 'hold, resume, other codec, other port: each is answered, and the other leg sees none of it',
+    title: 'hold, resume, a new codec and a new port are answered and do not reach the other leg',
     peer: [
       caller.invite(),
       ...answered,
@@ -35,7 +35,7 @@ export const DIALOG: readonly Story[] = [
     target: untilBye,
   },
   {
-    title: 're-INVITEs from both ends at once are all answered, and the call lives on',
+    title: 'simultaneous re-INVITEs from both ends are all answered, and the call continues',
     peer: [
       caller.invite(),
       ...answered,
@@ -57,7 +57,7 @@ export const DIALOG: readonly Story[] = [
     ],
   },
   {
-    title: 'session timers: who refreshes is as the caller chose, and never changed by us',
+    title: 'the 200 keeps the session refresher that the caller chose',
     peer: [
       caller.invite({ headers: 'Supported: timer\nSession-Expires: 90;refresher=uas' }),
       ...provisionals,
@@ -68,7 +68,7 @@ export const DIALOG: readonly Story[] = [
     target: untilBye,
   },
   {
-    title: 'a target whose least interval is longer is called once more with it',
+    title: 'a target that answers 422 gets a second INVITE with its Min-SE',
     peer: [caller.invite(), ...answered, ...hangUp(2)],
     target: [
       '<recv request="INVITE" rrs="true"><action><ereg regexp="3600" search_in="hdr" header="Min-SE:" assign_to="least"/></action></recv>',
@@ -85,7 +85,7 @@ export const DIALOG: readonly Story[] = [
     only: 'udp',
   },
   {
-    title: 'OPTIONS, UPDATE, keys by INFO and unknown bodies are answered on both legs, and pass to neither',
+    title: 'OPTIONS, UPDATE, DTMF INFO and unknown bodies are answered on each leg and do not reach the other',
     peer: [
       caller.invite(),
       ...answered,
@@ -114,7 +114,7 @@ export const DIALOG: readonly Story[] = [
     ],
   },
   {
-    title: 'a MESSAGE goes to the other side, whose answer is passed back; what is no text does not',
+    title: 'a text MESSAGE reaches the other side and its answer comes back; other content gets 415',
     peer: [
       caller.invite(),
       ...provisionals,
@@ -143,7 +143,7 @@ export const DIALOG: readonly Story[] = [
     ],
   },
   {
-    title: 'a target that refreshes the session, by UPDATE and by re-INVITE, is answered with what it asked for',
+    title: 'a target that refreshes the session by UPDATE or re-INVITE gets the interval that it asked for',
     peer: [caller.invite(), ...answered, untilTargetIsThrough, ...hangUp(2)],
     target: [
       receiveInvite,

@@ -13,11 +13,11 @@ import { awaits, callee, caller, pause, provisionals, receive, tells } from '../
 import type { Story } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
-/** Until the caller has been answered, too. */
+/** Waits until the caller also has its answer. */
 const untilAnswered = awaits('caller_is_answered')
 const callerIsAnswered = tells('caller_is_answered')
 
-/** Takes our BYE and keeps what its answer needs. */
+/** Receives our BYE and keeps the headers that its answer needs. */
 const receiveBye = `<recv request="BYE"><action>
 ${['Via', 'From', 'To', 'CSeq'].map(name => `<ereg regexp=".*" search_in="hdr" header="${name}:" assign_to="bye_${name}"/>`).join('\n')}
 </action></recv>`
@@ -29,23 +29,23 @@ Content-Length: 0
 
 ]]></send>`
 
-/** How calls end, and what crosses then. */
+/** How calls end, and requests that cross at the end. */
 export const ENDING: readonly Story[] = [
   {
-    title: 'an ACK that never comes: the 200 is repeated, then both legs are ended',
+    title: 'without an ACK the 200 is retransmitted, then both legs end',
     peer: [caller.invite(), ...provisionals, receive.response(200), '<recv request="BYE" timeout="90000"/>', callee.ok],
     target: untilBye,
     row: { status: 'completed', reason: 'no_ack' },
     only: 'udp',
   },
   {
-    title: 'a BYE of the target that crosses ours: both are answered, and the call ends once',
+    title: 'when a BYE of the target crosses ours, both are answered and the call ends once',
     peer: [caller.invite(), ...answered, pause(100), ...hangUp(2)],
     target: [receiveInvite, ...answers.slice(1), receiveBye, ofCallee('BYE', 1), receive.response(200), answerBye],
     row: { status: 'completed', ended_by: 'caller' },
   },
   {
-    title: 'a BYE of the caller that crosses ours: both are answered, and the call ends once',
+    title: 'when a BYE of the caller crosses ours, both are answered and the call ends once',
     peer: [
       caller.invite(),
       ...provisionals,
@@ -61,13 +61,13 @@ export const ENDING: readonly Story[] = [
     row: { status: 'completed', ended_by: 'called' },
   },
   {
-    title: 'a caller that hangs up without an ACK: the BYE counts, and the target is hung up',
+    title: 'a BYE of a caller that sent no ACK ends both legs',
     peer: [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), ...hangUp(2)],
     target: untilBye,
     row: { status: 'completed', ended_by: 'caller', sip_code: 200 },
   },
   {
-    title: 'a target that hangs up with its ACK: the caller is answered and hung up, or refused, and no more',
+    title: 'when the target hangs up right after the ACK, the caller gets either a 200 and a BYE or a 480',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -85,14 +85,14 @@ export const ENDING: readonly Story[] = [
     row: { ended_by: 'called' },
   },
   {
-    title: 'a target that hangs up while the caller owes its ACK: our BYE waits for it',
+    title: 'when the target hangs up before the ACK of the caller, our BYE waits for that ACK',
     peer: [
       caller.invite(),
       ...provisionals,
       receive.response(200, { dialog: true }),
       callerIsAnswered,
       awaits('target_is_gone'),
-      // A BYE that did not wait would have come by now.
+      // A BYE that does not wait arrives within this time.
       pause(500),
       caller.ack,
       ...ended,
@@ -109,7 +109,7 @@ export const ENDING: readonly Story[] = [
     only: 'udp',
   },
   {
-    title: 'a CANCEL that crosses the answer: the late 200 is acknowledged and hung up',
+    title: 'when a CANCEL crosses the answer, the late 200 gets an ACK and a BYE',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -131,7 +131,7 @@ export const ENDING: readonly Story[] = [
     row: { status: 'canceled', sip_code: 487 },
   },
   {
-    title: 'a target that answers with a codec that nobody offered: acknowledged, hung up, and the caller refused',
+    title: 'a target that answers with a codec that was not offered gets an ACK and a BYE, and the caller a 488',
     peer: [caller.invite(), ...provisionals, receive.response(488), caller.ackOfFailure],
     target: [
       inviteToAnswerLater,
@@ -143,7 +143,7 @@ export const ENDING: readonly Story[] = [
     only: 'udp',
   },
   {
-    title: 'a CANCEL while it rings reaches the target',
+    title: 'a CANCEL during ringing reaches the target',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -164,7 +164,7 @@ export const ENDING: readonly Story[] = [
     row: { status: 'canceled', ended_by: 'caller' },
   },
   {
-    title: 'the callee hangs up with a cause, and the caller hears the cause',
+    title: 'the Q.850 cause of the callee’s BYE reaches the caller without its text',
     peer: [caller.invite(), ...answered, callerIsAnswered, ...ended],
     target: [
       receiveInvite,

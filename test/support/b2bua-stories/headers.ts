@@ -6,10 +6,11 @@ import type { Story } from './story.ts'
 const headersInOrder = (...begins: readonly string[]): RegExp =>
   new RegExp(begins.map(begin => `^${begin.replace(/[+.]/g, '\\$&')}`).join('[\\s\\S]*'), 'm')
 
-/** Who calls, and where the call has been. */
+/** Headers that identify the caller and record earlier diversions. */
 export const HEADERS: readonly Story[] = [
   {
-    title: 'a P-Asserted-Identity of the peer is who calls; History-Info says where the call has been',
+    title:
+      'P-Asserted-Identity identifies the caller, and History-Info reaches the target without host names of the peer',
     peer: [
       caller
         .invite({
@@ -33,7 +34,7 @@ export const HEADERS: readonly Story[] = [
     notAtTarget: /x\.example/,
   },
   {
-    title: 'a Remote-Party-ID of the peer is who calls',
+    title: 'a Remote-Party-ID of the peer identifies the caller',
     peer: [
       caller
         .invite({ headers: 'Remote-Party-ID: <sip:[from]@[local_ip]>;party=calling;privacy=off' })
@@ -49,7 +50,7 @@ export const HEADERS: readonly Story[] = [
     notAtTarget: /Remote-Party-ID/,
   },
   {
-    title: 'a Remote-Party-ID that asks for privacy is kept private',
+    title: 'a Remote-Party-ID that asks for privacy hides the caller from the target',
     peer: [
       caller.invite({
         headers:

@@ -17,15 +17,15 @@ import { awaits, callee, caller, pause, provisionals, receive, tells } from '../
 import { finalOf, provisionalOf, type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
-/** The requests of the peer before the answer. */
+/** Waits until the peer has sent its requests before the answer. */
 const untilPeerIsThrough = awaits('peer_is_through')
 const peerIsThrough = tells('peer_is_through')
 const sdp = (options: Parameters<typeof audioSdp>[0] = {}) => ({ type: 'application/sdp', text: audioSdp(options) })
 
-/** From the INVITE to the answer: ringing, early media, forks, late offers, reliable answers, expiry. */
+/** From the INVITE to the answer: ringing, early media, forks, late offers, reliable provisional responses, expiry. */
 export const SETUP: readonly Story[] = [
   {
-    title: 'ringing alone is told as 180 without a body',
+    title: 'ringing without early media reaches the caller as 180, not 183',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -38,8 +38,7 @@ export const SETUP: readonly Story[] = [
     notAtPeer: /SIP\/2\.0 183/,
   },
   {
-    title:
-      'early media is passed on as 183 with our SDP, a 180 after it is not told again, and the 200 has the same SDP',
+    title: 'early media reaches the caller as 183 with our SDP, a later 180 is dropped, and the 200 has the same SDP',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -60,7 +59,7 @@ export const SETUP: readonly Story[] = [
     notAtPeer: /SIP\/2\.0 180/,
   },
   {
-    title: 'a 183 without SDP is told as such',
+    title: 'a 183 without SDP reaches the caller as 183',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -77,7 +76,7 @@ export const SETUP: readonly Story[] = [
     ],
   },
   {
-    title: 'early media of two forks: the last one is heard, and the one that answers is talked with',
+    title: 'of two forks with early media, the one that answers gets the call',
     peer: [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -98,7 +97,7 @@ export const SETUP: readonly Story[] = [
     ],
   },
   {
-    title: 'an INVITE without an offer is answered with ours, and its ACK with the answer',
+    title: 'the 200 to an INVITE without an offer carries our offer, and the ACK the answer',
     peer: [
       lateInvite(),
       ...provisionals,
@@ -110,7 +109,8 @@ export const SETUP: readonly Story[] = [
     target: untilBye,
   },
   {
-    title: 'a caller that supports reliable answers gets early media in one; UPDATE before the answer is answered',
+    title:
+      'a caller that supports 100rel gets early media in a reliable 183, and its UPDATE before the 200 is answered',
     peer: [
       caller.invite({ headers: 'Supported: 100rel' }),
       receive.response(100, { optional: true }),
@@ -135,7 +135,7 @@ export const SETUP: readonly Story[] = [
     ],
   },
   {
-    title: 'a PRACK that never comes does not lose the call',
+    title: 'a call survives a PRACK that never comes',
     peer: [
       caller.invite({ headers: 'Require: 100rel' }),
       receive.response(100, { optional: true }),
@@ -149,7 +149,7 @@ export const SETUP: readonly Story[] = [
     only: 'tcp',
   },
   {
-    title: 'a target that wants its provisional answers acknowledged gets a PRACK',
+    title: 'a target that sends a reliable 180 gets a PRACK',
     peer: [caller.invite(), ...answered, ...hangUp(2)],
     target: [
       inviteToAnswerLater,
@@ -164,7 +164,7 @@ export const SETUP: readonly Story[] = [
     only: 'udp',
   },
   {
-    title: 'an invitation that expires while it rings is ended by us',
+    title: 'an INVITE that expires during ringing is cancelled, and the caller gets 487',
     peer: [caller.invite({ headers: 'Expires: 3' }), ...refusedWith(487)],
     target: [
       inviteToAnswerLater,
@@ -201,7 +201,7 @@ export const SETUP: readonly Story[] = [
     ],
   },
   {
-    title: 'a target whose early media is acknowledged moves it by UPDATE, and answers without SDP',
+    title: 'a target may move acknowledged early media by UPDATE and answer without SDP',
     peer: [caller.invite(), ...answered, ...hangUp(2)],
     target: [
       inviteToAnswerLater.replace(

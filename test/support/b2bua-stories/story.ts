@@ -6,9 +6,9 @@ import { until } from '../wait.ts'
 import type { World } from '../world.ts'
 
 /**
- * What a B2BUA must do between two legs (issue "Edge", item 7), one story each: a scripted peer of a trunk calls, a
- * scripted target of the same trunk is called. No message of either side may show an address of the other: that is
- * looked for in every one.
+ * Stories of what a B2BUA must do between two legs (issue "Edge", item 7). In each, a scripted peer of a trunk calls
+ * and a scripted target of the same trunk is called. No message to either side may contain an address of the other;
+ * `play` checks that in every story.
  */
 
 type StoryTransport = 'udp' | 'tcp'
@@ -17,11 +17,11 @@ export interface Story {
   readonly title: string
   readonly peer: readonly string[]
   readonly target?: readonly string[]
-  /** Over both unless it says one. */
+  /** The only transport of this story; without it, the story runs over both. */
   readonly only?: StoryTransport
-  /** How the call's row ends. */
+  /** Fields of the call's row after its end. */
   readonly row?: Readonly<Record<string, unknown>>
-  /** What the other side's trace shows, or not. */
+  /** What the message trace of a side must contain, or must not. */
   readonly atPeer?: RegExp
   readonly notAtPeer?: RegExp
   readonly atTarget?: RegExp
@@ -37,14 +37,14 @@ const withBody = (step: string, text: string): string =>
 const tagged = (step: string, tag: string): string =>
   step.replace(';tag=[pid]callee[call_number]', `;tag=[pid]${tag}[call_number]`)
 
-/** A provisional answer with SDP of the fork that has this tag. */
+/** A provisional response with SDP from the fork with this tag. */
 export const provisionalOf = (tag: string, status: number, text: string, headers = ''): string =>
   tagged(withBody(callee.respond(status, 'Progress', headers === '' ? {} : { headers }), text), tag)
 export const finalOf = (tag: string, text: string): string => tagged(withBody(callee.respond(200, 'OK'), text), tag)
 
 let scenes = 0
 
-/** Peer and target have addresses of their own in each story, so that many may run at once. */
+/** Plays a story. Each story has its own addresses for peer and target, so that many can run concurrently. */
 export async function play(t: Test, w: World, story: Story, transport: StoryTransport): Promise<void> {
   const n = ++scenes
   const [peer_ip, target_ip] = [`127.0.1.${n}`, `127.0.2.${n}`]

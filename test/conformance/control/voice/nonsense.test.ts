@@ -6,7 +6,7 @@ import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 
-/** Whatever a program sends, the voice-calls API answers with a documented error and never with a failure of ours. */
+/** Tests that the voice-calls API refuses any nonsense with a documented error, never with a 5xx. */
 
 const FIELDS = [
   'To',
@@ -68,7 +68,7 @@ const path = fc.oneof(
   fc.string({ unit: 'grapheme-ascii', maxLength: 30 }).map(text => `/${encodeURI(text).replace(/[?#]/g, '')}`),
 )
 
-t.test('random forms, queries and paths never make the API fail', async t => {
+t.test('random forms, queries and paths never get a 5xx', async t => {
   const w = await controlPlane(t)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const good = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
@@ -100,7 +100,7 @@ t.test('random forms, queries and paths never make the API fail', async t => {
   t.pass('1500 requests')
 })
 
-t.test('bytes that are no form are refused, and the next request is served', async t => {
+t.test('malformed forms are refused, and the next request is served', async t => {
   const w = await controlPlane(t)
   const { account_sid, auth_token } = w.demo
   const basic = Buffer.from(`${account_sid}:${auth_token}`).toString('base64')

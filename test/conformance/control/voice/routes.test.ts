@@ -8,17 +8,17 @@ import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 
-/** What every endpoint of the voice-calls API must do, asked of each one that the registry lists. */
+/** Tests the rules of the voice-calls API on every endpoint of the registry. */
 
 const SIDS: Readonly<Record<string, () => string>> = { call_sid: newId.call, recording_sid: newId.recording }
 
-/** The path of a route with sids that nothing has. */
+/** Returns the path of a route with unknown sids. */
 const unknownPath = (route: VoiceRoute): string =>
   route.path.replace(/\{(\w+)\}/g, (_, name: string) => SIDS[name]?.() ?? name) + route.suffix
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-t.test('the registry is the table of the specification, row by row', async t => {
+t.test('the registry matches the table of the specification', async t => {
   t.same(VOICE_ROUTES.map(({ method, path, suffix }) => `${method} ${path}${suffix}`).sort(), [
     'DELETE /Calls/{call_sid}.json',
     'GET /Calls.json',
@@ -33,7 +33,7 @@ t.test('the registry is the table of the specification, row by row', async t => 
   for (const { path, summary } of VOICE_ROUTES) t.ok(summary, path)
 })
 
-t.test('every endpoint refuses credentials, methods and sids that are not its own', async t => {
+t.test('every endpoint refuses wrong credentials, methods and sids', async t => {
   const w = await controlPlane(t)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const { account_sid, auth_token } = w.demo
@@ -75,7 +75,7 @@ t.test('every endpoint refuses credentials, methods and sids that are not its ow
   }
 })
 
-t.test('another account never sees a call, whatever it asks', async t => {
+t.test('no endpoint shows an account the call of another account', async t => {
   const w = await controlPlane(t)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
@@ -89,7 +89,7 @@ t.test('another account never sees a call, whatever it asks', async t => {
   t.same((await w.voice('GET', '/Calls.json')).body.calls, [])
 })
 
-t.test('every numbered error has the four keys of the form and one HTTP status', async t => {
+t.test('every numbered error has the four documented keys and one HTTP status', async t => {
   const context = { base_url: 'https://voice.example.test', request_id: 'req_1' }
   for (const [code, status] of Object.entries(NUMBERS)) {
     const refusal = { kind: 'numbered', code: Number(code), status, message: 'x' } as const
@@ -101,7 +101,7 @@ t.test('every numbered error has the four keys of the form and one HTTP status',
   }
   for (const [reason, { voice, voice_http }] of Object.entries(REASONS)) {
     if (voice === null) continue
-    t.equal(typeof voice_http, 'number', `${reason} has an HTTP status beside its number`)
+    t.equal(typeof voice_http, 'number', `${reason} has an HTTP status as well as a number`)
     t.match(voiceErrorOf(reason as Reason), { code: voice, status: voice_http ?? 0, details: { reason } })
   }
 })

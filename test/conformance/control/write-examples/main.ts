@@ -1,4 +1,4 @@
-// `npm run examples`: records the examples of the OpenAPI document anew.
+// `npm run examples`: records the examples of the OpenAPI document again.
 import { writeFileSync } from 'node:fs'
 import { V1_ROUTES } from '../../../../control/v1/index.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
