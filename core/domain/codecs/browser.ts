@@ -2,14 +2,14 @@ import type { MediaLine } from './sdp.ts'
 
 /** The SDP of browser legs: ICE-lite (RFC 8445 §2.5), DTLS-SRTP (RFC 5763), everything on one port (RFC 8843). */
 
-/** Our end; the fingerprint is of the certificate that the worker shows, SHA-256 in upper-case hex with colons. */
+/** Our end. The fingerprint is that of the worker's certificate: SHA-256 in upper-case hex with colons. */
 export interface BrowserSide {
   readonly ice_ufrag: string
   readonly ice_pwd: string
   readonly fingerprint: string
 }
 
-/** Why a line cannot be a browser leg's, or null. We are the DTLS server: the peer must be willing to be the client. */
+/** Returns why a line cannot be a browser leg's, or null. The peer must accept the DTLS client role. */
 export function refuseBrowser(line: MediaLine, setups: readonly string[]): string | null {
   if (!/^UDP\/TLS\/RTP\/SAVPF?$/.test(line.protocol)) return `${line.protocol} where UDP/TLS/RTP/SAVPF is required`
   if (!line.dtls) return 'the fingerprint or the ICE credentials are missing'
@@ -18,7 +18,7 @@ export function refuseBrowser(line: MediaLine, setups: readonly string[]): strin
   return setups.includes(line.dtls.setup) ? null : `setup:${line.dtls.setup} where the peer has to begin DTLS`
 }
 
-/** One candidate is enough: it is the address that we live at. */
+/** Returns the attributes, with a single candidate: our own address. */
 export function browserAttributes(
   browser: BrowserSide,
   { address, rtp_port }: { readonly address: string; readonly rtp_port: number },

@@ -2,43 +2,43 @@
 export const CODEC_NAMES = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS'] as const
 export type CodecName = (typeof CODEC_NAMES)[number]
 
-/** The SDP face of a codec; its samples are native/src/codec/<name>.cc. */
+/** A codec in SDP. native/src/codec/<name>.cc codes its samples. */
 export interface Codec {
   readonly name: CodecName
   /** Encoding name in `a=rtpmap`; compared without case (RFC 4855 §3). */
   readonly encoding: string
-  /** Of RTP timestamps; not always the rate of the samples (G722, RFC 3551 §4.5.2). */
+  /** Clock rate of RTP timestamps. It may differ from the sample rate (G722, RFC 3551 §4.5.2). */
   readonly clock_rate_hz: number
   readonly sample_rate_hz: number
-  /** Third part of `a=rtpmap`; null when there is none. */
+  /** Third part of `a=rtpmap`; null without one. */
   readonly channels: number | null
   /** RFC 3551 §6 table 4; null for dynamic ones. */
   readonly static_payload_type: number | null
-  /** What we write for it in our own offers. */
+  /** The payload type in our own offers. */
   readonly payload_type: number
-  /** Its pauses can be told by comfort noise packets (RFC 3389): it has no silence frames of its own. */
+  /** Whether comfort noise packets (RFC 3389) may fill its pauses, because it has no silence frames of its own. */
   readonly comfort_noise: boolean
   /** `a=fmtp` of our own offers and answers, null for none. */
   readonly fmtp: string | null
-  /** Silence frames of its own that both sides have to agree on: what their `a=fmtp` allows, and ours when agreed. */
+  /** Its own silence frames, which both sides must agree on: whether the peer's `a=fmtp` allows them, and ours. */
   readonly silence_frames?: { readonly fmtp: string; allowed(theirs: string | null): boolean }
   /** ITU-T G.113 appendix I: equipment impairment, and robustness against loss with concealment. */
   readonly impairment: { readonly ie: number; readonly bpl: number }
-  /** What their `a=fmtp` (null: no such line) means for what we send to them. */
+  /** Returns the encoder settings that the peer's `a=fmtp` (null: no such line) asks for. */
   settings(theirs: string | null): EncoderSettings
 }
 
-/** What the peer asked of our encoder; absent fields are at the codec's own default. */
+/** Settings that the peer requested for our encoder. Absent fields have the codec's default. */
 export interface EncoderSettings {
-  /** Opus: forward error correction is of use to the peer. */
+  /** Opus: the peer uses forward error correction. */
   readonly fec?: boolean
-  /** The peer takes silence suppressed (Opus DTX, G.729 Annex B). */
+  /** The peer accepts silence suppression (Opus DTX, G.729 Annex B). */
   readonly dtx?: boolean
   readonly max_bitrate?: number
   readonly max_playback_hz?: number
 }
 
-/** `a=fmtp` parameters; names in lower case, a parameter without a value is ''. */
+/** Parses `a=fmtp` parameters. Names become lower case; a parameter without a value is ''. */
 export function fmtpParameters(text: string | null): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>()
   for (const part of (text ?? '').split(';')) {

@@ -1,6 +1,6 @@
 /**
- * Pauses told as noise of a level instead of audio (RFC 3389), for codecs with no silence frames of their own. All of
- * them have its clock (decision 0241).
+ * Comfort noise (RFC 3389) replaces audio in pauses, for codecs without silence frames of their own. They all have its
+ * clock rate (decision 0241).
  */
 export const comfortNoise = {
   encoding: 'CN',

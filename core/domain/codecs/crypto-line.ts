@@ -9,8 +9,7 @@ export type SrtpSuite =
   | 'AES_256_CM_HMAC_SHA1_32'
 
 /**
- * In the order of our offers: the AEAD ones cost a third and are the stronger. The length is of key and salt
- * together.
+ * In the order of our offers: the AEAD suites cost a third and are stronger. The length includes key and salt.
  */
 export const SRTP_SUITES: readonly { readonly suite: SrtpSuite; readonly key_bytes: number }[] = [
   { suite: 'AEAD_AES_128_GCM', key_bytes: 28 },
@@ -29,8 +28,9 @@ export interface CryptoLine {
 }
 
 /**
- * Null for a line that we cannot serve: an unknown suite, several keys or a master key identifier, a key of the wrong
- * length, session parameters that change the transform. The lifetime is ignored: it is at most 2^48 packets.
+ * Parses a crypto line. Returns null for one that we do not support: an unknown suite, several keys or a master key
+ * identifier, a key of the wrong length, or session parameters that change the transform. Ignores the lifetime, which
+ * is at most 2^48 packets.
  */
 export function readCryptoLine(tag: string, suite: string, keys: string, parameters: string): CryptoLine | null {
   const known = SRTP_SUITES.find(candidate => candidate.suite === suite)
@@ -41,12 +41,12 @@ export function readCryptoLine(tag: string, suite: string, keys: string, paramet
   return { tag: Number(tag), suite: known.suite, key: match[1] }
 }
 
-/** Some peers leave the padding out; the length counts characters without it. */
+/** Returns the decoded length. Some peers omit the padding, so it is not counted. */
 function base64Bytes(text: string): number {
   return Math.floor((text.replace(/=+$/, '').length * 6) / 8)
 }
 
-/** Keys are compared as bytes: padding is no difference. */
+/** Compares keys as bytes, ignoring padding. */
 export function sameKey(a: string, b: string): boolean {
   return a.replace(/=+$/, '') === b.replace(/=+$/, '')
 }

@@ -1,29 +1,29 @@
 import type { MediaLine, OwnLine, OwnSdp, Payload } from './sdp.ts'
 
-/** What we write into SDP, and what later SDP of the same dialog must keep of it (RFC 3264 §8). */
+/** Our SDP, and the parts that later SDP of the same dialog must keep (RFC 3264 §8). */
 
-/** What must stay the same over the re-offers of a dialog. */
+/** State that stays the same over the re-offers of a dialog. */
 export interface Continuity {
-  /** The m= lines so far: later SDP has the same ones in the same order, and maybe more (RFC 3264 §8). */
+  /** The m= lines so far. Later SDP has the same ones in the same order, and may add more (RFC 3264 §8). */
   readonly lines: readonly { readonly kind: string; readonly protocol: string; readonly formats: readonly string[] }[]
   /** Index of the audio line among them. */
   readonly audio: number
   /** Payload types once bound to an encoding stay bound to it (RFC 3264 §8.3.2); keys as `opus/48000`. */
   readonly payload_types: Readonly<Record<string, number>>
-  /** Our last description, whose version the next one raises. */
+  /** Our last description. The next one increases its version. */
   readonly local: OwnSdp | null
 }
 
 export const NO_CONTINUITY: Continuity = { lines: [], audio: 0, payload_types: {}, local: null }
 
-/** As `a=rtpmap` names what packets hold. */
+/** The encoding of packets, as in `a=rtpmap`. */
 export interface Encoding {
   readonly encoding: string
   readonly clock_rate_hz: number
   readonly channels?: number | null
 }
 
-/** Names are compared without case (RFC 4855 §3). */
+/** Returns a key for comparison. Names are case-insensitive (RFC 4855 §3). */
 export const encodingKey = ({ encoding, clock_rate_hz }: Encoding): string =>
   `${encoding.toLowerCase()}/${clock_rate_hz}`
 
@@ -33,7 +33,7 @@ export function payloadAttributes(payload_type: number, of: Encoding, fmtp: stri
   return fmtp === null ? [map] : [map, `fmtp:${payload_type} ${fmtp}`]
 }
 
-/** The port after RTP's needs no attribute (RFC 3605 §2.1). */
+/** Returns the `rtcp` attribute, which the port after RTP's does not need (RFC 3605 §2.1). */
 export const rtcpAttributes = (own: { readonly rtp_port: number; readonly rtcp_port: number }): string[] =>
   own.rtcp_port === own.rtp_port + 1 ? [] : [`rtcp:${own.rtcp_port}`]
 
@@ -41,10 +41,10 @@ export function refusedLine(line: MediaLine): OwnLine {
   return { kind: line.kind, port: 0, protocol: line.protocol, formats: line.formats, attributes: [] }
 }
 
-/** A re-offer keeps the feedback profile that the peer chose (RTP/AVPF, RTP/SAVPF). */
+/** Returns the profile of a re-offer, which keeps the peer's feedback profile (RTP/AVPF, RTP/SAVPF). */
 export const profile = (plain: string, before: string): string => (before === `${plain}F` ? before : plain)
 
-/** The same description keeps its version, a changed one raises it by one (RFC 3264 §8). */
+/** Builds the next description. It keeps the version when unchanged, else increases it by one (RFC 3264 §8). */
 export function nextDescription(
   { session_id, address }: Pick<OwnSdp, 'session_id' | 'address'>,
   continuity: Continuity,
@@ -56,7 +56,7 @@ export function nextDescription(
   return last && JSON.stringify({ ...next, version: last.version }) === JSON.stringify(last) ? last : next
 }
 
-/** `payloads`: as the peer has numbered them. */
+/** Remembers an exchange. `payloads` have the peer's numbers. */
 export function remember(
   continuity: Continuity,
   local: OwnSdp,
@@ -69,7 +69,7 @@ export function remember(
   return { lines, audio, payload_types, local }
 }
 
-/** Gives payload types to encodings: the one already bound, else the usual one, else the next free dynamic one. */
+/** Assigns payload types to encodings: the one already bound, else the usual one, else the next free dynamic one. */
 export class PayloadTypes {
   readonly #bound: Record<string, number>
   constructor(bound: Readonly<Record<string, number>>) {

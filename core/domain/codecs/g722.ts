@@ -1,8 +1,8 @@
 import type { Codec } from './codec.ts'
 
 /**
- * G.722 at 64 kbit/s. The clock rate is 8000 for samples of 16000 Hz: an old error that became the rule (RFC 3551
- * §4.5.2).
+ * G.722 at 64 kbit/s. Its clock rate is 8000 although its sample rate is 16000 Hz, because of a historical error (RFC
+ * 3551 §4.5.2).
  */
 export const g722: Codec = {
   name: 'G722',

@@ -33,7 +33,7 @@ import { telephoneEvent } from './telephone-event.ts'
 
 export { type Continuity, NO_CONTINUITY, type Refused }
 
-/** Offer and answer (RFC 3264) of one leg as functions from what both sides said to what holds between them. */
+/** Offer and answer (RFC 3264) of one leg: pure functions from both descriptions to the negotiated session. */
 
 export interface MediaPolicy {
   /** In order of preference. */
@@ -49,17 +49,17 @@ export interface LocalSide extends OwnSecrets {
   readonly rtp_port: number
   readonly rtcp_port: number
   readonly policy: MediaPolicy
-  /** What we want to do; an answer may allow less. */
+  /** The direction that we want. An answer may restrict it. */
   readonly direction: Direction
 }
 
-/** What the other leg of a bridge means for the SDP of this one. */
+/** Facts about the other leg of a bridge that affect this leg's SDP. */
 export interface OtherLeg {
-  /** Its settled codec, or what its pending offer allows. */
+  /** Its negotiated codec, or those of its pending offer. */
   readonly codecs: readonly CodecName[]
-  /** Its peer tells pauses by comfort noise, or would. */
+  /** Whether its peer sends comfort noise in pauses, or would. */
   readonly comfort_noise: boolean
-  /** Its peer knows the silence frames of its codec, or would. */
+  /** Whether its peer supports its codec's silence frames, or would. */
   readonly silence_frames: boolean
 }
 
@@ -68,56 +68,56 @@ export interface PayloadUse {
   readonly payload_type: number
 }
 
-/** Payload types of one encoding: what they take, and in our numbering what they may send. */
+/** Payload types of one encoding: the peer's number for what we send, and ours for what it sends. */
 interface PayloadPair {
   readonly send: number
   readonly receive: number
 }
 
-/** What holds between the two sides until the next offer and answer; null: not agreed. */
+/** The negotiated session until the next offer and answer. Null fields were not agreed. */
 export interface Settled {
   readonly codec: CodecName
-  /** In their numbering. */
+  /** In the peer's numbering. */
   readonly send: PayloadUse
-  /** What they may send, in our numbering; the first is the codec. */
+  /** What the peer may send, in our numbering. The first is the codec. */
   readonly receive: readonly PayloadUse[]
   readonly ptime_ms: number
   readonly maxptime_ms: number | null
   readonly encoder: EncoderSettings
   readonly telephone_event: (PayloadPair & { readonly clock_rate_hz: number }) | null
   readonly comfort_noise: PayloadPair | null
-  /** The codec's own silence frames may be sent both ways. */
+  /** Whether both sides may send the codec's silence frames. */
   readonly silence_frames: boolean
-  /** As seen from us. */
+  /** From our view. */
   readonly direction: Direction
-  /** The peer put us on hold. */
+  /** Whether the peer put us on hold. */
   readonly hold: boolean
   readonly remote: {
-    /** Null: nothing may be sent (0.0.0.0). */
+    /** Null when nothing may be sent (0.0.0.0). */
     readonly address: string | null
     readonly rtp_port: number
     readonly rtcp_port: number
     readonly rtcp_mux: boolean
   }
   readonly srtp: SrtpKeys | null
-  /** The peer's end of ICE and DTLS, from which address and keys come later. */
+  /** The peer's ICE and DTLS parameters. Its address and keys come from them later. */
   readonly dtls: DtlsLine | null
 }
 
 export interface Offer {
   readonly sdp: Sdp
-  /** Index of the m= line that is used; all others are refused. */
+  /** Index of the m= line in use. All others are rejected. */
   readonly audio: number
   /** Codecs in common, in the policy's order. */
   readonly choices: readonly { readonly codec: Codec; readonly payload: Payload }[]
   readonly crypto: CryptoLine | null
   readonly dtls: DtlsLine | null
-  /** The peer would tell its pauses by comfort noise, or by silence frames of a codec in common. */
+  /** Whether the peer offers comfort noise, or silence frames of a common codec. */
   readonly comfort_noise: boolean
   readonly silence_frames: boolean
   /** Encoding names of all audio lines, as offered. */
   readonly offered: readonly string[]
-  /** What the peer asked for, from the peer's side. */
+  /** The direction that the peer requested, from its view. */
   readonly direction: Direction
   readonly hold: boolean
 }
@@ -125,7 +125,7 @@ export interface Offer {
 export type OfferRefusal = 'sdp_malformed' | 'no_common_codec' | 'srtp_required'
 export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required'
 
-/** Whether and how an offer can be answered under a policy. `audio` of an earlier exchange keeps its place. */
+/** Reads an offer under a policy, or returns why it is refused. `audio` of an earlier exchange keeps its index. */
 export function readOffer(
   sdp: Sdp,
   policy: MediaPolicy,
@@ -164,8 +164,8 @@ export interface Answered {
 }
 
 /**
- * The answer to an offer: one codec, the first of `order` that is offered (see `codecOrder`), else the policy's
- * first. Silence frames are agreed when the other leg has them too, or decodes.
+ * Builds the answer to an offer with one codec: the first of `order` that is offered (see `codecOrder`), else the
+ * policy's first. It agrees to silence frames when the other leg has them too, or decodes.
  */
 export function answerOffer(
   offer: Offer,
@@ -227,9 +227,9 @@ export function answerOffer(
 }
 
 /**
- * What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. What
- * is secured stays so, in the suite that is in use: a re-offer is no occasion to change keys, let alone to drop them.
- * Comfort noise and silence frames are offered where the other leg has them, and stay where they were agreed.
+ * Builds an offer: the codecs of `order`, or all of the policy, on the dialog's existing m= lines. A secured session
+ * stays secured, with the suite in use; a re-offer never changes or drops keys. Comfort noise and silence frames are
+ * offered when the other leg has them, and stay once agreed.
  */
 export function makeOffer(
   own: LocalSide,
@@ -280,7 +280,7 @@ export function makeOffer(
   return { local, continuity: { ...remember(continuity, local, continuity.audio, []), payload_types: types.all() } }
 }
 
-/** What their answer to `local` settles. A refused audio line (port 0) leaves no call to have. */
+/** Reads the peer's answer to `local`. A rejected audio line (port 0) refuses the call. */
 export function readAnswer(
   sdp: Sdp,
   local: OwnSdp,
@@ -305,7 +305,7 @@ export function readAnswer(
   if ('refused' in security) return security
   const asked = askedDirection(line)
   const clock_rate_hz = first.codec.clock_rate_hz
-  /** What we offered and they answered. */
+  /** Returns the payload types of an encoding that both sides have. */
   const agreed = (encoding: Encoding): PayloadPair | null => {
     const theirs = payloadOf(line, encoding)
     const receive = types[encodingKey(encoding)]
@@ -336,9 +336,9 @@ export function readAnswer(
 }
 
 /**
- * In which order a leg's codecs are wanted: those that the other leg has, so that the bridge is a relay; then those
- * that can be decoded here. What can be neither relayed nor decoded would be silence and is left out. `related`: the
- * other leg's settled codec, or what its pending offer allows; for a leg that talks to us, its own codec.
+ * Orders a leg's codecs: first those of the other leg, so that the bridge relays, then those that we can decode. It
+ * omits codecs that can be neither relayed nor decoded. `related` is the other leg's negotiated codec, or those of its
+ * pending offer; for a leg connected to the platform, its own codec.
  */
 export function codecOrder(
   policy: MediaPolicy,
@@ -349,7 +349,7 @@ export function codecOrder(
   return [...relay, ...policy.codecs.filter(codec => decodable.includes(codec) && !relay.includes(codec))]
 }
 
-/** How two settled legs are joined: bytes pass unchanged when the codec is one and the packets fit both. */
+/** Returns how two legs are bridged. Packets pass unchanged when both legs have the same codec. */
 export function bridgeMode(a: Settled, b: Settled): 'relay' | 'transcode' {
   return a.codec === b.codec ? 'relay' : 'transcode'
 }
@@ -377,13 +377,13 @@ function packing(line: MediaLine): Pick<Settled, 'ptime_ms' | 'maxptime_ms'> {
   return { ptime_ms: roundPtime(line.ptime_ms, line.maxptime_ms), maxptime_ms: line.maxptime_ms }
 }
 
-/** Packets are of 10 to 60 ms in tens; what lies outside becomes the nearest. */
+/** Rounds to a packet time of 10 to 60 ms, in steps of 10. */
 function roundPtime(wanted_ms: number | null, most_ms: number | null): number {
   const ms = Math.min(wanted_ms ?? 20, most_ms ?? 60, 60)
   return Math.max(10, Math.floor(ms / 10) * 10)
 }
 
-/** What the peer asks of our encoder; silence frames that were not agreed are not asked for. */
+/** Returns the settings that the peer requests for our encoder, without silence frames that were not agreed. */
 function encoderOf(codec: Codec, payload: Payload, silence_frames: boolean): EncoderSettings {
   const settings = codec.settings(payload.fmtp)
   return codec.silence_frames && !silence_frames ? { ...settings, dtx: false } : settings

@@ -1,6 +1,6 @@
 import { type Codec, fmtpParameters } from './codec.ts'
 
-/** RFC 7587: the clock is 48000 and the channels are 2 in SDP whatever the stream holds; we send mono. */
+/** RFC 7587: SDP always has clock rate 48000 and two channels, whatever the stream contains. We send mono. */
 export const opus: Codec = {
   name: 'OPUS',
   encoding: 'opus',

@@ -1,4 +1,4 @@
-/** Why an offer or answer cannot be had; `detail` names what was found. */
+/** Why an offer or answer is refused. `detail` names the fault. */
 export interface Refused<R extends string> {
   readonly refused: R
   readonly detail: string

@@ -13,13 +13,13 @@ export function codecByName(name: CodecName): Codec {
   return codec
 }
 
-/** The codec of a payload type as its SDP describes it; channels of null and 1 are one thing (RFC 4566 §6 rtpmap). */
+/** Finds the codec of an `a=rtpmap`. No channels and one channel mean the same (RFC 4566 §6 rtpmap). */
 export function codecByRtpmap(encoding: string, clock_rate_hz: number): Codec | null {
   const wanted = encoding.toLowerCase()
   return CODECS.find(codec => codec.encoding.toLowerCase() === wanted && codec.clock_rate_hz === clock_rate_hz) ?? null
 }
 
-/** The codec of a payload type that has no rtpmap. */
+/** Finds the codec of a payload type without an rtpmap. */
 export function codecByStaticType(payload_type: number): Codec | null {
   return CODECS.find(codec => codec.static_payload_type === payload_type) ?? null
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of sdp-transform 3 that sdp.ts uses; the package brings no types. Numbers that look like integers arrive
- * as numbers.
+ * Declares the parts of sdp-transform 3 that sdp.ts uses, because the package has no types. Text that looks like an
+ * integer arrives as a number.
  */
 declare module 'sdp-transform' {
   type Scalar = string | number

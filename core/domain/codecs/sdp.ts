@@ -5,7 +5,7 @@ import { comfortNoise } from './comfort-noise.ts'
 import { type CryptoLine, readCryptoLine } from './crypto-line.ts'
 import { codecByRtpmap, codecByStaticType } from './registry.ts'
 
-/** Strangers' SDP as far as we use it. sdp-transform forgives everything, so whatever must hold is checked here. */
+/** The parts of a stranger's SDP that we use. sdp-transform accepts anything, so this module validates. */
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
@@ -15,13 +15,12 @@ export interface Payload {
   readonly clock_rate_hz: number
   readonly channels: number | null
   readonly fmtp: string | null
-  /** Null when we do not know the codec. */
+  /** Null for an unknown codec. */
   readonly codec: Codec | null
 }
 
 /**
- * What a browser says of its end of a secured path: DTLS fingerprint (RFC 8122), role (RFC 4145), ICE credentials
- * (RFC 8839).
+ * A browser's DTLS fingerprint (RFC 8122), role (RFC 4145) and ICE credentials (RFC 8839).
  */
 export interface DtlsLine {
   /** Hash name in lower case. */
@@ -35,17 +34,17 @@ export interface DtlsLine {
 
 export interface MediaLine {
   readonly kind: string
-  /** 0: refused or switched off (RFC 3264 §6). */
+  /** 0: rejected or disabled (RFC 3264 §6). */
   readonly port: number
   readonly protocol: string
   /** As written, in order. */
   readonly formats: readonly string[]
   readonly payloads: readonly Payload[]
-  /** Null: not an address that could be sent to (0.0.0.0, the hold of RFC 2543, among them). */
+  /** Null for an address that cannot be sent to, such as 0.0.0.0, the hold of RFC 2543. */
   readonly address: string | null
-  /** Of the address, also where that is 0.0.0.0 or ::. */
+  /** Family of the address, also of 0.0.0.0 or ::. */
   readonly family: 'ipv4' | 'ipv6'
-  /** The address was 0.0.0.0 or ::. */
+  /** Whether the address was 0.0.0.0 or ::. */
   readonly held_by_address: boolean
   readonly direction: Direction
   readonly ptime_ms: number | null
@@ -136,7 +135,7 @@ function readLine(session: RawSession, raw: RawLine): MediaLine | ReturnType<typ
   }
 }
 
-/** Each attribute counts for all lines when it stands above them. */
+/** Reads the DTLS attributes. Those at session level apply to all lines. */
 function readDtls(session: RawSession, raw: RawLine): DtlsLine | null {
   const fingerprint = raw.fingerprint ?? session.fingerprint
   const ice_ufrag = raw.iceUfrag ?? session.iceUfrag
@@ -151,7 +150,7 @@ function readDtls(session: RawSession, raw: RawLine): DtlsLine | null {
   }
 }
 
-/** Payload types outside 0-127, given twice, or with an absurd clock are left out: nobody may use them. */
+/** Drops payload types outside 0-127, duplicates, and those with an absurd clock rate. */
 function readPayloads(raw: RawLine, formats: readonly string[]): Payload[] {
   const payloads: Payload[] = []
   const seen = new Set<number>()
@@ -181,8 +180,8 @@ function readPayloads(raw: RawLine, formats: readonly string[]): Payload[] {
 }
 
 /**
- * An address literal in its shortest form, without the TTL of multicast; null for host names, which we do not look
- * up.
+ * Returns an address literal in its shortest form, without a multicast TTL; null for host names, which we do not
+ * resolve.
  */
 function readAddress(text: string): string | null {
   const [literal = ''] = text.split('/')
@@ -201,7 +200,7 @@ export interface OwnLine {
   readonly port: number
   readonly protocol: string
   readonly formats: readonly string[]
-  /** Attributes in order, without `a=`; none for a refused line. */
+  /** Attributes in order, without `a=`; none for a rejected line. */
   readonly attributes: readonly string[]
 }
 
@@ -214,7 +213,7 @@ export interface OwnSdp {
   readonly lines: readonly OwnLine[]
 }
 
-/** Our SDP is written by hand: it is a dozen lines whose order peers are known to be particular about. */
+/** Writes our SDP without a library: a dozen lines, whose order matters to some peers. */
 export function writeSdp(sdp: OwnSdp): string {
   const family = sdp.address.includes(':') ? 'IP6' : 'IP4'
   const text = [

@@ -3,13 +3,13 @@ import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-
 import { type Refused, refuse } from './refusal.ts'
 import type { DtlsLine, MediaLine, OwnLine } from './sdp.ts'
 
-/** What a line and its answer agree on to secure the packets: nothing, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
+/** Negotiates the security of packets: none, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
 
 export type MediaSecurity = 'rtp' | 'sdes_srtp_required' | 'dtls_srtp'
 
-/** What we have to secure a leg with. */
+/** Our secrets for a leg. */
 export interface OwnSecrets {
-  /** Base64 key and salt for each suite, made for this leg alone. */
+  /** Base64 key and salt for each suite, generated for this leg only. */
   readonly keys: Readonly<Record<SrtpSuite, string>>
   /** Our end of ICE and DTLS, for policies of `dtls_srtp`. */
   readonly browser: BrowserSide | null
@@ -28,7 +28,7 @@ interface Secured {
 
 const PLAIN: Secured = { crypto: null, dtls: null }
 
-/** How an offered line is to be answered. */
+/** Returns the security of the answer to an offered line. */
 export function offeredSecurity(
   line: MediaLine,
   policy: MediaSecurity,
@@ -47,7 +47,7 @@ export function offeredSecurity(
   return required ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`) : PLAIN
 }
 
-/** What the answer to `ours` settled. Their choice among our crypto lines is told by the tag (RFC 4568 §5.1.3). */
+/** Returns the security that the answer to `ours` selected, by the tag of our crypto line (RFC 4568 §5.1.3). */
 export function answeredSecurity(
   line: MediaLine,
   ours: OwnLine,
@@ -71,14 +71,14 @@ export function answeredSecurity(
   return 'refused' in srtp ? srtp : { srtp, dtls: null }
 }
 
-/** The keys of both directions, ours being of the suite that the peer's line names. */
+/** Returns the keys of both directions. Ours is of the suite in the peer's line. */
 export function srtpKeys({ suite, key }: CryptoLine, own: OwnSecrets): SrtpKeys | Refused<'srtp_required'> {
   const send_key = own.keys[suite]
   if (sameKey(send_key, key)) return refuse('srtp_required', "the peer's crypto line holds our own key")
   return { suite, send_key, receive_key: key }
 }
 
-/** The crypto lines of an offer: every suite, or the one that is in use. */
+/** Returns the crypto lines of an offer: every suite, or only the one in use. */
 export const offeredCryptos = (own: OwnSecrets, in_use: SrtpSuite | null): string[] =>
   SRTP_SUITES.flatMap(({ suite }, index) =>
     in_use === null || in_use === suite ? [cryptoAttribute(index + 1, suite, own.keys[suite])] : [],

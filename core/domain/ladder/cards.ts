@@ -1,4 +1,4 @@
-/** Our own ids come first: their digits are not a card's. A plus sign leads a telephone number, `0.` a confidence. */
+/** Ids match first, because their digits are no card's. A plus begins a telephone number, `0.` a confidence. */
 const ID = /\b(?:[A-Z]{2}[\da-f]{32}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\b/
 const CARD_LIKE = /\+?(?<!\d|\b0\.)\d(?:[ -]?\d){12,18}(?!\d)/
 const ID_OR_CARD = new RegExp(`(${ID.source})|${CARD_LIKE.source}`, 'g')
@@ -7,8 +7,8 @@ const LONGEST_TELEPHONE_NUMBER = 15
 const SHOWN = 4
 
 /**
- * Text with all but the last four digits of what may be a card number taken out: 13 to 19 digits that pass Luhn. The
- * text keeps its length, so that places in it stay true.
+ * Masks all but the last four digits of possible card numbers: 13 to 19 digits that pass the Luhn check. The text keeps
+ * its length, so that offsets into it stay valid.
  */
 export function maskCards(text: string, mask = '*'): string {
   return text.replace(ID_OR_CARD, (found, id?: string) => {
@@ -18,13 +18,13 @@ export function maskCards(text: string, mask = '*'): string {
   })
 }
 
-/** All digits but the last four. */
+/** Masks all digits but the last four. */
 export function maskDigits(text: string, mask = '*'): string {
   let left = text.replace(/\D/g, '').length - SHOWN
   return text.replace(/\d/g, digit => (left-- > 0 ? mask : digit))
 }
 
-/** ISO/IEC 7812-1 annex B. */
+/** Checks the Luhn digit (ISO/IEC 7812-1 annex B). */
 function passesLuhn(digits: string): boolean {
   let sum = 0
   for (let place = 0; place < digits.length; place++) {

@@ -1,4 +1,4 @@
-/** A SIP message of a call as the ladder keeps it. */
+/** A SIP message of a call, as stored for the ladder. */
 export interface CallMessage {
   readonly sip_call_id: string
   /** Unix time, in ms. */
@@ -14,7 +14,7 @@ export interface CallMessage {
   readonly text: string
 }
 
-/** The messages that are not among the known ones. */
+/** Returns the messages that are not among the known ones. */
 export function missingFrom(known: readonly CallMessage[], messages: readonly CallMessage[]): CallMessage[] {
   const keyOf = ({ sip_call_id, at_ms, direction, text }: CallMessage): string =>
     JSON.stringify([sip_call_id, at_ms, direction, text])

@@ -2,14 +2,14 @@ import { maskCards } from './cards.ts'
 
 const SECRET_HEADERS = /^((?:proxy-)?authorization|identity)[ \t]*:(.*)$/gim
 const DIGEST_SECRETS = /\b(response|nonce|cnonce|opaque)="[^"]*"/gi
-/** SDES keys (RFC 4568 §6.1) and DTMF keys in INFO bodies, which may be card numbers. */
+/** Matches SDES keys (RFC 4568 §6.1) and DTMF keys in INFO bodies, which may be card numbers. */
 const SDES_KEYS = /^(a=crypto:\d+ \S+ )inline:\S+/gim
 const INFO_KEYS = /^(Signal=).+$/gim
-/** A body that is the key alone. */
+/** Matches the type of a body that consists of the key only. */
 const BARE_KEYS = /^(content-type|c)[ \t]*:[ \t]*application\/dtmf[ \t]*(;|$)/im
 const SDP = /^(content-type|c)[ \t]*:[ \t]*application\/sdp/im
 
-/** A SIP message with what must not be kept taken out: digest responses, SRTP keys, typed keys. */
+/** Removes digest responses, SRTP keys and typed keys from a SIP message. */
 export function redactSip(text: string): string {
   const body_at = text.search(/\r?\n\r?\n/)
   const head = body_at === -1 ? text : text.slice(0, body_at)
@@ -17,7 +17,7 @@ export function redactSip(text: string): string {
   return redactLines(head + redactBody(head, body))
 }
 
-/** Numbers in headers are those of the call; in SDP they are ids of sessions. */
+/** Redacts a body. Numbers in headers are those of the call, and in SDP session ids. */
 function redactBody(head: string, body: string): string {
   if (BARE_KEYS.test(head)) return body.replace(/[^\r\n]+/g, '…')
   return SDP.test(head) ? body : maskCards(body)

@@ -1,4 +1,4 @@
-/** What the ladder needs to know of a SIP message. */
+/** The facts of a SIP message that the ladder shows. */
 interface LadderMessage {
   /** Milliseconds since the epoch. */
   readonly at_ms: number
@@ -12,7 +12,8 @@ interface LadderMessage {
 const LANE = 30
 
 /**
- * The messages of a call as text: a lane for each peer and one for us, an arrow for each message, time since the first.
+ * Renders the messages of a call as text: a lane for each peer and for us, an arrow for each message, and the time
+ * since the first.
  *
  *     +0.000  127.0.0.2:5070 --> INVITE sip:+2348030000001@… (udp, SDP)
  */
@@ -35,7 +36,7 @@ const arrow = (message: LadderMessage): string => {
   return message.direction === 'in' ? `${name} ${line}>` : `<${line} ${name}`
 }
 
-/** `INVITE`, or `200 INVITE` for a response. */
+/** Returns the label of a message: `INVITE`, or `200 INVITE` for a response. */
 export function title(text: string): string {
   const [start = ''] = text.split('\r\n', 1)
   const response = /^SIP\/2\.0 (\d{3})/.exec(start)
@@ -54,7 +55,7 @@ function summary(message: LadderMessage): string {
   return marks.join(', ')
 }
 
-/** `PCMU/8000 :4000 sendonly`: first codec, port and direction of an SDP. */
+/** Summarizes an SDP by its first codec, port and direction: `PCMU/8000 :4000 sendonly`. */
 function mediaOf(text: string): string {
   const line = /^m=audio (\d+) \S+ (\d+)/m.exec(text)
   const name = line && new RegExp(`^a=rtpmap:${line[2]} (\\S+)`, 'm').exec(text)?.[1]

@@ -1,6 +1,6 @@
 /**
- * Shown in place of an empty ladder. A drachtio-server does not show signaling each message; a call can still have
- * messages that the embedded edge kept before the change.
+ * Returns a notice in place of an empty ladder. A drachtio-server does not pass on each message. A call may still have
+ * messages that the embedded edge stored before the change.
  */
 export const ladderUnavailable = (external: boolean, messages: readonly unknown[]): string | null =>
   external && messages.length === 0

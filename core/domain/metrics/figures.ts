@@ -1,25 +1,25 @@
 import { mediaFigures } from './media.ts'
 
-/** What a call that ended adds to the metrics of its trunk; the columns of a step are the same, summed. */
+/** The contribution of an ended call to its trunk's metrics. A step has the same columns, summed. */
 export interface Figures {
   readonly attempts: number
   readonly answered: number
   /** Whole seconds of answered calls. */
   readonly answered_seconds: number
-  /** Calls whose post-dial delay is known, and the sum of their delays. */
+  /** The number of calls with a known post-dial delay, and the sum of the delays. */
   readonly pdd_calls: number
   readonly pdd_ms: number
-  /** Answered calls with statistics of their media. */
+  /** Answered calls with media statistics. */
   readonly measured_calls: number
   readonly no_media_calls: number
   readonly one_way_calls: number
   readonly transcoded_calls: number
   readonly packets_received: number
   readonly packets_lost: number
-  /** Legs with a jitter, and the sum in microseconds: sums of whole numbers are exact in any order. */
+  /** Legs with a jitter, and its sum in microseconds. Sums of integers are exact in any order. */
   readonly jitter_legs: number
   readonly jitter_us: number
-  /** Legs with a MOS, and the sum in thousandths. */
+  /** Legs with a MOS, and its sum in thousandths. */
   readonly mos_legs: number
   readonly mos_thousandths: number
 }
@@ -44,7 +44,7 @@ export const NO_FIGURES: Figures = {
 
 export const FIGURE_NAMES = Object.keys(NO_FIGURES) as readonly (keyof Figures)[]
 
-/** What metrics need of a call detail record. */
+/** The fields of a call detail record that metrics need. */
 export interface EndedCall {
   readonly answered_at: string | null
   readonly duration_seconds: number
@@ -52,7 +52,7 @@ export interface EndedCall {
   readonly status: string
   readonly reason: string | null
   readonly sip_code: number | null
-  /** JSON of the legs' summaries; null when there was no media. */
+  /** JSON of the legs' summaries; null without media. */
   readonly media: string | null
 }
 
@@ -66,7 +66,7 @@ export function figuresOfCall(call: EndedCall): Figures {
   }
 }
 
-/** Why a call was not answered: our reason, else the final status; null for one that was. */
+/** Returns why a call was not answered: our reason, else the final status; null for an answered call. */
 export function failureOfCall(call: EndedCall): FailureKind | null {
   if (call.answered_at !== null) return null
   return { platform_reason: call.reason ?? call.status, sip_code: call.sip_code }

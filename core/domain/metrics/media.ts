@@ -1,6 +1,6 @@
 import type { EndedCall, Figures } from './figures.ts'
 
-/** What the record of a call keeps of one leg, as far as metrics need it. */
+/** The stored facts of one leg that metrics need. */
 interface LegSummary {
   readonly packets_received: number
   readonly packets_lost: number
@@ -8,7 +8,7 @@ interface LegSummary {
   readonly mos: number | null
 }
 
-/** Packets one way only for as long as this count a call as one-way (design section 4). */
+/** A call with packets in only one direction for this long counts as one-way (design section 4). */
 const ONE_WAY_SECONDS = 4
 
 type MediaFigures = Pick<
@@ -25,7 +25,7 @@ type MediaFigures = Pick<
   | 'mos_thousandths'
 >
 
-/** What the media of an answered call adds: nothing when no leg was measured. */
+/** Returns the contribution of an answered call's media; empty when no leg was measured. */
 export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>): Partial<MediaFigures> {
   const { legs, transcoded } = readMedia(call.media)
   if (legs.length === 0) return {}
@@ -49,7 +49,7 @@ export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** A record's media: the legs' summaries under their names, and how the two were joined. */
+/** Parses a record's media: the legs' summaries by name, and whether the bridge transcoded. */
 function readMedia(json: string | null): { readonly legs: readonly LegSummary[]; readonly transcoded: boolean } {
   const media: unknown = json === null ? null : JSON.parse(json)
   if (typeof media !== 'object' || media === null) return { legs: [], transcoded: false }
@@ -60,7 +60,7 @@ function readMedia(json: string | null): { readonly legs: readonly LegSummary[];
 function legOf(value: unknown): LegSummary | null {
   if (typeof value !== 'object' || value === null || !('packets_received' in value)) return null
   const leg = value as Readonly<Record<string, unknown>>
-  // A leg that heard nothing has no quality: its jitter and MOS would only dilute those of the others.
+  // A leg that received nothing has no quality. Its jitter and MOS would only dilute those of the others.
   const heard = number(leg['packets_received']) ?? 0
   return {
     packets_received: heard,

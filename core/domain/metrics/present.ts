@@ -1,11 +1,11 @@
 import type { FailureCount, Figures } from './figures.ts'
 
-/** Metrics of a window as the API tells them (spec, "Trunk metrics and diagnostics"). */
+/** Metrics of a window as the API returns them (spec, "Trunk metrics and diagnostics"). */
 interface Metrics {
   readonly attempts: number
   readonly answered: number
   readonly failed: number
-  /** Per cent with one decimal, always of seven days; null without attempts. */
+  /** Percentage with one decimal, always over seven days; null without attempts. */
   readonly asr_7d_pct: string | null
   readonly acd_seconds: number | null
   readonly acd_reason: string | null
@@ -16,7 +16,7 @@ interface Metrics {
 
 export const TOP_FAILURES = 10
 
-/** `failures` are those of the window, each kind once; `week` are the figures of the last seven days. */
+/** Computes metrics. `failures` has each kind of the window once; `week` has the figures of the last seven days. */
 export function metricsOf(window: Figures, week: Figures, failures: readonly FailureCount[]): Metrics {
   const { attempts, answered } = window
   const failed = attempts - answered
@@ -39,17 +39,17 @@ export function metricsOf(window: Figures, week: Figures, failures: readonly Fai
 const without = (attempts: number, what: string): string =>
   attempts === 0 ? 'There was no call in this window.' : `In this window ${what}.`
 
-/** Most calls first; ties by name and code, so that the order is always the same. */
+/** Orders by calls, descending. Ties are ordered by name and code, so that the order is stable. */
 const byFrequency = (a: FailureCount, b: FailureCount): number =>
   b.calls - a.calls ||
   (a.platform_reason < b.platform_reason ? -1 : a.platform_reason > b.platform_reason ? 1 : 0) ||
   (a.sip_code ?? 0) - (b.sip_code ?? 0)
 
 interface MediaMetrics {
-  /** Mean over legs. */
+  /** Mean over all legs. */
   readonly jitter_ms: number | null
   readonly mos: number | null
-  /** Of all packets that were sent to us: per cent with two decimals. */
+  /** Percentage of all packets sent to us, with two decimals. */
   readonly packet_loss_pct: string | null
   readonly no_media_calls: number
   readonly one_way_calls: number

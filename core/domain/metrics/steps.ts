@@ -1,12 +1,12 @@
 /**
- * Metrics of trunks are sums that are kept per step of time as calls end, so that reading a window costs the number of
- * its steps and never the number of its calls. A call counts in the step in which it ended.
+ * Metrics of trunks are sums per time step, updated as calls end. So reading a window costs the number of its steps,
+ * not of its calls. A call counts in the step in which it ended.
  */
 
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 
-/** Lengths of the steps that are kept. */
+/** Lengths of the stored steps. */
 export const STEPS_MS = [MINUTE_MS, HOUR_MS] as const
 type StepMs = (typeof STEPS_MS)[number]
 
