@@ -1,4 +1,4 @@
-/** What a key may be allowed to do (spec, "Scopes"). */
+/** The scopes of an API key (spec, "Scopes"). */
 export const SCOPES = [
   'organization:read',
   'call_history:read',
@@ -19,7 +19,7 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number]
 
-/** What an operator's key may be allowed to do, on /operator/v1 (design section 10). */
+/** The scopes of an operator's key for /operator/v1 (design section 10). */
 export const OPERATOR_SCOPES = [
   'operator:read',
   'operator:customers',

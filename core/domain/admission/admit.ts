@@ -32,7 +32,7 @@ export const CHECKS: readonly Check[] = [
   spend,
 ]
 
-/** Whether a call may be placed. The trace has every check up to the one that refused. */
+/** Decides whether a call may be placed. The trace has every check up to the one that refused. */
 export function admit(facts: AdmissionFacts): Verdict {
   const trace: TracedFinding[] = []
   for (const check of CHECKS) {

@@ -1,7 +1,7 @@
 import { affordableSeconds, reservationMinor } from '../rating/price.ts'
 import type { AdmissionFacts } from './types.ts'
 
-/** Money to hold before the call leaves: the price of its first increment, nothing for a call that is not billed. */
+/** Returns the money to hold before the call leaves: the price of its first increment, or 0 when it is not billed. */
 export const heldMinor = ({ direction, billing, rate }: AdmissionFacts): number =>
   direction === 'outbound' && billing === 'rated' && rate ? reservationMinor(rate) : 0
 
@@ -10,7 +10,7 @@ interface Affordable {
   readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
 }
 
-/** The least of every max_call_duration and of the seconds that spend caps and balance can still pay for. */
+/** Returns the minimum of every max_call_duration and of the seconds that spend caps and balance can still pay. */
 export function affordable(facts: AdmissionFacts): Affordable {
   const longest = least(facts.levels.map(level => level.max_call_duration_seconds))
   const paid = paidSeconds(facts)

@@ -13,7 +13,7 @@ export const passed = (sentence: string, limit: Value, used: Value, levels?: rea
 
 export const skipped = (sentence: string): Finding => ({ result: 'skipped', limit: null, used: null, sentence })
 
-/** `facts.value` is what was seen and `facts.limit` what was expected; both are kept in the trace. */
+/** `facts.value` is the actual value and `facts.limit` the expected one. The trace stores both. */
 export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly LevelFinding[]): Finding => ({
   result: 'refused',
   reason,
@@ -24,7 +24,7 @@ export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly Le
   ...(levels ? { levels } : {}),
 })
 
-/** Name of a level as a sentence has it, such as `trunk "Lagos office"`. */
+/** Returns the name of a level for a sentence, such as `trunk "Lagos office"`. */
 export const nameOf = ({ level, name }: Pick<LevelFacts, 'level' | 'name'>): string => `${level} "${name}"`
 
 interface Compared {
@@ -34,18 +34,18 @@ interface Compared {
 
 interface LevelCheck {
   readonly reason: Reason
-  /** What a passing finding says, such as `calls in progress`. */
+  /** The noun of a passing finding, such as `calls in progress`. */
   readonly noun: string
   readonly compare: (level: LevelFacts) => Compared
-  /** What this call adds: one call, or its reservation in minor units. */
+  /** The amount that this call adds: one call, or its reservation in minor units. */
   readonly adds: number
   /** Whether a refusal shows what is used now, or what would be used with this call. */
   readonly shows: 'used' | 'with_this_call'
 }
 
 /**
- * Refuses at the first level whose ceiling this call would pass. Null is no ceiling, 0 admits nothing, not even what is
- * free. A pass names the tightest level.
+ * Refuses at the first level whose ceiling this call would exceed. Null means no ceiling; 0 admits nothing, not even
+ * free calls. A passing finding names the tightest level.
  */
 export function withinLevels(
   levels: readonly LevelFacts[],

@@ -9,33 +9,33 @@ export type Level = 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
 /**
- * `outbound`: to the world. `inbound`: to one of our numbers, as the trunk or application that gets it sees it.
- * `on_net`: from a trunk peer to one of our numbers, as the peer's trunk sees it. Only `outbound` has a destination
- * and a price.
+ * `outbound`: to the telephone network. `inbound`: to one of our numbers, for the trunk or application that receives
+ * it. `on_net`: from a trunk peer to one of our numbers, for the peer's trunk. Only `outbound` has a destination and a
+ * price.
  */
 type Direction = 'outbound' | 'inbound' | 'on_net'
 
 /**
- * What an outbound leg goes over. `network`: to a telephone number, by a trunk's targets or a carrier. `sip`: to a SIP
- * URI that a document names. `client`: to a browser or telephone that is registered with us. Only the network asks for
- * a number, a route and a caller that is owned; a number in a SIP URI is judged all the same.
+ * How an outbound leg is delivered. `network`: to a telephone number, through a trunk's targets or a carrier. `sip`:
+ * to a SIP URI in a document. `client`: to a registered browser or telephone. Only `network` needs a number, a route
+ * and an owned caller. A number in a SIP URI is checked as well.
  */
 export type Over = 'network' | 'sip' | 'client'
 
-/** A limit and what is used of it. Null is no ceiling; 0 admits nothing. */
+/** A limit and its current use. Null means no ceiling; 0 admits nothing. */
 interface Ceiling {
   readonly limit: number | null
   readonly used: number
 }
 
-/** One owner of ceilings that this call counts against. */
+/** A level whose ceilings this call counts against. */
 export interface LevelFacts {
   readonly level: Level
   readonly id: string
   readonly name: string
   readonly concurrency: Ceiling
   readonly cps: Ceiling
-  /** Minor units: settled charges of calls admitted today, and what running calls hold. */
+  /** Minor units: settled charges of calls admitted today, plus the reservations of running calls. */
   readonly daily_spend: Ceiling
   /** Minor units of the rolling hour, counted in the same way. */
   readonly velocity: Ceiling
@@ -43,7 +43,7 @@ export interface LevelFacts {
   readonly max_call_duration_seconds: number | null
 }
 
-/** Somebody who must be enabled: the project, its subaccount, trunk and subtrunk. */
+/** An owner that must be enabled: the project, its subaccount, trunk or subtrunk. */
 export interface HolderFacts {
   readonly kind: 'project' | 'subaccount' | 'trunk' | 'subtrunk'
   readonly id: string
@@ -61,7 +61,7 @@ export interface TrunkFacts {
 }
 
 export interface OfferFacts {
-  /** Names in our spelling, telephone-event left out. */
+  /** Names in our spelling, without telephone-event. */
   readonly codecs: readonly string[]
   /** Whether the offer has RTP/SAVP with a=crypto that we can answer. */
   readonly sdes_srtp: boolean
@@ -83,11 +83,11 @@ export interface AdmissionFacts {
   readonly direction: Direction
   readonly over: Over
   readonly service: Readonly<{ type: ServiceType; id: string; name: string }>
-  /** In the order project, subaccount, trunk, subtrunk; those that the call has. */
+  /** Those that the call has, in the order project, subaccount, trunk, subtrunk. */
   readonly holders: readonly HolderFacts[]
-  /** The trunk that the call comes from or goes to; null for a call that touches none. */
+  /** The trunk that the call comes from or goes to; null without one. */
   readonly trunk: TrunkFacts | null
-  /** How a peer's INVITE came; null for a call that no peer sent (REST, markup). */
+  /** The transport of the peer's INVITE; null for a call without one (REST, markup). */
   readonly transport: Transport | null
   /** The peer's offer; null for none (REST, markup, late offer). */
   readonly offer: OfferFacts | null
@@ -95,9 +95,9 @@ export interface AdmissionFacts {
   readonly caller: CallerFacts
   /** Parent first: for a subtrunk the policy of its trunk, then its own. */
   readonly policies: readonly PolicyFacts[]
-  /** In force now, on the trunk or on the whole project. */
+  /** Currently in force, for the trunk or the whole project. */
   readonly containments: readonly ContainmentFacts[]
-  /** `free`: sandbox project or test call; a missing rate does not refuse and nothing is held. */
+  /** `free`: a sandbox project or test call. A missing rate does not refuse it, and no money is held. */
   readonly billing: 'rated' | 'free'
   readonly price_book: Readonly<{ id: string; name: string }> | null
   readonly rate: Rate | null
@@ -105,7 +105,7 @@ export interface AdmissionFacts {
   readonly routes: number
   /** In the order subtrunk, trunk, policy, subaccount, project. */
   readonly levels: readonly LevelFacts[]
-  /** Minor units that the payer has left, what running calls hold taken off; null is no ceiling. */
+  /** Minor units that the payer has left, without those that running calls hold; null means no ceiling. */
   readonly balance: Readonly<{ name: string; available_minor: number | null }>
 }
 
@@ -116,11 +116,11 @@ export interface LevelFinding {
   readonly used: number
 }
 
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   readonly result: 'passed' | 'refused' | 'skipped'
   readonly reason?: Reason
-  /** What was expected, and what was seen. */
+  /** The expected and the actual value. */
   readonly limit: string | number | null
   readonly used: string | number | null
   readonly sentence: string
@@ -136,18 +136,18 @@ export interface TracedFinding extends Finding {
 
 export interface Check {
   readonly name: string
-  /** Every reason that this check may refuse with. */
+  /** The reasons that this check can refuse with. */
   readonly reasons: readonly Reason[]
-  /** The kinds of call that are asked. */
+  /** The kinds of call that this check applies to. */
   readonly asked: readonly Direction[]
   decide(facts: AdmissionFacts): Finding
 }
 
 export interface Admitted {
   readonly admitted: true
-  /** Cut the call when reached; null is no limit. */
+  /** The call ends when it reaches this duration; null means no limit. */
   readonly max_duration_seconds: number | null
-  /** Why the call would be cut there. */
+  /** The reason with which the call would end there. */
   readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
   /** Money to hold for the first increment, minor units. */
   readonly reserve_minor: number

@@ -31,9 +31,9 @@ type Default = Pick<
 const NO_CEILING = { platform_ceiling_minor: null, platform_ceiling_window_seconds: null }
 const TOLD = ['in_app', 'email', 'webhook'] as const
 
-/** What each organization begins with; amounts are kobo. */
+/** The initial policies of each organization. Amounts are in kobo. */
 export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
-  /** A prepaid balance below 5,000; well again from 6,000 on. */
+  /** Fires when a prepaid balance falls below 5,000, and resolves at 6,000. */
   balance_low: {
     threshold: money(500_000),
     resolution: plain('below_threshold', { amount_minor: 600_000, currency: CURRENCY }),
@@ -53,7 +53,7 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
     channels: TOLD,
     ...NO_CEILING,
   },
-  /** 20,000 in five minutes on one trunk; 200,000 in an hour is where the platform acts whatever was set. */
+  /** 20,000 in five minutes on one trunk. At 200,000 in an hour the platform acts whatever the policy says. */
   spend_velocity: {
     threshold: money(2_000_000, { window_seconds: 300, min_events: 3 }),
     resolution: plain('below_threshold', { for_seconds: 600 }),
@@ -61,7 +61,7 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
     platform_ceiling_minor: 20_000_000,
     platform_ceiling_window_seconds: 3600,
   },
-  /** From 100 a minute on. */
+  /** At 100 per minute or more. */
   first_seen_high_cost_destination: {
     threshold: money(10_000, { min_events: 1, window_seconds: 600 }),
     resolution: plain('acknowledged_or_24h'),
@@ -74,7 +74,7 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
     channels: TOLD,
     ...NO_CEILING,
   },
-  /** As many keep-alives unanswered as make a target degraded. */
+  /** As many unanswered keep-alives as make a target degraded. */
   endpoint_health: {
     threshold: { ...NO_THRESHOLD, min_events: 2 },
     resolution: plain('consecutive_successes', { count: 2 }),

@@ -1,4 +1,4 @@
-/** What is measured for each kind of alert; gathered by the control plane, judged by judge.ts. */
+/** The measured facts of each kind of alert. The control plane gathers them; judge.ts evaluates them. */
 
 interface Named {
   readonly id: string
@@ -6,12 +6,12 @@ interface Named {
 }
 
 export interface BalanceFacts {
-  /** Null: the project does not pay in advance. */
+  /** Null for a project that does not prepay. */
   readonly account: (Named & { readonly balance_minor: number; readonly held_minor: number }) | null
   readonly currency: string
 }
 
-/** What a level spent in a day or month, money that running calls hold included. */
+/** A level's spend in a day or month, including the reservations of running calls. */
 export interface SpendFacts {
   readonly currency: string
   /** `2026-03-02` or `2026-03`. */
@@ -23,7 +23,7 @@ export interface SpendFacts {
   })[]
 }
 
-/** What a trunk's calls of a window to the destinations of one rate came to. */
+/** Totals of a trunk's calls in a window to the destinations of one rate. */
 export interface DestinationGroup {
   /** Digits of the rate that priced them. */
   readonly rate_prefix: string
@@ -34,15 +34,15 @@ export interface DestinationGroup {
   readonly calls: number
   readonly answered: number
   readonly settled: number
-  /** Settled calls of less than six seconds, unanswered ones too. */
+  /** Settled calls shorter than six seconds, including unanswered ones. */
   readonly short: number
   readonly live: number
-  /** Charged, and held by calls in progress. */
+  /** Charges, plus the reservations of running calls. */
   readonly spend_minor: number
   readonly held_minor: number
-  /** When the trunk's project called there first; null: in this window. */
+  /** When the trunk's project first called this destination; null: in this window. */
   readonly first_seen_at: string | null
-  /** Nights (midnight to five o'clock) before this one with calls there. */
+  /** The number of earlier nights (midnight to five o'clock) with calls there. */
   readonly earlier_nights: number
 }
 
@@ -64,9 +64,9 @@ export interface TrunkTraffic extends Named {
   /** Spend in the window of the platform's ceiling. */
   readonly ceiling_spend_minor: number
   readonly destinations: readonly DestinationGroup[]
-  /** Sources whose first call came within the window; none for the first source that a trunk ever had. */
+  /** Sources whose first call came within the window, except the first source that a trunk ever had. */
   readonly new_sources: readonly SourceSeen[]
-  /** It is night (midnight to five) where the organization is. */
+  /** Whether it is night (midnight to five) in the organization's time zone. */
   readonly night: boolean
 }
 
@@ -81,7 +81,7 @@ interface TargetFacts extends Named {
 }
 
 export interface HealthFacts {
-  /** False: no signaling node is alive, so that nobody asks the targets. */
+  /** False while no signaling node is alive to probe the targets. */
   readonly available: boolean
   readonly targets: readonly TargetFacts[]
 }

@@ -3,7 +3,7 @@ import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Sc
 
 export type * from './facts.ts'
 
-/** Which conditions hold: pure functions from a policy and measured facts. Amounts are minor units. */
+/** Evaluates alert conditions: pure functions of a policy and measured facts. Amounts are in minor units. */
 
 export const alertKey = (kind: AlertKind, ...parts: readonly string[]): string => [kind, ...parts].join(':')
 
@@ -27,7 +27,7 @@ interface Found {
 }
 const nothing = (): Found => ({ findings: [], well: new Map() })
 
-/** Findings outside of the policy's scope do not count. */
+/** Drops findings outside the policy's scope. */
 const look = (
   policy: AlertPolicy,
   { findings, well }: Found,
@@ -46,7 +46,7 @@ function inScope(scope: Scope, { subject, trunk_id }: Finding): boolean {
   return (subject.type === scope.type && subject.id === scope.id) || (scope.type === 'trunk' && trunk_id === scope.id)
 }
 
-/** `open` are the keys of alerts that have not ended: a balance is well again from the resolution's amount on. */
+/** `open` has the keys of alerts that have not ended. They resolve only at the resolution's amount. */
 export function judgeBalance(policy: AlertPolicy, facts: BalanceFacts, open: ReadonlySet<string>): Look {
   const { account, currency } = facts
   const found = nothing()
@@ -103,7 +103,7 @@ export function judgeSpend(policy: AlertPolicy, facts: SpendFacts): Look {
   return look(policy, found)
 }
 
-/** An amount counts for the whole project (or what the scope names); per cent count for every level with a cap. */
+/** An amount applies to the whole project, or the policy's scope; a percentage applies to every level with a cap. */
 function barOf(policy: AlertPolicy, cap_minor: number | null, type: SubjectType): number | null {
   const { amount_minor, percent } = policy.threshold
   if (amount_minor !== null && (type === policy.scope.type || type === 'organization')) return amount_minor
@@ -171,7 +171,7 @@ export function judgeFirstSeen(policy: AlertPolicy, trunks: readonly TrunkTraffi
   return look(policy, found)
 }
 
-/** A destination stays new for a day: bursts seldom begin with the very first call. */
+/** A destination stays new for a day, because bursts rarely begin with the very first call. */
 const NEW_FOR_MS = 24 * 3_600_000
 export const isNew = (group: { readonly first_seen_at: string | null }, now: string): boolean =>
   group.first_seen_at === null || Date.parse(now) - Date.parse(group.first_seen_at) < NEW_FOR_MS
@@ -195,7 +195,7 @@ export function judgeNewSource(policy: AlertPolicy, trunks: readonly TrunkTraffi
   return look(policy, found)
 }
 
-/** `open` are the keys of alerts that have not ended. */
+/** `open` has the keys of alerts that have not ended. */
 export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: ReadonlySet<string>): Look {
   const found = nothing()
   const watched = new Set<string>()
@@ -226,7 +226,7 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: Reado
   return look(policy, found, facts.available, gone)
 }
 
-/** `open` are the keys of alerts that have not ended: a source that is no longer overruled may be gone. */
+/** `open` has the keys of alerts that have not ended. A source that is no longer overruled may have been removed. */
 export function judgeApply(policy: AlertPolicy, facts: ApplyFacts, open: ReadonlySet<string>): Look {
   const found = nothing()
   found.findings.push(...facts.overruled.map(overruled))
@@ -255,7 +255,7 @@ export function judgeApply(policy: AlertPolicy, facts: ApplyFacts, open: Readonl
   return look(policy, found, facts.available, gone)
 }
 
-/** Told by the customer's own source alone: whose the addresses are is not the customer's business. */
+/** Names only the customer's own source, because the owner of the addresses is not the customer's business. */
 const overruled = ({ id, cidr, trunk, signaling_fqdn }: ApplyFacts['overruled'][number]): Finding => ({
   ...ofTrunk('trunk_apply_failed', trunk, 'critical', id),
   reason: `Source ${cidr} of trunk ${trunk.name} tells the trunk's calls by its name alone: the platform uses addresses of it.`,

@@ -1,8 +1,8 @@
-/** How messages about alerts leave the house, and what becomes of one that could not leave. */
+/** How messages about alerts are sent, and how failed ones are retried. */
 
 /**
- * Where short messages go: a provider's HTTP endpoint, a gateway that takes SIP MESSAGE (RFC 3428), or a call of ours
- * that speaks them.
+ * How short messages are sent: to a provider's HTTP endpoint, as SIP MESSAGE (RFC 3428) to a gateway, or spoken in a
+ * call.
  */
 type SmsRoute =
   | { readonly via: 'http'; readonly url: string }
@@ -18,7 +18,7 @@ type SmsRoute =
 const SIP_GATEWAY =
   /^(sips?):((?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?)(;transport=(?:udp|tcp|tls))?$/
 
-/** Reads `https://…`, `sip:host:port;transport=tcp` or `voice:`; null for anything else. */
+/** Parses `https://…`, `sip:host:port;transport=tcp` or `voice:`. Returns null for anything else. */
 export function smsRoute(text: string): SmsRoute | null {
   if (text === 'voice:') return { via: 'voice' }
   const sip = SIP_GATEWAY.exec(text)
@@ -37,8 +37,8 @@ interface Attempted {
 }
 
 /**
- * After the `attempts`th attempt at a message: sent, tried again after a delay that doubles from 10 s to an hour, or
- * given up after a day. `final` is a failure that no later attempt mends; `jitter` is 0 to 1.
+ * Returns the state of a message after `attempts` attempts: sent, retried after a delay that doubles from 10 s to an
+ * hour, or given up after a day. `final` is a permanent failure. `jitter` is from 0 to 1.
  */
 export function attempted(
   attempt: { readonly attempts: number; readonly created_ms: number; readonly failed: false | 'now' | 'final' },

@@ -1,11 +1,11 @@
 import type { AlertSeverity } from './types.ts'
 
-/** `HH:MM` to minutes of the day. */
+/** Converts `HH:MM` to minutes of the day. */
 const minutesOf = (text: string): number => Number(text.slice(0, 2)) * 60 + Number(text.slice(3, 5))
 
 /**
- * How long a message waits because of quiet times: 0 outside of them, and always for what is critical. `clock` is the
- * time of day where the organization is, `HH:MM`. Quiet times may run over midnight; from equal to is no time at all.
+ * Returns how long quiet hours delay a message: 0 outside of them, and for critical alerts. `clock` is the
+ * organization's time of day, `HH:MM`. Quiet hours may span midnight. Equal ends mean no quiet hours.
  */
 export function quietFor(
   severity: AlertSeverity,

@@ -1,20 +1,20 @@
 import type { Look, OpenAlert, Transition } from './types.ts'
 
-/** `resolved_why` of an alert that a person's acknowledgement ended. */
+/** `resolved_why` of an alert that ended with its acknowledgement. */
 export const WHY_ACKNOWLEDGED = 'it was acknowledged'
 
 const DAY_MS = 86_400_000
 
-/** Calendar of the organization's time zone, given as facts: `day` is YYYY-MM-DD of an instant there. */
+/** The time, and the calendar of the organization's time zone. `day` returns the day of an instant as YYYY-MM-DD. */
 interface Calendar {
   readonly now: string
   day(instant: string): string
 }
 
 /**
- * From one look and the alerts of its kind that are open to what happens to each (alert life: firing, acknowledged,
- * resolved). An alert has one finding by its dedupe key: a condition that goes on holding never fires twice. `answered`
- * are keys that a person has closed by a word within the last day: nobody is asked the same thing again so soon.
+ * Returns what happens to each open alert of a kind after one look (alert life: firing, acknowledged, resolved). An
+ * alert has one finding, by its dedupe key, so that a lasting condition never fires twice. `answered` has the keys of
+ * alerts that a person closed within the last day. They do not fire again so soon.
  */
 export function transitions(
   look: Look,
@@ -44,7 +44,7 @@ export function transitions(
   return steps
 }
 
-/** Rules that end an alert by time or by a person's word, whether its condition holds or not. */
+/** Returns why time or an acknowledgement ends an alert, whether or not its condition holds; null when neither does. */
 function timed(alert: OpenAlert, { now, day }: Calendar): string | null {
   switch (alert.resolution.rule) {
     case 'day_rollover':
@@ -59,7 +59,7 @@ function timed(alert: OpenAlert, { now, day }: Calendar): string | null {
   }
 }
 
-/** The condition does not hold in this look: whether that is enough, the policy's rule says. */
+/** The condition does not hold in this look. The policy's rule decides whether that resolves the alert. */
 function cleared(alert: OpenAlert, look: Look, { now }: Calendar): Transition[] {
   if (look.gone.has(alert.dedupe_key)) return [{ do: 'resolve', alert, why: 'its subject is no longer watched' }]
   const { rule, for_seconds, count } = alert.resolution
@@ -73,7 +73,7 @@ function cleared(alert: OpenAlert, look: Look, { now }: Calendar): Transition[] 
       return [{ do: 'count', alert, below_since: since, successes: alert.successes, version: alert.version }]
     }
     case 'consecutive_successes': {
-      // The same evidence looked at twice is one success.
+      // The same evidence counts only once.
       if (seen === undefined || seen <= (alert.version ?? 0)) return []
       const successes = alert.successes + 1
       if (successes >= (count ?? 1)) return [{ do: 'resolve', alert, why: `${successes} good results in a row` }]

@@ -1,4 +1,4 @@
-/** Alerts (spec, "Alerts"): what they are about, when they fire and when they end. Times are ISO 8601 in UTC. */
+/** Alerts (spec, "Alerts"): their subjects, and when they fire and end. Times are ISO 8601 in UTC. */
 
 export const ALERT_KINDS = [
   'balance_low',
@@ -36,7 +36,7 @@ export interface Threshold {
   readonly amount_minor: number | null
   readonly currency: string | null
   readonly min_events: number | null
-  /** Per cent of the ceiling that the amount is compared with, as text: `80` or `12.5`. */
+  /** Percentage of the ceiling that the amount is compared with, as text: `80` or `12.5`. */
   readonly percent: string | null
   readonly window_seconds: number | null
 }
@@ -66,7 +66,7 @@ export interface AlertPolicy {
   readonly scope: Scope
   readonly threshold: Threshold
   readonly resolution: Resolution
-  /** Spend in the window beside it at which the platform acts whatever the policy says. */
+  /** Spend within `platform_ceiling_window_seconds` at which the platform acts whatever the policy says. */
   readonly platform_ceiling_minor: number | null
   readonly platform_ceiling_window_seconds: number | null
 }
@@ -74,7 +74,7 @@ export interface AlertPolicy {
 export interface Evidence {
   readonly amount_minor: number | null
   readonly currency: string | null
-  /** The amount counts money that running calls hold. */
+  /** Whether the amount includes the reservations of running calls. */
   readonly held: boolean
   readonly label: string
   readonly note: string | null
@@ -92,7 +92,7 @@ interface Subject {
   readonly type: SubjectType
 }
 
-/** A condition that holds now, as one look at the facts found it. */
+/** A condition that one look at the facts found to hold. */
 export interface Finding {
   readonly kind: AlertKind
   readonly dedupe_key: string
@@ -103,26 +103,26 @@ export interface Finding {
   readonly remediation: string
   readonly evidence: readonly Evidence[]
   readonly suggested_actions: readonly SuggestedAction[]
-  /** Revision of the subject that the condition is about, where there is one. */
+  /** The subject's revision that the condition concerns; null without one. */
   readonly version: number | null
 }
 
-/** What one look at the facts of a kind came to, for one project. */
+/** The result of one look at the facts of one kind, for one project. */
 export interface Look {
   readonly kind: AlertKind
-  /** False: the source of these facts is down, nothing can be said. */
+  /** False while the source of these facts is unavailable. */
   readonly available: boolean
   readonly findings: readonly Finding[]
   /**
-   * Keys of subjects that were looked at and found well, with the number that tells looks apart (time of the evidence,
-   * revision): `consecutive_successes` and `later_revision` count these.
+   * Keys of subjects found healthy, with a number that identifies the evidence (its time, or a revision).
+   * `consecutive_successes` and `later_revision` count these.
    */
   readonly well: ReadonlyMap<string, number>
-  /** Keys of open alerts whose subject is not watched any more: it was released, removed or disabled. */
+  /** Keys of open alerts whose subject was released, removed or disabled. */
   readonly gone: ReadonlySet<string>
 }
 
-/** What is known of an alert that is not resolved. */
+/** The state of an alert that is not resolved. */
 export interface OpenAlert {
   readonly id: string
   readonly dedupe_key: string
@@ -138,7 +138,7 @@ export interface OpenAlert {
 
 export type Transition =
   | { readonly do: 'fire'; readonly finding: Finding }
-  /** The condition still holds: what is known of it is brought up to date. */
+  /** The condition still holds: updates the alert. */
   | { readonly do: 'keep'; readonly alert: OpenAlert; readonly finding: Finding }
   | {
       readonly do: 'count'

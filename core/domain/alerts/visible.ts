@@ -2,6 +2,6 @@ import type { AlertKind } from './types.ts'
 
 const OF_MONEY: readonly AlertKind[] = ['balance_low', 'spend_daily', 'spend_monthly']
 
-/** Whether a role may see alerts of a kind: those about balances and budgets are for those who may see bills. */
+/** Reports whether a role may see alerts of a kind. Those about balances and budgets need access to billing. */
 export const mayBeSeen = (kind: AlertKind, role: string): boolean =>
   !OF_MONEY.includes(kind) || role === 'org:admin' || role === 'org:billing'

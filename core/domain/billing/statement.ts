@@ -1,4 +1,4 @@
-/** A monthly statement: what a project's calls cost, and what was paid in the meantime. Amounts are minor units. */
+/** A monthly statement: the cost of a project's calls, and the payments of the month. Amounts are in minor units. */
 export interface Statement {
   /** `YYYY-MM` in the organization's time zone. */
   readonly period: string
@@ -22,7 +22,7 @@ export interface Statement {
   readonly closing_balance_minor: number | null
 }
 
-/** Calls with something in common. */
+/** The calls of one group, such as a destination or a trunk. */
 export interface StatementLine {
   readonly id: string | null
   readonly label: string
@@ -41,7 +41,7 @@ interface StatementPayment {
 interface StatementFacts
   extends Omit<Statement, 'from' | 'to' | 'calls' | 'billed_seconds' | 'charges_minor' | 'payments_minor'> {}
 
-/** Sums a statement up. The destinations are all calls; the trunks are the same calls, cut another way. */
+/** Builds a statement. Its destinations cover all calls; its trunks group the same calls differently. */
 export function statementOf(facts: StatementFacts): Statement {
   const total = (of: (line: StatementLine) => number): number =>
     facts.destinations.reduce((sum, line) => sum + of(line), 0)
@@ -59,17 +59,17 @@ const PERIOD = /^(\d{4})-(0[1-9]|1[0-2])$/
 
 export const isPeriod = (text: string): boolean => PERIOD.test(text)
 
-/** First and last day of a month. */
+/** Returns the first and last day of a month. */
 export function daysOf(period: string): { readonly from: string; readonly to: string } {
   const [year = 0, month = 1] = period.split('-').map(Number)
-  // Day 0 of the next month is the last one of this.
+  // Day 0 of the next month is the last day of this one.
   const last = new Date(Date.UTC(year, month, 0)).getUTCDate()
   return { from: `${period}-01`, to: `${period}-${last}` }
 }
 
 const MAX_PERIODS = 240
 
-/** Months from the one of `first_day` up to, and not with, the one of `today`, oldest first. */
+/** Returns the months from that of `first_day` to the one before that of `today`, oldest first. */
 export function periodsBefore(first_day: string, today: string): string[] {
   const periods: string[] = []
   const end = today.slice(0, 7)
@@ -82,7 +82,7 @@ export function periodsBefore(first_day: string, today: string): string[] {
   return periods
 }
 
-/** `NGN 1,234.50` of 123450 minor units; two decimals, as naira and kobo have. */
+/** Formats 123450 minor units as `NGN 1,234.50`, with the two decimals of naira and kobo. */
 export function moneyText(minor: number, currency: string): string {
   const digits = String(Math.abs(minor)).padStart(3, '0')
   const whole = digits.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ',')

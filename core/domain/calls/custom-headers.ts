@@ -1,6 +1,6 @@
 const MAX_HEADERS = 32
 
-/** The X- headers that a script may see (voice-compat.md §12.1). */
+/** Returns the X- headers that a script may see (voice-compat.md §12.1). */
 export const customHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers)

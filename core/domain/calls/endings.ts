@@ -2,27 +2,26 @@ import type { Reason } from '../reasons/index.ts'
 import { outcomeOf } from '../routing/index.ts'
 
 /**
- * How calls end: the one table between what happened, the call's status and the SIP code (design section 4,
- * voice-compat.md section 6).
+ * Maps the cause of a call's end to the call's status and the SIP code (design section 4, voice-compat.md section 6).
  */
 
 type FinalStatus = 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
 type EndedBy = 'caller' | 'called' | 'platform' | 'api'
 
-/** What ended a call, or one of its legs. */
+/** The cause of the end of a call, or of one of its legs. */
 export type Cause =
   | 'caller_hung_up'
   | 'called_hung_up'
-  /** A target's final answer; `sip_code` tells which. */
+  /** A target's final response, `sip_code`. */
   | 'refused'
-  /** No target answered at all: refused connections, DNS, silence. */
+  /** No target responded: refused connections, DNS failures, timeouts. */
   | 'unreachable'
   | 'ring_timeout'
   | 'api'
   | 'script'
   /** The script refused an unanswered call. */
   | 'rejected'
-  /** Admission, or something else before any INVITE. */
+  /** Refused by admission, or for another reason before any INVITE. */
   | 'not_admitted'
   /** Another child of the same Dial was answered. */
   | 'lost'
@@ -39,23 +38,23 @@ export type Cause =
 export interface EndFacts {
   readonly cause: Cause
   readonly answered: boolean
-  /** As received from the far end, or that of our refusal; null for the cause's own. */
+  /** The code that the far end or our refusal gave; null for that of the cause. */
   readonly sip_code?: number | null
-  /** In place of the cause's own. */
+  /** Replaces the reason of the cause. */
   readonly reason?: Reason | null
-  /** In place of the cause's own: a script's Reject, the outcome of a hunt. */
+  /** Replaces the status of the cause: by a script's Reject, or the outcome of a hunt. */
   readonly status?: FinalStatus
-  /** Further headers for a caller who is still waiting: Warning, Retry-After, what a target said. */
+  /** Further headers of the final response to the caller, such as Warning and Retry-After. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Ending {
   readonly status: FinalStatus
-  /** What the caller's INVITE is answered with while unanswered, and the `SipResponseCode` of the last callback. */
+  /** The final response to an unanswered caller, and the `SipResponseCode` of the last callback. */
   readonly sip_code: number
   readonly reason: Reason | null
   readonly ended_by: EndedBy
-  /** Value of a Reason header for BYE or CANCEL (RFC 3326); null where nothing is to be said. */
+  /** Value of a Reason header for BYE or CANCEL (RFC 3326); null for none. */
   readonly bye_reason: string | null
 }
 
@@ -82,7 +81,7 @@ const row = (
   q850,
 })
 
-/** While unanswered; an answered call is `completed` whatever ended it. */
+/** The endings of unanswered calls. An answered call is `completed` whatever ended it. */
 const TABLE: Readonly<Record<Cause, Row>> = {
   caller_hung_up: row('canceled', 487, 'canceled', 'caller', null),
   called_hung_up: row('failed', 480, null, 'called', 16),

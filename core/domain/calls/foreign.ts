@@ -1,16 +1,16 @@
 import { sameTenant, type Tenant } from '../identity/claims.ts'
 
 /**
- * Whether a call is told as one from the network is: another tenant's peer calls, and its trunk, addresses and headers
- * are none of who is called. A project knows its subaccounts, which do not know it, nor each other. `caller` is null
- * for carriers.
+ * Reports whether the called tenant sees a call as one from the network: another tenant's peer placed it, whose trunk,
+ * addresses and headers stay hidden. A project may see its subaccounts; they may see neither the project nor each
+ * other. `caller` is null for carriers.
  */
 export const isForeign = (caller: Tenant | null, owner: Tenant): boolean =>
   caller !== null && !sameTenant(caller, owner) && !(owner.subaccount_id === null && ofOneProject(caller, owner))
 
 const ofOneProject = (a: Tenant, b: Tenant): boolean => a.project_id === b.project_id
 
-/** The Call-ID that a call is told with: that of a foreign caller's dialog is written by its PBX. */
+/** Returns the Call-ID to report. That of a foreign caller's dialog is hidden, because its PBX chose it. */
 export const toldCallId = (call: { readonly foreign_caller: 0 | 1 | null; readonly sip_call_id: string | null }) =>
   call.foreign_caller === 1 ? null : call.sip_call_id
 
@@ -21,7 +21,7 @@ interface Addresses {
   readonly signalled_port: number | null
 }
 
-/** Figures of a leg without where its peer is. */
+/** Returns the statistics of a leg without the addresses of its peer. */
 export const withoutAddresses = <Stats extends Addresses>(stats: Stats): Stats => ({
   ...stats,
   remote_address: null,

@@ -1,29 +1,29 @@
-/** A key that a telephone sends. `way` is one of two: an event or its tones, media or INFO. */
+/** A key press, as received one way of two: as an event or its tones, or in the media or INFO. */
 export interface Press<Way extends string> {
   readonly digit: string
   readonly way: Way
-  /** When it was heard: when the key was let go, or while it was down. */
+  /** When it was received: on release of the key, or while it was down. */
   readonly at_ms: number
-  /** For how long the key had been down by then. */
+  /** How long the key had been down by then. */
   readonly held_ms: number
 }
 
-/** An event (RFC 4733) and its tones are packets of one stream: only buffers of a gateway part them. */
+/** An event (RFC 4733) and its tones are packets of one stream. Only a gateway's buffers separate them. */
 export const TONES_ECHO_MS = 400
-/** INFO and media take ways of their own, through servers and processes that may be busy. */
+/** INFO and media take different paths, through servers and processes that may be busy. */
 export const INFO_ECHO_MS = 2000
 
 interface Heard<Way extends string> {
-  /** False: this is the echo of a press that was heard the other way before. */
+  /** False for the echo of a press that was already received the other way. */
   readonly isNew: boolean
   /** Presses whose echo may still come. */
   readonly pending: readonly Press<Way>[]
 }
 
 /**
- * Tells presses from their echoes (decision 0635): some telephones send each key in two ways, and it counts by the way
- * that comes first. The same key by the other way is an echo unless it went down more than `limit_ms` after the first
- * was heard. Each press has one echo at most, so a key that is pressed twice counts twice.
+ * Separates presses from their echoes (decision 0635). Some telephones send each key in two ways; the first received
+ * counts. The same key by the other way is an echo unless it was pressed more than `limit_ms` after the first was
+ * received. Each press has at most one echo, so that a key pressed twice counts twice.
  */
 export function hearPress<Way extends string>(
   pending: readonly Press<Way>[],

@@ -1,7 +1,7 @@
 import { verstatText } from '../identity/passport.ts'
 import type { SipOrigin } from './request.ts'
 
-/** Parameters of requests about a call (voice-compat.md sections 6 and 7.2). Values are text, names as on the wire. */
+/** Parameters of requests about a call (voice-compat.md sections 6 and 7.2). Values are text; names are as sent. */
 
 export interface CallFacts {
   readonly sid: string
@@ -24,7 +24,7 @@ export interface CallFacts {
 
 const API_VERSION = '2010-04-01'
 
-/** The standard set. */
+/** Returns the standard set of parameters. */
 export function standardParameters(call: CallFacts): Record<string, string> {
   const given: Record<string, string | null | undefined> = {
     CallSid: call.sid,
@@ -57,7 +57,7 @@ export function standardParameters(call: CallFacts): Record<string, string> {
   return parameters
 }
 
-/** A bridged call of a trunk has no name of its own in the compatible form: it left by dialling. */
+/** The compatible form has no direction for a bridged trunk call, which counts as dialled. */
 const apiDirection = (direction: string): string => (direction === 'outbound' ? 'outbound-dial' : direction)
 
 export type CallbackEvent = 'initiated' | 'ringing' | 'answered' | 'completed'
@@ -66,7 +66,7 @@ interface CallbackFacts {
   readonly event: CallbackEvent
   /** Final status for `completed`. */
   readonly status: string
-  /** Events sent before to this URL about this call. */
+  /** The number of earlier events about this call sent to this URL. */
   readonly sequence: number
   readonly at_ms: number
   readonly duration_seconds: number
@@ -74,7 +74,7 @@ interface CallbackFacts {
   readonly sip_call_id: string | null
 }
 
-/** What a status callback says beyond the standard set. */
+/** Returns the parameters of a status callback, including the standard set. */
 export function callbackParameters(call: CallFacts, facts: CallbackFacts): Record<string, string> {
   const last = facts.event === 'completed'
   return {
@@ -107,7 +107,7 @@ export interface RecordingCallbackFacts {
   readonly error_number: number | null
 }
 
-/** A recording status callback (voice-compat.md section 10, "Recording status callback"). */
+/** Returns the parameters of a recording status callback (voice-compat.md section 10). */
 export const recordingParameters = (facts: RecordingCallbackFacts): Record<string, string> => ({
   AccountSid: facts.account_sid,
   CallSid: facts.call_sid,
@@ -122,5 +122,5 @@ export const recordingParameters = (facts: RecordingCallbackFacts): Record<strin
   ErrorCode: String(facts.error_number ?? 0),
 })
 
-/** RFC 2822 §3.3 in UTC with a numeric zone. */
+/** Formats a time as in RFC 2822 §3.3, in UTC with a numeric zone. */
 export const rfc2822 = (at_ms: number): string => new Date(at_ms).toUTCString().replace(/GMT$/, '+0000')

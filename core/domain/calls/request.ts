@@ -1,8 +1,8 @@
 import type { Verstat } from '../identity/passport.ts'
 
 /**
- * What a call was asked to do, as kept in `call.request` (JSON): written by the API for its calls and by signaling for
- * inbound and dialled ones. Fields that a kind of call does not have are absent or null.
+ * The request of a call, stored as JSON in `call.request`. The API writes it for its calls, and signaling for inbound
+ * and dialled ones. Fields that do not apply to a kind of call are absent or null.
  */
 export interface CallRequest {
   readonly url?: string | null
@@ -19,12 +19,12 @@ export interface CallRequest {
   readonly send_digits?: string | null
   readonly record?: RecordRequest | null
   readonly machine_detection?: Readonly<Record<string, unknown>> | null
-  /** How an inbound call came by SIP: goes into the parameters of requests about it. */
+  /** The SIP origin of an inbound call. Requests about the call have it as parameters. */
   readonly sip?: SipOrigin | null
   readonly forwarded_from?: string | null
 }
 
-/** How a call came by SIP. */
+/** The SIP facts of an inbound call. */
 export interface SipOrigin {
   readonly domain: string
   readonly username: string
@@ -32,9 +32,9 @@ export interface SipOrigin {
   readonly source_ip: string
   /** Its X- headers. */
   readonly headers: Readonly<Record<string, string>>
-  /** The caller asked that its number not be shown; absent when it did not. */
+  /** The caller withholds the number; otherwise absent. */
   readonly restricted?: true
-  /** What the carrier's signature of the caller was worth; absent when none was looked for. */
+  /** The verification result of the carrier's signature of the caller; absent when none was checked. */
   readonly verstat?: Verstat | null
 }
 
@@ -47,10 +47,10 @@ export interface RecordRequest {
   readonly status_callback_events?: readonly string[]
 }
 
-/** Whether a call came from a caller who must not be shown: nobody that the call is sent on to is shown it either. */
+/** Reports whether the caller withholds the number. It stays hidden wherever the call is sent on. */
 export const hidesCaller = (json: string | null): boolean => readCallRequest(json).sip?.restricted === true
 
-/** An unreadable value is an empty one: what a call was asked for must not keep it from ending. */
+/** Parses a stored request. An unreadable one counts as empty, so that it cannot keep a call from ending. */
 export function readCallRequest(json: string | null): CallRequest {
   if (json === null) return {}
   try {

@@ -1,6 +1,6 @@
 /**
- * An ended call as a trace (OpenTelemetry): made of what the platform keeps of it anyway, so that a call costs nothing
- * more while it runs. Numbers of people and what their URLs carry in queries stay out; the call's id leads to them.
+ * Builds an OpenTelemetry trace of an ended call from its stored records, so that tracing costs nothing while the call
+ * runs. It contains no telephone numbers and no query parts of URLs; the call's id leads to them.
  */
 
 type SpanKind = 'server' | 'client' | 'internal'
@@ -12,7 +12,7 @@ interface SpanFacts {
   readonly begin_ms: number
   readonly end_ms: number
   readonly attributes: Attributes
-  /** Why it failed; null when it did not. */
+  /** The error; null when the step succeeded. */
   readonly error: string | null
   readonly events: readonly { readonly name: string; readonly at_ms: number; readonly attributes: Attributes }[]
 }
@@ -36,7 +36,7 @@ interface TracedCall {
     readonly ringing_at: string | null
     readonly answered_at: string | null
     readonly ended_at: string
-    /** JSON {admitted, reason, checks: [{check, result}]}; null when nothing was asked. */
+    /** JSON {admitted, reason, checks: [{check, result}]}; null without an admission. */
     readonly decision_trace: string | null
   }
   readonly attempts: readonly {
@@ -50,9 +50,9 @@ interface TracedCall {
     readonly result: string | null
     readonly reason: string | null
   }[]
-  /** HTTP exchanges: `at` is when they were over, `detail` JSON {request, response}. */
+  /** HTTP exchanges: `at` is their end, `detail` JSON {request, response}. */
   readonly exchanges: readonly { readonly at: string; readonly detail: string }[]
-  /** JSON of the legs' summaries; null when there was no media. */
+  /** JSON of the legs' summaries; null without media. */
   readonly media: string | null
 }
 
@@ -88,7 +88,7 @@ export function traceOf(facts: TracedCall): CallTrace {
   ]
 }
 
-/** From the moment a call is known to the first INVITE that leaves, or to its end when none did. */
+/** Spans the time from the first record of the call to the first INVITE sent, or to its end without one. */
 function admissionSpan({ call, attempts }: TracedCall, begin_ms: number, end_ms: number): SpanFacts[] {
   const decision = read(call.decision_trace)
   if (!decision) return []

@@ -1,18 +1,18 @@
 import { maskCards, maskDigits } from '../ladder/cards.ts'
 
-/** What people type and say, as requests about their call carry it. Decision 0580 says who gets it and who does not. */
+/** Keys and speech of callers in requests about their calls. Decision 0580 defines who may see them. */
 
-/** It does not tell how long the value is. */
+/** Replaces a secret without revealing its length. */
 const SECRET = '[secret]'
-/** Fewer keys are no card number. More need no check digit: a card with its expiry date, or one that was mistyped. */
+/** Fewer keys are no card number. More are masked whatever their check digit: a mistyped card, or one with its date. */
 const SHORTEST_CARD = 13
 const ENTERED = ['Digits', 'SpeechResult', 'UnstableSpeechResult', 'StableSpeechResult']
-/** Telephone numbers and ids of our own, which may pass Luhn. */
+/** Parameters with telephone numbers and ids, which may pass the Luhn check. */
 const OURS = /^(?:From|To|Caller|Called|ForwardedFrom|CalledVia|\w*Sid|\w*CallId)$/
 
 type Parameters = Readonly<Record<string, string>>
 
-/** Parameters as they are kept, shown, and told to whoever did not ask for them. `secret`: names. */
+/** Returns parameters as they are stored and shown. `secret` has the names of secret ones. */
 export function shownParameters(parameters: Parameters, secret: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, shownValue(name, value, secret)]))
 }
@@ -25,7 +25,7 @@ function shownValue(name: string, value: string, secret: readonly string[]): str
   return long ? maskDigits(value) : maskCards(value)
 }
 
-/** Facts of an event of the call: its sentences and URLs are shown as they may be, its numbers and ids as they are. */
+/** Returns the facts of an event with card numbers masked in its sentences and URLs. */
 export function shownFacts(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, shownFact(name, value)]))
 }
@@ -37,8 +37,8 @@ function shownFact(name: string, value: unknown): unknown {
 }
 
 /**
- * A URL as it is kept: a GET and its redirects carry parameters in the query, where nothing tells any more whether
- * they were secret. The parameters are kept beside it.
+ * Returns a URL as it is stored. A GET and its redirects carry parameters in the query, where secret ones can no longer
+ * be recognized. The parameters are stored separately.
  */
 export function shownUrl(url: string): string {
   const at = url.indexOf('?')

@@ -1,7 +1,7 @@
 import { type DestinationGroup, isNew, type TrunkTraffic } from '../alerts/judge.ts'
 import type { AlertKind } from '../alerts/types.ts'
 
-/** Which prefixes are to be closed by themselves, from the traffic of a trunk (issue 8, "Containment"). */
+/** Proposes prefixes to close automatically, from the traffic of a trunk (design, "Containment"). */
 
 type ReasonCategory = 'spend_velocity' | 'destination_risk' | 'account_compromise'
 
@@ -10,32 +10,32 @@ export interface Proposal {
   readonly prefix: string
   readonly reason_category: ReasonCategory
   readonly reason_detail: string
-  /** Kind of the alert that it belongs to, and the rest of that alert's key after kind and trunk. */
+  /** The kind of its alert, and the parts of that alert's key after kind and trunk. */
   readonly alert_kind: AlertKind
   readonly alert_key: readonly string[]
 }
 
 export interface FraudRules {
-  /** A minute that costs as much is dear. */
+  /** A rate of at least this much per minute counts as expensive. */
   readonly high_cost_minor: number
-  /** Spend of a trunk in the window, from which on it is fast; null: never. */
+  /** A trunk's spend in the window that counts as fast; null disables the rule. */
   readonly velocity_minor: number | null
   readonly velocity_min_calls: number
   readonly ceiling_minor: number | null
-  /** Spend from a new source in the window that makes the account look stolen. */
+  /** Spend from a new source in the window that suggests a stolen account. */
   readonly compromise_minor: number
 }
 
-/** Calls in the window to a dear destination that was never called before. */
+/** Calls in the window to an expensive destination that was never called before. */
 const BURST_FIRST_SEEN = 5
-/** Calls in the window to a dear prefix, nearly all of them short: what pays by the call, or tests what works. */
+/** Calls in the window to an expensive prefix, nearly all short: fraud paid per call, or a test of what works. */
 const BURST_SHORT = 20
 const SHORT_SHARE = 0.8
 const BURST_NIGHT = 5
-/** Longer than the rate's own prefix by at most so much: the next call goes to the number beside. */
+/** A closed prefix is at most this much longer than the rate's, because the next call goes to a neighbouring number. */
 const CLOSER_DIGITS = 3
 
-/** One proposal for each destination, the gravest reason. */
+/** Returns at most one proposal for each destination, with the most severe reason. */
 export function propose(trunk: TrunkTraffic, rules: FraudRules, now: string): Proposal[] {
   return trunk.destinations.flatMap(group => {
     const why = reasonToClose(trunk, group, rules, now)
@@ -69,7 +69,7 @@ function reasonToClose(
     }
   const over = rules.velocity_minor !== null && trunk.spend_minor >= rules.velocity_minor
   const over_ceiling = rules.ceiling_minor !== null && trunk.ceiling_spend_minor >= rules.ceiling_minor
-  // Much money to where the trunk has always called is an alert; only what is dear or new as well is closed.
+  // High spend to a usual destination only raises an alert. The prefix is closed when it is also expensive or new.
   if (leads && (over_ceiling || (over && group.calls >= rules.velocity_min_calls)) && (dear || fresh))
     return {
       reason_category: 'spend_velocity',
@@ -95,8 +95,8 @@ const risk = (reason_detail: string, group: DestinationGroup) => ({
 })
 
 /**
- * A prefix is protected when an emergency or other protected number begins with it, and when it lies within a prefix
- * that a policy of the project allows by name: what the customer has allowed in so many words stays open.
+ * Returns why a prefix is protected: an emergency or other protected number begins with it, or it lies within a prefix
+ * that a policy of the project explicitly allows.
  */
 export function protectedBy(
   prefix: string,

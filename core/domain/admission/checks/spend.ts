@@ -3,8 +3,8 @@ import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
 import type { AdmissionFacts, Check, Finding } from '../types.ts'
 
 /**
- * Daily spend, then velocity, then balance, each with the first increment of this call; at last whether it may run at
- * all.
+ * Compares daily spend, then velocity, then the balance, each including the first increment of this call. Last, it
+ * refuses a call whose maximum duration is 0.
  */
 export const spend: Check = {
   name: 'spend',
