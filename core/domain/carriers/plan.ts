@@ -1,21 +1,21 @@
-/** What a carrier is wished to be, and what changes from what it is: for files that say how all carriers stand. */
+/** Plans the steps from the current carriers to the ones that a declarative file describes. */
 
 export interface CarrierWish {
   readonly name: string
   readonly enabled: boolean
   readonly codecs: readonly string[]
-  /** Networks (CIDR) from which its INVITEs come. */
+  /** CIDRs from which the carrier sends INVITEs. */
   readonly sources: readonly string[]
   readonly targets: readonly {
     readonly sip_uri: string
     readonly transport: 'udp' | 'tcp' | 'tls'
     readonly priority: number
     readonly weight: number
-    /** How it proves by TLS that it is itself; unset: by chain and name. */
+    /** How we verify the target's TLS certificate; unset means by chain and name. */
     readonly tls_verification?: 'required' | 'pinned' | 'off'
     readonly tls_fingerprint?: string | null
   }[]
-  /** Digits that numbers begin with; empty is every number. Costs in minor units a minute. */
+  /** `prefix` is the leading digits of the number; empty matches every number. Costs are minor units per minute. */
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
 }
 
@@ -38,8 +38,8 @@ export type CarrierStep =
     }
 
 /**
- * Steps from the carriers that are there to the wished ones, by name; the same file again gives none. Carriers that the
- * file does not name stay, unless `prune`.
+ * Returns the steps from the current carriers to the wished ones, matched by name. Applying the same file twice gives
+ * no steps. Carriers that the file does not name stay, unless `prune` is set.
  */
 export function planCarriers(
   current: readonly (CarrierWish & { readonly id: string })[],
@@ -66,7 +66,7 @@ export function planCarriers(
   return steps
 }
 
-/** The steps for people, a line for each thing that comes (+), goes (-) or changes (~). */
+/** Describes the steps for people, one line per addition (+), removal (-) or change (~). */
 export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
   return steps.flatMap(step => {
     if (step.do === 'remove') return [`- carrier ${step.name}`]

@@ -1,9 +1,9 @@
-/** An IP address as 32-bit words: one for IPv4, four for IPv6. An IPv4-mapped IPv6 address is its IPv4 address. */
+/** An IP address as 32-bit words: one for IPv4, four for IPv6. An IPv4-mapped IPv6 address is stored as IPv4. */
 interface Address {
   readonly words: readonly number[]
 }
 
-/** A host as it stands in a URI or Via: IPv6 addresses get their brackets. */
+/** Formats a host for a URI or Via: puts IPv6 addresses in brackets. */
 export const uriHost = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
 
 const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
@@ -21,7 +21,7 @@ export interface Network extends Address {
   readonly prefix_length: number
 }
 
-/** `address` or `address/length`; host bits are ignored. Null when it is no CIDR. */
+/** Parses `address` or `address/length` and ignores host bits. Returns null for anything else. */
 export function parseNetwork(cidr: string): Network | null {
   const slash = cidr.indexOf('/')
   const host = slash < 0 ? cidr : cidr.slice(0, slash)
@@ -37,13 +37,13 @@ export function parseNetwork(cidr: string): Network | null {
 
 const BITS = 32
 
-/** A text for an address that sorts as addresses do; null when it is none. */
+/** Returns a key that sorts in address order; null when the text is not an address. */
 export function addressKey(text: string): string | null {
   const address = parseAddress(text)
   return address && keyOf(address.words)
 }
 
-/** The keys of the first and last address of a range. */
+/** Returns the keys of the first and last address of a range. */
 export function keysOfRange(cidr: string): { readonly first: string; readonly last: string } | null {
   const network = parseNetwork(cidr)
   if (!network) return null
@@ -55,15 +55,15 @@ export function keysOfRange(cidr: string): { readonly first: string; readonly la
 }
 
 /**
- * A text for a range that sorts as the keys of addresses do, and is the same however the range was written; null when
- * it is none.
+ * Returns the canonical key of a range: it sorts among address keys and does not depend on how the range was written.
+ * Null when the text is not a CIDR.
  */
 export function rangeKey(cidr: string): string | null {
   const network = parseNetwork(cidr)
   return network && keyOfPrefix(network, network.prefix_length)
 }
 
-/** Which keys ranges have that overlap this one: its parts lie between two of them, those around it are named. */
+/** The range keys that overlap a range: subranges sort between `first` and `last`; `around` lists its supernets. */
 interface OverlapKeys {
   readonly first: string
   readonly last: string
@@ -84,7 +84,7 @@ const AFTER_LENGTHS = '~'
 const keyOfPrefix = (address: Address, length: number): string =>
   `${keyOf(firstWords(address, length))}/${String(length).padStart(3, '0')}`
 
-/** The bits of each word that a prefix leaves open. */
+/** Returns a mask of the host bits of each word for a prefix length. */
 const hostBits = (words: number, length: number): number[] =>
   Array.from({ length: words }, (_, at) => {
     const bits = Math.min(BITS, Math.max(0, length - at * BITS))

@@ -1,8 +1,8 @@
 import { type ParsedNumber, parseNumber } from '../numbers/parse.ts'
 
 /**
- * Whether the service may present a number. `forwarded`: the caller of an inbound call that a Dial sends on, marked in
- * the trace; `default`: the peer sent none that is owned and the trunk has a default caller.
+ * Whether the service may present a number. `forwarded`: the caller of an inbound call that a Dial forwards; the trace
+ * records it. `default`: the peer sent no number that the service owns, so the trunk's default caller applies.
  */
 export type CallerOwnership = 'owned' | 'forwarded' | 'default' | 'invalid' | 'not_owned' | 'outside_service'
 
@@ -12,10 +12,10 @@ export interface CallerFacts {
   readonly ownership: CallerOwnership
 }
 
-/** Caller headers of an INVITE: user parts of their URIs, decoded. */
+/** The caller headers of an INVITE. `from` and `asserted` are decoded user parts of URIs. */
 interface CallerHeaders {
   readonly from: string
-  /** P-Asserted-Identity, only when the peer is trusted for it. */
+  /** P-Asserted-Identity, set only when we trust the peer to assert it. */
   readonly asserted?: string | null
   /** Values of Privacy (RFC 3323), such as `id`. */
   readonly privacy?: readonly string[]
@@ -25,7 +25,7 @@ interface ReadCaller {
   readonly given: string
   readonly number: ParsedNumber | null
   readonly from: 'asserted' | 'from' | 'default' | 'none'
-  /** The caller's number must not be shown (CLIR): Privacy asks so, or From is anonymous. */
+  /** The caller's number must not be shown (CLIR): Privacy requests it, or From is anonymous. */
   readonly restricted: boolean
 }
 
@@ -33,8 +33,8 @@ const RESTRICTING = new Set(['id', 'user', 'header', 'critical', 'full'])
 const ANONYMOUS = /^(anonymous|restricted|unavailable|private)?$/i
 
 /**
- * The number that a peer presents: P-Asserted-Identity, else From, else the trunk's default caller (national formats of
- * `country` are understood).
+ * Reads the number that a peer presents: P-Asserted-Identity, else From, else the trunk's default caller. Accepts the
+ * national formats of `country`.
  */
 export function readCaller(headers: CallerHeaders, country: string, default_caller: string | null = null): ReadCaller {
   const restricted =
@@ -48,21 +48,21 @@ export function readCaller(headers: CallerHeaders, country: string, default_call
   return { given: headers.from, number: null, from: 'none', restricted }
 }
 
-/** How the presented number stands to the project. */
+/** How the presented number relates to the project and the service. */
 interface NumberStanding {
-  /** Held by the project. */
+  /** The project holds the number. */
   readonly of_project: boolean
-  /** Routed to the trunk, or within the blocks delegated to the subtrunk. */
+  /** The number is routed to the trunk, or lies within the blocks delegated to the subtrunk. */
   readonly of_service: boolean
-  /** The service has numbers of its own at all; without any it may present every number of the project. */
+  /** The service has its own numbers. A service without any may present every number of the project. */
   readonly service_has_numbers: boolean
-  /** It is the caller of the inbound call that is being forwarded. */
+  /** The number is the caller of the inbound call that is being forwarded. */
   readonly forwarded: boolean
 }
 
 /**
- * Whether a call's caller may be presented to the network when the call is sent on: the network itself told it. What a
- * trunk's peer writes into From proves nothing, so it would be a way to present any number (decision 0006).
+ * Reports whether a forwarded call may present its original caller to the network: only when the network sent that
+ * caller. A trunk's peer can write any number into From, so forwarding its From would let it spoof (decision 0006).
  */
 export const mayBeForwarded = (call: { readonly direction: string; readonly origin: string }): boolean =>
   call.direction === 'inbound' && call.origin === 'carrier'
@@ -75,8 +75,8 @@ export function ownershipOf(e164: string | null, standing: NumberStanding): Call
 }
 
 /**
- * Headers that we send for a caller (RFC 3323, RFC 3325 §7). From hides a restricted caller. A network, which is
- * trusted, is told the identity all the same; whoever is called is not.
+ * Returns the headers that present a caller (RFC 3323, RFC 3325 §7). From hides a restricted caller. A trusted network
+ * still receives the number in P-Asserted-Identity; an untrusted peer does not.
  */
 export function presentedCaller(e164: string, restricted: boolean, { domain, trusted }: PresentedTo) {
   const address = `<sip:${e164}@${domain}>`
@@ -87,6 +87,6 @@ export function presentedCaller(e164: string, restricted: boolean, { domain, tru
 
 interface PresentedTo {
   readonly domain: string
-  /** A carrier, or the gateway through which a customer reaches the network: it keeps the caller's privacy. */
+  /** The peer honours Privacy: a carrier, or the gateway through which a customer reaches the network. */
   readonly trusted: boolean
 }

@@ -1,22 +1,25 @@
 import { type Network, parseNetwork } from './address.ts'
 
 /**
- * Who may be known by which address (design section 10, "Sources"). The rule behind the rules: no write of one tenant
- * moves a packet that reached another. So no two tenants ever have sources in full standing that overlap.
+ * Decides which addresses identify which tenant (design section 10, "Sources"). The invariant: no tenant's write
+ * redirects a packet that another tenant received. So sources in full standing of two tenants never overlap.
  */
 
-/** A project's own trunks and those of each of its subaccounts are tenants apart. */
+/** A project and each of its subaccounts are separate tenants. */
 export interface Tenant {
   readonly project_id: string
   readonly subaccount_id: string | null
 }
 
-/** `full`: whatever comes from the source is its trunk's. `name_only`: only what names the trunk's signaling_fqdn. */
+/**
+ * `full`: every request from the source belongs to its trunk. `name_only`: only requests that name the trunk's
+ * signaling_fqdn do.
+ */
 export type Standing = 'full' | 'name_only' | 'pending_approval'
 
 /**
- * What a tenant has of the addresses: an enabled source in full standing of a trunk that is known by address, or an
- * address from which it has authenticated by digest of late.
+ * A tenant's claim on addresses: an enabled source in full standing of an `ip_allow_list` trunk, or an address from
+ * which the tenant authenticated by digest within PROVEN_DAYS.
  */
 export interface Claim extends Tenant {
   readonly cidr: string
@@ -24,37 +27,37 @@ export interface Claim extends Tenant {
 
 interface SourceWrite extends Tenant {
   readonly cidr: string
-  /** The source as it was; null: there was none, or it was another tenant's. */
+  /** The source before this write; null when it is new or belonged to another tenant. */
   readonly before: {
     readonly cidr: string
     readonly standing: Standing
-    /** Whether calls were told by it: it was enabled, and its trunk known by address. */
+    /** The source identified calls: it was enabled and its trunk used `ip_allow_list`. */
     readonly in_force: boolean
   } | null
-  /** An operator approves of this very source. */
+  /** An operator approves this source. */
   readonly approved: boolean
 }
 
-/** What overlaps none of the sources that are written may be left out. */
+/** Entries that overlap none of the written sources may be left out. */
 export interface ClaimFacts {
   /** Sources of carriers. */
   readonly carriers: readonly string[]
   readonly taken: readonly Claim[]
-  /** Sources that the project has beside this one. */
+  /** Number of the project's other sources. */
   readonly others_of_project: number
 }
 
 type Judgement =
-  /** It overlaps a carrier's source. */
+  /** The source overlaps a carrier's source. */
   { readonly kind: 'carriers' } | { readonly kind: 'stands'; readonly standing: Standing }
 
-/** What a project has without asking: sources, and the width of each. */
+/** What a project gets without an operator's approval: the number of sources, and the shortest prefix of each. */
 const UNASKED = { sources: 100, v4_prefix: 24, v6_prefix: 48 } as const
 
-/** How long an authentication by digest speaks for its address. */
+/** How long a digest authentication counts as a claim on its address. */
 export const PROVEN_DAYS = 90
 
-/** A trunk as far as its sources count. */
+/** The fields of a trunk that decide how its sources stand. */
 interface KnownBy extends Tenant {
   readonly auth_mode: 'ip_allow_list' | 'digest'
 }
@@ -67,13 +70,13 @@ interface StandingSource {
 }
 
 type Judged<Source> =
-  /** One of the sources is a carrier's. */
+  /** `source` overlaps a carrier's source. */
   | { readonly kind: 'carriers'; readonly source: Source }
   | { readonly kind: 'stand'; readonly sources: readonly Source[] }
 
 /**
- * Sources of one trunk that are written now, each with its standing. `before` is the trunk with its sources until now;
- * null for a new one.
+ * Judges the sources that a write gives one trunk and returns each with its standing. `before` is the trunk with its
+ * sources before the write; null for a new trunk.
  */
 export function judgeSources<Source extends StandingSource>(
   sources: readonly Source[],
@@ -82,7 +85,7 @@ export function judgeSources<Source extends StandingSource>(
   facts: ClaimFacts,
   approved = false,
 ): Judged<Source> {
-  // What was another tenant's gives no right to this one.
+  // A trunk that changes tenant loses the rights of its earlier sources.
   const kept = before && sameTenant(before.trunk, trunk) ? before : null
   const read = readFacts(facts)
   const judged: Source[] = []
@@ -99,10 +102,10 @@ export function judgeSources<Source extends StandingSource>(
   return { kind: 'stand', sources: judged }
 }
 
-/** How a source stands that is written now. Earlier claims stand; carriers come first. */
+/** Judges one written source. Earlier claims win over it, and carriers win over all tenants. */
 export const judgeSource = (write: SourceWrite, facts: ClaimFacts): Judgement => judge(write, readFacts(facts))
 
-/** Facts whose texts have been read, once for all sources that are judged by them. */
+/** ClaimFacts with parsed CIDRs. One write parses them once for all its sources. */
 interface ReadFacts extends Pick<ClaimFacts, 'others_of_project'> {
   readonly carriers: readonly Network[]
   readonly taken: readonly (Tenant & { readonly network: Network })[]
@@ -132,17 +135,17 @@ function judge(write: SourceWrite, facts: ReadFacts): Judgement {
   return { kind: 'stands', standing: taken ? 'name_only' : 'full' }
 }
 
-/** Whether a range is wider than a project may name without asking. */
+/** Reports whether a range is wider than a project may claim without an operator's approval. */
 const isWide = ({ words, prefix_length }: Network): boolean =>
   prefix_length < (words.length === 1 ? UNASKED.v4_prefix : UNASKED.v6_prefix)
 
 export const sameTenant = (a: Tenant, b: Tenant): boolean =>
   a.project_id === b.project_id && a.subaccount_id === b.subaccount_id
 
-/** Whether two ranges have an address in common: one of them lies in the other. */
+/** Reports whether two ranges share an address. CIDR ranges do so only when one contains the other. */
 const overlaps = (a: Network, b: Network): boolean => contains(a, b) || contains(b, a)
 
-/** Whether `inner` is the same network as `outer` or a part of it. */
+/** Reports whether `inner` equals `outer` or is a subnet of it. */
 function contains(outer: Network, inner: Network): boolean {
   if (inner.words.length !== outer.words.length || inner.prefix_length < outer.prefix_length) return false
   return outer.words.every((word, index) => {

@@ -1,13 +1,13 @@
 /**
- * Short-lived credentials of browser clients. A token is a SIP digest credential that nobody stores: the user name says
- * who the client is and until when, and the password is its signature with the auth token of the project's voice
- * account. Rotating the auth token ends every client token.
+ * Short-lived credentials of browser clients. A token is a SIP digest credential that the server does not store: the
+ * user name states the client and the expiry, and the password signs it with the auth token of the project's voice
+ * account. Rotating the auth token revokes every client token.
  */
 
 export interface ClientToken {
-  /** Name by which a Dial reaches the client. */
+  /** The name that a Dial uses to reach the client. */
   readonly client: string
-  /** E.164 with plus that the client presents; null for the project's first number. */
+  /** The caller number that the client presents, E.164 with plus; null for the project's first number. */
   readonly caller: string | null
   /** Epoch seconds. */
   readonly expires_at_seconds: number
@@ -15,17 +15,17 @@ export interface ClientToken {
 
 export const CLIENT_TOKEN_SECONDS = { least: 60, standard: 3600, most: 86_400 } as const
 
-/** Names that are one SIP user part without escapes. */
+/** Reports whether a name can be a SIP user part without escaping. */
 export const isClientName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_.+-]{0,120}$/.test(name)
 
 const PREFIX = 'ct1.'
 const PROJECT = /^prj_([0-9a-z-]{1,60})$/
 
-/** `<project id without prj_>.client.<domain>`: host of the clients' addresses and their realm. */
+/** `<project id without prj_>.client.<domain>`: the host of the clients' addresses and their digest realm. */
 export const clientDomain = (project_id: string, domain: string): string =>
   `${project_id.replace(/^prj_/, '')}.client.${domain}`
 
-/** The project whose clients have addresses at this host; null for any other host. */
+/** Returns the project whose clients have addresses at this host; null for any other host. */
 export function projectOfClientDomain(host: string, domain: string): string | null {
   const end = `.client.${domain.toLowerCase()}`
   const given = host.toLowerCase().replace(/\.$/, '')
@@ -33,10 +33,10 @@ export function projectOfClientDomain(host: string, domain: string): string | nu
   return PROJECT.test(project_id) ? project_id : null
 }
 
-/** What the password signs. */
+/** Returns the text that the password signs. */
 export const clientTokenText = (username: string): string => `strowger client token ${username}`
 
-/** The digest user name; `toText` is base64url of UTF-8. */
+/** Returns the digest user name of a token. `toText` encodes UTF-8 as base64url. */
 export function clientUsername(token: ClientToken, toText: (json: string) => string): string {
   const { client, caller, expires_at_seconds } = token
   return PREFIX + toText(JSON.stringify({ c: client, n: caller, e: expires_at_seconds }))

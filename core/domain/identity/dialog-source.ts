@@ -3,23 +3,22 @@ import { compileSources, holdsAddress } from './sources.ts'
 
 /** What is known of the peer of a dialog. */
 interface DialogPeer {
-  /** Addresses from which it set the dialog up: its INVITE, or its answers to ours. */
+  /** Addresses from which the peer set up the dialog: those of its INVITE, or of its responses to ours. */
   readonly set_up_from: readonly string[]
-  /** Enabled sources of its trunk or carrier, CIDRs. */
+  /** CIDRs of the enabled sources of its trunk or carrier. */
   readonly sources: readonly string[]
   /** Hosts of the targets of its trunk or carrier: its other machines. */
   readonly target_hosts: readonly string[]
   /**
-   * A peer that is known by its password and not by its address may move: a relaxed digest trunk, a browser, a SIP
-   * address that a script dialled.
+   * The peer's address may change, because its address does not identify it: a relaxed digest trunk, a browser, or a
+   * SIP address that a script dialled.
    */
   readonly roams: boolean
 }
 
 /**
- * Whether a request within a dialog (BYE, re-INVITE, REFER …) may come from this address. Its Call-ID and tags can be
- * seen or guessed by others; what a trunk's INVITE must not do, its other requests must not do either (design section
- * 4).
+ * Reports whether a request within a dialog (BYE, re-INVITE, REFER …) may come from this address. Others can see or
+ * guess the dialog's Call-ID and tags, so in-dialog requests obey the same source rules as INVITEs (design section 4).
  */
 export function mayActInDialog(peer: DialogPeer, address: string): boolean {
   if (peer.roams) return true
@@ -30,7 +29,7 @@ export function mayActInDialog(peer: DialogPeer, address: string): boolean {
   return holdsAddress(index, address.replace(/^\[|\]$/g, ''))
 }
 
-/** One spelling of an address: IPv4 within IPv6 and upper case are the same as without. */
+/** Canonicalizes an address: unwraps IPv4-mapped IPv6, removes brackets and folds case. */
 const plain = (address: string): string => {
   const bare = address.replace(/^\[|\]$/g, '')
   const parsed = parseAddress(bare)

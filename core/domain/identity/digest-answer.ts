@@ -1,6 +1,6 @@
 import { type DigestAlgorithm, type DigestCrypto, ha1, readParameters } from './digest.ts'
 
-/** A challenge of somebody else, as far as it can be answered (RFC 7616 §3.3). */
+/** A challenge from a remote server: the parameters that the answer needs (RFC 7616 §3.3). */
 interface Challenge {
   readonly realm: string
   readonly nonce: string
@@ -10,8 +10,8 @@ interface Challenge {
 }
 
 /**
- * The challenges in the values of WWW-Authenticate or Proxy-Authenticate that we can answer, the strongest first;
- * several may stand in one value, joined by commas.
+ * Returns the challenges that we can answer, strongest first, from the value of WWW-Authenticate or Proxy-Authenticate.
+ * One value may hold several challenges, separated by commas.
  */
 export function readChallenges(header: string): Challenge[] {
   const found: Challenge[] = []
@@ -24,14 +24,14 @@ export function readChallenges(header: string): Challenge[] {
       .get('qop')
       ?.toLowerCase()
       .split(/[\s,]+/)
-    // auth-int covers the body, which the SIP server may change on its way out.
+    // auth-int covers the body, and the SIP server may still change the body before it sends the request.
     if (qops && !qops.includes('auth')) continue
     found.push({ realm, nonce, algorithm: given, qop: qops ? 'auth' : null, opaque: parameters.get('opaque') ?? null })
   }
   return found.sort((a, b) => Number(b.algorithm === 'SHA-256') - Number(a.algorithm === 'SHA-256'))
 }
 
-/** The value of Authorization (or Proxy-Authorization) that answers a challenge; its nonce is used once. */
+/** Returns the Authorization (or Proxy-Authorization) value that answers a challenge. Uses each nonce once: nc is 1. */
 export function answerChallenge(
   crypto: Pick<DigestCrypto, 'hash'>,
   challenge: Challenge,

@@ -1,19 +1,19 @@
-/** Digest access authentication (RFC 7616 with RFC 8760 for SIP), qop=auth alone. The hashes are passed in. */
+/** Digest access authentication (RFC 7616, RFC 8760 for SIP), only qop=auth. Callers pass in the hash functions. */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
 
-/** RFC 8760 §2.3: the one that we prefer stands first. */
+/** Most preferred first (RFC 8760 §2.3). */
 const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
 
 export interface DigestCrypto {
   /** Lowercase hexadecimal. */
   hash(algorithm: DigestAlgorithm, text: string): string
-  /** Keyed with the server's key, lowercase hexadecimal. */
+  /** HMAC with the server's key, lowercase hexadecimal. */
   hmac(text: string): string
-  /** Constant time for texts of equal length. */
+  /** Compares in constant time when the lengths are equal. */
   equal(a: string, b: string): boolean
 }
 
-/** What is stored of a password: H(username:realm:password) per algorithm. */
+/** The stored form of a password: H(username:realm:password) per algorithm. */
 interface DigestSecret {
   readonly ha1_md5: string
   readonly ha1_sha256: string
@@ -22,19 +22,21 @@ interface DigestSecret {
 export const ha1 = (crypto: DigestCrypto, algorithm: DigestAlgorithm, user: string, realm: string, password: string) =>
   crypto.hash(algorithm, `${user}:${realm}:${password}`)
 
-/** How long a nonce may be used. */
+/** How long a nonce stays valid. */
 export const NONCE_LIFETIME_MS = 5 * 60_000
 
-/** To whom a nonce is issued. Anybody can send from another's address, but only its holder gets what is sent there. */
+/**
+ * The client that a nonce is issued to. A source address can be spoofed, but only its holder receives the challenge.
+ */
 export interface NonceHolder {
   readonly transport: string
   readonly address: string
 }
 
 /**
- * `<issued, base 36>.<random>.<hmac>`: nothing is stored for a nonce that nobody answers. `random` is hexadecimal. The
- * holder is in the hmac: from elsewhere, or by another transport, the nonce is a forged one. It is short, because a
- * challenge may not be much larger than what was asked.
+ * Makes a nonce `<issued, base 36>.<random>.<hmac>`; `random` is hexadecimal. The server stores nothing until a client
+ * answers. The HMAC covers the holder, so the nonce counts as forged from another address or transport. The nonce is
+ * short because a challenge must not be much larger than the request, or it would amplify spoofed traffic.
  */
 export function makeNonce(crypto: DigestCrypto, issued_ms: number, random: string, holder: NonceHolder): string {
   const body = `${Math.floor(issued_ms).toString(36)}.${random}`
@@ -52,12 +54,12 @@ export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number, h
   const [, issued = '', random = '', mac = ''] = match
   if (!crypto.equal(macOf(crypto, `${issued}.${random}`, holder), mac)) return { state: 'forged' }
   const issued_ms = Number.parseInt(issued, 36)
-  // A nonce from the future was made before the clock was put back: it has no age that could be trusted.
+  // A nonce from the future was issued before the clock was set back, so its age is unknown.
   const fresh = issued_ms <= now_ms && now_ms - issued_ms <= NONCE_LIFETIME_MS
   return { state: fresh ? 'valid' : 'stale', issued_ms }
 }
 
-/** Values of WWW-Authenticate (or Proxy-Authenticate), one header per algorithm, in this order. */
+/** Returns the WWW-Authenticate (or Proxy-Authenticate) values, one header per algorithm, in this order. */
 export const challenges = (
   realm: string,
   nonce: string,
@@ -85,7 +87,7 @@ export interface Authorization {
 const MAX_HEADER_LENGTH = 4096
 const PARAMETER = /\s*([A-Za-z0-9-]{1,32})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))\s*(?:,|$)/y
 
-/** An Authorization (or Proxy-Authorization) value; null when it is not digest with qop=auth or lacks something. */
+/** Parses Authorization (or Proxy-Authorization); null when it is not digest with qop=auth or lacks a parameter. */
 export function parseAuthorization(header: string): Authorization | null {
   if (header.length > MAX_HEADER_LENGTH || !/^digest\s/i.test(header)) return null
   const parameters = readParameters(header.slice(7))
@@ -112,7 +114,7 @@ export function readParameters(text: string): Map<string, string> | null {
     const match = PARAMETER.exec(text)
     if (!match) return null
     const name = (match[1] ?? '').toLowerCase()
-    // A repeated parameter is ambiguous, and what is ambiguous does not authenticate anybody.
+    // A repeated parameter makes the header ambiguous, so the whole header is rejected.
     if (parameters.has(name)) return null
     parameters.set(name, match[2] === undefined ? (match[3] ?? '') : match[2].replace(/\\(.)/g, '$1'))
   }
@@ -125,26 +127,26 @@ const algorithmOf = (name = 'MD5'): DigestAlgorithm | null =>
 interface DigestFacts<Credential extends DigestSecret> {
   readonly authorization: Authorization
   readonly method: string
-  /** Request-URI as it stood in the request. */
+  /** The request-URI, unmodified. */
   readonly request_uri: string
-  /** Those of this username and realm that are valid now: while a rotation overlaps, the old and the new one. */
+  /** The credentials of this username and realm that are valid now. During a rotation both old and new are valid. */
   readonly credentials: readonly Credential[]
   readonly now_ms: number
-  /** Who answers. */
+  /** The client that sent the Authorization. */
   readonly holder: NonceHolder
 }
 
 type DigestOutcome<Credential> =
   | { readonly kind: 'authenticated'; readonly credential: Credential }
-  /** Right, but the nonce is too old: challenge again with stale=true, no failure is counted. */
+  /** The response is correct but the nonce is too old: challenge again with stale=true and count no failure. */
   | { readonly kind: 'stale' }
   | { readonly kind: 'refused'; readonly why: 'forged_nonce' | 'uri_mismatch' | 'wrong_password' | 'replayed' }
 
 const NOBODY: DigestSecret = { ha1_md5: '0'.repeat(32), ha1_sha256: '0'.repeat(64) }
 
 /**
- * Whether the Authorization answers a challenge of ours, for this request and for the first time. An unknown user takes
- * the same steps as a wrong password.
+ * Verifies that the Authorization answers one of our challenges, for this request, and for the first time. An unknown
+ * user takes the same steps as a wrong password, so that timing does not reveal which users exist.
  */
 export function verifyDigest<Credential extends DigestSecret>(
   crypto: DigestCrypto,
@@ -183,7 +185,7 @@ function matching<Credential extends DigestSecret>(
   return right
 }
 
-/** RFC 7616 §3.4.1 with qop=auth. */
+/** Computes the response of RFC 7616 §3.4.1 with qop=auth. */
 export function digestResponse(
   crypto: DigestCrypto,
   secret: DigestSecret,
@@ -195,7 +197,7 @@ export function digestResponse(
   return crypto.hash(algorithm, `${first}:${nonce}:${nc}:${cnonce}:auth:${second}`)
 }
 
-/** Parameters may differ, because edges on the way add and remove them; scheme, user, host and port may not. */
+/** Compares scheme, user, host and port. URI parameters may differ, because proxies on the path add and remove them. */
 function sameUri(a: string, b: string): boolean {
   return a === b || core(a) === core(b)
 }
@@ -207,8 +209,8 @@ function core(uri: string): string {
 }
 
 /**
- * Which nonce counts were used. Bounded: the oldest nonces are forgotten first, and a nonce as old as a forgotten one
- * is asked to be renewed, so that forgetting never lets a replay through. Owned by one process.
+ * The nonce counts already used. The table is bounded and evicts the oldest nonce first. A nonce at least as old as an
+ * evicted one gets a stale challenge, so eviction never lets a replay through. One process owns the table.
  */
 export interface ReplayTable {
   readonly max_nonces: number
@@ -225,7 +227,7 @@ export const createReplayTable = (max_nonces = 100_000): ReplayTable => ({
 // UDP may reorder a user's requests. Each count less than this far behind the highest is accepted once.
 const WINDOW = 64
 
-/** Takes a count; each works once. */
+/** Consumes a nonce count. Each count is accepted once. */
 export function acceptCount(
   table: ReplayTable,
   nonce: string,
@@ -251,12 +253,12 @@ export function acceptCount(
   return 'accepted'
 }
 
-/** Nonces that expired anyway: call it now and then. */
+/** Removes expired nonces. Callers run it periodically. */
 export function forgetExpired(table: ReplayTable, now_ms: number): void {
   for (const [nonce, { issued_ms }] of table.used)
     if (now_ms - issued_ms > NONCE_LIFETIME_MS) {
       table.used.delete(nonce)
-      // The clock may be put back, and then the nonce would be fresh again.
+      // If the clock is set back, the nonce would look fresh again.
       table.forgotten_until_ms = Math.max(table.forgotten_until_ms, issued_ms)
     }
 }

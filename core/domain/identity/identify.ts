@@ -1,19 +1,19 @@
 import type { Standing } from './claims.ts'
 import { compileSources, holdsAddress, matchSources, type SourceEntry, type SourceIndex } from './sources.ts'
 
-/** A trunk as identification sees it. */
+/** The fields of a trunk that identification needs. */
 interface KnownTrunk<Owner> {
   readonly owner: Owner
   /** `<trunk id without trk_>.sip.<domain>` */
   readonly signaling_fqdn: string
   readonly auth_mode: 'ip_allow_list' | 'digest'
-  /** Enabled and approved ones. */
+  /** Only enabled and approved sources. */
   readonly sources: readonly {
     readonly cidr: string
     readonly selector_precedence: number
     readonly standing: Standing
   }[]
-  /** The same, compiled. */
+  /** `sources`, compiled. */
   readonly source_index: SourceIndex<unknown>
 }
 
@@ -22,7 +22,7 @@ interface KnownCarrier<Owner> {
   readonly sources: readonly string[]
 }
 
-/** What tells whose a request is: compiled once for each change of the configuration. */
+/** The lookup tables that attribute a request to its owner, compiled once per configuration change. */
 export interface Attribution<Owner> {
   readonly carriers: SourceIndex<Owner>
   /** Sources in full standing. */
@@ -38,9 +38,11 @@ interface Named<Owner> {
 
 type Attributed<Owner> =
   | { readonly kind: 'identified'; readonly owner: Owner; readonly cidr: string }
-  /** Several owners have the same source and precedence, and the request names none of their hosts. */
+  /** Several owners share the source and precedence, and the request names none of their hosts. */
   | { readonly kind: 'ambiguous'; readonly owners: readonly Owner[] }
-  /** Only a password can tell; where the request names a trunk, only a password of that one (`named`). */
+  /**
+   * Only digest credentials can identify the owner. If the request names a trunk, they must be that trunk's (`named`).
+   */
   | { readonly kind: 'challenge'; readonly named: Owner | null }
 
 export function compileAttribution<Owner>(
@@ -63,10 +65,10 @@ export function compileAttribution<Owner>(
 }
 
 /**
- * Whose a request is (design sections 4 and 10). Credentials are checked, and never outweighed by an address. A request
- * that names a trunk reaches that trunk or nobody. Else the address tells: carriers first, then the trunk of the
- * longest prefix and the lowest selector_precedence. `hosts` are those of the request-URI and To, in this order,
- * without port.
+ * Attributes a request to its owner (design sections 4 and 10). Credentials are always verified; an address never
+ * outweighs them. A request that names a trunk reaches only that trunk. Otherwise the address decides: carriers first,
+ * then the trunk with the longest prefix and the lowest selector_precedence. `hosts` are the hosts of the request-URI
+ * and To, in this order, without port.
  */
 export function attribute<Owner extends { readonly id: string }>(
   known: Attribution<Owner>,

@@ -1,22 +1,22 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre 1, many telephones) fail at the first
- * algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
+ * RFC 8760 §2.4 lets a client pick from several challenges. Old clients (libre 1, many telephones) give up at the first
+ * algorithm that they do not support. A client that sends no answer within this time gets only MD5 on its next attempt.
  */
 const ANSWERS_WITHIN_MS = 3000
-/** How long that is remembered of it. */
+/** How long a client's challenge state is kept. */
 const REMEMBERED_MS = 24 * 3_600_000
 const MAX_CLIENTS = 10_000
 
-/** Which clients know MD5 alone, as far as they have shown it. A client is an address and a From. */
+/** Detects the clients that support only MD5. A client is an address and a From. */
 export class Md5Clients {
-  /** Since when it is challenged, and whether it has let two algorithms go unanswered. */
+  /** When the client was first challenged, and whether it left the challenge with two algorithms unanswered. */
   readonly #challenged = new LRUCache<string, { since_ms: number; md5_alone: boolean }>({ max: MAX_CLIENTS })
 
   /**
-   * Told of each challenge, and whether it may hold MD5 alone: the second that comes too long after the first says that
-   * the first was not understood.
+   * Records a challenge and reports whether to offer only MD5. A second challenge that comes too long after the first
+   * shows that the client did not understand the first.
    */
   challenged(client: string, now_ms: number): boolean {
     const known = this.#challenged.get(client)
@@ -28,7 +28,7 @@ export class Md5Clients {
     return known.md5_alone
   }
 
-  /** Told of each answer to a challenge. */
+  /** Records that the client answered a challenge. */
   answered(client: string): void {
     if (this.#challenged.get(client)?.md5_alone === false) this.#challenged.delete(client)
   }

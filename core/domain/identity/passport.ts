@@ -1,11 +1,13 @@
 import type { CallerOwnership } from './caller.ts'
 
 /**
- * Signed caller identity (STIR: RFC 8224, RFC 8225; SHAKEN: RFC 8588). Only what is said and whether it fits the call;
- * signatures and certificates are the caller's business.
+ * Signed caller identity (STIR: RFC 8224, RFC 8225; SHAKEN: RFC 8588). Reads and writes claims and compares them with
+ * the call. The calling code verifies signatures and certificates.
  */
 
-/** A: the caller may use the number. B: we know who calls, but not that the number is his. C: we only passed it on. */
+/**
+ * A: the caller may use the number. B: we know the caller, but not its right to the number. C: we only relay the call.
+ */
 export type Attestation = 'A' | 'B' | 'C'
 
 interface PassportClaims {
@@ -15,20 +17,20 @@ interface PassportClaims {
   readonly orig: string
   /** Epoch seconds. */
   readonly iat_seconds: number
-  /** UUID that tells whose call it was without saying so. */
+  /** Opaque UUID that lets us trace the call to its customer without naming the customer. */
   readonly origid: string
 }
 
 /**
- * What we can say of a caller. A forwarded one is not our customer's number: B, or C when even its own network's
- * signature was wrong.
+ * Returns the attestation that we can sign. A forwarded caller is not our customer's number, so it gets B, or C when
+ * the signature of its own network failed verification.
  */
 export function attestationOf(ownership: CallerOwnership, arrived: Verstat | null): Attestation {
   if (ownership === 'owned' || ownership === 'default') return 'A'
   return ownership === 'forwarded' && arrived?.result !== 'failed' ? 'B' : 'C'
 }
 
-/** Header and payload in the one spelling that is signed: keys in order, no blanks (RFC 8225 §9). */
+/** Returns header and payload in canonical form for signing: sorted keys, no whitespace (RFC 8225 §9). */
 export function passportParts(claims: PassportClaims, x5u: string): { header: string; payload: string } {
   const { attest, dest, orig, iat_seconds, origid } = claims
   return {
@@ -37,11 +39,11 @@ export function passportParts(claims: PassportClaims, x5u: string): { header: st
   }
 }
 
-/** Value of Identity (RFC 8224 §4). */
+/** Returns the value of the Identity header (RFC 8224 §4). */
 export const identityHeader = (token: string, x5u: string): string => `${token};info=<${x5u}>;alg=ES256;ppt="shaken"`
 
 interface Passport {
-  /** What the signature covers: the first two parts of the token with their dot. */
+  /** The text that the signature covers: the first two parts of the token and the dot between them. */
   readonly signed: string
   /** base64url. */
   readonly signature: string
@@ -52,8 +54,9 @@ interface Passport {
 const TOKEN = /^([A-Za-z0-9_-]{1,2048})\.([A-Za-z0-9_-]{1,4096})\.([A-Za-z0-9_-]{1,256})$/
 
 /**
- * The first SHAKEN passport of an Identity value (several stand in one value, joined by commas). Null: there is none.
- * `fromText` reads base64url as UTF-8.
+ * Returns the first well-formed SHAKEN passport of an Identity value, which may hold several, separated by commas.
+ * Returns 'malformed' when none is well-formed, and null when the value holds none. `fromText` decodes base64url to
+ * UTF-8.
  */
 export function readIdentity(value: string, fromText: (text: string) => string): Passport | 'malformed' | null {
   let seen = false
@@ -101,14 +104,14 @@ const readRecord = (value: unknown): Record<string, unknown> | null =>
 export interface Verstat {
   readonly result: 'passed' | 'failed' | 'none'
   readonly attest: Attestation | null
-  /** Why not, in words. */
+  /** Why verification did not pass, as a sentence. */
   readonly detail: string | null
 }
 
-/** RFC 8224 §6.2.1: how far the clocks of two networks may be apart, and how long a passport may travel. */
+/** Maximum age of a passport: allows for clock skew between networks and for transit time (RFC 8224 §6.2.1). */
 const FRESH_SECONDS = 60
 
-/** What is wrong with claims for this call; null when they fit. Numbers are E.164 with or without plus. */
+/** Explains why the claims do not match this call; null when they do. Numbers are E.164, with or without plus. */
 export function claimsFault(
   claims: PassportClaims,
   call: { readonly caller: string; readonly called: string; readonly now_ms: number },
@@ -120,7 +123,7 @@ export function claimsFault(
   return null
 }
 
-/** The value of `verstat` (ATIS-1000074), with the attestation as the compatible form adds it. */
+/** Returns the `verstat` value (ATIS-1000074). `withAttestation` adds the attestation, as the compatible API does. */
 export function verstatText({ result, attest }: Verstat, withAttestation = false): string {
   const end = withAttestation && attest !== null ? `-${attest}` : ''
   return result === 'none' ? 'No-TN-Validation' : `TN-Validation-${result === 'passed' ? 'Passed' : 'Failed'}${end}`

@@ -1,20 +1,20 @@
-/** A digest credential, as far as a challenge depends on it. */
+/** The fields of a digest credential that a challenge depends on. */
 interface RealmEntry {
   readonly realm: string
-  /** The signaling name of its trunk; null when it has none. */
+  /** The signaling name of the credential's trunk; null when it has none. */
   readonly host: string | null
 }
 
-/** In which realm a stranger is challenged. */
+/** The realms in which unidentified clients are challenged. */
 export interface Realms {
   readonly by_host: ReadonlyMap<string, string>
-  /** The realm of all credentials; null when they have several. */
+  /** The realm that all credentials share; null when there are several or none. */
   readonly common: string | null
-  /** Whether there is any credential: without one nobody could answer a challenge. */
+  /** Whether any credential exists. Without one no client could answer a challenge. */
   readonly any: boolean
 }
 
-/** Made once for a configuration, because a challenge to a stranger must be cheap. */
+/** Compiles the realms once per configuration, because challenging an unidentified client must be cheap. */
 export function compileRealms(entries: Iterable<RealmEntry>): Realms {
   const by_host = new Map<string, string>()
   const realms = new Set<string>()
@@ -27,6 +27,6 @@ export function compileRealms(entries: Iterable<RealmEntry>): Realms {
   return { by_host, common: realms.size === 1 && only !== undefined ? only : null, any: realms.size > 0 }
 }
 
-/** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */
+/** Returns the realm of the trunk whose signaling name is called, else the common realm, else our domain. */
 export const realmFor = (realms: Realms, host: string, domain: string): string =>
   realms.by_host.get(host.toLowerCase()) ?? realms.common ?? domain

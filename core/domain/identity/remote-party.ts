@@ -1,12 +1,14 @@
-/** What a Remote-Party-ID says of the caller: P-Asserted-Identity and Privacy in one, older and still in use. */
+/** The caller in a Remote-Party-ID, a predecessor of P-Asserted-Identity and Privacy that is still in use. */
 interface RemoteParty {
   /** The name-addr. */
   readonly address: string
-  /** `privacy=full` or `uri`: the number must not be shown. */
+  /** The number must not be shown: `privacy=full` or `privacy=uri`. */
   readonly restricted: boolean
 }
 
-/** The first value about the calling party (`party` is that when it is not said); null when there is none. */
+/**
+ * Returns the first value for the calling party; null when there is none. A missing `party` means the calling party.
+ */
 export function readRemoteParty(header: string | null): RemoteParty | null {
   for (const [, address = '', parameters = ''] of (header ?? '').slice(0, 2048).matchAll(VALUE)) {
     if (/;\s*party\s*=\s*"?called\b/i.test(parameters)) continue
@@ -15,5 +17,5 @@ export function readRemoteParty(header: string | null): RemoteParty | null {
   return null
 }
 
-/** A URI in angle brackets, whatever name stands before it, and its parameters. */
+/** Matches a URI in angle brackets with an optional display name, then its parameters. */
 const VALUE = /((?:"(?:[^"\\]|\\.)*"|[^<",])*<[^<>]*>)([^,]*)/g

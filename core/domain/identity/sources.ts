@@ -1,31 +1,31 @@
 import { parseAddress, parseNetwork } from './address.ts'
 
-/** An address range and whose it is: a trunk's source, or a carrier's. */
+/** An address range and its owner: a trunk or a carrier. */
 export interface SourceEntry<Owner> {
   readonly cidr: string
   readonly selector_precedence: number
   readonly owner: Owner
 }
 
-/** A binary trie over address bits in flat arrays: look-ups touch at most 32 (128) nodes whatever their number. */
+/** A binary trie over address bits in flat arrays. A lookup visits at most 32 nodes (IPv4) or 128 (IPv6). */
 export interface SourceIndex<Owner> {
   readonly v4: Trie
   readonly v6: Trie
-  /** Entries that end at the same node, by number of the node's list. */
+  /** The entries that end at each node, indexed by list number. */
   readonly lists: readonly (readonly SourceEntry<Owner>[])[]
-  /** CIDRs that could not be read; they match nothing. */
+  /** CIDRs that do not parse. They match nothing. */
   readonly invalid: readonly string[]
 }
 
 interface Trie {
-  /** Children of node n at 2n and 2n+1; 0 is none, because no edge leads back to the root. */
+  /** Children of node n are at 2n and 2n+1. 0 means no child, because no edge leads back to the root. */
   children: Int32Array
-  /** List number + 1 of node n; 0 is none. */
+  /** List number of node n plus 1; 0 means no list. */
   lists: Int32Array
   size: number
 }
 
-/** Compiles sources (enabled ones only are to be passed). Nothing is shared with an earlier index: replace it whole. */
+/** Compiles sources into a new index that shares nothing with an earlier one. Pass only enabled sources. */
 export function compileSources<Owner>(entries: Iterable<SourceEntry<Owner>>): SourceIndex<Owner> {
   const v4 = emptyTrie()
   const v6 = emptyTrie()
@@ -47,7 +47,7 @@ export function compileSources<Owner>(entries: Iterable<SourceEntry<Owner>>): So
   return { v4, v6, lists, invalid }
 }
 
-/** The entries of the longest prefix that holds the address, lowest selector_precedence first; empty when none does. */
+/** Returns the entries of the longest prefix that contains the address, lowest selector_precedence first. */
 export function matchSources<Owner>(index: SourceIndex<Owner>, address: string): readonly SourceEntry<Owner>[] {
   const parsed = parseAddress(address)
   if (!parsed) return []
@@ -65,11 +65,11 @@ export function matchSources<Owner>(index: SourceIndex<Owner>, address: string):
   return index.lists[found - 1] ?? []
 }
 
-/** Whether an address lies inside any of the entries. */
+/** Reports whether any entry contains the address. */
 export const holdsAddress = <Owner>(index: SourceIndex<Owner>, address: string): boolean =>
   matchSources(index, address).length > 0
 
-// Small to begin with: every trunk has an index of its own sources too.
+// Starts small, because every trunk also has its own index.
 const emptyTrie = (): Trie => ({ children: new Int32Array(4), lists: new Int32Array(2), size: 1 })
 
 function insert(trie: Trie, words: readonly number[], length: number): number {

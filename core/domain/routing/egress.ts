@@ -1,9 +1,9 @@
 import { orderTargets, type Random, type RoutableTarget } from './order.ts'
 
-/** Targets of one carrier route whose prefix fits the destination. */
+/** A carrier route with the targets of its carrier. */
 interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
   readonly carrier_id: string
-  /** Digits after the plus; the empty prefix fits every number. */
+  /** Digits after the plus. The empty prefix matches every number. */
   readonly prefix: string
   readonly priority: number
   readonly cost_minor: number
@@ -11,9 +11,13 @@ interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
 }
 
 interface EgressFacts<T extends RoutableTarget = RoutableTarget> {
-  /** Termination targets of the call's trunk (design section 4: for REST and markup the trunk of the caller number). */
+  /**
+   * Termination targets of the call's trunk. REST and markup calls use the caller number's trunk (design section 4).
+   */
   readonly targets: readonly T[]
-  /** Whether a target's address lies inside the trunk's own enabled sources: then it is the peer itself. */
+  /**
+   * Reports whether a target's address lies inside the trunk's own enabled sources: such a target is the peer itself.
+   */
   readonly isOwnSource: (target: T) => boolean
   /** Routes of the carriers that the project may use. */
   readonly carrier_routes: readonly CarrierRouteFacts<T>[]
@@ -23,15 +27,15 @@ interface EgressFacts<T extends RoutableTarget = RoutableTarget> {
 
 export interface Hop<T extends RoutableTarget = RoutableTarget> {
   readonly target: T
-  /** Null for a termination target of the trunk. */
+  /** Null when the target is one of the trunk's termination targets. */
   readonly carrier_id: string | null
-  /** The carrier route's prefix, for the explanation. */
+  /** The carrier route's prefix, for explaining the choice. */
   readonly prefix: string | null
 }
 
 /**
- * Where an outbound call may leave, in the order to try: the trunk's enabled targets without the peer itself; if none,
- * carrier routes by longest prefix, then priority, then cost. Degraded targets come last in either list.
+ * Returns the hops for an outbound call in the order to try: the trunk's enabled targets except the peer itself. If
+ * none remain, carrier routes by longest prefix, then priority, then cost. Degraded targets come last in either list.
  */
 export function egress<T extends RoutableTarget>(facts: EgressFacts<T>, random: Random): Hop<T>[] {
   const own = facts.targets.filter(target => target.enabled && !facts.isOwnSource(target))
@@ -40,8 +44,7 @@ export function egress<T extends RoutableTarget>(facts: EgressFacts<T>, random: 
 }
 
 /**
- * Where a call to a number routed to a trunk is delivered: the trunk's enabled targets, and then its registered
- * contacts.
+ * Returns the hops that deliver a call to a trunk: its enabled targets. Callers append the trunk's registered contacts.
  */
 export const delivery = <T extends RoutableTarget>(targets: readonly T[], random: Random): Hop<T>[] =>
   orderTargets(
@@ -56,7 +59,7 @@ function byCarrier<T extends RoutableTarget>({ carrier_routes, digits }: EgressF
   const taken = new Set<string>()
   const hops: Hop<T>[] = []
   for (const { carrier_id, prefix, targets } of routes) {
-    // A carrier that was tried for a longer prefix is not tried again for a shorter one.
+    // Each carrier is tried once, for its longest matching prefix.
     if (taken.has(carrier_id)) continue
     taken.add(carrier_id)
     for (const { target } of delivery(targets, random)) hops.push({ target, carrier_id, prefix })

@@ -1,20 +1,20 @@
 export interface RoutableTarget extends Weighted {
   readonly id: string
   readonly enabled: boolean
-  /** Two keep-alives in a row were missed: tried last, never left out. */
+  /** The target missed two consecutive keep-alives. Degraded targets are tried last but never skipped. */
   readonly degraded: boolean
 }
 
-/** A number in [0, 1), passed in: rules know no randomness. */
+/** Returns a number in [0, 1). Callers pass it in, so that the rules stay pure. */
 export type Random = () => number
 
-/** What SRV records, targets of trunks and URIs of a document have in common. */
+/** The ordering fields that SRV records, trunk targets and the URIs of a document share. */
 interface Weighted {
   readonly priority: number
   readonly weight: number
 }
 
-/** Lower priority values come first; items of equal priority share by weight (RFC 2782). */
+/** Orders items by ascending priority value, and randomly by weight within one priority (RFC 2782). */
 export function orderByPriority<T extends Weighted>(items: readonly T[], random: Random): T[] {
   const priorities = [...new Set(items.map(item => item.priority))].sort((a, b) => a - b)
   return priorities.flatMap(priority =>
@@ -25,7 +25,7 @@ export function orderByPriority<T extends Weighted>(items: readonly T[], random:
   )
 }
 
-/** As `orderByPriority`, with degraded targets after all others. */
+/** Like `orderByPriority`, but places degraded targets after all others. */
 export const orderTargets = <T extends Weighted & Pick<RoutableTarget, 'degraded'>>(
   targets: readonly T[],
   random: Random,
@@ -38,9 +38,9 @@ export const orderTargets = <T extends Weighted & Pick<RoutableTarget, 'degraded
   )
 
 /**
- * RFC 2782: a number up to the sum of weights picks the first whose running sum reaches it; repeated with the rest.
- * Those of weight 0 stand first and are picked by the number 0, seldom but sometimes; without any of them 0 is not
- * drawn, since it would give the first target more than its share.
+ * Implements the selection of RFC 2782: draws a number up to the sum of weights, picks the first target whose running
+ * sum reaches it, and repeats with the rest. Targets of weight 0 come first, and only the number 0 picks them. Without
+ * such targets 0 is not drawn, because it would give the first target more than its share.
  */
 function byWeight<T extends { readonly weight: number }>(targets: readonly T[], random: Random): T[] {
   const rest = [...targets.filter(target => target.weight <= 0), ...targets.filter(target => target.weight > 0)]
@@ -65,15 +65,15 @@ function pickIndex(targets: readonly { readonly weight: number }[], drawn: numbe
 const GOLDEN = 0.6180339887498949
 
 /**
- * Numbers for the `count`-th call of a process: over any run of calls the first choices spread evenly, so that shares
- * come out as configured within one percent where independent draws would stray by three. `start` is drawn once per
- * process.
+ * Returns the draws for the `count`-th call of a process. The first draws of successive calls spread evenly, so traffic
+ * shares stay within one percent of the configured weights, where independent draws would deviate by three. `start` is
+ * drawn once per process.
  */
 export function evenRandom(start: number, count: number): Random {
   let drawn = (start + count * GOLDEN) % 1
   return () => {
     const now = drawn
-    // The choices after the first come from the low digits of this one, which say nothing about it.
+    // Later draws come from the low digits of this one, which do not correlate with its value.
     drawn = (drawn * 7919) % 1
     return now
   }

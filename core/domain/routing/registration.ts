@@ -1,18 +1,18 @@
-/** When to register again with a carrier (RFC 3261 §10.2.4): pure, so that every case is a line of a table. */
+/** Decides when to register again with a carrier (RFC 3261 §10.2.4). Pure, so that a table can test every case. */
 
 export interface RegistrationAnswer {
-  /** 0: there was none. */
+  /** 0 when the registrar did not answer. */
   readonly code: number
-  /** What the registrar granted for our contact; null when it does not say. */
+  /** The lifetime that the registrar granted our contact; null when it does not state one. */
   readonly granted_seconds: number | null
-  /** Of a 423. */
+  /** Min-Expires of a 423. */
   readonly min_seconds: number | null
   readonly retry_after_seconds: number | null
 }
 
 type RegistrationStep =
   | { readonly state: 'registered'; readonly expires_in_seconds: number; readonly again_in_seconds: number }
-  /** Once more at once, for longer. */
+  /** Retry immediately with a longer lifetime. */
   | { readonly state: 'registering'; readonly wanted_seconds: number }
   | { readonly state: 'failed'; readonly again_in_seconds: number }
 
@@ -23,8 +23,8 @@ const REFUSED_PAUSE_SECONDS = 60
 const LONGEST_LIFE_SECONDS = 86_400
 
 /**
- * `failures` counts those in a row before this answer. `random` in [0, 1) spreads the pauses, so that many trunks of
- * one carrier do not come back in the same second.
+ * Returns the next step after an answer. `failures` counts the consecutive failures before it. `random` in [0, 1) adds
+ * jitter, so that many trunks of one carrier do not retry in the same second.
  */
 export function nextRegistration(
   answer: RegistrationAnswer,
@@ -34,7 +34,7 @@ export function nextRegistration(
   const { wanted_seconds, failures, random } = facts
   if (code >= 200 && code < 300) {
     const expires_in_seconds = Math.max(1, Math.min(granted_seconds ?? wanted_seconds, LONGEST_LIFE_SECONDS))
-    // Early enough that two failed tries fit before the end, and never oftener than each second.
+    // Leaves time for two failed attempts before the expiry. Refreshes at most once per second.
     const again_in_seconds = Math.max(1, Math.floor(expires_in_seconds * (0.7 + 0.1 * random)))
     return { state: 'registered', expires_in_seconds, again_in_seconds }
   }
@@ -47,7 +47,7 @@ export function nextRegistration(
   return { state: 'failed', again_in_seconds: Math.max(retry_after_seconds ?? 0, spread) }
 }
 
-/** Seconds that the registrar grants the contact, from a 200's Contact and Expires; null when neither says. */
+/** Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. */
 export function grantedSeconds(contact: string | null, expires: string | null, own_user: string): number | null {
   for (const value of (contact ?? '').split(/,(?=[^>]*(?:<|$))/)) {
     if (!value.toLowerCase().includes(`sip:${own_user.toLowerCase()}@`)) continue
