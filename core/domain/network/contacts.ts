@@ -1,6 +1,6 @@
 import { parseAddress } from '../identity/address.ts'
 
-/** Where a platform tells its peers that SIP is served. */
+/** The SIP addresses that a platform announces to its peers. */
 export interface ServedAt {
   readonly hosts: readonly string[]
   readonly sip_port: number
@@ -9,12 +9,12 @@ export interface ServedAt {
 }
 
 /**
- * The listening points that a drachtio-server should have and has not; `told` is its own list, `proto/host:port` with
- * commas. Peers, our Contacts and SDP name these: where they are missing, calls fail one-sidedly.
+ * Returns the listening points that a drachtio-server lacks. `told` is its own list, `proto/host:port` separated by
+ * commas. Peers, our Contacts and our SDP use these points; without them calls fail in one direction.
  */
 export function missingContacts(told: string, { hosts, sip_port, sips_port, ws_port }: ServedAt): string[] {
   const there = new Set(told.split(',').map(normal))
-  // One port of a drachtio-server serves ws or wss, not both.
+  // A port of a drachtio-server serves either ws or wss.
   const wanted: readonly (readonly [names: readonly string[], port: number])[] = [
     [['udp'], sip_port],
     [['tcp'], sip_port],
@@ -29,7 +29,7 @@ export function missingContacts(told: string, { hosts, sip_port, sips_port, ws_p
   )
 }
 
-/** IPv6 addresses have several spellings. */
+/** Normalizes a contact, because IPv6 addresses have several spellings. */
 function normal(contact: string): string {
   const [, protocol, host, port] = /^\s*(\w+)\/\[?(.*?)\]?:(\d+)\s*$/.exec(contact) ?? []
   if (protocol === undefined || host === undefined) return contact

@@ -1,28 +1,28 @@
-/** How a target proves by TLS that it is itself. */
+/** How the TLS certificate of a target is verified. */
 export type TlsVerification =
-  /** Its chain leads to an authority that this machine trusts, and its certificate names the target. */
+  /** By a chain to an authority that this machine trusts, and by the target's name. */
   | { readonly mode: 'required' }
-  /** Its certificate is this one: SHA-256 of its DER form, 64 hexadecimal digits in lower case. */
+  /** By the fingerprint: SHA-256 of the certificate's DER form, 64 lower-case hexadecimal digits. */
   | { readonly mode: 'pinned'; readonly fingerprint: string }
-  /** It need not. */
+  /** Not at all. */
   | { readonly mode: 'off' }
-  /** It did, or need not, on a connection that it made itself: that is used, and no other is opened. */
+  /** Already decided on a connection that the peer opened. Only that connection is used. */
   | { readonly mode: 'flow' }
 
-/** As rows keep it. */
+/** Converts the columns of a row. */
 export const verificationOf = (row: {
   readonly tls_verification: 'required' | 'pinned' | 'off'
   readonly tls_fingerprint: string | null
 }): TlsVerification => {
   if (row.tls_verification !== 'pinned') return { mode: row.tls_verification }
-  // A pin without a fingerprint is nobody's: no certificate has this one.
+  // No certificate matches an empty fingerprint.
   return { mode: 'pinned', fingerprint: row.tls_fingerprint ?? '' }
 }
 
-/** The parameter of a next hop by which the SIP server is told; it is never part of a message. */
+/** The parameter of a next hop that instructs the SIP server. It is never part of a message. */
 export const VERIFICATION_PARAMETER = 'x-tls-verification'
 
-/** What stands in that parameter; a server that does not know it verifies as it is configured. */
+/** Returns the value of that parameter. A server that does not support it verifies as configured. */
 export const verificationText = (verification: TlsVerification): string =>
   verification.mode === 'pinned' ? `pinned-${verification.fingerprint}` : verification.mode
 
@@ -32,7 +32,7 @@ export function readVerification(text: string | undefined): TlsVerification | un
   return undefined
 }
 
-/** A SHA-256 fingerprint as people copy it, colons or not; null when it is none. */
+/** Parses a SHA-256 fingerprint with or without colons. Returns null for anything else. */
 export function readFingerprint(text: string): string | null {
   const digits = text.replace(/[:\s]/g, '').toLowerCase()
   return /^[0-9a-f]{64}$/.test(digits) ? digits : null

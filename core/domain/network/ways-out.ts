@@ -2,14 +2,14 @@ import { parseAddress } from '../identity/address.ts'
 import { compileSources, matchSources, type SourceIndex } from '../identity/sources.ts'
 import type { AddressGuard } from './address-guard.ts'
 
-/** Where a request of ours would go: a resolved address. */
+/** The resolved destination of an outgoing request. */
 export interface WayOut {
   /** IP literal without brackets. */
   readonly host: string
   readonly port: number
 }
 
-/** Our own listeners: each of these hosts serves each of these ports. */
+/** Our own listeners. Each of the hosts serves each of the ports. */
 export interface OwnListeners {
   readonly hosts: SourceIndex<string>
   readonly ports: ReadonlySet<number>
@@ -20,29 +20,29 @@ export interface OwnListeners {
 
 export interface WaysOutFacts {
   readonly own: OwnListeners
-  /** Addresses from which carriers call us, with the carrier's id. */
+  /** Source addresses of carriers, with the carrier's id. */
   readonly carrier_sources: SourceIndex<string>
-  /** Addresses at which we call carriers, with the carrier's id. */
+  /** Target addresses of carriers, with the carrier's id. */
   readonly carrier_endpoints: ReadonlyMap<string, string>
-  /** Judges what is public, or listed although it is not. */
+  /** Decides which addresses are public, or explicitly allowed. */
   readonly addresses: AddressGuard
 }
 
 export interface WayOutAsked {
-  /** The carrier whose own target this is; null: somebody else named the address. */
+  /** The carrier whose target this is; null when somebody else named the address. */
   readonly carrier_id: string | null
-  /** An address that has proved to be the peer's own, as by a registration: it need not be public. */
+  /** An address proven to be the peer's own, for example by a registration. It may be private. */
   readonly proven_host: string | null
 }
 
 /**
- * Why nothing may be sent to an address that somebody named; null when it may (design section 10, "Ways out"). What an
- * operator configured of a carrier is the operator's to judge.
+ * Returns why nothing may be sent to a named address; null when it is allowed (design section 10, "Ways out"). The
+ * operator is responsible for the addresses of carriers.
  */
 export function wayOutRefusal(facts: WaysOutFacts, way: WayOut, asked: WayOutAsked): string | null {
   if (!parseAddress(way.host)) return `${way.host} is not an address`
   const { control } = facts.own
-  // The sandbox carrier may have the control link's number, for UDP.
+  // The sandbox carrier may use the control link's port number, over UDP.
   const is_control = asked.carrier_id === null && control?.port === way.port && control.host === way.host
   if (is_control || isOwnListener(facts.own, way)) return `${way.host}:${way.port} is a listener of this platform`
   if (asked.carrier_id !== null) return null
@@ -53,8 +53,8 @@ export function wayOutRefusal(facts: WaysOutFacts, way: WayOut, asked: WayOutAsk
 }
 
 /**
- * The carrier that an address belongs to; null when it is none's. A carrier has its host to itself, whatever the port.
- * Only the sandbox carrier shares our host: there it has its own port alone.
+ * Returns the carrier that owns an address; null for none. A carrier owns every port of its host. Only the sandbox
+ * carrier shares our host, where it owns just its port.
  */
 export function carrierAt(facts: Omit<WaysOutFacts, 'addresses'>, way: WayOut): string | null {
   const endpoint = facts.carrier_endpoints.get(endpointKey(facts.own, way))
@@ -62,7 +62,7 @@ export function carrierAt(facts: Omit<WaysOutFacts, 'addresses'>, way: WayOut): 
   return matchSources(facts.carrier_sources, way.host)[0]?.owner ?? null
 }
 
-/** What is known of carriers' addresses: those that they call from, and those at which they are called. */
+/** Collects the source and target addresses of carriers. */
 export function carrierFacts(
   own: OwnListeners,
   carriers: readonly {

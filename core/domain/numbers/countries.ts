@@ -2,13 +2,13 @@ import { getCountries, getCountryCallingCode } from 'libphonenumber-js/max'
 
 type Continent = 'africa' | 'americas' | 'asia' | 'europe' | 'oceania'
 
-/** A country or territory as a destination rule may name it. */
+/** A country or territory that a destination rule may name. */
 interface DestinationCountry {
   readonly iso_code: string
   readonly name: string
   readonly calling_code: string
   readonly continent: Continent
-  /** The calling code also reaches another country, so that a rule of the country would reach both. */
+  /** Whether another country shares the calling code, so that a rule would match both. */
   readonly shared_code: boolean
 }
 
@@ -57,7 +57,7 @@ function compile(): ReadonlyMap<string, DestinationCountry> {
 
 const COUNTRIES = compile()
 
-/** Every country, by ISO code. */
+/** Lists every country, ordered by ISO code. */
 export const destinationCountries = (): readonly DestinationCountry[] =>
   [...COUNTRIES.values()].sort((a, b) => (a.iso_code < b.iso_code ? -1 : 1))
 

@@ -1,4 +1,4 @@
 import type { CountryCode } from 'libphonenumber-js/max'
 
-/** Where a number without a country code is dialled. */
+/** The country of numbers without a country code. */
 export const DEFAULT_COUNTRY: CountryCode = 'NG'

@@ -5,7 +5,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 
-/** What kind of destination a number is, as far as it matters for policy and fraud. */
+/** The kind of a destination, as far as policy and fraud detection need it. */
 type NumberKind = 'ordinary' | 'mobile' | 'toll_free' | 'shared_cost' | 'premium' | 'satellite' | 'global'
 
 export interface ParsedNumber {
@@ -13,7 +13,7 @@ export interface ParsedNumber {
   readonly e164: string
   /** The same without the plus. */
   readonly digits: string
-  /** ISO 3166 code; null for global codes (such as 882) and where the range is of several countries. */
+  /** ISO 3166 code; null for global codes (such as 882) and for ranges shared by several countries. */
   readonly country: string | null
   readonly calling_code: string
   readonly kind: NumberKind
@@ -23,16 +23,16 @@ export interface CalledNumber {
   readonly given: string
   /** The country whose national formats were tried. */
   readonly country: string
-  /** Null when it is no E.164 number. */
+  /** Null for what is not an E.164 number. */
   readonly number: ParsedNumber | null
-  /** The emergency or short code that was called, when configuration sends it somewhere. */
+  /** The called emergency or short code, when the configuration routes it. */
   readonly short_code?: string
 }
 
-/** The longest E.164 number has 15 digits; with an international prefix and separators nobody needs more than this. */
+/** An E.164 number has at most 15 digits. This leaves room for an international prefix and separators. */
 const MAX_GIVEN_LENGTH = 40
 
-// RFC 3966 §5.1.1 visual separators, and the spaces that people type.
+// The visual separators of RFC 3966 §5.1.1, and spaces.
 const SEPARATORS = /[\s().\-/\u00a0]/g
 
 // +870 Inmarsat, +881 global mobile satellite (Iridium, Globalstar), +882 and +883 international networks (Thuraya
@@ -41,9 +41,9 @@ const SATELLITE = /^(870|881|88213|88216)/
 const GLOBAL_CODES = new Set(['800', '808', '870', '878', '881', '882', '883', '888', '979'])
 
 /**
- * The number in E.164: `+` or `00` and a country code, or a national number of `country` (ISO code), with separators
- * anywhere. Digits without prefix are a national number when they can be one, else an international one without plus,
- * as many PBXs send it. Null when it is neither.
+ * Parses a number into E.164: `+` or `00` with a country code, or a national number of `country` (ISO code), with
+ * separators anywhere. Digits without a prefix are a national number when possible, else an international one without
+ * plus, as many PBXs send it. Returns null for anything else.
  */
 export function parseNumber(given: string, country: string): ParsedNumber | null {
   if (given.length > MAX_GIVEN_LENGTH) return null
@@ -56,7 +56,7 @@ export function parseNumber(given: string, country: string): ParsedNumber | null
   return number
 }
 
-/** A call's numbers are asked for several times in a row, a peer's own ones again and again. */
+/** Cached numbers. The numbers of a call are parsed several times, and those of a peer repeatedly. */
 const MAX_KEPT = 2000
 const parsed = new Map<string, ParsedNumber | null>()
 
@@ -66,12 +66,12 @@ function parse(given: string, country: string): ParsedNumber | null {
   if (text.startsWith('+')) return presented(international(text), text)
   const national = isSupportedCountry(country) ? parsePhoneNumberFromString(text, country as CountryCode) : undefined
   if (national?.isValid()) return presented(national, hasCountryCode(national, text) ? `+${text}` : undefined)
-  // No country code begins with 0, so such digits can only be national.
+  // No country code begins with 0, so these digits must be national.
   const full = text.startsWith('0') ? undefined : international(`+${text}`)
   return full?.isPossible() ? presented(full, `+${text}`) : presented(national)
 }
 
-/** As `parseNumber`, keeping what was given, and with emergency and short codes sent where configuration says. */
+/** Parses like `parseNumber`, keeps the given text, and routes emergency and short codes as configured. */
 export function parseCalled(
   given: string,
   country: string,
@@ -83,7 +83,7 @@ export function parseCalled(
   return { given, country, number: parseNumber(sent, country), short_code: code }
 }
 
-/** Separators removed and `00` made `+`; null when anything but digits is left, or too much. */
+/** Removes separators and turns `00` into `+`. Returns null when anything but digits remains, or too many. */
 export function normalizeNumber(given: string): string | null {
   if (given.length > MAX_GIVEN_LENGTH) return null
   const text = given.replace(SEPARATORS, '')
@@ -95,11 +95,11 @@ const NONE: ReadonlyMap<string, string> = new Map()
 
 const international = (text: string): PhoneNumber | undefined => parsePhoneNumberFromString(text)
 
-/** Whether digits without plus that were read as a national number begin with the country's own code. */
+/** Reports whether digits without plus, parsed as a national number, begin with the country's own code. */
 const hasCountryCode = ({ countryCallingCode, nationalNumber }: PhoneNumber, text: string): boolean =>
   text !== nationalNumber && text.startsWith(countryCallingCode) && text.endsWith(nationalNumber)
 
-// Possible, not valid: a range that a country opened after the metadata were made must stay reachable.
+// Accepts possible numbers, not only valid ones, because countries open ranges after the metadata was made.
 function presented(number: PhoneNumber | undefined, written?: string): ParsedNumber | null {
   if (!number?.isPossible()) return null
   const e164 = written !== undefined && written !== number.number && !number.isValid() ? written : number.number
@@ -114,13 +114,13 @@ function presented(number: PhoneNumber | undefined, written?: string): ParsedNum
   }
 }
 
-/** Where it is not 0, by calling code (ITU-T E.164, national numbering plans). */
+/** National prefixes other than 0, by calling code (ITU-T E.164, national numbering plans). */
 const NATIONAL_PREFIXES: Readonly<Record<string, string>> = { 1: '1', 7: '8', 375: '8', 692: '1', 993: '8' }
 
 /**
- * Whether a national prefix stands behind the country code, as in +44 0909. Some networks skip it, but no rule and no
- * rate of the number it then reaches has that prefix. Plans whose numbers begin with such a digit (+39 06) go by the
- * numbers that are known.
+ * Reports whether a national prefix follows the country code, as in +44 0909. Some networks ignore it and reach a
+ * number whose rules and rates then do not match. For plans whose numbers may begin with such a digit (+39 06), the
+ * known numbers decide.
  */
 function hasNationalPrefix(number: PhoneNumber, written: string): boolean {
   const code = number.countryCallingCode

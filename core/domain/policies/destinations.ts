@@ -1,4 +1,4 @@
-/** A rule of an outbound policy, compiled: a country rule has the country's calling code as its prefix. */
+/** A compiled rule of an outbound policy. A country rule has the country's calling code as its prefix. */
 export interface DestinationRule {
   readonly op: 'allow' | 'deny'
   readonly kind: 'country' | 'prefix'
@@ -9,7 +9,7 @@ export interface DestinationRule {
   readonly label: string | null
 }
 
-/** What a policy says about one destination: the rules whose prefix fits it, and whether it allows anything by name. */
+/** A policy's rules that match one destination, and whether the policy has any allow rule. */
 export interface ApplicableRules {
   readonly rules: readonly DestinationRule[]
   readonly has_allow: boolean
@@ -17,13 +17,13 @@ export interface ApplicableRules {
 
 interface DestinationDecision {
   readonly allowed: boolean
-  /** The rule that decided; null when none fits. */
+  /** The deciding rule; null when none matches. */
   readonly rule: DestinationRule | null
 }
 
 /**
- * Longest matching prefix wins, deny wins a tie; any allow rule turns the policy into an allow list (design section 4).
- * `digits` are those of the E.164 number without plus.
+ * Decides a destination. The longest matching prefix wins, deny wins a tie, and any allow rule turns the policy into an
+ * allow list (design section 4). `digits` is the E.164 number without plus.
  */
 export function decideDestination(digits: string, { rules, has_allow }: ApplicableRules): DestinationDecision {
   let best: DestinationRule | null = null
@@ -39,7 +39,7 @@ export function decideDestination(digits: string, { rules, has_allow }: Applicab
   return { allowed: best ? best.op === 'allow' : !has_allow, rule: best }
 }
 
-/** The rules of a policy by prefix, so that a match costs one look-up per digit however many rules there are. */
+/** The rules of a policy by prefix. A match costs one lookup per digit, however many rules exist. */
 interface CompiledRules {
   readonly has_allow: boolean
   readonly by_prefix: ReadonlyMap<string, readonly DestinationRule[]>
@@ -60,7 +60,7 @@ export function compileRules(rules: Iterable<DestinationRule>): CompiledRules {
   return { has_allow, by_prefix, longest }
 }
 
-/** The rules that fit `digits`: those of the longest prefix alone, because no other can decide. */
+/** Returns the rules of the longest prefix that matches `digits`. No others can decide. */
 export function applicableRules({ has_allow, by_prefix, longest }: CompiledRules, digits: string): ApplicableRules {
   for (let length = Math.min(longest, digits.length); length >= 0; length--) {
     const rules = by_prefix.get(digits.slice(0, length))
@@ -69,7 +69,7 @@ export function applicableRules({ has_allow, by_prefix, longest }: CompiledRules
   return { has_allow, rules: [] }
 }
 
-/** Every prefix of a number, longest first: what a table of prefixes is asked for. */
+/** Returns every prefix of a number, longest first. */
 export function prefixesOf(digits: string): string[] {
   const prefixes: string[] = []
   for (let length = digits.length; length >= 0; length--) prefixes.push(digits.slice(0, length))

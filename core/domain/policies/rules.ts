@@ -1,7 +1,7 @@
 import { findCountry } from '../numbers/countries.ts'
 import type { ReasonFacts } from '../reasons/index.ts'
 
-/** A change of a policy's destination rules, as a customer sends it. */
+/** A customer's change of a policy's destination rules. */
 interface RuleChange {
   readonly kind: 'country' | 'prefix'
   readonly op: 'allow' | 'deny' | 'remove'
@@ -9,7 +9,7 @@ interface RuleChange {
   readonly label: string | null
 }
 
-/** The change with what it matches. `value` is the key of a rule within its kind. */
+/** A change with its compiled prefix. `value` identifies a rule within its kind. */
 export interface ReadRule extends RuleChange {
   /** Digits after the plus. */
   readonly prefix: string
@@ -19,7 +19,7 @@ type RuleReading =
   | { readonly rule: ReadRule }
   | { readonly refused: 'validation_failed' | 'country_code_shared'; readonly facts: ReasonFacts }
 
-/** Country rules become the country's calling code; one whose code also reaches another country cannot be a rule. */
+/** Compiles a country rule to its calling code. A country that shares its code with another is refused. */
 export function readRule(change: RuleChange): RuleReading {
   if (change.kind === 'country') {
     const country = findCountry(change.value)

@@ -1,2 +1,2 @@
-/** Of every amount; minor units are its hundredths. */
+/** The currency of every amount. Minor units are its hundredths. */
 export const CURRENCY = 'NGN' as const

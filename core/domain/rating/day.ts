@@ -1,6 +1,6 @@
 const formatters = new Map<string, Intl.DateTimeFormat>()
 
-// Making a formatter costs fifty times what using one does. The number of time zones is the bound of this map.
+// Creating a formatter costs fifty times as much as using it. The number of time zones bounds this map.
 function formatter(time_zone: string): Intl.DateTimeFormat {
   const known = formatters.get(time_zone)
   if (known) return known
@@ -19,9 +19,9 @@ function formatter(time_zone: string): Intl.DateTimeFormat {
 const QUARTER_MS = 900_000
 const latest = new Map<string, { readonly quarter: number; readonly day: string }>()
 
-/** Day of the time zone, `YYYY-MM-DD`; daily windows are these days. */
+/** Returns the day in a time zone as `YYYY-MM-DD`. Daily windows are these days. */
 export function dayOf(epoch_ms: number, time_zone: string): string {
-  // Offsets of time zones are whole quarters of an hour, so no day changes within one.
+  // Offsets of time zones are multiples of a quarter of an hour, so no day begins within a quarter.
   const quarter = Math.floor(epoch_ms / QUARTER_MS)
   const known = latest.get(time_zone)
   if (known?.quarter === quarter) return known.day
@@ -30,11 +30,11 @@ export function dayOf(epoch_ms: number, time_zone: string): string {
   return day
 }
 
-/** When the day of the time zone ends: the first moment of the next one, epoch ms. */
+/** Returns the end of the day in a time zone: the first moment of the next day, epoch ms. */
 export function dayEnds(epoch_ms: number, time_zone: string): number {
   const today = dayOf(epoch_ms, time_zone)
   let before = epoch_ms
-  // A day of a time zone has at most 25 hours.
+  // A day has at most 25 hours.
   let after = epoch_ms + 26 * 3_600_000
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2)

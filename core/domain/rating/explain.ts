@@ -1,7 +1,7 @@
 import { billedMinor, billedSeconds } from './price.ts'
 import { shownPrefix, type Tariff } from './types.ts'
 
-/** Every input of a call's price, as its record keeps them. */
+/** Every input of a call's price, as stored in its record. */
 export interface PriceInputs extends Tariff {
   readonly billing: 'rated' | 'free'
   readonly destination: string
@@ -19,13 +19,13 @@ interface Price {
   readonly charge_minor: number
 }
 
-/** The price of an ended call. */
+/** Returns the price of an ended call. */
 export function priceOf(inputs: PriceInputs): Price {
   const billed_seconds = billedSeconds(inputs, inputs.duration_seconds)
   return { billed_seconds, charge_minor: inputs.billing === 'free' ? 0 : billedMinor(inputs, billed_seconds) }
 }
 
-/** The same line by line, as a person would recompute it (`bin/strowger rate CA…`). */
+/** Explains the price line by line, so that a person can recompute it (`bin/strowger rate CA…`). */
 export function explainPrice(inputs: PriceInputs): string[] {
   const { billed_seconds, charge_minor } = priceOf(inputs)
   const rate = decimal(inputs.rate_micro)
@@ -54,7 +54,7 @@ function exactMinor({ rate_micro, rate_unit }: Tariff, billed: number): string {
   return rest === 0n ? decimal(whole) : `${decimal(whole)} and ${rest}/60 of a millionth`
 }
 
-/** Millionths as a decimal number without needless zeros. */
+/** Formats millionths as a decimal number without trailing zeros. */
 export function decimal(micro: bigint | number): string {
   const [whole, rest] = [BigInt(micro) / 1_000_000n, BigInt(micro) % 1_000_000n]
   const fraction = rest.toString().padStart(6, '0').replace(/0+$/, '')

@@ -17,9 +17,9 @@ const MAX_LINES = 1_000_000
 const MAX_PROBLEMS = 100
 
 /**
- * Reads a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`; `rate` is minor units
- * with up to six decimals, `unit` minute or second, the increments are whole seconds. Lists all problems by line, up to
- * the first line that is not CSV.
+ * Parses a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`. `rate` is in minor
+ * units with up to six decimals, `unit` is minute or second, and the increments are whole seconds. Lists all problems
+ * by line, up to the first line that is not CSV.
  */
 export function readRates(csv: string): RateImport {
   const problems = new Map<number, string>()
@@ -42,7 +42,7 @@ export function readRates(csv: string): RateImport {
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
       skip_empty_lines: true,
-      // Each line is taken as it is read, and the parser keeps none.
+      // Handles each line as it is parsed, so that the parser stores none.
       on_record: (fields: string[], { lines }) => {
         count += 1
         if (count > MAX_LINES) return null
@@ -53,7 +53,7 @@ export function readRates(csv: string): RateImport {
     })
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    // A quote out of place leaves open where the next line begins.
+    // After a misplaced quote the beginning of the next line is unknown.
     problems.set(Number(error['lines'] ?? 1), `this is not CSV: ${error.message}`)
   }
   if (at.length === 0 || at.includes(-1)) return refused(1, `the first line must be ${COLUMNS.join(',')}`)
@@ -61,7 +61,7 @@ export function readRates(csv: string): RateImport {
   return { rates: [...rates.values()], problems: [...problems].map(([line, message]) => ({ line, message })) }
 }
 
-/** Where each column stands; -1 for one that is missing. */
+/** Returns the index of each column; -1 for a missing one. */
 function columnsOf(header: readonly string[]): readonly number[] {
   const names = header.map(name => name.toLowerCase())
   return COLUMNS.map(column => names.indexOf(column))

@@ -2,11 +2,11 @@ import { decimal } from './explain.ts'
 import type { ImportedRate } from './import.ts'
 import { shownPrefix } from './types.ts'
 
-/** What a rate list changes of the prices that hold now, each part in the order of the prefixes. */
+/** The changes from the current prices to a rate list. Each part is ordered by prefix. */
 interface RatePlan {
   readonly added: readonly ImportedRate[]
   readonly changed: readonly { readonly was: ImportedRate; readonly is: ImportedRate }[]
-  /** Prefixes that the list does not name: calls there have no price of their own any more. */
+  /** Prefixes missing from the list. Calls to them lose their specific price. */
   readonly ended: readonly ImportedRate[]
   readonly same: number
 }
@@ -30,8 +30,8 @@ export const changesNothing = ({ added, changed, ended }: RatePlan): boolean =>
   added.length + changed.length + ended.length === 0
 
 /**
- * A plan for people: at most `most` lines of each kind, for what comes (+), goes (-) or changes (~), and the counts of
- * all.
+ * Describes a plan: at most `most` lines of each kind, for added (+), removed (-) and changed (~) rates, and all
+ * counts.
  */
 export function describeRatePlan({ added, changed, ended, same }: RatePlan, most: number): readonly string[] {
   const shown = <T>(sign: '-' | '~' | '+', items: readonly T[], line: (item: T) => string): string[] => [
@@ -51,7 +51,7 @@ const byPrefix = (rates: readonly ImportedRate[]): readonly ImportedRate[] =>
 
 const nameOf = ({ prefix, label }: ImportedRate): string => `${shownPrefix(prefix)} ${label}`
 
-/** Minor units, their increments in seconds. */
+/** Formats a rate in minor units and its increments in seconds. */
 const termsOf = (rate: ImportedRate): string =>
   `${decimal(rate.rate_micro)} a ${rate.rate_unit}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
 

@@ -1,7 +1,7 @@
 import { MICRO_PER_MINOR, type Tariff } from './types.ts'
 
-// One minor unit in sixtieths of a micro unit: in these a second of any rate is an integer, so nothing is rounded
-// before the one rounding per call.
+// One minor unit in sixtieths of a micro unit. In this unit a second of any rate is an integer, so that a call's price
+// is rounded only once.
 const SIXTIETHS_PER_MINOR = 60n * BigInt(MICRO_PER_MINOR)
 
 const perSecond = ({ rate_micro, rate_unit }: Tariff): bigint =>
@@ -9,7 +9,7 @@ const perSecond = ({ rate_micro, rate_unit }: Tariff): bigint =>
 const initial = (tariff: Tariff): number => Math.max(0, tariff.increment_initial_seconds)
 const additional = (tariff: Tariff): number => Math.max(1, tariff.increment_additional_seconds)
 
-/** Seconds that are billed for a call of `seconds` (0: not answered, or nothing said). */
+/** Returns the billed seconds of a call of `seconds` (0: not answered). */
 export function billedSeconds(tariff: Tariff, seconds: number): number {
   if (seconds <= 0) return 0
   const over = seconds - initial(tariff)
@@ -17,20 +17,20 @@ export function billedSeconds(tariff: Tariff, seconds: number): number {
   return initial(tariff) + Math.ceil(over / additional(tariff)) * additional(tariff)
 }
 
-/** Price of a call of `seconds` in minor units, rounded up once. */
+/** Returns the price of a call of `seconds` in minor units, rounded up once. */
 export const chargeMinor = (tariff: Tariff, seconds: number): number =>
   billedMinor(tariff, billedSeconds(tariff, seconds))
 
-/** Price of seconds that are whole increments already. */
+/** Returns the price of whole increments. */
 export const billedMinor = (tariff: Tariff, billed: number): number =>
   Number((perSecond(tariff) * BigInt(billed) + SIXTIETHS_PER_MINOR - 1n) / SIXTIETHS_PER_MINOR)
 
-/** Admission reserves the price of a call's first increment. */
+/** Returns the price of a call's first increment, which admission reserves. */
 export const reservationMinor = (tariff: Tariff): number => chargeMinor(tariff, 1)
 
 /**
- * Seconds that `budget_minor` pays for, whole increments; null when the call costs nothing, 0 when not even the first
- * increment can be paid.
+ * Returns the seconds, in whole increments, that `budget_minor` pays for; null when the call is free, 0 when it cannot
+ * pay for the first increment.
  */
 export function affordableSeconds(tariff: Tariff, budget_minor: number): number | null {
   const rate = perSecond(tariff)
@@ -43,5 +43,5 @@ export function affordableSeconds(tariff: Tariff, budget_minor: number): number 
   return paid > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(paid)
 }
 
-/** Price of a minute in whole minor units, rounded up: what `max_destination_rate_minor` is compared with. */
+/** Returns the price of a minute in whole minor units, rounded up, for comparison with `max_destination_rate_minor`. */
 export const minuteMinor = (tariff: Tariff): number => billedMinor(tariff, 60)

@@ -1,6 +1,6 @@
 import type { Rate } from './types.ts'
 
-/** Rates of a price book by prefix: a look-up costs one step per digit however many there are. */
+/** Rates of a price book by prefix. A lookup costs one step per digit, however many rates exist. */
 interface CompiledRates {
   readonly by_prefix: ReadonlyMap<string, Rate>
   readonly longest: number
@@ -16,7 +16,7 @@ export function compileRates(rates: Iterable<Rate>): CompiledRates {
   return { by_prefix, longest }
 }
 
-/** The rate of the longest prefix of `digits`; null is a coverage gap. */
+/** Finds the rate of the longest prefix of `digits`; null for a coverage gap. */
 export function findRate({ by_prefix, longest }: CompiledRates, digits: string): Rate | null {
   for (let length = Math.min(longest, digits.length); length >= 0; length--) {
     const rate = by_prefix.get(digits.slice(0, length))

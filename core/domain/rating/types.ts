@@ -1,13 +1,12 @@
 /**
- * Price of a second or a minute, in millionths of a minor unit, so that a rate may have decimals and a sum stays
- * exact.
+ * The price of a second or a minute. Millionths of a minor unit allow decimals in rates and keep sums exact.
  */
 export interface Tariff {
   readonly rate_micro: number
   readonly rate_unit: 'minute' | 'second'
-  /** Seconds billed at least, once answered. */
+  /** The minimum of billed seconds of an answered call. */
   readonly increment_initial_seconds: number
-  /** Steps in which more seconds are billed. */
+  /** The step in which further seconds are billed. */
   readonly increment_additional_seconds: number
 }
 
@@ -18,10 +17,10 @@ export interface Rate extends Tariff {
   readonly label: string
 }
 
-/** The rate of legs to SIP URIs, in place of a prefix; a book without it has them for nothing. */
+/** Replaces the prefix in the rate of legs to SIP URIs. They are free in a book without it. */
 export const SIP_CLASS = 'sip'
 
-/** A prefix or a class, for people. */
+/** Formats a prefix or a class. */
 export const shownPrefix = (prefix: string): string => (prefix === SIP_CLASS ? prefix : `+${prefix}`)
 
 export const MICRO_PER_MINOR = 1_000_000

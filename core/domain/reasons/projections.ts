@@ -1,29 +1,29 @@
 import { REASONS, type Reason, type ReasonEntry } from './table.ts'
 
 /**
- * Values of a sentence's placeholders. `value` is what was seen, `limit` what was expected, `name` whose rule it was.
+ * Values of a sentence's placeholders: `value` is the actual value, `limit` the expected one, `name` the rule's owner.
  */
 export type ReasonFacts = Readonly<Record<string, string | number | null | undefined>>
 
 const MAX_VALUE_LENGTH = 120
 
-/** The sentence of a reason with the offending values in it. */
+/** Returns the sentence of a reason with the offending values. */
 export const reasonSentence = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].sentence, facts)
 
-/** What to do about it. */
+/** Returns the remedy of a reason. */
 export const reasonMend = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].mend, facts)
 
 interface SipRefusal {
   readonly code: number
   readonly reason: Reason
   readonly sentence: string
-  /** Header values, encoded: nothing of a peer's text can end a quoted string or a line. */
+  /** Encoded header values. A peer's text in them cannot end a quoted string or a line. */
   readonly headers: Readonly<{ Reason: string; Warning: string; 'Retry-After'?: string }>
 }
 
 /**
- * How an INVITE is refused for a reason (design section 4). `sentence` replaces the table's, such as the one of a
- * finding. A reason without SIP code is answered with 500: it was never meant for an INVITE.
+ * Returns the SIP response that refuses an INVITE for a reason (design section 4). `sentence` replaces that of the
+ * table, for example by a finding's. A reason without a SIP code gives 500, because it does not apply to an INVITE.
  */
 export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: string): SipRefusal {
   const { sip, retry_after_seconds } = REASONS[reason] as ReasonEntry
@@ -49,7 +49,7 @@ interface ProblemProjection {
   readonly retry_after_seconds: number | null
 }
 
-/** The parts of a problem document on /v1. A reason without HTTP status is a conflict with the state of things: 409. */
+/** Returns the parts of a problem document on /v1. A reason without an HTTP status gives 409. */
 export function problemOf(reason: Reason, facts: ReasonFacts = {}): ProblemProjection {
   const { http, retry_after_seconds } = REASONS[reason] as ReasonEntry
   return {
@@ -68,7 +68,7 @@ interface VoiceErrorProjection {
   readonly details: Readonly<{ reason: Reason }>
 }
 
-/** The numbered error of the voice-calls API (voice-compat.md sections 1 and 15). */
+/** Returns the numbered error of the voice-calls API (voice-compat.md sections 1 and 15). */
 export function voiceErrorOf(reason: Reason, facts: ReasonFacts = {}): VoiceErrorProjection {
   const { voice, voice_http } = REASONS[reason] as ReasonEntry
   return {
@@ -90,5 +90,7 @@ function fill(template: string, facts: ReasonFacts): string {
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** Safe inside a quoted string of a SIP header (RFC 3261 §25.1): printable ASCII without quote and backslash. */
+/**
+ * Makes text safe inside a quoted string of a SIP header (RFC 3261 §25.1): printable ASCII without quote and backslash.
+ */
 const quotable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')

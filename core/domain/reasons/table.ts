@@ -1,28 +1,28 @@
-/** Whose fault a refused or failed call counts as. */
+/** The party at fault for a refused or failed call. */
 type Blame = 'caller' | 'limit' | 'peer' | 'ours' | 'unknown'
 
 export interface ReasonEntry {
-  /** SIP code of a refusal; null where no INVITE is refused with it. */
+  /** SIP code of a refusal; null when no INVITE is refused with it. */
   readonly sip: number | null
-  /** HTTP status of the problem document on /v1; null where no request is refused with it. */
+  /** HTTP status of the problem document on /v1; null when no request is refused with it. */
   readonly http: number | null
-  /** Number of the voice-calls API (voice-compat.md section 15); null where it has none. */
+  /** Error number of the voice-calls API (voice-compat.md section 15); null without one. */
   readonly voice: number | null
   /** HTTP status of that numbered error. */
   readonly voice_http: number | null
   /**
-   * Number of the compatible form for a refused SIP call, for people who search for it (voice-compat.md section 15).
+   * Error number of the compatible form for a refused SIP call, so that people can search for it (voice-compat.md
+   * section 15).
    */
   readonly sip_number: number | null
   readonly blame: Blame
   /** Seconds for a Retry-After header. */
   readonly retry_after_seconds: number | null
   /**
-   * What a person reads; `{name}` is replaced by the fact of that name, so that the offending value is in the
-   * sentence.
+   * The sentence for people. `{name}` is replaced by the fact of that name, so that the offending value is in it.
    */
   readonly sentence: string
-  /** What to do about it. */
+  /** The remedy. */
   readonly mend: string
 }
 
