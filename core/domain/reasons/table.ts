@@ -59,8 +59,8 @@ const spend = (sentence: string, mend: string): ReasonEntry =>
   limit({ sip: 403, http: 403, voice: 20403, voice_http: 403, sentence, mend })
 
 /**
- * Every reason for which a call or a request is refused, or a call ends otherwise than by the will of its parties. SIP
- * headers, problem documents, voice errors, CDRs, traces, metrics and docs/errors.md are projections of this table.
+ * Every reason why a call or a request is refused, or why a call ends without a party hanging up. SIP headers, problem
+ * documents, voice errors, CDRs, traces, metrics and docs/errors.md derive from this table.
  */
 export const REASONS = {
   // Who is calling.

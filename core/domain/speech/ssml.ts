@@ -1,8 +1,8 @@
 import { escapeXml } from '../text/xml.ts'
 
 /**
- * The SSML that speech engines get: these elements with these attributes, nothing else (voice-compat.md §10). Above
- * all no `audio`, `voice` or `mark`: engines open the files and addresses that those name.
+ * The SSML that speech engines receive: only these elements and attributes (voice-compat.md §10). `audio`, `voice` and
+ * `mark` are excluded, because engines open the files and addresses in them.
  */
 export const SSML: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   break: {
@@ -29,31 +29,31 @@ export const SSML: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = 
   w: { role: /^.{1,60}$/ },
 }
 
-/** The rules of an element's attributes; undefined when it is not on the list. */
+/** Returns the rules of an element's attributes; undefined for an unlisted element. */
 export const ssmlRules = (element: string): Readonly<Record<string, RegExp>> | undefined =>
   Object.hasOwn(SSML, element) ? SSML[element] : undefined
 
-/** A good attribute as it is written; nothing for any other. */
+/** Returns a valid attribute as written; an empty text for any other. */
 export function ssmlAttribute(element: string, name: string, value: string): string {
   const rules = ssmlRules(element)
   const good = rules !== undefined && Object.hasOwn(rules, name) && rules[name]?.test(value)
   return good ? ` ${name}="${escapeXml(value)}"` : ''
 }
 
-/** Control characters are commands to espeak-ng ("embedded commands"), and no XML. */
+/** Removes control characters, which are embedded commands to espeak-ng and invalid XML. */
 export function speakable(words: string): string {
   return words.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u0080-\u009f\ufffe\uffff]/g, ' ')
 }
 
 const MAX_TAG_CHARACTERS = 1000
-/** What is skipped whole, with its end. */
+/** Markup that is skipped as a whole, with its end. */
 const SKIPPED = [
   ['<!--', '-->'],
   ['<?', '?>'],
   ['<!', '>'],
 ] as const
 
-/** SSML of the list above, well-formed, in one `speak`; of anything else in `markup` only the text is left. */
+/** Returns well-formed SSML of the listed elements in one `speak`. Of other elements only the text remains. */
 export function safeSsml(markup: string): string {
   const source = speakable(markup)
   const open: string[] = []
@@ -65,7 +65,7 @@ export function safeSsml(markup: string): string {
     const skipped = SKIPPED.find(([start]) => source.startsWith(start, tag_at))
     const [start, stop] = skipped ?? ['<', '>']
     const end = source.indexOf(stop, tag_at + start.length)
-    // What never ends is no tag.
+    // Text without a closing bracket is no tag.
     if (end === -1) return `<speak>${safe + escapeXml(source.slice(tag_at)) + closing(open)}</speak>`
     if (!skipped) safe += safeTag(source.slice(tag_at + 1, end), open)
     at = end + stop.length
@@ -73,7 +73,7 @@ export function safeSsml(markup: string): string {
   return `<speak>${safe + closing(open)}</speak>`
 }
 
-/** A tag of the list without its bad attributes, kept in balance with those that are open. */
+/** Returns a listed tag without its invalid attributes, balanced with the open ones. */
 function safeTag(inside: string, open: string[]): string {
   if (inside.length > MAX_TAG_CHARACTERS) return ''
   const name = /^\/?([A-Za-z-]+)/.exec(inside)?.[1] ?? ''
@@ -88,7 +88,7 @@ function safeTag(inside: string, open: string[]): string {
   return `<${name}${attributes}>`
 }
 
-/** End tags of what is open, down to and with `name`; none when that is not open. */
+/** Returns the end tags of the open elements, down to and including `name`; none when that is not open. */
 function closing(open: string[], name?: string): string {
   const from = name === undefined ? 0 : open.lastIndexOf(name)
   if (from === -1) return ''

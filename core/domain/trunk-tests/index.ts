@@ -3,13 +3,13 @@ import { codecByRtpmap, codecByStaticType } from '../codecs/registry.ts'
 import type { TlsVerification } from '../network/tls-verification.ts'
 import { REASONS } from '../reasons/index.ts'
 
-/** What the measurements of a trunk test mean: one sentence each, and what to do about it. */
+/** Evaluates the measurements of a trunk test: one sentence and one remedy each. */
 
 export interface Verdict {
   readonly state: 'passed' | 'failed' | 'skipped'
-  /** What was found. */
+  /** The finding. */
   readonly summary: string
-  /** For a failure: what to do. */
+  /** The remedy of a failure. */
   readonly mend?: string
 }
 
@@ -17,7 +17,7 @@ const passed = (summary: string): Verdict => ({ state: 'passed', summary })
 const skipped = (summary: string): Verdict => ({ state: 'skipped', summary })
 const failed = (summary: string, mend: string): Verdict => ({ state: 'failed', summary, mend })
 
-/** The finding of a run: the first failure in the order of the checks, else that all is well. */
+/** Returns the finding of a run: the first failure in the order of the checks, else `well`. */
 export function findingOf(verdicts: readonly Verdict[], well: string): { passed: boolean; finding: string } {
   const bad = verdicts.find(verdict => verdict.state === 'failed')
   return bad ? { passed: false, finding: `${bad.summary} ${bad.mend ?? ''}`.trim() } : { passed: true, finding: well }
@@ -50,7 +50,7 @@ export interface CertificateFacts {
   readonly matches_host: boolean
   /** SHA-256, 64 hexadecimal digits. */
   readonly fingerprint: string
-  /** Why the chain is not trusted; null when it is. */
+  /** Why the chain is not trusted; null for a trusted one. */
   readonly untrusted: string | null
 }
 
@@ -103,7 +103,7 @@ export function judgeTls(
   return passed(notes.length === 0 ? `${valid}.` : `${valid}; ${notes.join('; ')}.`)
 }
 
-/** An answer of a peer to OPTIONS, or why there was none. */
+/** A peer's response to OPTIONS, or why there was none. */
 export type OptionsOutcome =
   | { readonly status: number; readonly reason: string; readonly duration_ms: number }
   | { readonly silent_ms: number }
@@ -122,13 +122,13 @@ export function judgeOptions(target: string, outcome: OptionsOutcome): Verdict {
     )
   const { status, reason, duration_ms } = outcome
   const answer = `${target} answered OPTIONS with ${status} ${reason} after ${duration_ms} ms`
-  // Any other answer shows that somebody is there who speaks SIP: 404, 405 and 401 are common and harmless.
+  // Any other response shows that the peer speaks SIP. 404, 405 and 401 are common and harmless.
   if (status === 503 || status === 500 || status === 480)
     return failed(`${answer}.`, 'The peer says itself that it takes no calls: look at its log and load.')
   return passed(`${answer}.`)
 }
 
-/** Codecs of the audio line of an SDP body (RFC 8866 §5.14, RFC 3551 §6); null when there is none. */
+/** Returns the codecs of the audio line of an SDP body (RFC 8866 §5.14, RFC 3551 §6); null without one. */
 export function codecsInSdp(sdp: string): CodecName[] | null {
   const line = /^m=audio \d+ \S+ ([0-9 ]{1,400})\r?$/m.exec(sdp)?.[1]
   if (line === undefined) return null
@@ -163,7 +163,7 @@ export function judgeSources(facts: {
   readonly auth_mode: 'ip_allow_list' | 'digest'
   readonly direction: 'inbound' | 'outbound' | 'both'
   readonly sources: readonly string[]
-  /** Sources that another trunk has as well. */
+  /** Sources that another trunk also has. */
   readonly shared: readonly { readonly cidr: string; readonly trunk: string }[]
 }): Verdict {
   const { auth_mode, sources, shared } = facts
@@ -205,7 +205,7 @@ export function judgeApplied(wanted: number, running: number | null): Verdict {
   return passed(`Revision ${running} is in force.`)
 }
 
-/** How the signaling of a test call went. */
+/** The outcome of a test call's signaling. */
 export type CallOutcome =
   | { readonly answered: true; readonly codec: string | null }
   | {
@@ -252,13 +252,13 @@ export interface MediaFacts {
   readonly packets_lost: number
   readonly jitter_ms: number
   readonly mos: number | null
-  /** What the peer says it lost of ours (RTCP); null when it says nothing. */
+  /** Our packets that the peer reports as lost (RTCP); null without a report. */
   readonly remote_packets_lost: number | null
   readonly remote: string | null
   readonly signalled: string | null
 }
 
-/** Packets below this share of what the time asks for are not a stream. */
+/** Fewer packets than this share of the expected ones do not count as a stream. */
 const LEAST_SHARE = 0.2
 const PACKETS_PER_SECOND = 50
 

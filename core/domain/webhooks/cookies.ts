@@ -1,10 +1,10 @@
 import { Cookie, defaultPath, pathMatch } from 'tough-cookie'
 
-/** Cookies of one call. They go back to the origin that set them and are gone with the call. */
+/** The cookies of one call. They are sent only to the origin that set them, and are dropped with the call. */
 export interface CookieJar {
-  /** Value of the Cookie header for a URL, or null when there is nothing to send. */
+  /** Returns the Cookie header for a URL; null for none. */
   header(url: string, now_ms: number): string | null
-  /** Keeps the Set-Cookie values of an answer from `url`. */
+  /** Stores the Set-Cookie values of a response from `url`. */
   store(url: string, set_cookie: readonly string[], now_ms: number): void
 }
 
@@ -12,7 +12,7 @@ interface Kept {
   readonly name: string
   readonly value: string
   readonly path: string
-  /** Infinity: as long as the call. */
+  /** Infinity for the lifetime of the call. */
   readonly expires_ms: number
 }
 
@@ -21,8 +21,8 @@ const MAX_PER_ORIGIN = 50
 const MAX_COOKIE_CHARACTERS = 4096
 
 /**
- * RFC 6265, but narrower: each cookie is host-only and bound to its origin, so Domain and Secure need no rule. This is
- * why the jar of tough-cookie is not used, only its parser.
+ * Implements a restricted RFC 6265: each cookie is host-only and bound to its origin, so that Domain and Secure need no
+ * rule. Therefore it uses tough-cookie's parser, but not its jar.
  */
 export function createCookieJar(): CookieJar {
   const origins = new Map<string, Map<string, Kept>>()
@@ -41,7 +41,7 @@ export function createCookieJar(): CookieJar {
         if (cookie === null) continue
         const kept = origins.get(url.origin) ?? new Map<string, Kept>()
         const key = `${cookie.name};${cookie.path}`
-        // Set again means newest: the oldest is the one that makes room.
+        // A cookie set again becomes the newest. The oldest is evicted first.
         kept.delete(key)
         if (cookie.expires_ms > now_ms) kept.set(key, cookie)
         dropOldest(kept, MAX_PER_ORIGIN)
@@ -53,7 +53,7 @@ export function createCookieJar(): CookieJar {
   }
 }
 
-/** RFC 6265 §5.2; null when the line sets nothing. */
+/** Parses a Set-Cookie line (RFC 6265 §5.2); null when it sets nothing. */
 function readSetCookie(line: string, request_path: string, now_ms: number): Kept | null {
   if (line.length > MAX_COOKIE_CHARACTERS || !/^[\x20-\x7e\t]*$/.test(line)) return null
   const cookie = Cookie.parse(line)

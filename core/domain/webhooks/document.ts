@@ -1,12 +1,12 @@
-/** What an answer to a request for a document holds, as the interpreter takes it. */
+/** A fetched document, as the interpreter needs it. */
 interface DocumentText {
-  /** Media type alone, in lower case; empty when the answer named none. */
+  /** The media type without parameters, in lower case; empty when the response has none. */
   readonly content_type: string
-  /** Decoded; empty for audio, which is fetched anew where it is played. */
+  /** Decoded text; empty for audio, which is fetched again when it is played. */
   readonly text: string
 }
 
-/** Reads an answer's body: charset of the header, else of the XML declaration, else UTF-8; a byte order mark wins. */
+/** Decodes a body by its byte order mark, else the header's charset, else the XML declaration's, else as UTF-8. */
 export function documentText(answer: { content_type: string | undefined; body: Uint8Array }): DocumentText {
   const [media_type = '', ...parameters] = (answer.content_type ?? '').split(';').map(part => part.trim())
   const content_type = media_type.toLowerCase()
@@ -24,8 +24,7 @@ function charsetOf(parameters: readonly string[]): string | null {
 }
 
 /**
- * Encoding of the XML declaration, which is ASCII in every encoding that a declaration can name without a byte order
- * mark.
+ * Returns the encoding of the XML declaration, which is ASCII in every encoding that needs no byte order mark.
  */
 function declaredEncoding(body: Uint8Array): string | null {
   const head = new TextDecoder('latin1').decode(body.subarray(0, 200))
@@ -33,13 +32,13 @@ function declaredEncoding(body: Uint8Array): string | null {
 }
 
 function decode(body: Uint8Array, charset: string): string {
-  // A byte order mark says more than any label (WHATWG Encoding, "BOM sniff").
+  // A byte order mark overrides any label (WHATWG Encoding, "BOM sniff").
   const utf16 =
     (body[0] === 0xff && body[1] === 0xfe && 'utf-16le') || (body[0] === 0xfe && body[1] === 0xff && 'utf-16be')
   try {
     return new TextDecoder(utf16 || charset).decode(body)
   } catch {
-    // An unknown label is the author's slip; UTF-8 is what nearly everybody means.
+    // An unknown label is a mistake. UTF-8 is nearly always meant.
     return new TextDecoder().decode(body)
   }
 }

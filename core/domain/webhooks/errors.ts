@@ -1,4 +1,4 @@
-/** Why an outbound HTTP exchange came to nothing. One name each; logs, call events and error numbers derive from it. */
+/** Why an outbound HTTP exchange failed. Logs, call events and error numbers derive from these names. */
 export const FETCH_ERRORS = [
   'bad_url',
   'private_address',
@@ -22,7 +22,7 @@ export const FETCH_ERRORS = [
 
 export type FetchError = (typeof FETCH_ERRORS)[number]
 
-/** Error number of the compatible form for each way a fetch fails (shown as `ErrorCode` and in call events). */
+/** The error number of the compatible form for each failure (shown as `ErrorCode` and in call events). */
 const NUMBERS: Readonly<Record<FetchError, number>> = {
   bad_url: 11100,
   private_address: 11210,
@@ -33,7 +33,7 @@ const NUMBERS: Readonly<Record<FetchError, number>> = {
   tls_name: 11235,
   tls_expired: 11236,
   tls_untrusted: 11237,
-  // The form has no number of its own for a silent server that leaves some of the total time.
+  // The form has no separate number for a server that stalls before the total time is over.
   read_timeout: 11200,
   total_timeout: 11203,
   too_large: 11750,
@@ -45,12 +45,12 @@ const NUMBERS: Readonly<Record<FetchError, number>> = {
   file: 12400,
 }
 
-/** Number for an exchange that ended without an answer. */
+/** Returns the number for an exchange without a response. */
 export const fetchErrorNumber = (error: FetchError): number => NUMBERS[error]
 
-/** Number for an answer outside 2xx, after redirects; null when the status is a success. */
+/** Returns the number for a response outside 2xx, after redirects; null for a success. */
 export const statusErrorNumber = (status: number): number | null => (status >= 200 && status < 300 ? null : 11217)
 
-/** The other numbers that the fetching of documents and callbacks can raise. */
+/** Other numbers that fetching documents and sending callbacks can raise. */
 export const RETRY_POLICY_INVALID = 11243
 export const CALLBACK_ANSWERED_WITH_ERROR = 15003

@@ -1,4 +1,4 @@
-/** Events that webhook endpoints can ask for. */
+/** The events that webhook endpoints can subscribe to. */
 export const EVENT_KINDS = [
   'call.initiated',
   'call.ringing',
@@ -24,7 +24,7 @@ export const EVENT_KINDS = [
 
 type EventKind = (typeof EVENT_KINDS)[number]
 
-/** Events that an entry of the audit trail is told as, by its action. */
+/** The events that audit entries are reported as, by action. */
 const TOLD: Readonly<Record<string, EventKind>> = {
   'trunk.created': 'trunk.created',
   'trunk.updated': 'trunk.updated',

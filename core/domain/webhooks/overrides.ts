@@ -1,20 +1,22 @@
 import type { FetchError } from './errors.ts'
 import { RETRY_POLICY_INVALID } from './errors.ts'
 
-/** What may be tried again: an error status of a class, a connection or TLS that failed, a silent or broken answer. */
+/**
+ * Retryable failures: an error status of a class, a failed connection or TLS handshake, a missing or broken response.
+ */
 const RETRY_CAUSES = ['4xx', '5xx', 'ct', 'rt'] as const
 type RetryCause = (typeof RETRY_CAUSES)[number]
 
-/** How one URL wants to be requested. */
+/** How a URL is requested. */
 export interface RequestPolicy {
   readonly connect_timeout_ms: number
   readonly read_timeout_ms: number
   /** Over all attempts. */
   readonly total_timeout_ms: number
-  /** Repeats after the first attempt. */
+  /** Attempts after the first. */
   readonly retries: number
   readonly retry_on: readonly RetryCause[] | 'all'
-  /** Numbers of warnings that reading the fragment raised. */
+  /** Numbers of the warnings about the fragment. */
   readonly warnings: readonly number[]
 }
 
@@ -28,10 +30,9 @@ export const DEFAULT_POLICY: RequestPolicy = {
 }
 
 /**
- * Reads the overrides of a URL's fragment (without `#`), as in `rc=2&rp=4xx,5xx,ct,rt`: `ct`, `rt`, `tt` in
- * milliseconds,
- * `rc` retries, `rp` what to retry. Values out of range are clamped, unknown keys ignored (`sni` and `e` among them:
- * certificates are always checked), values that make no sense ignored with a warning. Any other fragment is an anchor.
+ * Parses the overrides in a URL's fragment (without `#`), as in `rc=2&rp=4xx,5xx,ct,rt`: `ct`, `rt` and `tt` in
+ * milliseconds, `rc` retries, `rp` what to retry. Clamps values out of range, ignores unknown keys (also `sni` and `e`,
+ * because certificates are always checked), and ignores invalid values with a warning. Any other fragment is an anchor.
  */
 export function parseOverrides(fragment: string): RequestPolicy {
   const items = fragment.split('&').filter(item => item !== '')
@@ -67,7 +68,7 @@ function retryOn(value: string | undefined): RequestPolicy['retry_on'] {
   return wanted.includes('all') ? 'all' : RETRY_CAUSES.filter(cause => wanted.includes(cause))
 }
 
-/** How one attempt ended. */
+/** The outcome of one attempt. */
 type AttemptOutcome =
   | { readonly status: number; readonly error: null }
   | { readonly status: null; readonly error: FetchError }
@@ -82,7 +83,7 @@ const CONNECT_ERRORS: readonly FetchError[] = [
   'tls_untrusted',
 ]
 
-/** What kind of failure an attempt was; `other` is retried under `all` only; null is final whatever the policy says. */
+/** Returns the kind of a failure. `other` is retried only under `all`; null is never retried. */
 function retryCause(outcome: AttemptOutcome): RetryCause | 'other' | null {
   if (outcome.error === null) return outcome.status >= 500 ? '5xx' : outcome.status >= 400 ? '4xx' : null
   if (CONNECT_ERRORS.includes(outcome.error)) return 'ct'
@@ -91,8 +92,8 @@ function retryCause(outcome: AttemptOutcome): RetryCause | 'other' | null {
 }
 
 /**
- * Milliseconds to wait before the next attempt, or null when the outcome stands. `failed` counts the attempts so far;
- * `random` is in [0, 1). Connections are tried again at once, everything else after 100 ms · 2ⁿ with jitter.
+ * Returns the delay in milliseconds before the next attempt, or null for no retry. `failed` counts the attempts so far;
+ * `random` is in [0, 1). Connections are retried at once, everything else after 100 ms · 2ⁿ with jitter.
  */
 export function retryDelay(
   policy: RequestPolicy,

@@ -2,15 +2,15 @@ import { parseTarget, type Target } from './target.ts'
 
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What an answer means for the exchange: it is the last one, it sends us on, or it sends us nowhere. */
+/** The effect of a response on the exchange: final, a redirect, or a redirect without a valid target. */
 type Redirect =
   | { readonly kind: 'final' }
   | { readonly kind: 'follow'; readonly target: Target; readonly method: HttpMethod; readonly keep_body: boolean }
   | { readonly kind: 'bad'; readonly detail: string }
 
 /**
- * 307 and 308 repeat method and body; 301, 302 and 303 become a GET without the parameters, as the compatible form does
- * (RFC 9110 §15.4 allows it for POST). Other 3xx are answers.
+ * Follows a response. 307 and 308 repeat method and body; 301, 302 and 303 become a GET without the parameters, like
+ * the compatible form (RFC 9110 §15.4 allows it for POST). Other 3xx responses are final.
  */
 export function redirect(
   answer: { readonly status: number; readonly location: string | undefined },

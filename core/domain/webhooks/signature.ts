@@ -1,16 +1,16 @@
 import { withParameters } from './target.ts'
 
-/** Parameters in sending order; a list is the same name repeated. */
+/** Parameters in sending order. A list repeats the name. */
 export type Parameters = readonly (readonly [name: string, value: string])[]
 
-/** `application/x-www-form-urlencoded`, UTF-8. */
+/** Encodes parameters as `application/x-www-form-urlencoded` in UTF-8. */
 export const encodeParameters = (parameters: Parameters): string =>
   new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])).toString()
 
 /**
- * Text that `X-Twilio-Signature` is the base64 HMAC-SHA1 of (key: the auth token): the URL as it leaves, then every
- * form parameter in ascending order, name and decoded value without separators; a repeated name counts each distinct
- * value once. For a GET and for a JSON body the list is empty. Receivers' libraries sort by UTF-16 unit, so we do too.
+ * Returns the text whose base64 HMAC-SHA1 (key: the auth token) is `X-Twilio-Signature`: the URL as sent, then every
+ * form parameter in ascending order, name and decoded value without separators. A repeated name includes each distinct
+ * value once. For a GET and for a JSON body the list is empty. We sort by UTF-16 unit, like the receivers' libraries.
  */
 export function signatureData(url: string, form: Parameters): string {
   const values = new Map<string, Set<string>>()
@@ -26,12 +26,12 @@ export function signatureData(url: string, form: Parameters): string {
   )
 }
 
-/** Text that the neutral signature is the hex HMAC-SHA256 of; `timestamp` in seconds since 1970 bounds replays. */
+/** Returns the text of the neutral signature (hex HMAC-SHA256). `timestamp`, in seconds since 1970, limits replays. */
 export const timedSignatureData = (timestamp: number, url: string, body: string): string => `${timestamp}.${url}${body}`
 
-/** Value of the neutral signature header. */
+/** Returns the value of the neutral signature header. */
 export const timedSignature = (timestamp: number, hmac_sha256_hex: string): string =>
   `t=${timestamp},v1=${hmac_sha256_hex}`
 
-/** A JSON body is signed through its hash in the query. `sha256_hex` is of the raw body, lower case. */
+/** Adds the hash that signs a JSON body to the query. `sha256_hex` is that of the raw body, in lower case. */
 export const withBodyHash = (url: string, sha256_hex: string): string => withParameters(url, `bodySHA256=${sha256_hex}`)

@@ -1,16 +1,16 @@
 import { PORTS_REFUSED_BY_BROWSERS } from '../network/browser-ports.ts'
 
-/** Where one HTTP request goes, taken apart once: what is connected to, what is sent, what is signed. */
+/** The parsed target of an HTTP request: what to connect to, to send and to sign. */
 export interface Target {
   readonly scheme: 'http' | 'https'
-  /** Host as the URL standard normalises it (`2130706433` is `127.0.0.1`), IPv6 without brackets. */
+  /** The host, normalized by the URL standard (`2130706433` is `127.0.0.1`), IPv6 without brackets. */
   readonly hostname: string
   readonly port: number
-  /** `scheme://host[:port]`, the port only when it is not the scheme's default: what the Host header says. */
+  /** `scheme://host[:port]`, without the scheme's default port, as in the Host header. */
   readonly origin: string
-  /** Path and query exactly as they leave. */
+  /** Path and query exactly as sent. */
   readonly path: string
-  /** `origin + path`: no user info, no fragment. This is what is signed and shown. */
+  /** `origin + path`, without user info and fragment. This is signed and shown. */
   readonly url: string
   /** Without `#`; never sent. */
   readonly fragment: string
@@ -20,13 +20,12 @@ export interface Target {
 
 type ParsedTarget = { readonly ok: true; readonly target: Target } | { readonly ok: false; readonly detail: string }
 
-/** Longest URL that is requested, own parameters included. */
+/** The longest URL that is requested, including our parameters. */
 export const MAX_URL_CHARACTERS = 16 * 1024
 
 /**
- * Reads an http(s) URL, relative ones against `base`. The path gets the encoding every HTTP client applies; the query
- * stays as it was written (only what cannot travel, such as a space, is encoded), because receivers sign what they
- * wrote.
+ * Parses an http(s) URL; a relative one against `base`. The path is encoded as every HTTP client does. The query stays
+ * as written, except that invalid characters such as spaces are encoded, because receivers sign what they wrote.
  */
 export function parseTarget(text: string, base?: string): ParsedTarget {
   const cleaned = stripped(text)
@@ -36,7 +35,7 @@ export function parseTarget(text: string, base?: string): ParsedTarget {
   const scheme = url.protocol.slice(0, -1)
   if (scheme !== 'http' && scheme !== 'https') return refused(`scheme ${scheme} is not http or https`)
   if (url.port === '0') return refused('port 0 cannot be requested')
-  // What listens there may read a body as requests of its own protocol: a carrier knows us by our address alone.
+  // A server there could parse a body as requests of its own protocol, and a carrier trusts our address.
   if (PORTS_REFUSED_BY_BROWSERS.has(Number(url.port))) return refused(`port ${url.port} is not for HTTP`)
   const credentials = userInfo(url)
   if (credentials === 'malformed') return refused('the user info is not valid percent-encoding')
@@ -56,7 +55,7 @@ export function parseTarget(text: string, base?: string): ParsedTarget {
   }
 }
 
-/** Adds parameters to a URL's query: what is there stays byte for byte, a fragment stays last. */
+/** Adds parameters to a URL's query. The existing query stays unchanged, and a fragment stays last. */
 export function withParameters(url: string, encoded: string): string {
   if (encoded === '') return url
   const { head, fragment } = splitFragment(url)
@@ -64,7 +63,7 @@ export function withParameters(url: string, encoded: string): string {
   return head + glue + encoded + fragment
 }
 
-/** `#` and what follows it, apart from the rest. */
+/** Splits a URL at the `#`. */
 export function splitFragment(url: string): { readonly head: string; readonly fragment: string } {
   const at = url.indexOf('#')
   return at < 0 ? { head: url, fragment: '' } : { head: url.slice(0, at), fragment: url.slice(at) }
@@ -72,7 +71,7 @@ export function splitFragment(url: string): { readonly head: string; readonly fr
 
 const refused = (detail: string): ParsedTarget => ({ ok: false, detail })
 
-/** What the URL standard removes before it reads: controls and blanks at both ends, tab and line ends anywhere. */
+/** Removes what the URL standard ignores: controls and spaces at both ends, tabs and line ends anywhere. */
 const stripped = (text: string): string => text.replace(/^[\0-\x20]+|[\0-\x20]+$/g, '').replace(/[\t\n\r]/g, '')
 
 function rawQuery(text: string, base: string | undefined): string {
@@ -93,7 +92,7 @@ function userInfo(url: URL): Target['credentials'] | 'malformed' {
   try {
     return { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
   } catch {
-    // decodeURIComponent throws on `%zz`: there is no user name to send, so the URL cannot be used.
+    // decodeURIComponent throws on `%zz`. Without a valid user name the URL cannot be used.
     return 'malformed'
   }
 }
