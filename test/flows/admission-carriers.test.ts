@@ -20,7 +20,7 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// A carrier that wants registration: a registrar of this test's own, on a real socket, with digest.
+// A carrier that requires registration: the test's own registrar, with digest, on a real socket.
 
 const REALM = 'carrier.example'
 const PASSWORD = 'S3cret of the carrier'
@@ -34,7 +34,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     STROWGER_STIR_KEY: ca.key_file,
     STROWGER_STIR_X5U: ca.x5u('signer'),
     STROWGER_STIR_CA: ca.ca_file,
-    // The authority's web server is trusted like any other in the system's store.
+    // The authority's web server is trusted like any other in the system's certificate store.
     NODE_EXTRA_CA_CERTS: ca.ca_file,
   })
   const registrar = await openRegistrar(t)
@@ -150,7 +150,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     }
     const before = registrar.invites.length
     const first = called(forwarding)
-    // The first INVITE is challenged.
+    // The carrier challenges the first INVITE.
     const sent_on = (await until('the call is sent on', () => registrar.invites[before + 1])).call.invite
     t.match(sent_on?.get('from'), /^"Anonymous" <sip:anonymous@anonymous\.invalid>/)
     t.match(sent_on?.get('p-asserted-identity'), caller, 'the network is told, for its own use')

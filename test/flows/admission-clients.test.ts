@@ -5,8 +5,8 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { world } from '../support/world.ts'
 
-// Browser clients by the credentials of short-lived tokens. The peers here speak plain SIP over UDP: who may register,
-// call and be called does not hang on the transport; what a browser's media needs is test/flows/b2bua-browser's.
+// Browser clients with the credentials of short-lived tokens. The peers here use plain SIP over UDP, because
+// registration and calls do not depend on the transport. test/flows/b2bua-browser tests the media of browsers.
 
 const WORLD = '+2348030000008'
 

@@ -8,8 +8,8 @@ import { rated } from '../support/rated.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// Storage that is away, and a signaling process that is killed: no call is admitted that should not be, none that runs
-// is lost, and no money either.
+// Unavailable storage, and a killed signaling process: no call is wrongly admitted, and no running call and no money is
+// lost.
 
 const WORLD = '+2348030004711'
 const PEER = '127.0.0.61'
@@ -63,7 +63,7 @@ t.test('admission during faults', async t => {
   t.test('refuses calls with 503 while the state is locked, and saves events of running calls after it', async t => {
     const running = await answered()
     const { sid: running_sid } = await newest()
-    // This one is answered while nothing can be written.
+    // This call is answered while the state cannot be written.
     let answer: (() => void) | undefined
     take = leg => {
       leg.ring(180)

@@ -7,12 +7,12 @@ import { freeBlock, freePort } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// Where calls go, and how many: what targets and peers see on the wire. Each trunk has a peer address of its own.
+// Routing and ceilings, as targets and peers see them. Each trunk has its own peer address.
 
 const WORLD = '+2348030004711'
 
 t.test('routing and ceilings over SIP', async t => {
-  // Every leg of 1,000 calls has a port pair, and none is used again within half a minute.
+  // Every leg of 1,000 calls needs a port pair, and a port is not reused within half a minute.
   const ports = await freeBlock(5000)
   const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
   const { db } = w.state
@@ -320,7 +320,7 @@ t.test('routing and ceilings over SIP', async t => {
     const statuses: number[] = []
     const began_ms = performance.now()
     const pending: Promise<void>[] = []
-    // A burst, and then a steady load of twelve times N.
+    // A burst, then a steady load of twelve times N.
     for (let count = 0; count < 120; count++) {
       pending.push(
         call().then(({ status, response }) => {
@@ -337,7 +337,7 @@ t.test('routing and ceilings over SIP', async t => {
     t.equal(statuses.filter(status => status === 486).length, admitted.length)
     t.equal(statuses.filter(status => status === 503).length, 120 - admitted.length, 'the others were told why')
     t.ok(admitted.length >= N && admitted.length <= N * (seconds + 1), `${admitted.length} in ${seconds} s`)
-    // A decision falls between the question, whose time the row has, and the INVITE at the target.
+    // The decision is made between the time in the row and the INVITE's arrival at the target.
     const asked = admitted.map(({ begun_at }) => Date.parse(begun_at)).sort((a, b) => a - b)
     const called = pbx.invites.map(({ at_ms }) => performance.timeOrigin + at_ms).sort((a, b) => a - b)
     for (const [index, at] of asked.entries()) {

@@ -5,8 +5,8 @@ import { rated } from '../support/rated.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// What admission refuses, as a peer sees it on the wire. Rows are changed under the running platform: a decision reads
-// them, so every change is in effect for the next INVITE.
+// The refusals of admission, as a peer sees them. The test changes rows of the running platform. Each decision reads
+// them, so every change applies to the next INVITE.
 
 const PEER = '127.0.0.2'
 const WORLD = '+2348030004711'
@@ -71,7 +71,7 @@ t.test('admission over SIP', async t => {
   interface Refusal {
     readonly reason: string
     readonly code: number
-    /** Something of the offending value, in the Warning. */
+    /** A part of the offending value, as in the Warning. */
     readonly shows: string
     readonly check: string
     readonly set?: () => Promise<unknown>
@@ -255,7 +255,7 @@ t.test('admission over SIP', async t => {
       t.ok(body.decision.sentence.includes(shows), body.decision.sentence)
     })
 
-  // What follows is about calls that are admitted: the sandbox carrier takes them.
+  // The following calls are admitted. The sandbox carrier answers them.
   await db.updateTable('carrier').set({ sandbox: 1 }).execute()
   await project({ sandbox: 1 })
 

@@ -9,8 +9,8 @@ import { type AlertWorld, alertWorld, httpSink, mailServer, setBalance } from '.
 import { freshKey, openSandbox } from '../support/control-plane.ts'
 import { until } from '../support/wait.ts'
 
-// How people are told: by mail that a real SMTP server takes, by signed webhooks, by short messages; and how policies
-// change without changing what has happened.
+// Notifications: mail through a real SMTP server, signed webhooks and short messages. A change of a policy does not
+// change earlier alerts.
 
 const HOUR_MS = 3_600_000
 const FROM = 'alerts@strowger.test'
@@ -23,7 +23,7 @@ const http = (t: Teardown) => {
   return client
 }
 
-/** Runs what sends until nothing is due. */
+/** Runs the delivery until nothing is due. */
 async function sendAll(t: Teardown, w: AlertWorld, channels: Channels): Promise<void> {
   const reconciler = notifications(channels)
   t.teardown(() => reconciler.stop?.())

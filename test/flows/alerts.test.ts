@@ -2,8 +2,8 @@ import t from 'tap'
 import { type AlertWorld, alertWorld, pricedCall, report, setBalance } from '../support/alert-world.ts'
 import { freshKey } from '../support/control-plane.ts'
 
-// Each kind of alert fires by its condition and ends by its rule, from the rows that calls and nodes write. The three
-// kinds about fraud fire through real calls as well: see fraud.test.ts.
+// Each kind of alert fires on its condition and ends by its rule, based on the rows that calls and nodes write. In
+// fraud.test.ts the three kinds about fraud also fire on real calls.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

@@ -11,7 +11,7 @@ import { type Line, openSoftphone, type Softphone } from '../support/softphone.t
 import { PATIENCE_MS, until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// What both sides of a call hear while it is set up, held, moved and renegotiated (user-asks rows 2, 4, 9, 10): two
+// What both sides of a call hear while it is set up, held, moved and renegotiated (user-asks rows 2, 4, 9, 10). Two
 // softphones, the trunk's peer and its target, measure tones.
 
 const CALLED = '+2348030004711'
@@ -45,13 +45,13 @@ async function connected(world: Town): Promise<{ near: Line; far: Line }> {
   return { near, far }
 }
 
-/** Of a talker who is in time; from one who gets no CPU, packets come as on a bad line. */
+/** The gap of a sender that runs on time. Without CPU time its packets arrive as over a bad line. */
 const leastMos = ({ jitter_ms }: { readonly jitter_ms: number }): number => (jitter_ms < 10 ? 4 : 1)
 
 const TONES = [500, 600, 700, 900, 1000, 1200, 1350, 1500]
 let talks = 0
 
-/** Each hears the other, by tones that were not heard just before. */
+/** Waits until each hears the other, by tones that were not used just before. */
 async function talk(near: Line, far: Line): Promise<void> {
   const of = (offset: number): number => TONES[(2 * talks + offset) % TONES.length] ?? 0
   const [ours, theirs] = [of(0), of(1)]
@@ -61,13 +61,13 @@ async function talk(near: Line, far: Line): Promise<void> {
   await Promise.all(stops.map(stop => stop()))
 }
 
-/** So many packets still come. */
+/** Waits for this many more packets. */
 async function stillReceives(t: Test, line: Line, packets: number): Promise<void> {
   const wanted = line.rtp.received.length + packets
   t.ok((await line.rtp.packets(wanted)).length >= wanted, 'the stream goes on')
 }
 
-/** A carrier with this address, and a number that is routed to a trunk; resolves when calls are handled so. */
+/** Adds a carrier with this address and a number routed to a trunk. Resolves when both are in force. */
 async function carrierToTrunk(w: World, address: string, e164: string, trunk_id: string): Promise<void> {
   const now = new Date().toISOString()
   await w.state.transaction(async trx => {
@@ -235,7 +235,7 @@ t.test('media between two legs', async t => {
       await near.answered()
       await near.hears(500)
     } finally {
-      // Before the sockets are closed, also when one of these was not heard.
+      // Hangs up before the sockets are closed, also after a failure.
       over = true
       await hums
     }
@@ -254,7 +254,7 @@ t.test('media between two legs', async t => {
       await until('the key is heard', () => to.rtp.keys().some(({ key }) => key === '5'))
       await from.send('INFO', { body: 'Signal=7\r\nDuration=160\r\n', content_type: 'application/dtmf-relay' })
       await until('the key of the INFO is heard', () => to.rtp.keys().some(({ key }) => key === '7'))
-      // A telephone that sends its keys both ways.
+      // A telephone that sends its keys in both ways.
       await from.press('9')
       await from.send('INFO', { body: '9', content_type: 'application/dtmf' })
       await from.press('3')
@@ -288,13 +288,13 @@ t.test('media between two legs', async t => {
     const oneWayCalls = async (trunk_id: string | null): Promise<number> =>
       (await w.manage('GET', `/trunks/${trunk_id}/diagnostics?window=1h`)).body.media.one_way_calls
     const before = await oneWayCalls(call.trunk_id)
-    // The caller listens and says nothing, the called talks.
+    // The caller only listens; the called party talks.
     const stop = far.hum(800)
     await near.hears(800)
     const [heard] = near.rtp.received
     const rtcp = createSocket('udp4')
     t.teardown(() => rtcp.close())
-    // Where its SDP says that its reports come from (RFC 3550 §11); those of another port are nobody's.
+    // The port of its reports according to its SDP (RFC 3550 §11). Reports from other ports are ignored.
     rtcp.bind(near.rtp.port + 1, near.rtp.address)
     await once(rtcp, 'listening')
     const report = { ssrc: near.rtp.ssrc, about: heard?.ssrc ?? 0, lost: 7, jitter: 240, mos_lq: 41 }

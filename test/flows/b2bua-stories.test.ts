@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { world } from '../support/world.ts'
 
-/** What the caller hears, and what has become of the call, where it is not the same code and `failed`. */
+/** The caller's response and the call's status, unless they are the same code and `failed`. */
 const OTHERWISE: Readonly<Record<number, readonly [heard: number, status: string]>> = {
   302: [480, 'failed'],
   401: [403, 'failed'],
@@ -32,11 +32,11 @@ const TOGETHER = 30
 const codeOf = (uri = ''): number => Number(/(\d{3})@/.exec(uri)?.[1])
 
 t.test('stories of the B2BUA', async t => {
-  // A port rests for 30 s: there are more legs here than the ports of a small block.
+  // A port is not reused for 30 s, and this test has more legs than a small block has ports.
   const { first, last } = await freeBlock(2200)
   const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_RTP_PORTS: `${first}-${last}` })
   await t.test('each story runs over each of its transports', { jobs: 6 }, async t => {
-    // The longest come first.
+    // The longest stories run first.
     for (const story of [...ENDING, ...SETUP, ...DIALOG, ...HEADERS])
       for (const transport of story.only ? [story.only] : (['udp', 'tcp'] as const))
         void t.test(`${story.title} (${transport})`, { buffered: true, skip: embeddedOnly(story.title) }, t =>

@@ -6,11 +6,11 @@ import { baresip } from '../support/baresip.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// A second, independent peer: baresip makes a call through its trunk and takes one, with audio both ways.
+// A second, independent peer: baresip places a call through its trunk and answers one, with audio in both directions.
 
 const PHONE = '127.0.0.2'
 const DESK = '127.0.0.3'
-/** baresip takes only calls to the user of its account. */
+/** baresip accepts only calls to the user of its account. */
 const CALLED = '+2348030004711'
 
 t.test('baresip', async t => {
@@ -22,8 +22,8 @@ t.test('baresip', async t => {
 async function throughTrunk(t: Test, w: World): Promise<void> {
   const own = w.numbers[3] ?? ''
   const desk = await baresip(t, { host: DESK, user: CALLED, tone_hz: 900, account: ';answermode=auto' })
-  // baresip's RTP leaves by the address that the kernel picks, not by the one in its SDP: as behind a NAT, which the
-  // trunk's relaxed source validation allows for.
+  // baresip sends RTP from the address that the kernel chooses, not from the one in its SDP, as behind a NAT. The
+  // trunk's relaxed source validation allows it.
   const trunk_id = await w.addTrunk(PHONE, {
     targets: [{ sip_uri: `sip:${DESK}:${desk.port}`, transport: 'udp', priority: 1, weight: 1 }],
   })
@@ -74,7 +74,7 @@ async function registered(t: Test, w: World): Promise<void> {
   })
   const register = () =>
     baresip(t, { host: '127.0.0.4', user: called, tone_hz: 900, account: ';answermode=auto', server })
-  // Debian's knows MD5 alone and gives up at SHA-256; when it comes again, later than 3 s, it is offered what it knows.
+  // Debian's baresip supports only MD5 and gives up at SHA-256. When it tries again after 3 s, it is offered MD5.
   const first = await register()
   await first.says(/reg: .*not implemented/)
   t.notMatch(first.printed(), /binding/)

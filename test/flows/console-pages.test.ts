@@ -6,12 +6,12 @@ import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } fr
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// Every page of the console with something to show: what axe finds, what does not fit, and how it looks at both widths.
-// The pictures are kept in test-results/console.
+// Every page of the console with content: axe's findings, overflow, and screenshots at both widths, which
+// test-results/console stores.
 
 const PICTURES = 'test-results/console'
 const LOAD_BUDGET_BYTES = 250 * 1024
-/** What differs between the widths and themes; the rest is looked at once. */
+/** Checks that depend on width and theme. All others run once. */
 const NARROW_RULES = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 const POLICY = { name: 'Daytime', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
 const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice_method: 'POST' }
@@ -55,12 +55,12 @@ t.test('pages of the console', async t => {
     t.test(`at ${width} pixels`, async t => {
       const context = await browser.newContext({
         viewport: { width, height: 900 },
-        // Each theme is looked at once.
+        // Each theme is checked once.
         colorScheme: name === 'wide' ? 'light' : 'dark',
       })
       const page = await signIn(context, admin)
       const complaints = complaintsOf(page)
-      /** As a link within the console does it, or as an address that somebody opens: each way at one of the widths. */
+      /** Opens a page by a link in the console or by its address: each way at one of the widths. */
       const show = (path: string): Promise<unknown> =>
         name === 'wide'
           ? page.goto(`${w.base_url}/console${path}`)

@@ -10,18 +10,18 @@ import { callee, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// What an operator does all day, in a real browser: every step is made by what the page shows.
+// An operator's daily work in a real browser. Every step uses what the page shows.
 
 const ECHO = '+2348030000001'
 const PITCH_HZ = 1000
 
-/** What the telephone in the page plays: the strongest frequency and its share of full scale. */
+/** Measures the audio of the telephone in the page: the strongest frequency and its share of full scale. */
 const heardIn = (page: Page): Promise<{ hz: number; level: number }> =>
   page.evaluate(`(async () => {
     const stream = document.querySelector('.phone audio').srcObject
     const [track] = stream?.getAudioTracks() ?? []
     if (!track) return { hz: 0, level: 0 }
-    // Early media and the answer may be two tracks; a source hears the one that was there when it was made.
+    // Early media and the answer may be two tracks. A source reads only the track that existed at its creation.
     if (window.ear?.track !== track) {
       await window.ear?.context.close()
       const context = new AudioContext()
@@ -43,7 +43,7 @@ const heardIn = (page: Page): Promise<{ hz: number; level: number }> =>
 t.test('the console in a browser', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-microphone-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  // Bursts: a tone without end is noise to what browsers do for a microphone.
+  // Bursts, because the browser's microphone processing removes an endless tone as noise.
   const beep = tone(PITCH_HZ, 400, 48_000, -8)
   const pause = new Int16Array(48_000 * 0.3)
   const microphone = join(folder, 'microphone.wav')
@@ -167,7 +167,7 @@ t.test('the console in a browser', async t => {
     await w.ended(placed.body.sid)
     await open(`/calls/${placed.body.sid}/recordings`)
     await page.locator('[data-player]').waitFor()
-    // Two seconds may pass between two looks at the page: what its button said meanwhile is written down.
+    // Two seconds may pass between two checks of the page, so it records the labels of its button.
     await page.evaluate(`(() => {
       const player = document.querySelector('[data-player]')
       window.labels = []

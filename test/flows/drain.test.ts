@@ -10,8 +10,8 @@ import { until } from '../support/wait.ts'
 import { type WebServer, webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// A platform that is taken out of service (user-asks 14): no call that runs is cut, nothing new begins by any way in,
-// and the processes end when the last call has.
+// Draining a platform (user-asks 14): no running call is cut, no new call is admitted by any entry, and the processes
+// end with the last call.
 
 const CALLS = 50
 const CALLED = '+2348030004711'
@@ -24,10 +24,10 @@ interface Town {
   readonly target: Agent
   readonly supervisor: number
   strowger(...words: string[]): Promise<Ended>
-  /** The same, with what it has printed so far. */
+  /** The same, with its output so far. */
   follow(...words: string[]): ReturnType<typeof run>
   invite(called?: string): ReturnType<typeof place>
-  /** Waits until the node answers OPTIONS so. */
+  /** Waits until the node answers OPTIONS with this code. */
   answers(status: 200 | 503): Promise<unknown>
 }
 
@@ -58,7 +58,7 @@ async function town(t: Test, subnet: number, env: Record<string, string> = {}): 
 
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-/** Both sides of the calls from trunk to target. */
+/** Starts both sides of the calls from trunk to target. */
 const legsOf = ({ target }: Town, near: readonly Call[]): Call[] => [...near, ...target.invites.map(({ call }) => call)]
 
 const sayDraining = (t: Test, response: SipMessage | undefined): void => {
@@ -67,7 +67,7 @@ const sayDraining = (t: Test, response: SipMessage | undefined): void => {
   t.match(response?.lines('reason')[0], /text="draining"/)
 }
 
-/** Every way in is shut, and says so. */
+/** Checks that every entry refuses calls with the reason. */
 async function nothingNewBegins(t: Test, { w, target, invite }: Town): Promise<void> {
   const before = target.invites.length
   sayDraining(t, (await invite()).response)
@@ -132,7 +132,7 @@ t.test('`strowger drain` with 50 live calls loses none, admits none, and ends wi
   )
   t.same([...new Set(legs.map(call => call.state))], ['answered'], 'all calls are there')
   near.slice(0, 25).forEach(call => void call.hangUp())
-  // The others in the order that they were placed in, which need not be the one that they came in.
+  // The others in the order in which they were placed, which may differ from their order of arrival.
   for (let at = 25; at < CALLS - 1; at++)
     void target.invites.find(({ uri }) => uri.includes(calledOf(at)))?.call.hangUp()
   await until('both sides of all have ended', () => legs.every(call => call.state === 'ended'))

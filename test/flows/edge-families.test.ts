@@ -8,8 +8,8 @@ import { callee, caller, MANY, receive, type SippPeer, sipp } from '../support/s
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// One platform with an IPv4 and an IPv6 address: each peer sees the one of its own family, in SIP and in SDP, and calls
-// pass from one family to the other. Its WebSocket port takes plain and secure ones.
+// One platform with an IPv4 and an IPv6 address. Each peer sees the address of its own family, in SIP and in SDP, and
+// calls pass between the families. The WebSocket port accepts plain and secure connections.
 
 const SIX = '::1'
 const FOUR = '127.0.0.2'
@@ -18,14 +18,15 @@ const WORLD = '+2348030004711'
 
 const sdpOf = (rtp: RtpPeer): string => rtp.sdp({ address: rtp.address }).replaceAll('\r\n', '\n').trimEnd()
 
-/** Who answers calls, and his audio. */
+/** A peer that answers calls, and its audio. */
 interface Target {
   readonly sip: SippPeer
   readonly rtp: RtpPeer
 }
 
 /**
- * Calls the world, and hangs up after a second of a tone each way; the caller's is one that its target has not heard.
+ * Places a call to the network and hangs up after a second of tones in both directions. The caller's tone is new to its
+ * target.
  */
 async function talk(
   t: Test,

@@ -9,19 +9,18 @@ import { TRACEABLE } from '../support/tracing.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// Strangers who try again and again leave nothing behind.
-//
-// A process is killed while a trunk's calls are up, and nobody is left hanging. Without its signaling node the edge
-// refuses new calls at once and tells both far ends of every call after the grace of 5 s; the node that comes back
-// begins with a clean slate. An edge that comes back ends what its last run has left, up to the moment of its death.
+// Persistent strangers leave nothing behind.  A process is killed during a trunk's calls, and no far end keeps a dead
+// call. Without its signaling node the edge refuses new calls at once, and sends BYE to both far ends of every call
+// after the grace of 5 s; the restarted node has no old calls. A restarted edge ends the dialogs of its last run, up to
+// the moment of its death.
 
 const PEER = '127.0.0.2'
 const TARGET = '127.0.0.3'
 const WORLD = '+2348030004711'
-/** Rings for ever. */
+/** Rings without end. */
 const RINGS = '+2348030004712'
 
-/** What became of a call, at the end that placed it or at the one that took it. */
+/** The outcome of a call, at the calling or at the called end. */
 interface Far {
   readonly call: Call
   end: string
@@ -86,7 +85,7 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
 
   const ready = () =>
     until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
-  /** Who is refused for want of a node calls again: readiness goes by heartbeats, which outlive their node for 6 s. */
+  /** Retries while no node is there. Readiness follows heartbeats, which remain valid for 6 s after the node's end. */
   const calledAgain = (): Promise<Far> =>
     until('a new call is up', async () => {
       const next = place(WORLD)
@@ -99,7 +98,7 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
   t.test('a persistent stranger leaves no row behind, and the trunk’s calls work', async t => {
     const phone = await openPhone(t, { ...w.sip, local_ip: '127.0.0.66' })
     const attempt = () => phone.anew().invite({ called: WORLD, caller: '+2340000000000', cseq: 1 })
-    // No trunk has a password here: there is nothing to be challenged for. The first are refused by signaling.
+    // No trunk has a password here, so there is no challenge. Signaling refuses the first requests.
     const answers = await Promise.all(Array.from({ length: 50 }, attempt))
     t.same([...new Set(answers.map(({ status }) => status))], [403])
     const heard = place(WORLD)
@@ -127,7 +126,7 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
     const ringing = place(RINGS)
     await until('one rings', () => taken.length === 4)
 
-    // Refused by the edge itself, whose answer needs no trunk: between the loss of the link and the node's return.
+    // The edge itself refuses between the loss of the link and the node's return. That needs no trunk.
     await w.kill('signaling', async () => {
       const refused = await until('a new call is refused', () => refusedNow(w))
       t.equal(refused, 503)
@@ -159,7 +158,7 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
     await until('two ring', () => taken.length === 2)
     const up = [place(WORLD), place(WORLD), place(WORLD, 'tcp')]
     await until('the calls are up', () => up.every(far => far.call.state === 'answered') && taken.length === 5)
-    // In that very moment: the ladder has not written the answers yet.
+    // At once, before the ladder has written the responses.
     await w.kill('edge')
     const all = [...ringing, ...up, ...taken]
     await until('every end is told', () => all.every(far => far.end !== ''))
@@ -182,19 +181,19 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
   })
 })
 
-/** The files of this name that a process has open. */
+/** Returns the open files of a process with this name. */
 const opened = (pid: number, name: string): string[] =>
   readdirSync(`/proc/${pid}/fd`).flatMap(fd => {
     try {
       const file = readlinkSync(`/proc/${pid}/fd/${fd}`)
       return file.includes(name) ? [file] : []
     } catch {
-      // Closed since the folder was read.
+      // The file was closed after the folder was read.
       return []
     }
   })
 
-/** One try with a call of its own: undefined when it was refused otherwise, by a node that is there still or again. */
+/** Tries one call. Returns undefined when a node, the old or the new one, refused it for another reason. */
 async function refusedNow(w: World): Promise<number | undefined> {
   const asking = await UserAgent.open({ listeners: [{ protocol: 'udp', host: PEER, port: 0 }] })
   try {

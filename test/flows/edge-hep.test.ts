@@ -5,7 +5,7 @@ import { ladderOf } from '../../core/state/calls/ladder.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// A collector such as Homer gets every SIP message of a call, all legs under one name.
+// A collector such as Homer gets every SIP message of a call, with one correlation id for all legs.
 
 interface Captured {
   readonly chunks: ReadonlyMap<number, Buffer>
@@ -67,7 +67,7 @@ t.test('all messages of a call and its child reach the HEP collector under one c
   )
 })
 
-/** Takes a HEP3 datagram apart, as its specification says and nothing of ours. */
+/** Parses a HEP3 datagram by its specification, without the product's code. */
 function decode(packet: Buffer): Captured {
   if (packet.toString('latin1', 0, 4) !== 'HEP3' || packet.readUInt16BE(4) !== packet.length) {
     throw new Error(`no HEP3: ${packet.toString('hex', 0, 12)}`)

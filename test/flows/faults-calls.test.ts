@@ -20,7 +20,7 @@ interface Pair {
 
 async function connect(w: World, peer: Agent, target: Agent): Promise<Pair[]> {
   const before = target.invites.length
-  // Held from their beginning: on a slow machine, too, nobody is missed on them.
+  // On hold from the start, so that missing media does not end them on a slow machine.
   const placed = await Promise.all(Array.from({ length: CALLS }, () => invite(w, peer, held(peer))))
   const statuses = placed.map(({ status }) => status)
   if (statuses.some(status => status !== 200)) throw new Error(`not all were answered: ${statuses.join(' ')}`)
@@ -47,7 +47,7 @@ const hold = (peer: Agent): MessageParts => ({ body: held(peer).replace(' 1 1 IN
 const live = (pairs: readonly Pair[]): number =>
   pairs.flatMap(({ near, far }) => [near, far]).filter(call => call.state !== 'ended').length
 
-/** Rows, slots, dialogs and media of all calls have come to their end. */
+/** Waits until the rows, slots, dialogs and media of all calls have ended. */
 async function allEnded(t: Test, w: World, reason: string | null): Promise<void> {
   const { db } = w.state
   const cdrs = await until('a CDR each', async () => {
@@ -63,7 +63,7 @@ async function allEnded(t: Test, w: World, reason: string | null): Promise<void>
 }
 
 t.test('many calls of two legs', async t => {
-  // Ports rest for 30 s after a call: enough that all calls of this test have new ones.
+  // A port is not reused for 30 s after a call. This range is large enough for all calls of the test.
   const { first, last } = await freeBlock(20 * CALLS)
   const w = await world(t, {
     STROWGER_SANDBOX: 'off',

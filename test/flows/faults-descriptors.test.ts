@@ -7,12 +7,12 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type ProcessName, world } from '../support/world.ts'
 
-// A process that gets no file descriptor any more (threats §7): what needs one is refused, what runs goes on, and all
-// is well again when there are some.
+// A process without free file descriptors (threats §7): it refuses what needs one, running calls continue, and it
+// recovers when descriptors are free again.
 
 const CALLED = '+2348030004711'
 
-/** A process gets no descriptor from `most` on while `work` runs. */
+/** Limits the descriptors of a process to `most` while `work` runs. */
 async function limited(pid: number, most: number, work: () => Promise<void>): Promise<void> {
   const before = prlimit(pid, '--nofile', '--noheadings', '--raw', '--output', 'SOFT').trim()
   prlimit(pid, `--nofile=${most}:`)
@@ -23,7 +23,7 @@ async function limited(pid: number, most: number, work: () => Promise<void>): Pr
   }
 }
 
-/** None at all is left to give below three. */
+/** With a limit of three, no descriptor is free. */
 const without = (pid: number, work: () => Promise<void>): Promise<void> => limited(pid, 3, work)
 
 t.test('without free file descriptors', async t => {
@@ -49,7 +49,7 @@ t.test('without free file descriptors', async t => {
     t.equal((await running.send('OPTIONS'))?.status, 200, 'the call that runs is there')
     t.equal(running.state, 'answered')
   }
-  /** Fills a process up with connections that say nothing, until it closes one. */
+  /** Opens idle connections to a process until it closes one. */
   const filled = async (pid: number, port: number, work: () => Promise<void>): Promise<void> => {
     const highest = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
     await limited(pid, highest + 8, async () => {

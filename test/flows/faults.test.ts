@@ -5,9 +5,9 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type ProcessName, world } from '../support/world.ts'
 
-// Any of the four processes may be killed at any moment: the others live on, it comes back, nothing stays half-done.
+// Any of the four processes may be killed at any moment: the others continue, it restarts, and nothing stays half-done.
 
-/** Answers and plays a tone. */
+/** A far end that answers and plays a tone. */
 const TONE = '+2348030004711'
 const TALKS = '+2348030000008'
 const MARKUP = '<Response><Pause length="600"/></Response>'
@@ -70,7 +70,7 @@ t.test('kill -9 of a process during a call', async t => {
   t.test('control: the call continues, the API returns, and an interrupted callback is delivered again', async t => {
     await ready()
     let alive = false
-    // Nobody answers the first request: the process is killed while it waits.
+    // The first request gets no response. The process is killed while it waits.
     const web = await webServer(t, { '/status': () => (alive ? { status: 204 } : new Promise(() => undefined)) })
     const sid = await create(MARKUP, { StatusCallback: `${web.url}/status#rt=15000`, StatusCallbackEvent: 'answered' })
     await until('the call talks', async () => (await status(sid)) === 'in-progress')
@@ -94,7 +94,7 @@ t.test('kill -9 of a process during a call', async t => {
   })
 
   t.test('no call, dialog or port remains', async t => {
-    // No listener: nobody waits for a worker that was killed.
+    // There is no listener, because nothing waits for a killed worker.
     await w.untilNone('edge_dialogs', 'media_listeners')
     const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
     t.same(open, [])

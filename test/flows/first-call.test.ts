@@ -6,13 +6,13 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { world } from '../support/world.ts'
 
-// What a newcomer does first: HTTP requests make real SIP calls to the sandbox carrier, with real audio.
+// A newcomer's first steps: HTTP requests place real SIP calls to the sandbox carrier, with real audio.
 
 const SANDBOX = '+234803000'
 
 t.test('first calls by REST', async t => {
   const w = await world(t)
-  // They wait for the most part, each for calls of its own; the last one waits for all.
+  // The tests mostly wait, each for its own calls. The last one waits for all.
   t.jobs = 4
   const call = async (fields: Record<string, string | string[]>): Promise<string> => {
     const { status, body } = await w.voice('POST', '/Calls.json', { From: w.numbers[0] ?? '', ...fields })
@@ -166,7 +166,7 @@ t.test('first calls by REST', async t => {
   })
 
   t.test('nothing remains when all calls have ended', async t => {
-    // Dialogs linger for a moment after a BYE: its transaction has to end.
+    // A dialog remains until the transaction of its BYE has ended.
     await w.untilNone('edge_dialogs', 'sandbox_calls')
     const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
     t.same(open, [])

@@ -10,8 +10,8 @@ import { callee, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// The drill: a digest password is stolen. The thief calls a dear prefix from an address of their own, fifty calls at
-// once, while the owner goes on working.
+// A drill: a digest password is stolen. The thief calls an expensive prefix from another address, fifty calls at once,
+// while the owner continues to work.
 
 const OWNER = '127.0.0.2'
 const THIEF = '127.0.0.66'
@@ -19,7 +19,7 @@ const TARGET = '127.0.0.3'
 const PREMIUM = '+88213555'
 const HOME = '+2348030004711'
 const CALLS = 50
-/** 600 a minute, the first minute at once: what one stolen call costs at least. */
+/** The minimum cost of one stolen call: 600 per minute, with the first minute charged at once. */
 const PREMIUM_MINOR = 60_000
 const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 
@@ -40,7 +40,7 @@ async function priced(w: World): Promise<void> {
   })
 }
 
-/** Answers the challenge once and goes on with its nonce, each call with the next count. */
+/** Answers the challenge once, and reuses its nonce with the next count for each call. */
 async function caller(phone: Phone, secrets: { username: string; password: string }, from: string, called: string) {
   const challenge = await until('a challenge', async () => {
     const answer = await phone.anew().invite({ called, caller: from, cseq: 1 })
@@ -59,7 +59,7 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
 }
 
 t.test('a stolen password does little damage: its prefix is closed automatically', async t => {
-  // Ports rest for 30 s after a call: the drill and what follows it need some that nobody has used.
+  // A port is not reused for 30 s after a call. The drill and the later calls need unused ones.
   const { first, last } = await freeBlock(CALLS * 4 + 100)
   const w = await world(t, { STROWGER_RTP_PORTS: `${first}-${last}` })
   await priced(w)
@@ -171,7 +171,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
     t.comment(
       `total spend of the drill: NGN ${(Number(spent) / 100).toFixed(2)}, bound NGN ${(bound / 100).toFixed(2)}`,
     )
-    // How many are answered before the prefix is closed is for the target and the machine to say.
+    // How many calls are answered before the prefix closes depends on the target and the machine.
     t.ok(Number(admitted) > 0, `the drill was real: ${admitted} calls went out, ${answered} were answered`)
     t.ok(Number(spent) <= bound, `${spent} for ${answered} answered calls`)
   })

@@ -21,11 +21,11 @@ import { TRACEABLE } from '../support/tracing.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 
-// What a platform shows to others on its machine: files, output, and the environment of its processes.
+// What other users of the machine can see of a platform: files, output, and the environment of its processes.
 
 const MASTER_KEY = 'ab'.repeat(32)
 const PROCESSES = ['edge', 'media', 'sandbox', 'signaling', 'control'] as const
-/** What an operator sets for the platform, or happens to have in the shell that starts it. */
+/** Settings of the platform, and other variables of the shell that starts it. */
 const SECRETS = {
   STROWGER_MASTER_KEY: MASTER_KEY,
   STROWGER_SMTP_URL: 'smtp://user:secret-of-mail@127.0.0.1:2525',
@@ -37,7 +37,7 @@ const SECRETS = {
   AWS_SECRET_ACCESS_KEY: 'secret-of-somebody-else',
 }
 
-// Below a folder that only our user may traverse, like /root.
+// In a folder that only our user may traverse, like /root.
 const closed = t.testdir()
 chmodSync(closed, 0o700)
 const data_dir = join(closed, 'data')
@@ -73,7 +73,7 @@ const settings = {
   ...TRACEABLE,
 }
 
-/** Runs the platform as a shell with umask 022 would, and resolves with all that it printed. */
+/** Runs the platform as a shell with umask 022 does. Resolves with its whole output. */
 async function platform(whileUp: () => Promise<unknown> | unknown): Promise<string> {
   const command = [
     '--pdeathsig',
@@ -107,7 +107,10 @@ const fileOf = (name: string, file: string): string => readFileSync(`/proc/${pid
 
 const web = await webServer(t, { '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(700, 500)) } })
 
-/** A call that hears a text and a file, and leaves a message: audio is made, fetched, decoded, played and written. */
+/**
+ * Places a call that hears speech and a file, and leaves a message, so that audio is made, fetched, decoded and
+ * recorded.
+ */
 async function recordedCall(): Promise<Buffer> {
   const { url } = web
   const { stdout } = await strowger(['bootstrap', '--json'], settings).ended
@@ -130,7 +133,7 @@ async function recordedCall(): Promise<Buffer> {
   return Buffer.from(await (await fetch(`${account}/Recordings/${sid}.wav`, { headers })).arrayBuffer())
 }
 
-/** The process that takes the place of one that is killed, when it has become who it is to be. */
+/** Returns the process that replaces a killed one, once it has switched to its user. */
 async function restarted(name: string): Promise<string> {
   const pid = pidOf(name)
   const uid = (): string | undefined => /^Uid:.*$/m.exec(fileOf(name, 'status'))?.[0]
@@ -139,7 +142,7 @@ async function restarted(name: string): Promise<string> {
   return until(`${name} is ${before} again`, () => (pidOf(name) !== pid && uid() === before ? before : undefined))
 }
 
-/** Status and environment of the process by which another runs programs such as espeak-ng. */
+/** Returns status and environment of the process that runs programs such as espeak-ng for another. */
 function runnerOf(name: string): { readonly status: string; readonly environment: string } | null {
   const children = fileOf(name, `task/${pidOf(name)}/children`)
     .trim()
@@ -149,7 +152,7 @@ function runnerOf(name: string): { readonly status: string; readonly environment
   return pid === undefined ? null : { status: of(pid, 'status'), environment: of(pid, 'environ') }
 }
 
-/** What a program prints that runs as espeak-ng does. */
+/** Returns the output of a program that runs as espeak-ng does. */
 function asProgram(...command: string[]): string {
   const as = ['--reuid', '60803', '--regid', '60803', '--clear-groups']
   return at.who === 'own_users' ? spawnSync('setpriv', [...as, ...command], { encoding: 'utf8' }).stdout : ''
@@ -163,7 +166,7 @@ function filesOpen(name: string): string[] {
     try {
       return readlinkSync(`/proc/${pidOf(name)}/fd/${fd}`)
     } catch {
-      // Closed since the folder was read.
+      // The file was closed after the folder was read.
       return []
     }
   })
@@ -194,7 +197,7 @@ const first = await platform(async () => {
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' })) {
     const found = lstatSync(join(data_dir, path))
-    // A symbolic link has no mode.
+    // A symbolic link has no mode of its own.
     if (!found.isSymbolicLink()) modes.set(path, found.mode)
   }
 })

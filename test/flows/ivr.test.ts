@@ -7,16 +7,16 @@ import type { Line } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// One caller goes through a whole telephone menu: twelve steps on one call, each heard by telephones, with three
-// further ones, a customer's web server that makes the documents, and a transcription engine over HTTP.
+// One caller goes through a whole telephone menu: twelve steps on one call, with three further telephones, a customer's
+// web server that produces the documents, and a transcription engine over HTTP. Telephones verify each step by ear.
 
-/** What the customer's recordings sound like. */
+/** The tones of the customer's recordings. */
 const SOUNDS = {
   ...{ welcome: 500, menu: 620, account: 1250, wrong: 1100 },
   ...{ room: 480, music: 740, whisper: 900, beep: 1400 },
 } as const
 
-/** Typed into an ordinary Gather, and into a sensitive one. Both are too long to come up by chance. */
+/** Typed into an ordinary Gather and into a sensitive one. Both are too long to occur by chance. */
 const CARD = '4111111111111111'
 const PIN = '975310864297'
 const SAID_CARD = '4111 1111 1111 1111'
@@ -40,10 +40,10 @@ t.test('a telephone menu of twelve steps', async t => {
 
   const count = (path: string): number => all(path).length
 
-  // The customer's program. Its state is a cookie and what it is told.
+  // The customer's program. Its state is a cookie and the request's parameters.
   const menu = (loop: number): string =>
     doc(`<Gather action="/choice" numDigits="1" timeout="1">${play('menu', loop)}</Gather><Redirect>/again</Redirect>`)
-  // The first time it is over soon: nobody types. Later it goes on until somebody does.
+  // The first time it ends soon without a key. Later it waits until a key is pressed.
   pages['/again'] = () => menu(count('/again') === 1 ? 1 : 60)
   pages['/choice'] = ({ fields }) => {
     const chosen: Record<string, string> = {
@@ -111,7 +111,7 @@ t.test('a telephone menu of twelve steps', async t => {
 
   await t.test('4: an account number, ended by its finish key, is confirmed by speech', async t => {
     await line.press('1')
-    // A sound of its own: keys that come before it is asked for them are nobody's.
+    // A distinct sound, because keys before the Gather are dropped.
     await line.hears(SOUNDS.account)
     t.equal(count('/choice'), 2)
     for (const key of '2468#') await line.press(key)
@@ -215,7 +215,7 @@ t.test('a telephone menu of twelve steps', async t => {
     const wav = readWav(bytes)
     const [heard = new Int16Array()] = wav.channels
     t.equal(strongestHz(heard), 680)
-    // On a slow machine it takes longer to say the same.
+    // On a slow machine speech takes longer.
     const fits = wav.duration_ms > 1300 && wav.duration_ms < said_ms + 700
     t.ok(fits, `trimmed to ${wav.duration_ms} ms of ${Math.round(said_ms)}`)
     await until('the recording is told', () => all('/tape').length === 2)

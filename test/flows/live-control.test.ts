@@ -3,8 +3,7 @@ import { tone, wavBytes } from '../support/audio.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// A live call is redirected, ended and cancelled by REST while something else happens to it: one outcome each time, and
-// nothing stays behind.
+// REST redirects, ends and cancels live calls during other events. Each case has one outcome and leaves nothing behind.
 
 t.test('live call control', async t => {
   const town = await voiceTown(t, { addresses: ['127.0.0.73', '127.0.0.74'] })
@@ -15,7 +14,7 @@ t.test('live call control', async t => {
   const loop = (hz: number): string => `<Play loop="0">${url}/${hz}.wav</Play>`
   const update = (sid: string, form: Record<string, string>) => w.voice('POST', `/Calls/${sid}.json`, form)
   const remove = (sid: string) => w.voice('DELETE', `/Calls/${sid}.json`)
-  /** A create whose far end decides itself. */
+  /** Creates a call whose far end is chosen by its number. */
   const place = async (markup: string, form: Record<string, string> = {}) => {
     const To = town.someone()
     const made = await w.voice('POST', '/Calls.json', { To, From: trunk_number, InlineMarkup: markup, ...form })
@@ -39,7 +38,7 @@ t.test('live call control', async t => {
     for (let round = 0; round < 6; round++) {
       const { sid, line } = await place(doc(loop(900)), { StatusCallback: `${url}/met-${round}` })
       line.ring()
-      // Sometimes the one is first, sometimes the other.
+      // Either may be first.
       const cancel = update(sid, { Status: 'canceled' })
       if (round % 2 === 0) await new Promise(resolve => setImmediate(resolve))
       if (round % 3 === 0) await cancel
@@ -128,7 +127,7 @@ t.test('live call control', async t => {
       ),
     )
     t.ok(answers.every(({ status }) => status === 200))
-    // Whichever came last has run last; it can be replaced like any other.
+    // The last update ran last. It can be replaced like any other.
     t.equal((await update(sid, { InlineMarkup: doc(loop(700)) })).status, 200)
     await line.hears(700)
     const late = update(sid, { InlineMarkup: doc(loop(900)) })

@@ -7,8 +7,8 @@ import { openPhone } from '../support/phone.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// What the management API promises, seen from outside while all processes run: a write is in force at the SIP side,
-// what is said of its progress is true, and no kill takes back what was committed.
+// The promises of the management API, observed from outside with all processes running: a write takes effect for SIP,
+// its reported progress is true, and no kill reverts what was committed.
 
 const CALLED = '+2348030000001'
 const SOURCE = '127.0.0.41'
@@ -79,7 +79,7 @@ t.test('the management API of a running platform', async t => {
 })
 
 const AT_ONCE = 12
-/** Of this size, so many before an answer fill whatever buffers stand between the two ends of a connection. */
+/** This many responses of this size fill all buffers between the two ends of a connection. */
 const LARGE_PAGE = '/docs/assets/swagger-ui-bundle.js'
 const LARGE_PAGES = 12
 const settings = {
@@ -92,7 +92,7 @@ const settings = {
 }
 const newTrunk = (name: string) => ({ ...settings, name, sources: [], targets: [] })
 
-/** One create that a kill met; ids of the trunk. */
+/** A create that was interrupted by a kill. */
 interface Cut {
   readonly name: string
   readonly committed: string | null
@@ -103,8 +103,8 @@ const made = (file: Database.Database, name: string): string[] =>
   file.prepare<[string], string>('select id from trunk where name = ?').pluck().all(name)
 
 /**
- * Creates trunks at once, kills control as soon as one is committed whose answer cannot leave, and waits until control
- * is back. They all wait for the lock that is held here, so that they are committed one right after the other.
+ * Creates trunks concurrently, kills control as soon as one is committed whose response is blocked, and waits until
+ * control is back. The test holds the lock that all creates wait for, so that they commit in direct succession.
  */
 async function killWhileCreating(w: World, file: Database.Database): Promise<Cut[]> {
   const names = Array.from({ length: AT_ONCE }, (_, at) => `Trunk ${at}`)
@@ -113,7 +113,7 @@ async function killWhileCreating(w: World, file: Database.Database): Promise<Cut
   file.exec('begin immediate')
   const answers = read.map(name => create(w, name))
   const [unread_socket] = await Promise.all([createUnread(w, unread), ...answers.map(({ sent }) => sent)])
-  // Answered without the state: by then the creates before it are under way.
+  // This response needs no state. When it arrives, the earlier creates have started.
   await w.manage('GET', '/openapi.json')
   file.exec('rollback')
   while (made(file, unread).length === 0) await new Promise(resolve => setImmediate(resolve))
@@ -131,8 +131,8 @@ async function killWhileCreating(w: World, file: Database.Database): Promise<Cut
 }
 
 /**
- * Resolves when the request has been sent. Its answer stays in control: on a connection answers leave in the order of
- * the requests (RFC 9112 section 9.3.2), and those before it are more than nobody reads.
+ * Resolves when the request has been sent. Its response stays in control, because responses are sent in the order of
+ * the requests (RFC 9112 section 9.3.2), and the client reads none of the earlier ones.
  */
 function createUnread(w: World, name: string): Promise<Socket> {
   const { hostname, port } = new URL(w.base_url)
@@ -145,7 +145,7 @@ function createUnread(w: World, name: string): Promise<Socket> {
   return new Promise(resolve => {
     const text = page.repeat(LARGE_PAGES) + post
     const socket = connect(Number(port), hostname, () => socket.write(text, () => resolve(socket)))
-    // Control ends in the middle of it.
+    // Control is killed during the request.
     socket.on('error', () => undefined)
     socket.pause()
   })

@@ -11,8 +11,8 @@ import { spectralDistanceDb } from '../support/spectrum.ts'
 import { PATIENCE_MS } from '../support/wait.ts'
 
 /**
- * Each pair of codecs over real sockets through a media worker, all at once: a tone and speech, encoded by one peer and
- * decoded by the other. Some of them again over a network that loses one packet in twenty and delays up to 40 ms.
+ * Tests each pair of codecs concurrently over real sockets through a media worker: a tone and speech, encoded by one
+ * peer and decoded by the other. Some pairs run again over a network with 5 % loss and up to 40 ms of delay.
  */
 
 const RATE_HZ = 8000
@@ -20,24 +20,26 @@ const FRAME_MS = 20
 const HZ = 1000
 const LEVEL_DBM0 = -10
 const TONE_MS = 1000
-/** Where in the signal what is, ms. */
+/** The parts of the signal, ms. */
 const TONE_AT = 300
 const SPEECH_AT = TONE_AT + TONE_MS + 400
 const SPEECH_MS = 2000
 
-/** How far what comes out may be from what went in. */
+/** The allowed deviation of the output from the input. */
 const CLEAN = { level_db: 1, length_ms: 20, distance_db: 4.5 }
 const ROUGH = { level_db: 2, length_ms: 60, distance_db: 6.5 }
-/** G.729's own concealment fades a tone soon; native/test/crossing_test.cc looks closer, by a clock of its own. */
+/**
+ * G.729's concealment quickly fades a tone. native/test/crossing_test.cc checks it more precisely, with its own clock.
+ */
 const FADING = { level_db: 6, length_ms: 100, distance_db: 6.5 }
 
-/** A machine that is too busy to send in time makes a network that is not the one meant: what suffered goes again. */
+/** A machine too busy to send on time simulates a worse network than intended. The affected pairs run again. */
 const ROUNDS = 6
 
 interface Road {
   readonly from: CodecName
   readonly to: CodecName
-  /** Five percent of loss and 40 ms of jitter; else a clean network. */
+  /** Whether the network has 5 % loss and 40 ms of jitter. */
   readonly rough: boolean
 }
 
@@ -50,7 +52,7 @@ interface Packet {
 const nameOf = ({ from, to, rough }: Road) => `${from} to ${to}${rough ? ', 5 % loss and 40 ms of jitter' : ''}`
 const here = features().codecs
 const clean = here.flatMap(from => here.map((to): Road => ({ from, to, rough: false })))
-/** Transcoded ones: a relay passes losses on as they are. */
+/** Transcoded pairs, because a relay passes losses on. */
 const rough = (
   [
     ['PCMU', 'G722'],
@@ -86,7 +88,7 @@ function signalOf(words: Int16Array): Int16Array {
   return signal
 }
 
-/** Park and Miller's generator: the same seed gives the same network. */
+/** Park and Miller's generator. The same seed gives the same network. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -107,7 +109,7 @@ function packetsOf(peer: RtpPeer, { from, rough }: Road, frames: readonly Buffer
   })
 }
 
-/** Sends each packet at its time; the most that one left late, ms. */
+/** Sends each packet at its time. Returns the largest delay, ms. */
 async function sendAll(packets: readonly Packet[]): Promise<number> {
   const start_ms = performance.now() + 50
   let latest_ms = 0
@@ -120,11 +122,11 @@ async function sendAll(packets: readonly Packet[]): Promise<number> {
   return latest_ms
 }
 
-/** How much later than its time a packet came to a peer at most, ms: a worker that was not run sends late. */
+/** Returns the largest delay of a packet at a peer, ms. A worker without CPU time sends late. */
 const latestAt = ({ received }: RtpPeer): number =>
   Math.max(...received.slice(1).map(({ at_ms }, index) => at_ms - (received[index]?.at_ms ?? at_ms) - FRAME_MS))
 
-/** What the peer heard, 8 kHz, its packets in their order. */
+/** Returns the audio that the peer received, 8 kHz, in packet order. */
 function heardBy(peer: RtpPeer, codec: CodecName): Int16Array {
   const { payload_type, sample_rate_hz } = codecByName(codec)
   const [first] = peer.received
@@ -137,7 +139,7 @@ function heardBy(peer: RtpPeer, codec: CodecName): Int16Array {
   return resample(decodeAll(codec, frames), sample_rate_hz, RATE_HZ)
 }
 
-/** Level of the tone in the middle one of its 20 ms, dBm0: what jitter buffers do to its phase is no matter. */
+/** Returns the median level of the tone over its 20 ms frames, dBm0, which ignores phase shifts by jitter buffers. */
 function levelOf(heard: Int16Array): number {
   const window = (FRAME_MS * RATE_HZ) / 1000
   const levels: number[] = []
@@ -146,7 +148,7 @@ function levelOf(heard: Int16Array): number {
   return levels.sort((one, other) => one - other)[levels.length >> 1] ?? Number.NEGATIVE_INFINITY
 }
 
-/** What is wrong with what came out; nothing when all is well. */
+/** Returns the faults of the output; empty when there are none. */
 function faultsOf(heard: Int16Array, words: Int16Array, { from, rough }: Road): string[] {
   const span = heardSpan(heard.subarray(0, ((SPEECH_AT - 100) * RATE_HZ) / 1000), RATE_HZ, LEVEL_DBM0 - 12, 5)
   if (!span) return ['the tone is not heard']
@@ -192,7 +194,7 @@ t.test('a tone and speech cross between all pairs of codecs, over sockets', asyn
   for (let round = 1; round <= ROUNDS && open.length > 0; round++) {
     const calls = await Promise.all(open.map((road, index) => cross(road, 100 * round + index)))
     const sent_late_ms = await sendAll(calls.flatMap(call => call.packets))
-    // The last of what was sent is still in jitter buffers.
+    // Jitter buffers still hold the last packets.
     await Promise.all(
       calls.map(({ far }) => {
         const frames = signal.length / RATE_HZ / (FRAME_MS / 1000)

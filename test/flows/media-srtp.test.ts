@@ -4,7 +4,7 @@ import { baresip } from '../support/baresip.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// SRTP against an independent implementation: baresip with keys in its SDP (RFC 4568), calling and called.
+// SRTP with an independent implementation: baresip with keys in its SDP (RFC 4568), as caller and as called party.
 
 const PHONE = '127.0.0.2'
 const DESK = '127.0.0.3'

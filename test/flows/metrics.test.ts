@@ -13,10 +13,10 @@ const round = (value: number, decimals: number): number => Math.round(value * 10
 const sum = <T>(list: readonly T[], of: (one: T) => number): number => list.reduce((total, one) => total + of(one), 0)
 const pct = (part: number, whole: number, decimals: number): string => ((100 * part) / whole).toFixed(decimals)
 
-/** What the records say of media, read once. */
+/** The media facts of the records, parsed once. */
 const read = new Map<Record, ReturnType<typeof JSON.parse>>()
 
-/** The figures of a window, counted one call after the other. */
+/** Computes the figures of a window call by call. */
 function counted(calls: readonly Record[], window: keyof typeof HOURS) {
   const step_ms = window === '1h' ? 60_000 : HOUR_MS
   const begin = iso(Math.floor((NOW_MS - HOURS[window] * HOUR_MS) / step_ms) * step_ms)
@@ -71,7 +71,7 @@ t.test('the metrics of a simulated day equal a count of its calls', async t => {
   t.comment(`${CALLS} calls of seed ${SEED}`)
   const w = await controlPlane(t, { clock: { ...systemClock, now: () => NOW_MS } })
   const trunk_ids = [await trunkOf(w, 'One'), await trunkOf(w, 'Two'), await trunkOf(w, 'Three')]
-  // A little more than a day, so that the edge of the window cuts somewhere.
+  // A little more than a day, so that the window's edge falls between calls.
   const day = {
     ...{ seed: SEED, count: CALLS, project_id: w.demo.project_id, trunk_ids },
     ...{ end_ms: NOW_MS, span_ms: 27 * HOUR_MS },

@@ -9,8 +9,8 @@ import { untouched } from '../support/child.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// What people who run the platform look at: metrics, `strowger top`, the documents and rules that name them, and short
-// messages that leave by SIP.
+// Tools of operators: metrics, `strowger top`, the documents and rules that refer to them, and short messages sent over
+// SIP.
 
 const ROOT = new URL('../../../', import.meta.url)
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
@@ -18,7 +18,7 @@ const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 
 const PROCESSES = ['edge', 'media', 'signaling', 'control', 'sandbox']
 
-/** Families of a Prometheus text that are ours: name to type. */
+/** Returns our metric families in a Prometheus text: name to type. */
 const familiesOf = (exposition: string): Map<string, string> =>
   new Map(
     [...exposition.matchAll(/^# TYPE (strowger_\w+) (\w+)$/gm)].map(
@@ -26,7 +26,7 @@ const familiesOf = (exposition: string): Map<string, string> =>
     ),
   )
 
-/** The table of docs/metrics.md: name to type. */
+/** Reads the table of docs/metrics.md: name to type. */
 const documented = (): Map<string, string> =>
   new Map(
     [...text('docs/metrics.md').matchAll(/^\| `(strowger_\w+)` \| (\w+) \|/gm)].map(([, a = '', b = '']) => [a, b]),
@@ -47,7 +47,7 @@ t.test('operations', async t => {
   t.teardown(() => gateway.close())
   const w = await world(t, { STROWGER_SMS_URL: `sip:127.0.0.1:${gateway.address().port}` })
   const scrape = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
-  /** A process that does not answer within a second is left out: what all of them tell. */
+  /** Waits for the metrics of all processes. One that does not answer within a second is missing. */
   const whole = (): Promise<string> =>
     until('all processes are in the metrics', async () => {
       const told = await scrape()
@@ -85,7 +85,7 @@ t.test('operations', async t => {
   t.test('counts requests and backlogs', async t => {
     t.equal((await w.manage('GET', '/trunks')).status, 200)
     t.equal((await w.manage('GET', '/nothing')).status, 404)
-    // An alert of this kind lasts until somebody acknowledges it.
+    // An alert of this kind lasts until it is acknowledged.
     await insertTestAlert({ state: w.state, demo: w }, 'new_source_ip')
     const told = await until('the alert is counted', async () => {
       const now = await scrape()
@@ -98,7 +98,7 @@ t.test('operations', async t => {
     for (const secret of [w.api_key, w.auth_token]) t.notOk(told.includes(secret), 'and no secret is among it')
   })
 
-  /** Sums over processes of what lives while a call does. Transactions stay for their timers (RFC 3261 §17), 32 s. */
+  /** Sums the resources of calls over all processes. Transactions remain for their timers, 32 s (RFC 3261 §17). */
   const living = async (): Promise<Record<string, number>> => {
     const now = await whole()
     const sum = (name: string): number =>
@@ -128,7 +128,7 @@ t.test('operations', async t => {
     for (const name of ['live_calls', 'dialogs', 'edge_dialogs', 'media_sessions', 'media_legs', 'media_ports_in_use'])
       t.ok((busy[name] ?? 0) > (idle[name] ?? 0), `${name}: ${idle[name]}, then ${busy[name]}`)
     const shown = JSON.parse(await top('--once', '--json'))
-    // By now the call may be older than a minute.
+    // The call may be older than a minute by now.
     t.match(shown, { live_calls: 1, calls_last_minute: Number, alerts_open: 1, containments_open: 0 })
     t.match(shown.calls, [{ id: made.body.sid, to: '+2348030000008', status: 'in-progress' }])
     t.match(shown.projects, [{ id: w.project_id, live_calls: 1, currency: 'NGN', spend_today_minor: 0 }])

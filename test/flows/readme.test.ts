@@ -8,7 +8,7 @@ import { levelDbm0, readWavFile } from '../support/audio.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// The commands of the README, as they stand there, one after the other.
+// Runs the commands of the README as written, one after the other.
 
 const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1] ?? '')
 

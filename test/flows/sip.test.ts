@@ -30,8 +30,8 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { routeToApplication, type World, world } from '../support/world.ts'
 
-// What a trunk may and may not do, and what is done for it between two legs, beside the stories of b2bua-stories: a
-// scripted peer at 127.0.0.2 and targets of its trunk at 127.0.0.3. Both are SIPp: neither knows our stack.
+// What a trunk may do, and what happens between two legs, in addition to b2bua-stories. A scripted peer at 127.0.0.2
+// and the targets of its trunk at 127.0.0.3 are SIPp, which is independent of our stack.
 
 t.test('between two legs', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })

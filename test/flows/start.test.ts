@@ -10,7 +10,7 @@ import { freeBlock, freePort } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// Starting, refusing to start, and stopping, as an operator meets them.
+// Starting, refusing to start, and stopping, as an operator sees them.
 
 const strowger = (words: readonly string[], env: Record<string, string>): Promise<Ended> => run(words, env).ended
 

@@ -9,10 +9,10 @@ import { controlPlane } from '../support/control-plane.ts'
 import { ranCall, trunkOf } from '../support/ended-calls.ts'
 import { until } from '../support/wait.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: OTLP's JSON is looked into here and there.
+// biome-ignore lint/suspicious/noExplicitAny: the test reads a few fields of OTLP's JSON.
 type Span = any
 
-/** A collector for OTLP over HTTP; `ill` makes it refuse. */
+/** A collector for OTLP over HTTP. `ill` makes it refuse requests. */
 async function collector(t: { teardown(end: () => unknown): void }) {
   const spans: Span[] = []
   const seen = { ill: false, refused: 0, service: '' }

@@ -27,7 +27,7 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// REFER within a call of two trunk legs (user-asks row 6): consumed by us, told by NOTIFY, and the transferor released.
+// REFER within a call of two trunk legs (user-asks row 6): we execute it, report by NOTIFY, and release the transferor.
 
 /** Nigeria's ring tone (ITU-T E.180 Supplement 2). */
 const RINGING_HZ = 425
@@ -55,7 +55,7 @@ const eventsOf = async (w: World, sid: string) => {
   return rows.map(row => JSON.parse(row.detail))
 }
 
-/** A second customer, whose number this is. */
+/** Adds a second customer who holds this number. */
 async function anotherProject(w: World, e164: string): Promise<{ project_id: string; account_sid: string }> {
   const { db } = w.state
   const project = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
@@ -84,7 +84,7 @@ async function rtpPeer(t: Test, address: string): Promise<RtpPeer> {
   return peer
 }
 
-/** Both send until each has heard the other. */
+/** Sends audio both ways until each side has heard the other. */
 async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
   let heard = false
   const hum = async (peer: RtpPeer, hz: number): Promise<void> => {
@@ -241,7 +241,7 @@ t.test('transfers', async t => {
       caller.invite(),
       ...connected,
       pause(300),
-      // Nobody may call this; no number at all; no readable address; another scheme; another method; no dialog.
+      // A refused number, no number, an invalid address, another scheme, another method, no dialog.
       ...refer(2, `<sip:${own}@x>`),
       ...notified('100'),
       ...notified('486 Busy Here'),
@@ -331,7 +331,7 @@ t.test('transfers', async t => {
     await routeToTrunk(w, own, desk_trunk)
     const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
     await trunkOf(w, [targetOf(target)])
-    // The second call first: its dialog is what the first one's REFER names.
+    // The second call comes first, because the REFER of the first one names its dialog.
     const second = await begin(t, w, [caller.invite(), ...answered, ...released], { service: own })
     await mediaPort(second)
     const answer = second

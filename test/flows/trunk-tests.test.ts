@@ -10,7 +10,7 @@ import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// Tests of trunks against peers that do well and peers that do not. Each peer is the only target of its trunk.
+// Tests of trunks with good and faulty peers. Each peer is the only target of its trunk.
 
 const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 const DESTINATION = '+2348030004711'
@@ -36,7 +36,7 @@ const trunkTo = (w: World, sip_uri: string, transport = 'udp'): Promise<string> 
     targets: [{ sip_uri, transport, priority: 10, weight: 100 }],
   })
 
-/** Starts a test and follows it by sequence as the console does; gives the run with all checks in their last state. */
+/** Starts a test and follows it by sequence like the console. Returns the run with the last state of all checks. */
 async function run(w: World, trunk_id: string, kind: string, destination: string | null = null) {
   const started = await w.manage(
     'POST',
@@ -176,7 +176,7 @@ t.test('tests of trunks', async t => {
   t.test('a target is probed at once when its certificate verification changes', async t => {
     let heard = ''
     tls.on('secureConnection', socket => {
-      // A target that is asked keeps its connection; this one hangs up.
+      // Probing keeps the connection to a target open. This target closes it.
       socket.on('data', data => {
         heard += data
         socket.destroy()

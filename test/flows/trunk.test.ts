@@ -11,8 +11,8 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// A SIP peer sends calls through a trunk. The peer stands at 127.0.0.2, the trunk's target at 127.0.0.3, strangers at
-// 127.0.0.9, and the platform at 127.0.0.1: whose address is in whose SDP can be seen.
+// A SIP peer sends calls through a trunk. The peer is at 127.0.0.2, the trunk's target at 127.0.0.3, strangers at
+// 127.0.0.9, and the platform at 127.0.0.1, so that each SDP shows whose address it contains.
 
 const PEER = '127.0.0.2'
 const TARGET = '127.0.0.3'
@@ -279,7 +279,7 @@ t.test(...onEmbedded('the ladder of a call shows every message of both legs'), a
   t.equal(new Set(messages.map(message => message.sip_call_id)).size, 2, 'each leg has a Call-ID of its own')
 })
 
-/** What SIPp received, without its own messages and without its log's own lines. */
+/** Returns the messages that SIPp received, without those that it sent and without lines of its log. */
 const received = (messages: string): string =>
   messages
     .split(/^-{5,}.*$/m)

@@ -14,7 +14,7 @@ import { type World, world } from '../support/world.ts'
 const CALLED = '+2348030004711'
 const PHONE = '127.0.0.73'
 
-/** The processes of a platform by their names, the supervisor among them. */
+/** The processes of a platform by name, including the supervisor. */
 const pidsOf = ({ data_dir }: World): Map<string, number> =>
   new Map(
     readdirSync(join(data_dir, 'run'))
@@ -24,14 +24,14 @@ const pidsOf = ({ data_dir }: World): Map<string, number> =>
 
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-/** As a machine that loses its power: the supervisor first, which would start the others again. */
+/** Simulates a power loss. Kills the supervisor first, because it would restart the others. */
 async function losesPower(w: World): Promise<void> {
   const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)
   for (const pid of pids) process.kill(pid, 'SIGKILL')
   await until('every process is gone', () => pids.every(pid => !runs(pid)))
 }
 
-/** Registers a telephone by its password. */
+/** Registers a telephone with its password. */
 async function register(w: World, phone: Phone, who: { readonly username: string; readonly password: string }) {
   const contact = `sip:phone@${PHONE}:${UNHEARD_PORT}`
   const challenged = await until('it is challenged', async () => {
@@ -85,7 +85,7 @@ t.test('two machines over one database', async t => {
     t.equal(near.ended ?? far.ended, null, why)
   }
 
-  // On the first machine: a call of two legs, one that is recorded, a registration, and a callback under way.
+  // On the first machine: a call of two legs, a recorded one, a registration, and a pending callback.
   const talk = await callBy(a)
   await a.routeToApplication(number, `${web.url}/record`)
   const recorded = await desk.dial(`sip:${number}@${a.sip.host}:${a.sip.port}`, { from: own })
@@ -98,7 +98,7 @@ t.test('two machines over one database', async t => {
   const registrations = () => db.selectFrom('registration').selectAll().execute()
   t.equal((await registrations()).length, 1)
   await web.seen('/slow')
-  /** Requests that its own sender has not made. A sender asks again when nobody has answered for 15 s. */
+  /** Requests of other senders than its own. A sender repeats a request that gets no response within 15 s. */
   const foreign = async (): Promise<number> => {
     const { attempts, delivered } = await db
       .selectFrom('outbox')
@@ -124,7 +124,7 @@ t.test('two machines over one database', async t => {
 
   await losesPower(b)
   await undisturbed('the other machine has lost its power')
-  // Its sender would give up soon, and try again.
+  // Its sender would soon time out and retry.
   answer()
   const c = await world(t, settings, a)
   const kept = await callBy(c)

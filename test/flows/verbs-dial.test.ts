@@ -3,15 +3,15 @@ import { tone, wavBytes } from '../support/audio.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// Dial and what comes close to it, every attribute on a live call: a desk telephone calls the platform, far telephones
-// are dialled, and what is asserted is what they hear, the SIP they see, and what the customer's web server is told.
+// Dial and related verbs, with every attribute on a live call. A desk telephone calls the platform, which dials far
+// telephones. The tests check their audio, their SIP messages, and the requests to the customer's web server.
 
 t.test('verbs that bridge calls', async t => {
   const town = await voiceTown(t, { addresses: ['127.0.0.61', '127.0.0.62'] })
   const { w, far, pages, web, told, all, trunk_number } = town
   pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
   const url = web.url
-  /** Calls of this number leave by the trunk that the far telephone belongs to. */
+  /** Calls from this number use the trunk of the far telephone. */
   const from = `callerId="${trunk_number}"`
   const doc = (inside: string): string => `<Response>${inside}</Response>`
 

@@ -6,8 +6,8 @@ import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// What is said, played, typed, heard, recorded and streamed, every attribute on a live call. A desk telephone calls the
-// platform; speech recognition is a real WebSocket server, transcription a real HTTP server.
+// Verbs that speak, play, gather, record and stream, with every attribute on a live call. A desk telephone calls the
+// platform. Speech recognition is a real WebSocket server, transcription a real HTTP server.
 
 t.test('verbs with media', async t => {
   const engine = await recognizerServer(t, 'two large pizzas')

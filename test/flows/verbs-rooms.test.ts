@@ -9,10 +9,10 @@ import { type Line, openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// Conferences, queues, applications and recording servers, every attribute on live calls of several telephones.
+// Conferences, queues, applications and recording servers, with every attribute on live calls of several telephones.
 
 t.test('verbs that connect several callers', async t => {
-  // The recording server is a telephone of its own: its address must be known before the platform starts.
+  // The recording server is a separate telephone. Its address must be known before the platform starts.
   const recorder_port = await freePort()
   const http_port = await freePort()
   const traps = { carrier: await openTrap(t, '127.0.0.68'), private: await openTrap(t, '127.0.0.69') }
@@ -234,7 +234,7 @@ t.test('verbs that connect several callers', async t => {
     )
     const bob = await openBrowser(t, { ...w.sip, user: username, password, uri: sip_uri })
     await bob.register()
-    // DTLS takes its time: the whisper goes on until it was heard.
+    // DTLS takes a while, so the whisper continues until it is heard.
     let whispered = false
     pages['/to-client'] = () =>
       doc(whispered ? '' : `<Play>${url}/900.wav</Play><Redirect method="GET">${url}/to-client</Redirect>`)

@@ -5,8 +5,8 @@ import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
 
-// Documents that put several calls together: dialled children, whispers, rooms, queues. The far ends are the sandbox
-// carrier's; who is joined to whom is told by its tones and by the callbacks.
+// Documents that connect several calls: dialled children, whispers, conferences, queues. The far ends are those of the
+// sandbox carrier. Its tones and the callbacks show who is bridged with whom.
 
 const SANDBOX = '+234803000'
 const QUIET = `${SANDBOX}0008`
@@ -16,13 +16,13 @@ const SHORT = `${SANDBOX}0006`
 
 const say = (text: string): string => `<Response><Say>${text}</Say></Response>`
 
-/** Waits until so many are told of; a process that is busy may be missing from a look at the metrics. */
+/** Waits until the metrics report this many. A busy process may be missing from one reading. */
 const counted = (w: World, name: string, count: number): Promise<unknown> =>
   until(`${name} is ${count}`, async () => (await w.metrics())(name) === count)
 
 t.test('documents that bridge calls', async t => {
   const w = await world(t)
-  // They wait for the most part, each for calls of its own; the last one waits for all.
+  // The tests mostly wait, each for its own calls. The last one waits for all.
   t.jobs = 4
   const create = async (to: string, form: Record<string, string>): Promise<string> => {
     const { status, body } = await w.voice('POST', '/Calls.json', { To: to, From: w.numbers[0] ?? '', ...form })
@@ -159,7 +159,7 @@ t.test('documents that bridge calls', async t => {
       const agent = await create(QUIET, {
         InlineMarkup: `<Response><Dial action="${web.url}/agent-done"><Queue>support</Queue></Dial></Response>`,
       })
-      // It waits no longer: it talks to the agent.
+      // It no longer waits, because it talks to the agent.
       await counted(w, 'queued_callers', 0)
       await w.voice('POST', `/Calls/${agent}.json`, { Status: 'completed' })
       t.match(Object.fromEntries((await web.seen('/left')).fields), { QueueResult: 'bridged' })

@@ -9,8 +9,8 @@ import { UNHEARD_PORT } from '../support/ports.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
-// What a customer's web server can do wrong, on live calls: each fault has its number on the call, the caller gets the
-// documented ending, and nothing hangs.
+// Faults of a customer's web server during live calls. Each fault has its number on the call, the caller gets the
+// documented outcome, and nothing hangs.
 
 t.test('misbehaving web servers', async t => {
   const town = await voiceTown(t, { addresses: ['127.0.0.71', '127.0.0.72'] })
@@ -178,9 +178,9 @@ async function badServer(t: Test): Promise<string> {
   return `http://127.0.0.1:${await listening(t, server)}`
 }
 
-/** A server of something else. */
+/** A server of another protocol. */
 async function rawServer(t: Test): Promise<string> {
-  // After the request: what is closed before it is a connection that failed.
+  // Closes after the request. Closing earlier would be a failed connection.
   const server = createServer(socket => socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.2\r\n')))
   return `http://127.0.0.1:${await listening(t, server)}`
 }
