@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { writePrivately } from '../core/runtime/private-files.ts'
+import { orSayWhy } from './say.ts'
 
 /** Commands by name, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -43,4 +44,4 @@ for (const one of wanted) {
   if (command) program.addCommand(command)
 }
 
-await program.parseAsync()
+await orSayWhy(() => program.parseAsync())

@@ -4,6 +4,7 @@ import { perform, type Wish } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
+import type { FieldError } from '../control/http/validate.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../control/operator/index.ts'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
@@ -15,6 +16,15 @@ import { withState } from './state.ts'
 
 /** An endpoint of /operator/v1, such as `post /organizations`. */
 type Endpoint = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
+
+/** An endpoint refused the command. `errors` has a sentence for each wrong field. */
+class EndpointRefused extends StartRefused {
+  readonly errors: readonly FieldError[]
+  constructor(sentence: string, errors: readonly FieldError[] = []) {
+    super([sentence, ...errors.map(({ pointer, message }) => `  ${pointer || '/'} ${message}`)].join('\n'))
+    this.errors = errors
+  }
+}
 
 /**
  * Does what an endpoint of /operator/v1 does, as the Unix user who runs the command: the same rules, the same
@@ -46,7 +56,7 @@ export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
       const answer = await perform(route, wish, caller, { ...services, sign_ins: limiter, bad_credentials: limiter })
       if (!isRefusal(answer)) return answer.body
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
-      throw new StartRefused(`${body.detail} (${body.code})`)
+      throw new EndpointRefused(`${body.detail} (${body.code})`, answer.errors)
     } finally {
       await bus.close()
     }

@@ -1,19 +1,17 @@
 import { connectBus, type Topic } from '../core/runtime/bus.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { openState, type State } from '../core/state/index.ts'
-import { orSayWhy } from './say.ts'
 
 /** Runs a command on the state of this installation. The platform may be running or stopped. */
-export const withState = <T>(work: (state: State, config: Config) => Promise<T>): Promise<T> =>
-  orSayWhy(async () => {
-    const config = loadConfig(process.env)
-    const state = await openState(config)
-    try {
-      return await work(state, config)
-    } finally {
-      await state.close()
-    }
-  })
+export async function withState<T>(work: (state: State, config: Config) => Promise<T>): Promise<T> {
+  const config = loadConfig(process.env)
+  const state = await openState(config)
+  try {
+    return await work(state, config)
+  } finally {
+    await state.close()
+  }
+}
 
 /** Wakes the listeners of the running platform, if any, because rows changed. */
 export async function ring(config: Config, topic: Topic): Promise<void> {

@@ -1,6 +1,6 @@
 import { withoutScope } from './access.ts'
 import type { Caller } from './caller.ts'
-import { type Refusal, refuse } from './reply.ts'
+import { invalidFields, type Refusal, refuse } from './reply.ts'
 import type { Route } from './route.ts'
 import { fieldErrors } from './validate.ts'
 
@@ -37,7 +37,5 @@ export function bodyErrors(route: Route, body: object | undefined): Refusal | nu
   }
   if (body === undefined) return refuse('body_malformed', { value: 'it is missing' })
   const errors = fieldErrors(route.body, body)
-  if (errors.length === 0) return null
-  const value = errors.slice(0, 5).map(error => `${error.pointer || 'the body'} ${error.message}`)
-  return refuse('validation_failed', { value: value.join('; ') }, { errors })
+  return errors.length === 0 ? null : invalidFields(errors)
 }

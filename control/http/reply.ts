@@ -35,6 +35,12 @@ export const notFound = (what: string): Refusal<'not_found'> => refuse('not_foun
 export const invalid = (pointer: string, message: string): Refusal<'validation_failed'> =>
   refuse('validation_failed', { value: `${pointer} ${message}` }, { errors: [{ pointer, message }] })
 
+/** Refuses a body with all its faults. */
+export function invalidFields(errors: readonly FieldError[]): Refusal<'validation_failed'> {
+  const value = errors.slice(0, 5).map(error => `${error.pointer || 'the body'} ${error.message}`)
+  return refuse('validation_failed', { value: value.join('; ') }, { errors })
+}
+
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'refused' in value
 

@@ -1,3 +1,4 @@
+import { carriers } from './carriers.ts'
 import { invitations } from './invitations.ts'
 import { keys } from './keys.ts'
 import { money } from './money.ts'
@@ -6,4 +7,12 @@ import { organizations } from './organizations.ts'
 import { projects } from './projects.ts'
 
 /** Every endpoint of /operator/v1, in the order of the reference. */
-export const OPERATOR_ROUTES = [...organizations, ...invitations, ...projects, ...money, ...numbers, ...keys]
+export const OPERATOR_ROUTES = [
+  ...organizations,
+  ...invitations,
+  ...projects,
+  ...money,
+  ...numbers,
+  ...carriers,
+  ...keys,
+]

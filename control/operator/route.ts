@@ -1,3 +1,4 @@
+import { type Carrier, findCarrier } from '../../core/state/configuration/carriers.ts'
 import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
@@ -24,6 +25,12 @@ const number: Loader<'number', NumberRow> = {
   revision,
 }
 
+const carrier: Loader<'carrier', Carrier> = {
+  name: 'carrier',
+  load: (db, { id }) => findCarrier(db, id),
+  revision,
+}
+
 const key: Loader<'key', OperatorKeyRow> = {
   name: 'key',
   load: (db, { id }) => findOperatorKeyById(db, id),
@@ -33,6 +40,7 @@ const key: Loader<'key', OperatorKeyRow> = {
 export const route = routesWith({
   organization_id: organization,
   project_id: customer,
+  carrier_id: carrier,
   key_id: key,
   number_id: number,
 } as const)

@@ -54,8 +54,8 @@ t.test('the strowger command', async t => {
         sources: ['203.0.113.0/24'],
         targets: [{ sip_uri: 'sip:198.51.100.1', transport: 'udp', priority: 1 }],
         routes: [
-          { prefix: '', priority: 10, cost_minor: 0 },
-          { prefix: '234', priority: 5, cost_minor: 120 },
+          { prefix: 'any', priority: 10, cost_minor: 0 },
+          { prefix: '+234', priority: 5, cost_minor: 120 },
         ],
       },
     )

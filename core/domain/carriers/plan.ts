@@ -24,18 +24,20 @@ interface Difference<T> {
   readonly removed: readonly T[]
 }
 
+export interface CarrierChange {
+  readonly do: 'change'
+  readonly id: string
+  readonly wish: CarrierWish
+  readonly was: Pick<CarrierWish, 'name' | 'enabled' | 'codecs'>
+  readonly sources: Difference<string>
+  readonly targets: Difference<CarrierWish['targets'][number]>
+  readonly routes: Difference<CarrierWish['routes'][number]>
+}
+
 export type CarrierStep =
   | { readonly do: 'add'; readonly wish: CarrierWish }
   | { readonly do: 'remove'; readonly id: string; readonly name: string }
-  | {
-      readonly do: 'change'
-      readonly id: string
-      readonly wish: CarrierWish
-      readonly was: Pick<CarrierWish, 'enabled' | 'codecs'>
-      readonly sources: Difference<string>
-      readonly targets: Difference<CarrierWish['targets'][number]>
-      readonly routes: Difference<CarrierWish['routes'][number]>
-    }
+  | CarrierChange
 
 /**
  * Returns the steps from the current carriers to the wished ones, matched by name. Applying the same file twice gives
@@ -53,17 +55,26 @@ export function planCarriers(
       steps.push({ do: 'add', wish })
       continue
     }
-    const sources = differenceOf(known.sources, wish.sources, cidr => cidr)
-    const targets = differenceOf(known.targets, wish.targets, targetText)
-    const routes = differenceOf(known.routes, wish.routes, routeText)
-    const same = [sources, targets, routes].every(({ added, removed }) => added.length + removed.length === 0)
-    if (same && known.enabled === wish.enabled && known.codecs.join() === wish.codecs.join()) continue
-    steps.push({ do: 'change', id: known.id, wish, was: known, sources, targets, routes })
+    const change = planChange(known, wish)
+    if (change) steps.push(change)
   }
   if (prune)
     for (const { id, name } of current)
       if (!wished.some(wish => wish.name === name)) steps.push({ do: 'remove', id, name })
   return steps
+}
+
+/** Returns the step from a carrier to the wished one, or null when they are the same. */
+export function planChange(known: CarrierWish & { readonly id: string }, wish: CarrierWish): CarrierChange | null {
+  const sources = differenceOf(known.sources, wish.sources, cidr => cidr)
+  const targets = differenceOf(known.targets, wish.targets, targetText)
+  const routes = differenceOf(known.routes, wish.routes, routeText)
+  const same =
+    [sources, targets, routes].every(({ added, removed }) => added.length + removed.length === 0) &&
+    known.name === wish.name &&
+    known.enabled === wish.enabled &&
+    known.codecs.join() === wish.codecs.join()
+  return same ? null : { do: 'change', id: known.id, wish, was: known, sources, targets, routes }
 }
 
 /** Describes the steps for people, one line per addition (+), removal (-) or change (~). */

@@ -1,32 +1,26 @@
 import type { Insertable, Selectable } from 'kysely'
 import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, Trx } from '../db.ts'
-import type { State } from '../index.ts'
-import { bumpConfiguration } from './bump.ts'
 
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
 
-/** Sets how we register with the carrier; null ends the registration. Returns false for an unknown carrier. */
-export const setCarrierRegistration = (
-  state: State,
+/** Sets how we register with the carrier; null ends the registration. */
+export async function putCarrierRegistration(
+  trx: Trx,
   carrier_id: string,
   registration: Omit<Insertable<CarrierRegistrationTable>, 'carrier_id'> | null,
-): Promise<boolean> =>
-  state.transaction(async trx => {
-    const { numUpdatedRows } = await trx
-      .updateTable('carrier')
-      .set(eb => ({ revision: eb('revision', '+', 1) }))
-      .where('id', '=', carrier_id)
-      .executeTakeFirst()
-    if (numUpdatedRows !== 1n) return false
-    await trx.deleteFrom('carrier_registration').where('carrier_id', '=', carrier_id).execute()
-    if (registration)
-      await trx
-        .insertInto('carrier_registration')
-        .values({ carrier_id, ...registration })
-        .execute()
-    await bumpConfiguration(trx)
-    return true
-  })
+): Promise<void> {
+  await trx
+    .updateTable('carrier')
+    .set(eb => ({ revision: eb('revision', '+', 1) }))
+    .where('id', '=', carrier_id)
+    .execute()
+  await trx.deleteFrom('carrier_registration').where('carrier_id', '=', carrier_id).execute()
+  if (registration)
+    await trx
+      .insertInto('carrier_registration')
+      .values({ carrier_id, ...registration })
+      .execute()
+}
 
 export const saveRegistrationState = async (db: Db | Trx, row: CarrierRegistrationState): Promise<void> => {
   await db
@@ -37,7 +31,7 @@ export const saveRegistrationState = async (db: Db | Trx, row: CarrierRegistrati
 }
 
 /** Lists the registrations with carriers, current or past: their settings without the password, and their state. */
-export async function listCarrierRegistrations(db: Db) {
+export async function listCarrierRegistrations(db: Db | Trx) {
   const [settings, states] = await Promise.all([
     db
       .selectFrom('carrier_registration')

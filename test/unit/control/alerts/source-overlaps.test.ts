@@ -1,9 +1,10 @@
 import t from 'tap'
 import { exposeControl } from '../../../../control/metrics.ts'
 import { createMetrics } from '../../../../core/runtime/metrics.ts'
-import { addCarrier, removeCarrier } from '../../../../core/state/configuration/carriers.ts'
+import { deleteCarrier } from '../../../../core/state/configuration/carriers.ts'
 import { limitedSources } from '../../../../core/state/configuration/sources.ts'
 import { alertWorld, report } from '../../../support/alert-world.ts'
+import { addCarrier } from '../../../support/carriers.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../../support/control-plane.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
@@ -95,7 +96,7 @@ t.test('a carrier that overlaps a source alerts only its customer, without namin
 
   await w.look()
   t.equal((await seen(w)).length, 1, 'alerted once')
-  await removeCarrier(w.state, car)
+  await w.state.transaction(trx => deleteCarrier(trx, car))
   await w.look()
   t.match(await seen(w), [{ state: 'resolved' }])
 })

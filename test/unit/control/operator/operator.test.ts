@@ -3,76 +3,16 @@ import { OPERATOR_SCOPES, type OperatorScope } from '../../../../control/http/ac
 import type { Route } from '../../../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { hashSecret } from '../../../../core/runtime/secrets.ts'
 import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
-import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
 import { openState } from '../../../../core/state/index.ts'
 import { importPriceBook } from '../../../../core/state/money/rates.ts'
-import { INSTALLATION, listAudit, verifyChain } from '../../../../core/state/people/audit.ts'
+import { INSTALLATION, verifyChain } from '../../../../core/state/people/audit.ts'
 import { insertOrganization, insertProject } from '../../../../core/state/people/customers.ts'
-import { insertOperatorKey, type OperatorKeyRow } from '../../../../core/state/people/operator-keys.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
+import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
-import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
-
-async function operatorKey(w: ControlPlane, changes: Partial<OperatorKeyRow> = {}): Promise<string> {
-  const { public_id, secret } = newId.apiKey()
-  const row: OperatorKeyRow = {
-    id: newId.operatorKey(),
-    public_id,
-    secret_hash: hashSecret(secret),
-    name: 'Ada',
-    scopes: JSON.stringify(OPERATOR_SCOPES),
-    expires_at: null,
-    revoked_at: null,
-    last_used_at: null,
-    created_at: new Date().toISOString(),
-    ...changes,
-  }
-  await w.state.transaction(trx => insertOperatorKey(trx, row))
-  return `ok_live_${public_id}_${secret}`
-}
-
-type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
-
-/** Asks /operator/v1 with a key. Writes get a fresh Idempotency-Key, and `*` for If-Match is the current revision. */
-const asks =
-  (w: ControlPlane, key: string): Ask =>
-  (method, path, body, headers = {}) =>
-    w.ask(method, `/operator/v1${path}`, {
-      key,
-      headers: { ...(method === 'GET' ? {} : { 'Idempotency-Key': freshKey() }), ...headers },
-      ...(body === undefined ? {} : { body }),
-    })
-
-/** Writes to a resource at its current revision. */
-async function change(ask: Ask, method: string, path: string, body: unknown): Promise<Answer> {
-  const resource = /^\/\w+\/[^/]+/.exec(path)?.[0] ?? path
-  const { headers } = await ask('GET', resource)
-  return ask(method, path, body, { 'If-Match': headers.get('etag') ?? '' })
-}
-
-interface Customer {
-  readonly organization_id: string
-  readonly project_id: string
-}
-
-async function customer(ask: Ask, name: string): Promise<Customer> {
-  const contact = { time_zone: 'Africa/Lagos', contact_email: `${name.replace(' ', '.')}@customers.example` }
-  const { status, body, text } = await ask('POST', '/organizations', { name, ...contact })
-  if (status !== 201) throw new Error(text)
-  return { organization_id: body.organization.id, project_id: body.project.id }
-}
-
-/** What a trail tells of operators' writes, oldest first. */
-async function told(w: ControlPlane, organization_id: string) {
-  const rows = await listAudit(w.state.db, organization_id, {}, { limit: 500 })
-  return rows.reverse().map(({ action, actor_type, actor_name, actor_id, detail }) => ({
-    action,
-    actor: `${actor_type} ${actor_name} ${actor_id ?? '-'}`,
-    detail,
-  }))
-}
+import { controlPlane, freshKey } from '../../../support/control-plane.ts'
+import { asks, type Customer, change, customer, operatorKey, trailOf } from '../../../support/operators.ts'
 
 const boundless = { burst: 1_000_000, per_second: 1_000_000 }
 const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
@@ -107,7 +47,7 @@ t.test('a key without the scope of an endpoint is refused by each of them', asyn
 })
 
 t.test('a new customer leaves the sandbox once every point of the checklist is closed', async t => {
-  const before = (await told(w, INSTALLATION)).length
+  const before = (await trailOf(w, INSTALLATION)).length
   const { organization_id, project_id } = await customer(ask, 'Customer 1')
   const project = `/projects/${project_id}`
   const open = async () => (await ask('GET', `${project}/checklist`)).body.open
@@ -144,7 +84,7 @@ t.test('a new customer leaves the sandbox once every point of the checklist is c
   t.match(live, { status: 200, body: { sandbox: false, status: 'active', payment: 'prepaid' } })
   const again = await change(ask, 'POST', `${project}/go-live`, { reason: 'again' })
   t.match(again, { status: 409, body: { code: 'state_conflict' } })
-  t.match(await told(w, organization_id), [
+  t.match(await trailOf(w, organization_id), [
     { action: 'organization.created', actor: 'operator Operator -' },
     { action: 'project.created', actor: 'operator Operator -' },
     { action: 'member.invited', actor: 'operator Operator -' },
@@ -152,7 +92,7 @@ t.test('a new customer leaves the sandbox once every point of the checklist is c
     { action: 'balance.topped_up', actor: 'operator Operator -', detail: 'first payment (B-1)' },
     { action: 'project.went_live', actor: 'operator Operator -', detail: 'contract signed' },
   ])
-  const actions = (await told(w, INSTALLATION))
+  const actions = (await trailOf(w, INSTALLATION))
     .slice(before)
     .map(({ action, actor }) => `${action} ${actor.split(' ')[1]}`)
   t.same(actions, [
@@ -229,8 +169,8 @@ t.test('a number is held by one project, and rests when it is taken back', async
   const back = await change(ask, 'POST', `/numbers/${id}/take-back`, { reason: 'unpaid' })
   t.match(back, { status: 200, body: { status: 'quarantined' } })
   t.match(await assign(rival), { status: 409 }, 'not before its quarantine is over')
-  t.match((await told(w, acme.organization_id)).at(-1), { action: 'number.taken_back', detail: 'unpaid' })
-  t.notMatch(await told(w, rival.organization_id), [{ action: 'number.taken_back' }])
+  t.match((await trailOf(w, acme.organization_id)).at(-1), { action: 'number.taken_back', detail: 'unpaid' })
+  t.notMatch(await trailOf(w, rival.organization_id), [{ action: 'number.taken_back' }])
 })
 
 t.test('an operator grants no scope that they lack, and a revoked key is over at once', async t => {
@@ -269,8 +209,11 @@ t.test('an invitation makes one member, once, within seven days, and a newer one
   t.match(await ask('POST', path, { email: 'ada@acme.example' }), { status: 409, body: { code: 'resource_exists' } })
   clock.move(7 * 24 * 60 * 60 * 1000)
   t.match(await accept(tokenOf(late.body.url)), { status: 404, body: { code: 'invitation_over' } })
-  t.notMatch((await told(w, made.organization.id)).map(event => JSON.stringify(event)).join(), tokenOf(late.body.url))
-  t.match((await told(w, made.organization.id)).at(-1), { action: 'member.added' })
+  t.notMatch(
+    (await trailOf(w, made.organization.id)).map(event => JSON.stringify(event)).join(),
+    tokenOf(late.body.url),
+  )
+  t.match((await trailOf(w, made.organization.id)).at(-1), { action: 'member.added' })
 })
 
 t.test('the bootstrap never takes a customer’s project for the demo', async t => {

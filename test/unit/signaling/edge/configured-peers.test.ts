@@ -4,12 +4,12 @@ import pino from 'pino'
 import t from 'tap'
 import { compileSources } from '../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
-import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
 import { readEdgeFacts } from '../../../../core/state/configuration/edge-facts.ts'
 import { insertSources } from '../../../../core/state/configuration/trunks.ts'
 import { configuredPeers } from '../../../../signaling/edge/configured-peers.ts'
 import { followConfiguration } from '../../../../signaling/follow-configuration.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
+import { addCarrier } from '../../../support/carriers.ts'
 import { until } from '../../../support/wait.ts'
 
 const OWN = {

@@ -1,0 +1,147 @@
+import t from 'tap'
+import { unseal } from '../../../../core/runtime/secrets.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { INSTALLATION } from '../../../../core/state/people/audit.ts'
+import { controlPlane } from '../../../support/control-plane.ts'
+import { asks, change, operatorKey, trailOf } from '../../../support/operators.ts'
+
+// Carriers by /operator/v1: what signaling nodes read afterwards, and what the installation's audit trail says.
+
+const boundless = { burst: 1_000_000, per_second: 1_000_000 }
+const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
+const ask = asks(w, await operatorKey(w))
+const now = new Date().toISOString()
+await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now })
+
+const LAGOS = {
+  name: 'Lagos Telecom',
+  sources: ['203.0.113.0/25'],
+  targets: [{ sip_uri: 'sip:198.51.100.7', transport: 'tcp' }, { sip_uri: 'sip:198.51.100.8' }],
+  routes: [{ prefix: '234', cost_minor: 90 }, { prefix: 'any' }],
+}
+const configuration = async () =>
+  (await w.state.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()).revision
+const own = async () => (await ask('GET', '/carriers')).body.data.filter((one: { sandbox: boolean }) => !one.sandbox)
+const events = async () => (await trailOf(w, INSTALLATION)).map(({ action }) => action)
+
+t.test('a carrier is added, changed, and removed; nodes see each change, and the trail has each', async t => {
+  const before = await configuration()
+  const { status, body } = await ask('POST', '/carriers', LAGOS)
+  t.match(
+    { status, body },
+    {
+      status: 201,
+      body: {
+        enabled: true,
+        codecs: ['PCMU', 'PCMA'],
+        targets: [
+          { transport: 'tcp', priority: 1, weight: 100 },
+          { transport: 'udp', priority: 2 },
+        ],
+        routes: [
+          { prefix: 'any', cost_minor: 0 },
+          { prefix: '+234', priority: 10, cost_minor: 90 },
+        ],
+        registration: null,
+      },
+    },
+  )
+  t.match(await ask('POST', '/carriers', LAGOS), { status: 409, body: { code: 'resource_exists' } })
+  const path = `/carriers/${body.id}`
+  const kept = body.targets[0].id
+  const changes = { enabled: false, targets: LAGOS.targets.slice(0, 1), routes: [{ prefix: '234', cost_minor: 80 }] }
+  const changed = await change(ask, 'PATCH', path, changes)
+  t.match(changed, { status: 200, body: { enabled: false, routes: [{ prefix: '+234', cost_minor: 80 }] } })
+  t.same(
+    changed.body.targets.map(({ id }: { id: string }) => id),
+    [kept],
+    'an unchanged target keeps its id, because evidence of it stays valid',
+  )
+  t.equal(await configuration(), before + 2)
+  t.match(await change(ask, 'PATCH', path, changes), { status: 200, body: { revision: changed.body.revision } })
+  t.equal(await configuration(), before + 2, 'the same values again change nothing')
+  t.match(await change(ask, 'DELETE', path, undefined), { status: 204 })
+  t.same(await own(), [])
+  t.match(await ask('GET', path), { status: 404 })
+  t.same(await events(), ['carrier.created', 'carrier.updated', 'carrier.removed'])
+})
+
+t.test('a wrong carrier is refused with all its faults', async t => {
+  const wrong: [object, string[]][] = [
+    [{ ...LAGOS, colour: 'red' }, ['/colour']],
+    [{ ...LAGOS, name: '', codecs: ['MP3'] }, ['/name', '/codecs/0']],
+    [{ ...LAGOS, sources: ['203.0.113.0/24', 'nowhere', '300.0.0.1'] }, ['/sources/1', '/sources/2']],
+    [{ ...LAGOS, targets: [{ sip_uri: 'sip:a\r\nVia: x' }] }, ['/targets/0/sip_uri']],
+    [{ ...LAGOS, targets: [{ sip_uri: 'sip:a', tls_verification: 'pinned' }] }, ['/targets/0/tls_fingerprint']],
+    [{ ...LAGOS, targets: [{ sip_uri: 'sip:a', tls_fingerprint: 'ab' }] }, ['/targets/0/tls_fingerprint']],
+    [{ ...LAGOS, routes: [{ prefix: '+23x' }] }, ['/routes/0/prefix']],
+    [{ name: 'No lists' }, ['/sources', '/targets', '/routes']],
+  ]
+  for (const [body, pointers] of wrong) {
+    const answer = await ask('POST', '/carriers', body)
+    t.equal(answer.status, 422, JSON.stringify(body))
+    const named = answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)
+    t.same([...new Set(named)].sort(), [...pointers].sort(), JSON.stringify(body))
+  }
+  t.same(await own(), [])
+})
+
+t.test('a list of carriers is applied whole, and applied again it changes nothing', async t => {
+  const apply = async (carriers: unknown[], options: { prune?: boolean; dry_run?: boolean } = {}) => {
+    const { status, body } = await ask('POST', '/carriers/apply', { carriers, ...options })
+    return status === 200 ? body.steps : body.errors
+  }
+  const before = await configuration()
+  const shown = await apply([LAGOS], { dry_run: true })
+  t.same(await own(), [], 'a dry run changes nothing')
+  t.same(await apply([LAGOS]), shown, 'the steps match those of the dry run')
+  t.equal(await configuration(), before + 1)
+  t.same(await apply([LAGOS]), [])
+  t.equal(await configuration(), before + 1)
+
+  const routes = [{ prefix: '234', cost_minor: 80 }]
+  const second = { ...LAGOS, enabled: false, codecs: ['PCMA'], targets: LAGOS.targets.slice(0, 1), routes }
+  t.same(await apply([second]), [
+    '~ carrier Lagos Telecom',
+    '  ~ disabled',
+    '  ~ codecs PCMU,PCMA to PCMA',
+    '  - to sip:198.51.100.8 udp priority 2 weight 100',
+    '  - route any priority 10 cost 0',
+    '  - route 234 priority 10 cost 90',
+    '  + route 234 priority 10 cost 80',
+  ])
+  t.match(await apply([LAGOS, LAGOS, { ...LAGOS, name: 'x', sources: ['nowhere'] }]), [
+    { pointer: '/carriers/1/name' },
+    { pointer: '/carriers/2/sources/0' },
+  ])
+  t.match(await own(), [{ enabled: false, codecs: ['PCMA'], revision: 2 }], 'a list with faults changes nothing')
+  t.same(await apply([]), [], 'without prune, carriers outside the list remain')
+  t.same(await apply([], { prune: true }), ['- carrier Lagos Telecom'])
+  t.match(await ask('GET', '/carriers'), { body: { data: [{ sandbox: true }] } }, 'the sandbox carrier remains')
+})
+
+t.test('a registration is set and ended; its password is sealed and appears nowhere', async t => {
+  const password = 'correct horse battery staple'
+  const { body } = await ask('POST', '/carriers', LAGOS)
+  const path = `/carriers/${body.id}`
+  const wish = { registrar: 'sip:registrar.lagos.example', username: 'strowger', password }
+  const set = await change(ask, 'PUT', `${path}/registration`, wish)
+  t.match(set, {
+    status: 200,
+    body: { registration: { contact_user: 'strowger', expires_seconds: 3600, transport: 'udp', state: 'untried' } },
+  })
+  const row = await w.state.db.selectFrom('carrier_registration').selectAll().executeTakeFirstOrThrow()
+  t.equal(unseal(w.settings.master_key, row.password_sealed), password)
+  const ended = await change(ask, 'DELETE', `${path}/registration`, undefined)
+  t.match(ended, { status: 200, body: { registration: null } })
+  t.same((await events()).slice(-2), ['carrier.registration_changed', 'carrier.registration_ended'])
+  const trail = await w.state.db.selectFrom('audit_event').selectAll().execute()
+  t.notMatch(JSON.stringify(trail) + set.text, new RegExp(password))
+})
+
+t.test('the sandbox carrier is not changed: the platform makes it at its start', async t => {
+  const { body } = await ask('GET', '/carriers')
+  const { id } = body.data.find(({ sandbox }: { sandbox: boolean }) => sandbox)
+  t.match(await change(ask, 'PATCH', `/carriers/${id}`, { enabled: false }), { status: 409 })
+  t.match(await change(ask, 'DELETE', `/carriers/${id}`, undefined), { status: 409 })
+})
