@@ -1,9 +1,11 @@
 import { userInfo } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
 import { perform, type Wish } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
+import type { Answer } from '../control/http/route.ts'
 import type { FieldError } from '../control/http/validate.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../control/operator/index.ts'
@@ -18,7 +20,7 @@ import { withState } from './state.ts'
 type Endpoint = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
 
 /** An endpoint refused the command. `errors` has a sentence for each wrong field. */
-class EndpointRefused extends StartRefused {
+export class EndpointRefused extends StartRefused {
   readonly errors: readonly FieldError[]
   constructor(sentence: string, errors: readonly FieldError[] = []) {
     super([sentence, ...errors.map(({ pointer, message }) => `  ${pointer || '/'} ${message}`)].join('\n'))
@@ -31,6 +33,13 @@ class EndpointRefused extends StartRefused {
  * transaction, the same audit events. Returns the body of the answer. @throws StartRefused
  */
 export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
+  answerOf(endpoint, wish, async ({ body }) => body)
+
+/** Returns the text of a download. @throws StartRefused */
+export const askText = (endpoint: Endpoint, wish: Wish = {}): Promise<string> =>
+  answerOf(endpoint, wish, ({ stream }) => (stream ? text(stream) : Promise.resolve('')))
+
+const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => Promise<T>): Promise<T> =>
   withState(async (state, config) => {
     const route = OPERATOR_ROUTES.find(({ method, path }) => `${method} ${path}` === endpoint)
     if (!route) throw new Error(`/operator/v1 has no ${endpoint}`)
@@ -54,7 +63,7 @@ export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
     }
     try {
       const answer = await perform(route, wish, caller, { ...services, sign_ins: limiter, bad_credentials: limiter })
-      if (!isRefusal(answer)) return answer.body
+      if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
       throw new EndpointRefused(`${body.detail} (${body.code})`, answer.errors)
     } finally {

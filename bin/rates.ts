@@ -1,91 +1,118 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
-import { CURRENCY } from '../core/domain/rating/currency.ts'
-import {
-  changesNothing,
-  describeRatePlan,
-  type ImportedRate,
-  planRates,
-  readRates,
-} from '../core/domain/rating/index.ts'
-import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import type { State } from '../core/state/index.ts'
-import { effectivePriceBook, importPriceBook, listRates } from '../core/state/money/rates.ts'
-import { ring, withState } from './state.ts'
+import { print } from './operator-print.ts'
+import { ask, askAll, askText, EndpointRefused } from './operator-route.ts'
 
-interface ImportOptions {
+interface Json {
+  readonly json?: boolean
+}
+
+interface ImportOptions extends Json {
   readonly name?: string
   readonly direction: 'outbound' | 'inbound'
   readonly project?: string
   readonly from?: string
   readonly dryRun?: boolean
   readonly yes?: boolean
+  readonly confirm?: boolean
 }
 
-/** The most lines of each kind to show of a difference. The rest is only counted. */
+interface Book {
+  readonly id: string
+  readonly name: string
+  readonly effective_from: string
+  readonly rates: number
+}
+
+interface Difference {
+  readonly against: Book | null
+  readonly added: number
+  readonly changed: number
+  readonly ended: number
+  readonly lines: readonly string[]
+  readonly leaps: readonly string[]
+}
+
+/** The most leaps to print. The rest is only counted. */
 const SHOWN = 20
 
 export function ratesCommand(): Command {
-  const command = new Command('rates').description('sell rates')
+  const command = new Command('rates').description('price books: what projects pay for calls')
+  importCommand(command)
   command
-    .command('import')
-    .description(
-      'read a rate list (CSV: prefix,label,rate,unit,initial,additional) into a new price book, whole or not at all; ' +
-        'shows first what changes against the prices in force, and on a terminal asks',
-    )
-    .argument('<file>')
-    .option('--name <name>', 'of the price book; else the name of the file')
-    .addOption(new Option('--direction <direction>').choices(['outbound', 'inbound']).default('outbound'))
-    .option('--project <id>', 'for one project; else for every project without its own')
-    .option('--from <time>', 'in force from (ISO 8601); else from now')
-    .option('--dry-run', 'show what changes, and import nothing')
-    .option('--yes', 'do not ask')
-    .action((file: string, options: ImportOptions) =>
-      withState(async (state, config) => {
-        const { rates, problems } = readRates(read(file))
-        for (const { line, message } of problems) process.stderr.write(`${file}:${line}: ${message}\n`)
-        if (problems.length > 0) throw new StartRefused(`${file} was not imported: mend the lines above`)
-        const now = iso(Date.now())
-        const effective_from = options.from === undefined ? now : instant(options.from)
-        const { direction, project = null, name = file } = options
-        const book = {
-          project_id: project,
-          name,
-          direction,
-          currency: CURRENCY,
-          effective_from,
-          created_at: now,
-        } as const
-        if (!(await showChanges(state, book, rates)) || options.dryRun === true) return
-        if (options.yes !== true && !(await confirmed())) {
-          process.stdout.write('nothing was imported\n')
-          return
-        }
-        const { id } = await importPriceBook(state, book, rates)
-        await ring(config, 'configuration')
-        process.stdout.write(`${id}: ${rates.length} rates, in force from ${effective_from}\n`)
-      }),
-    )
+    .command('list')
+    .description('every price book')
+    .option('--json', 'as JSON')
+    .action(async (options: Json) => print(await askAll('get /price-books'), options))
+  command
+    .command('export')
+    .description('print a price book as the CSV that an import takes')
+    .argument('<price_book_id>')
+    .action(async (price_book_id: string) => {
+      process.stdout.write(await askText('get /price-books/{price_book_id}/export', { params: { price_book_id } }))
+    })
   return command
 }
 
-/** Prints what a list changes against the prices in force at its start. Returns false when nothing changes. */
-async function showChanges(
-  state: State,
-  { project_id, direction, effective_from }: Omit<Parameters<typeof importPriceBook>[1], 'name'>,
-  rates: readonly ImportedRate[],
-): Promise<boolean> {
-  const book = await effectivePriceBook(state.db, project_id, direction, effective_from)
-  const plan = planRates(book ? await listRates(state.db, book.id) : [], rates)
-  const against = book ? `${book.name} (${book.id}), in force since ${book.effective_from}` : 'no prices'
-  process.stdout.write(`against ${against}:\n`)
-  for (const line of describeRatePlan(plan, SHOWN)) process.stdout.write(`${line}\n`)
-  if (!changesNothing(plan)) return true
-  process.stdout.write('nothing changes\n')
-  return false
+function importCommand(command: Command): void {
+  command
+    .command('import')
+    .description(
+      'read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new price book, ' +
+        'whole or not at all; shows first what changes against the prices in force, and on a terminal asks',
+    )
+    .argument('<file>')
+    .option('--name <name>', 'of the price book; default: the name of the file')
+    .addOption(new Option('--direction <direction>').choices(['outbound', 'inbound']).default('outbound'))
+    .option('--project <id>', 'for one project; default: for every project without its own')
+    .option('--from <time>', 'in force from (ISO 8601); default: from now')
+    .option('--dry-run', 'show what changes, and import nothing')
+    .option('--yes', 'do not ask')
+    .option('--confirm', 'accept prices that move tenfold or more')
+    .option('--json', 'as JSON')
+    .action(async (file: string, options: ImportOptions) => {
+      const { direction, project, from, name = file, json = false } = options
+      const list = {
+        csv: read(file),
+        direction,
+        ...(project === undefined ? {} : { project_id: project }),
+        ...(from === undefined ? {} : { effective_from: instant(from) }),
+      }
+      const difference = (await ask('post /price-books/diff', { body: list }).catch(byLine(file))) as Difference
+      if (!json) show(difference)
+      if (options.dryRun === true) return json ? print(difference, options) : undefined
+      if (difference.added + difference.changed + difference.ended === 0) return
+      if (options.yes !== true && !(await confirmed())) {
+        process.stdout.write('nothing was imported\n')
+        return
+      }
+      const body = { ...list, name, confirm_leaps: options.confirm === true }
+      const book = (await ask('post /price-books/imports', { body })) as Book
+      if (json) print(book, options)
+      else process.stdout.write(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)
+    })
 }
+
+function show({ against, added, changed, ended, lines, leaps }: Difference): void {
+  const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : 'no prices'
+  const more = leaps.length > SHOWN ? [`! and ${leaps.length - SHOWN} more`] : []
+  const warnings = leaps.slice(0, SHOWN).map(leap => `! tenfold or more: ${leap}`)
+  for (const line of [`against ${base}:`, ...lines, ...warnings, ...more]) process.stdout.write(`${line}\n`)
+  if (added + changed + ended === 0) process.stdout.write('nothing changes\n')
+}
+
+/** Prints each fault of the list with its line of the file. */
+const byLine =
+  (file: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof EndpointRefused)) throw error
+    const faults = error.errors.filter(({ pointer }) => pointer === '/csv')
+    if (faults.length === 0) throw error
+    for (const { message } of faults) process.stderr.write(`${message.replace(/^line (\d+)/, `${file}:$1`)}\n`)
+    throw new StartRefused(`${file} was not imported: correct the lines above`)
+  }
 
 /** Asks for confirmation on a terminal. A program's options are its confirmation. */
 async function confirmed(): Promise<boolean> {
@@ -109,5 +136,5 @@ function read(file: string): string {
 function instant(text: string): string {
   const ms = Date.parse(text)
   if (Number.isNaN(ms)) throw new StartRefused(`--from ${text}: expected a time such as 2026-12-01T00:00:00Z`)
-  return iso(ms)
+  return new Date(ms).toISOString()
 }

@@ -17,6 +17,7 @@ import type { HttpServices, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
 import { operatorAuthentication } from './operator/authenticate.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
+import { MAX_RATE_LIST_BYTES } from './operator/price-books.ts'
 import { sessionAuthentication } from './session/cookie.ts'
 import { CONSOLE_ROUTES } from './session/index.ts'
 import { SIGN_INS } from './session/sign-in.ts'
@@ -40,6 +41,13 @@ interface ControlOptions {
 
 /** Limits the requests of one credential. A program that waits for each answer stays below it. */
 const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
+
+const operatorApi = (services: HttpServices) => ({
+  prefix: '/operator/v1',
+  routes: OPERATOR_ROUTES,
+  authenticate: operatorAuthentication(services),
+  max_body_bytes: MAX_RATE_LIST_BYTES,
+})
 
 /** Starts the HTTP server of the control plane: four APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
@@ -75,10 +83,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
       },
       below: {
         '/v1': apiHandler(v1, services),
-        '/operator/v1': apiHandler(
-          { ...v1, prefix: '/operator/v1', routes: OPERATOR_ROUTES, authenticate: operatorAuthentication(services) },
-          services,
-        ),
+        '/operator/v1': apiHandler({ ...v1, ...operatorApi(services) }, services),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
         // The console uses the same routes, as the signed-in member.

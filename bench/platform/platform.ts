@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { putTrunkSetting } from '../../core/state/configuration/settings.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { importPriceBook } from '../../core/state/money/rates.ts'
+import { insertPriceBook } from '../../core/state/money/rates.ts'
 import { type LoadResult, runSipp } from '../edge/world.ts'
 import { freePort, type Made, startUp } from '../up.ts'
 
@@ -96,9 +96,11 @@ export async function priceAll(state: State, trunk_id: string, default_caller: s
   const at = new Date(Date.now() - 60_000).toISOString()
   const book = { project_id: null, name: 'Bench', direction: 'outbound', currency: 'NGN' } as const
   const increments = { increment_initial_seconds: 10, increment_additional_seconds: 10 }
-  await importPriceBook(state, { ...book, effective_from: at, created_at: at }, [
-    { prefix: '234', label: 'Nigeria', rate_micro: 60_000_000, rate_unit: 'minute', ...increments },
-  ])
+  await state.transaction(trx =>
+    insertPriceBook(trx, { ...book, effective_from: at, created_at: at }, [
+      { prefix: '234', label: 'Nigeria', rate_micro: 60_000_000, rate_unit: 'minute', ...increments },
+    ]),
+  )
   await state.transaction(async trx => {
     await putTrunkSetting(trx, { trunk_id, country: 'NG', default_caller })
     await trx.updateTable('project').set({ sandbox: 0 }).execute()

@@ -10,7 +10,7 @@ interface Body {
 }
 
 /** Reads the body of a request, or returns the refusal to answer with. */
-type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
+export type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
 
 const READ_METHODS = [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE]
 const TYPES = ['application/json', 'application/x-www-form-urlencoded']

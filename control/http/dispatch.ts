@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
 import { countBadCredential } from './bad-credentials.ts'
-import { createBodyReader, jsonObjectOf } from './body.ts'
+import { type BodyReader, createBodyReader, jsonObjectOf } from './body.ts'
 import type { Caller } from './caller.ts'
 import { carryOut } from './carry-out.ts'
 import { bodyErrors, withoutAccess } from './checks.ts'
@@ -24,11 +24,13 @@ interface Api {
   readonly rate_limit: RateLimit
   /** `route` matters when the required credential depends on it: a sign-in needs none. */
   authenticate(request: IncomingMessage, route: Route): Promise<Caller | Refusal>
+  /** The longest body, in bytes; 256 KiB unless set. */
+  readonly max_body_bytes?: number
   /** Tests set this to check every answer against the schema of its route. */
   readonly check_replies?: boolean
 }
 
-const readBody = createBodyReader(256 * 1024)
+const MAX_BODY_BYTES = 256 * 1024
 /** Limits sign-in attempts from one address, because each costs a password hash. */
 const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 
@@ -38,6 +40,7 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
   const find = finder(api)
   const limiter = createRateLimiter(api.rate_limit)
   const strangers = createRateLimiter(STRANGERS)
+  const readBody = createBodyReader(api.max_body_bytes ?? MAX_BODY_BYTES)
   return pipeline<Answer, Refusal>({
     isRefusal,
     failed: (error, at) => refusalOf(error, services, at),
@@ -61,7 +64,7 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
       return isRefusal(project) ? project : { project }
     })
     .gather('body', async ({ ctx, route }) => {
-      const body = route.method === 'get' ? undefined : await bodyOf(ctx, route)
+      const body = route.method === 'get' ? undefined : bodyOf(await readBody(ctx), route)
       return isRefusal(body) ? body : { body }
     })
     .gather('idempotency key', ({ ctx, route }) => {
@@ -110,8 +113,7 @@ function overRate(ctx: ParameterizedContext, { allowed, headers }: RateVerdict, 
 
 const header = (ctx: ParameterizedContext, name: string): string | undefined => ctx.headers[name] as string | undefined
 
-async function bodyOf(ctx: ParameterizedContext, route: Route): Promise<object | undefined | Refusal> {
-  const sent = await readBody(ctx)
+function bodyOf(sent: Awaited<ReturnType<BodyReader>>, route: Route): object | undefined | Refusal {
   if (isRefusal(sent)) return sent
   if (!route.body && sent.bytes.length === 0) return undefined
   return jsonObjectOf(sent)

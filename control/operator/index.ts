@@ -4,6 +4,7 @@ import { keys } from './keys.ts'
 import { money } from './money.ts'
 import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
+import { priceBooks } from './price-books.ts'
 import { projects } from './projects.ts'
 
 /** Every endpoint of /operator/v1, in the order of the reference. */
@@ -14,5 +15,6 @@ export const OPERATOR_ROUTES = [
   ...money,
   ...numbers,
   ...carriers,
+  ...priceBooks,
   ...keys,
 ]

@@ -1,5 +1,6 @@
 import { type Carrier, findCarrier } from '../../core/state/configuration/carriers.ts'
 import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
+import { findPriceBook, type PriceBookRow } from '../../core/state/money/rates.ts'
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
@@ -31,6 +32,11 @@ const carrier: Loader<'carrier', Carrier> = {
   revision,
 }
 
+const book: Loader<'book', PriceBookRow> = {
+  name: 'book',
+  load: (db, { id }) => findPriceBook(db, id),
+}
+
 const key: Loader<'key', OperatorKeyRow> = {
   name: 'key',
   load: (db, { id }) => findOperatorKeyById(db, id),
@@ -41,6 +47,7 @@ export const route = routesWith({
   organization_id: organization,
   project_id: customer,
   carrier_id: carrier,
+  price_book_id: book,
   key_id: key,
   number_id: number,
 } as const)

@@ -198,8 +198,14 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     await says(
       /acme at sip:127\.0\.0\.31:\d+: failed \(The certificate of 127\.0\.0\.31 .* does not name 127\.0\.0\.31/,
     )
-    t.match(await strowger(w, [...wish, ...pinned.slice(0, 2)], 'x').catch(String), /go together/)
-    t.match(await strowger(w, [...wish, ...pinned.slice(2), fingerprint], 'x').catch(String), /go together/)
+    t.match(
+      await strowger(w, [...wish, ...pinned.slice(0, 2)], 'x').catch(String),
+      /\/tls_fingerprint must be the SHA-256 fingerprint/,
+    )
+    t.match(
+      await strowger(w, [...wish, ...pinned.slice(2), fingerprint], 'x').catch(String),
+      /\/tls_fingerprint needs tls_verification pinned/,
+    )
     t.match(await strowger(w, [...wish, ...pinned, 'ab:cd'], 'x').catch(String), /64 hexadecimal digits/)
     await strowger(w, [...wish, ...pinned, '0'.repeat(64)], PASSWORD)
     await says(/acme at \S+ certificate 0{64}: failed \(127\.0\.0\.31 shows a certificate .* not the pinned one/)

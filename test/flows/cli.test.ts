@@ -119,8 +119,8 @@ t.test('the strowger command', async t => {
   t.test('a rate list is imported as a whole, or refused with every invalid line', async t => {
     const books = () => w.state.db.selectFrom('price_book').select('id').execute()
     const shown = await strowger(['rates', 'import', 'fixtures/rates/standard.csv', '--dry-run'])
-    t.match(shown, { code: 0, stdout: /^against no prices:\n[+] [+]1 United States[^\n]*1200 a minute, 60\/60\n/ })
-    t.match(shown.stdout, /\n[+] [+]234803 Nigeria, mobile [(]MTN[)]: 11.5 a second, 1\/1\n/)
+    t.match(shown, { code: 0, stdout: /^against no prices:\n[+] [+]1 United States[^\n]*₦12.00\/min, 60\/60\n/ })
+    t.match(shown.stdout, /\n[+] [+]234803 Nigeria, mobile [(]MTN[)]: ₦0.115\/s, 1\/1\n/)
     t.match(shown.stdout, /\n5 added, 0 changed, 0 ended, 0 as they were\n$/)
     t.same(await books(), [], 'a dry run imports nothing')
     const good = await strowger(['rates', 'import', 'fixtures/rates/standard.csv'])
@@ -132,12 +132,28 @@ t.test('the strowger command', async t => {
       'prefix,label,rate,unit,initial,additional\n234,Nigeria,950,minute,1,1\n39,Italy,7,minute,1,1\n',
     )
     const { stdout } = await strowger(['rates', 'import', dearer, '--dry-run'])
-    t.match(stdout, /~ [+]234 Nigeria: 900 a minute, 1\/1 to 950 a minute, 1\/1\n[+] [+]39 Italy/)
+    t.match(stdout, /~ [+]234 Nigeria: ₦9.00\/min, 1\/1 to ₦9.50\/min, 1\/1\n[+] [+]39 Italy/)
     t.match(stdout, /\n1 added, 1 changed, 4 ended, 0 as they were\n$/)
+    const wrong_unit = join(folder, 'wrong-unit.csv')
+    writeFileSync(wrong_unit, 'prefix,label,rate,unit,initial,additional\n234,Nigeria,90000,minute,1,1\n')
+    const leap = await strowger(['rates', 'import', wrong_unit])
+    t.match(leap, {
+      code: 1,
+      stdout: /\n! tenfold or more: [+]234 Nigeria: ₦9.00\/min to ₦900.00\/min\n/,
+      stderr: /price_leap/,
+    })
+    t.equal((await books()).length, 1, 'a price that moves tenfold is not imported unless it is confirmed')
+    t.match(await strowger(['rates', 'import', wrong_unit, '--confirm', '--from', '2099-01-01']), { code: 0 })
+    const [{ id: kept } = { id: '' }] = (await books()).filter(({ id }) => good.stdout.includes(id))
+    const exported = await strowger(['rates', 'export', kept])
+    t.match(
+      exported.stdout,
+      /^prefix,label,rate,unit,initial,additional\n[\s\S]*\n234803,"?Nigeria, mobile [(]MTN[)]"?,11.5,second,1,1\n/,
+    )
     const bad = await strowger(['rates', 'import', 'fixtures/rates/broken.csv'])
     t.equal(bad.code, 1)
     for (const line of [3, 4, 5, 6, 7, 8]) t.match(bad.stderr, new RegExp(`^fixtures/rates/broken.csv:${line}: `, 'm'))
-    t.equal((await books()).length, 1)
+    t.equal((await books()).length, 2)
     t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
   })
 

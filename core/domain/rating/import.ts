@@ -1,4 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync'
+import { decimal } from './explain.ts'
 import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
 
 /** One line of a rate list. */
@@ -60,6 +61,23 @@ export function readRates(csv: string): RateImport {
   if (count > MAX_LINES) return refused(MAX_LINES, 'the list is too long')
   return { rates: [...rates.values()], problems: [...problems].map(([line, message]) => ({ line, message })) }
 }
+
+/** Writes a rate list that `readRates` reads. */
+export const writeRates = (rates: readonly ImportedRate[]): string =>
+  [COLUMNS.join(','), ...rates.map(lineOf), ''].join('\n')
+
+const lineOf = (rate: ImportedRate): string =>
+  [
+    rate.prefix,
+    quoted(rate.label),
+    decimal(rate.rate_micro),
+    rate.rate_unit,
+    rate.increment_initial_seconds,
+    rate.increment_additional_seconds,
+  ].join(',')
+
+/** Quotes a field that has a comma, a quote or a line break (RFC 4180 §2). */
+const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /** Returns the index of each column; -1 for a missing one. */
 function columnsOf(header: readonly string[]): readonly number[] {

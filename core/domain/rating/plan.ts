@@ -1,6 +1,6 @@
-import { decimal } from './explain.ts'
+import { CURRENCY } from './currency.ts'
 import type { ImportedRate } from './import.ts'
-import { shownPrefix } from './types.ts'
+import { shownPrefix, type Tariff } from './types.ts'
 
 /** The changes from the current prices to a rate list. Each part is ordered by prefix. */
 interface RatePlan {
@@ -51,9 +51,39 @@ const byPrefix = (rates: readonly ImportedRate[]): readonly ImportedRate[] =>
 
 const nameOf = ({ prefix, label }: ImportedRate): string => `${shownPrefix(prefix)} ${label}`
 
-/** Formats a rate in minor units and its increments in seconds. */
+/** Formats a rate in the currency, as customers see prices, and its increments in seconds: `₦9.00/min, 60/60`. */
 const termsOf = (rate: ImportedRate): string =>
-  `${decimal(rate.rate_micro)} a ${rate.rate_unit}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
+  `${priceText(rate)}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
+
+const MONEY = new Intl.NumberFormat('en', {
+  style: 'currency',
+  currency: CURRENCY,
+  currencyDisplay: 'narrowSymbol',
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 8,
+})
+const MICRO_PER_MAJOR = 100_000_000n
+
+function priceText({ rate_micro, rate_unit }: Pick<Tariff, 'rate_micro' | 'rate_unit'>): string {
+  const micro = BigInt(rate_micro)
+  const exact = `${micro / MICRO_PER_MAJOR}.${(micro % MICRO_PER_MAJOR).toString().padStart(8, '0')}`
+  return `${MONEY.format(exact as `${number}`)}/${rate_unit === 'minute' ? 'min' : 's'}`
+}
+
+/** A price that moves by this factor is more likely a wrong unit or currency than a new price. */
+const LEAP = 10n
+
+/** Describes the prices that move tenfold or more, up or down, or from or to zero. */
+export const describeLeaps = ({ changed }: RatePlan): readonly string[] =>
+  changed
+    .filter(({ was, is }) => isLeap(perHour(was), perHour(is)))
+    .map(({ was, is }) => `${nameOf(is)}: ${priceText(was)} to ${priceText(is)}`)
+
+const perHour = ({ rate_micro, rate_unit }: Tariff): bigint =>
+  BigInt(rate_micro) * (rate_unit === 'minute' ? 60n : 3600n)
+
+const isLeap = (was: bigint, is: bigint): boolean =>
+  was !== is && (was === 0n || is === 0n || is >= was * LEAP || was >= is * LEAP)
 
 function changeOf(was: ImportedRate, is: ImportedRate): string {
   const terms = termsOf(was) === termsOf(is) ? termsOf(is) : `${termsOf(was)} to ${termsOf(is)}`

@@ -608,6 +608,11 @@ export const REASONS = {
     sentence: '{name} cannot leave the sandbox yet: {value}',
     mend: 'Close every point of the checklist, then try again.',
   }),
+  price_leap: caller({
+    http: 409,
+    sentence: '{limit} prices move tenfold or more, such as {value}',
+    mend: 'Check the unit and the currency of the list, then import it with confirm_leaps (strowger: --confirm).',
+  }),
   organization_suspended: caller({
     http: 409,
     sentence: 'the organization {name} is suspended',

@@ -3,9 +3,8 @@ import { prefixesOf } from '../../domain/policies/destinations.ts'
 import type { ImportedRate } from '../../domain/rating/import.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { BillingAccountTable, Db, LedgerTable, PriceBookTable, RateTable, Trx } from '../db.ts'
-import type { State } from '../index.ts'
 
-type PriceBookRow = Selectable<PriceBookTable>
+export type PriceBookRow = Selectable<PriceBookTable>
 export type RateRow = Selectable<RateTable>
 type BillingAccountRow = Selectable<BillingAccountTable>
 type LedgerRow = Selectable<LedgerTable>
@@ -75,32 +74,67 @@ export async function listCoverage(db: Db | Trx, project_id: string, book: Price
 
 const ROWS_PER_INSERT = 500
 
-/** Writes a new price book with its rates in one transaction. Books are immutable: a new price needs a new book. */
-export const importPriceBook = (
-  state: State,
+/** Writes a new price book with its rates. Books are immutable: a new price needs a new book. */
+export async function insertPriceBook(
+  trx: Trx,
   book: Omit<PriceBookRow, 'id' | 'revision'>,
   rates: readonly ImportedRate[],
-): Promise<PriceBookRow> =>
-  state.transaction(async trx => {
-    const before = await trx
-      .selectFrom('price_book')
-      .select(eb => eb.fn.max('revision').as('revision'))
-      .where('direction', '=', book.direction)
-      .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
-      .executeTakeFirst()
-    const row: PriceBookRow = { ...book, id: `pbk_${newId.uuid()}`, revision: Number(before?.revision ?? 0) + 1 }
-    await trx.insertInto('price_book').values(row).execute()
-    for (let at = 0; at < rates.length; at += ROWS_PER_INSERT)
-      await trx
-        .insertInto('rate')
-        .values(
-          rates
-            .slice(at, at + ROWS_PER_INSERT)
-            .map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: row.id, ...rate })),
-        )
-        .execute()
-    return row
-  })
+): Promise<PriceBookRow> {
+  const before = await trx
+    .selectFrom('price_book')
+    .select(eb => eb.fn.max('revision').as('revision'))
+    .where('direction', '=', book.direction)
+    .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
+    .executeTakeFirst()
+  const row: PriceBookRow = { ...book, id: `pbk_${newId.uuid()}`, revision: Number(before?.revision ?? 0) + 1 }
+  await trx.insertInto('price_book').values(row).execute()
+  for (let at = 0; at < rates.length; at += ROWS_PER_INSERT)
+    await trx
+      .insertInto('rate')
+      .values(
+        rates
+          .slice(at, at + ROWS_PER_INSERT)
+          .map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: row.id, ...rate })),
+      )
+      .execute()
+  return row
+}
+
+export const findPriceBook = (db: Db | Trx, id: string): Promise<PriceBookRow | undefined> =>
+  db.selectFrom('price_book').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Lists the price books after an id, by id. */
+export function listPriceBooks(
+  db: Db,
+  page: { readonly limit: number; readonly after?: string },
+): Promise<PriceBookRow[]> {
+  const query = db.selectFrom('price_book').selectAll().orderBy('id').limit(page.limit)
+  return (page.after === undefined ? query : query.where('id', '>', page.after)).execute()
+}
+
+export const countRates = async (db: Db | Trx, price_book_id: string): Promise<number> => {
+  const { count } = await db
+    .selectFrom('rate')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('price_book_id', '=', price_book_id)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Lists the rates of a book after a prefix, by prefix. */
+export function pageOfRates(
+  db: Db,
+  price_book_id: string,
+  page: { readonly limit: number; readonly after?: string },
+): Promise<RateRow[]> {
+  const query = db
+    .selectFrom('rate')
+    .selectAll()
+    .where('price_book_id', '=', price_book_id)
+    .orderBy('prefix')
+    .limit(page.limit)
+  return (page.after === undefined ? query : query.where('prefix', '>', page.after)).execute()
+}
 
 export const findBillingAccount = (db: Db | Trx, id: string): Promise<BillingAccountRow | undefined> =>
   db.selectFrom('billing_account').selectAll().where('id', '=', id).executeTakeFirst()

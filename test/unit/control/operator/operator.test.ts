@@ -5,7 +5,6 @@ import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
 import { openState } from '../../../../core/state/index.ts'
-import { importPriceBook } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION, verifyChain } from '../../../../core/state/people/audit.ts'
 import { insertOrganization, insertProject } from '../../../../core/state/people/customers.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
@@ -13,6 +12,7 @@ import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
 import { asks, type Customer, change, customer, operatorKey, trailOf } from '../../../support/operators.ts'
+import { importPriceBook } from '../../../support/rated.ts'
 
 const boundless = { burst: 1_000_000, per_second: 1_000_000 }
 const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })

@@ -42,7 +42,6 @@ import {
 import {
   adjustBalance,
   effectivePriceBook,
-  importPriceBook,
   listCoverage,
   listLedger,
   lookupRate,
@@ -50,6 +49,7 @@ import {
 } from '../../../../../../core/state/money/rates.ts'
 import { peakOf, refusalsOf, usageOf } from '../../../../../../core/state/people/subaccounts.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../../support/admission-world.ts'
+import { importPriceBook } from '../../../../../support/rated.ts'
 
 const NOW = new Date(NOW_MS).toISOString()
 const later = (hours: number): string => new Date(NOW_MS + hours * 3_600_000).toISOString()
