@@ -84,9 +84,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return leg ? { rtp_port: leg.stream.rtp_port } : refuse('media_unavailable', 'no RTP port is free')
   },
 
-  'leg.remote_offer': withLeg((leg, { sdp }: MethodParams<'leg.remote_offer'>, { reserved }) => {
-    const offer = leg.negotiation.remoteOffer(sdp)
+  'leg.remote_offer': withLeg((leg, { sdp, places }: MethodParams<'leg.remote_offer'>, { reserved }) => {
+    const offer = leg.negotiation.remoteOffer(sdp, places ?? null)
     if ('refused' in offer) return offer
+    leg.noteSdp()
     const line = offer.sdp.lines[offer.audio]
     const taken = line && reservedPort(line.address, [line.port, line.rtcp_port], reserved)
     if (taken) return notForMedia(taken)
@@ -114,9 +115,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     sdp: leg.negotiation.localOffer(related(prefer_leg, context), context.transcode, direction ?? null),
   })),
 
-  'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>, { reserved }) => {
-    const settled = leg.negotiation.remoteAnswer(sdp)
+  'leg.remote_answer': withLeg((leg, { sdp, places }: MethodParams<'leg.remote_answer'>, { reserved }) => {
+    const settled = leg.negotiation.remoteAnswer(sdp, places ?? null)
     if ('refused' in settled) return settled
+    leg.noteSdp()
     const { address, rtp_port, rtcp_port } = settled.remote
     const taken = reservedPort(address, [rtp_port, rtcp_port], reserved)
     if (taken) {

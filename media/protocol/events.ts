@@ -105,5 +105,7 @@ export const EVENTS = {
   'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
   /** SRTP is required and no packet was authentic for 5 s, or the DTLS handshake of a browser's leg failed. */
   'leg.srtp_failed': event({ leg_id: Id }),
+  /** What the reader of SDP forgave in the peer's description, a sentence each. No note comes twice. */
+  'leg.sdp_notes': event({ leg_id: Id, notes: Type.Array(Type.String()) }),
   'leg.stats': event({ leg_id: Id, session_id: Id, stats: LegStats }),
 } as const

@@ -10,6 +10,7 @@ import {
   LegPolicy,
   LegStats,
   orNull,
+  Places,
   PlaySource,
   Recording,
   Sdp,
@@ -78,9 +79,12 @@ export const METHODS = {
     Type.Object({ rtp_port: Type.Integer() }, closed),
     ['session_unknown', 'leg_exists', 'media_unavailable'],
   ),
-  /** Stores the peer's offer of an INVITE or re-INVITE. Media does not change before `leg.local_answer`. */
+  /**
+   * Stores the peer's offer of an INVITE or re-INVITE. Media does not change before `leg.local_answer`. Without
+   * `places`, audio at a host name is refused as `address_unknown`; with them it must be among them.
+   */
   'leg.remote_offer': method(
-    Type.Object({ leg_id: Id, sdp: Sdp }, closed),
+    Type.Object({ leg_id: Id, sdp: Sdp, places: Type.Optional(Places) }, closed),
     Type.Object(
       {
         /** Offered and allowed by the policy, in the policy's order. */
@@ -94,7 +98,7 @@ export const METHODS = {
       },
       closed,
     ),
-    ['leg_unknown', 'sdp_malformed', 'no_common_codec', 'srtp_required'],
+    ['leg_unknown', 'sdp_malformed', 'address_unknown', 'no_common_codec', 'srtp_required'],
   ),
   /**
    * Answers the stored offer. A further call without a new offer returns the same text (183, then 200). `prefer_leg`
@@ -117,9 +121,9 @@ export const METHODS = {
   ),
   /** Takes the peer's answer to our last offer. May be called again (183, then 200; forked answers). */
   'leg.remote_answer': method(
-    Type.Object({ leg_id: Id, sdp: Sdp }, closed),
+    Type.Object({ leg_id: Id, sdp: Sdp, places: Type.Optional(Places) }, closed),
     Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
-    ['leg_unknown', 'offer_missing', 'sdp_malformed', 'codec_not_offered', 'srtp_required'],
+    ['leg_unknown', 'offer_missing', 'sdp_malformed', 'address_unknown', 'codec_not_offered', 'srtp_required'],
   ),
   /** Returns to the last settled state after an offer of either side was refused. */
   'leg.rollback': method(Leg, Empty, ['leg_unknown']),

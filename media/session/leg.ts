@@ -40,6 +40,9 @@ interface LegOptions {
   readonly emit: (event: ProtocolEvent) => void
 }
 
+/** The most notes on the SDP of one leg. */
+const MAX_NOTES = 60
+
 /** One side of a call: its SDP, the stream that the SDP describes, and what is played to it. */
 export class Leg {
   readonly id: string
@@ -56,6 +59,7 @@ export class Leg {
   readonly #copies = new Map<Leg, Copy>()
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
+  readonly #noted = new Set<string>()
   readonly #sends = new Map<string, string>()
   #next_send = 1
   /** Recent keys that may still arrive a second time by the other method (RFC 4733 or in-band). */
@@ -96,6 +100,14 @@ export class Leg {
     }
     if (settled.dtls) this.#browser.setRemote(settled.dtls)
     this.stream.describe(browserStreamDescription(settled, this.#browserState))
+  }
+
+  /** Tells what the reader of SDP forgave; each thing once. */
+  noteSdp(): void {
+    const notes = this.negotiation.noted.filter(note => !this.#noted.has(note))
+    if (notes.length === 0 || this.#noted.size + notes.length > MAX_NOTES) return
+    for (const note of notes) this.#noted.add(note)
+    this.#emit({ event: 'leg.sdp_notes', leg_id: this.id, notes })
   }
 
   /** Records that this leg is bridged with another. Earlier bridges of both end. */

@@ -7,6 +7,7 @@ import {
   type LocalSide,
   makeOffer,
   NO_CONTINUITY,
+  numberNotes,
   type Offer,
   type OfferRefusal,
   type OtherLeg,
@@ -15,13 +16,24 @@ import {
   readOffer,
   type Settled,
 } from '../../core/domain/codecs/negotiate.ts'
-import { type Direction, type OwnSdp, readSdp, writeSdp } from '../../core/domain/codecs/sdp.ts'
+import { type Direction, type Locate, type OwnSdp, readSdp, type Sdp, writeSdp } from '../../core/domain/codecs/sdp.ts'
 
 interface Settlement {
   readonly settled: Settled | null
   readonly continuity: Continuity
   readonly wish: Direction
 }
+
+/** Addresses by host name of a c= line; '' for a missing one. */
+export type Places = Readonly<Record<string, string>>
+
+const placedBy =
+  (places: Places | null): Locate =>
+  host =>
+    places?.[host ?? ''] ?? null
+
+const unknownIf = <R extends string>(sdp: Sdp, refused: Refused<R>): Refused<R | 'address_unknown'> =>
+  sdp.unplaced.length > 0 ? { refused: 'address_unknown', detail: refused.detail } : refused
 
 /**
  * The state of one leg's offers and answers. core/domain/codecs/negotiate.ts holds the rules.
@@ -34,10 +46,16 @@ export class Negotiation {
   #remoteOffer: Offer | null = null
   /** Our answer to the last remote offer, so that it can be repeated. */
   #answered: OwnSdp | null = null
+  #noted: readonly string[] = []
   #localOffer: { local: OwnSdp; continuity: Continuity; wish: Direction } | null = null
 
   constructor(side: Omit<LocalSide, 'direction'>) {
     this.#side = side
+  }
+
+  /** What the reader forgave in the peer's last description. */
+  get noted(): readonly string[] {
+    return this.#noted
   }
 
   get settled(): Settled | null {
@@ -70,11 +88,13 @@ export class Negotiation {
     return codecOrder(this.#side.policy, other?.codecs ?? (settled ? [settled.codec] : []), decodable)
   }
 
-  remoteOffer(text: string): Offer | Refused<OfferRefusal> {
-    const reading = readSdp(text)
+  /** `places`: addresses of host names in c=, which we do not resolve; null asks for them. */
+  remoteOffer(text: string, places: Places | null = {}): Offer | Refused<OfferRefusal | 'address_unknown'> {
+    const reading = readSdp(text, placedBy(places))
     if ('refused' in reading) return reading
     const offer = readOffer(reading.sdp, this.#side.policy, this.#state.continuity)
-    if ('refused' in offer) return offer
+    if ('refused' in offer) return places === null ? unknownIf(reading.sdp, offer) : offer
+    this.#noted = reading.sdp.notes
     this.#remoteOffer = offer
     this.#answered = null
     this.#before = this.#state
@@ -116,14 +136,18 @@ export class Negotiation {
   /**
    * Takes the answer to our offer. May be called again: 183 then 200, or answers of several forks; the last one counts.
    */
-  remoteAnswer(text: string): Settled | Refused<AnswerRefusal | 'offer_missing'> {
+  remoteAnswer(
+    text: string,
+    places: Places | null = {},
+  ): Settled | Refused<AnswerRefusal | 'offer_missing' | 'address_unknown'> {
     const offered = this.#localOffer
     if (!offered) return { refused: 'offer_missing', detail: 'we have made no offer' }
-    const reading = readSdp(text)
+    const reading = readSdp(text, placedBy(places))
     if ('refused' in reading) return reading
     const { local, continuity, wish } = offered
     const settled = readAnswer(reading.sdp, local, { ...this.#side, direction: wish }, continuity)
-    if ('refused' in settled) return settled
+    if ('refused' in settled) return places === null ? unknownIf(reading.sdp, settled) : settled
+    this.#noted = [...reading.sdp.notes, ...numberNotes(settled)]
     this.#state = { settled, continuity, wish }
     this.#answered = null
     return settled

@@ -5,12 +5,13 @@ import type { BrowserState } from '../webrtc/browser-transport.ts'
 
 /** Converts the settled offer and answer to a stream description for the data plane. */
 export function streamDescription(settled: Settled): StreamDescription {
-  const { remote, telephone_event: event, comfort_noise: noise, srtp, encoder } = settled
-  const eventType = (payload_type: number) => ({
+  const { remote, telephone_event: event, comfort_noise: noise, also_receive: also, srtp, encoder } = settled
+  const eventType = (payload_type: number, clock_rate = 8000) => ({
     payload_type,
     codec: 'TELEPHONE-EVENT',
-    clock_rate: event?.clock_rate_hz ?? 8000,
+    clock_rate,
   })
+  const alsoEvents = also.events.map(({ payload_type, clock_rate_hz }) => eventType(payload_type, clock_rate_hz))
   return {
     remote:
       remote.address === null
@@ -28,8 +29,11 @@ export function streamDescription(settled: Settled): StreamDescription {
       ...(encoder.max_bitrate === undefined ? {} : { bitrate: encoder.max_bitrate }),
       silence_frames: settled.silence_frames,
     },
-    ...(event ? { telephone_event: { receive: [eventType(event.receive)], send: eventType(event.send) } } : {}),
-    comfort_noise: noise ? [noise.receive] : [],
+    telephone_event: {
+      receive: [...alsoEvents, ...(event ? [eventType(event.receive, event.clock_rate_hz)] : [])],
+      send: event ? eventType(event.send, event.clock_rate_hz) : null,
+    },
+    comfort_noise: [...also.comfort_noise, ...(noise ? [noise.receive] : [])],
     srtp: srtp
       ? {
           suite: srtp.suite,

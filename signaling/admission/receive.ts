@@ -47,9 +47,10 @@ export async function receiveInvite(
     return
   }
   const offered = offeredIn(invite)
-  if (offered === 'malformed') {
+  if (offered && 'fault' in offered) {
     ctx.metrics.refusals.inc({ reason: 'no_common_codec' })
-    return invite.refuse(488, { headers: { Warning: '399 strowger "the SDP of the offer cannot be read"' } })
+    const { code, headers } = sipRefusal('no_common_codec', {}, `the SDP of the offer cannot be used: ${offered.fault}`)
+    return invite.refuse(code, { headers })
   }
   const destination = destinationOf(ctx, asked)
   if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
@@ -152,12 +153,17 @@ interface Offered {
   readonly family: 'ipv4' | 'ipv6' | null
 }
 
-/** Reads the SDP offer of an INVITE; null when the INVITE has none. */
-function offeredIn(invite: InboundInvite): Offered | null | 'malformed' {
+/**
+ * Reads the SDP offer of an INVITE; null when the INVITE has none. `fault`: why none of its audio can be used. A host
+ * name in c= is resolved only for an admitted call; until then the peer counts as where its SIP came from.
+ */
+function offeredIn(invite: InboundInvite): Offered | null | { readonly fault: string } {
   if (invite.body === '') return null
-  const reading = readSdp(invite.body)
-  if ('refused' in reading) return 'malformed'
+  const reading = readSdp(invite.body, () => invite.source.address)
+  if ('refused' in reading) return { fault: reading.detail }
   const audio = reading.sdp.lines.filter(line => line.kind === 'audio' && line.port !== 0)
+  const fault = reading.sdp.lines.find(line => line.kind === 'audio' && line.fault !== null)?.fault
+  if (audio.length === 0 && fault) return { fault }
   const offer = {
     codecs: [...new Set(audio.flatMap(line => line.payloads.flatMap(payload => payload.codec?.name ?? [])))],
     sdes_srtp: audio.some(line => /SAVPF?$/i.test(line.protocol) && line.cryptos.length > 0),

@@ -1,3 +1,4 @@
+import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import type { SipRequest } from '../drachtio/types.ts'
 import type { LegPolicy, MediaKind } from './media.ts'
 
@@ -11,7 +12,11 @@ export const kindOfTransport = (transport: string): MediaKind =>
 export function kindOfCaller(invite: Pick<SipRequest, 'body' | 'source'>): MediaKind {
   const { body, source } = invite
   if (body === '') return kindOfTransport(source.transport)
-  return /^m=audio \d+ (?:UDP|TCP)\/TLS\/RTP\/SAVPF?\s/m.test(body) && /^a=fingerprint:/m.test(body) ? 'webrtc' : 'rtp'
+  // Most callers are no browsers, and this text settles it.
+  if (!/fingerprint/i.test(body)) return 'rtp'
+  const reading = readSdp(body, () => source.address)
+  const audio = 'refused' in reading ? [] : reading.sdp.lines.filter(line => line.kind === 'audio' && line.port !== 0)
+  return audio.some(line => line.dtls && /^UDP\/TLS\/RTP\/SAVPF?$/.test(line.protocol)) ? 'webrtc' : 'rtp'
 }
 
 /** Codecs that every browser has (RFC 7874 §3). G.711 is first: telephones have it too, and a relay costs least. */

@@ -269,6 +269,8 @@ export abstract class Call {
       const { leg_id, stats } = event
       void this.persist(trx => addMediaQuality(trx, { call_sid: this.sid, leg_id, stats }, now_ms))
     }
+    if (event.event === 'leg.sdp_notes')
+      this.event('warning', null, { reason: 'sdp_forgiven', leg_id: leg.id, notes: event.notes })
     if (event.event === 'leg.srtp_failed') this.event('warning', null, { reason: 'srtp_failed', leg_id: leg.id })
     if (event.event !== 'leg.silent' || !this.answered) return
     const partner = this.#partner ? [this.#partner.leg] : []

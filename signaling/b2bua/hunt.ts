@@ -196,6 +196,7 @@ export class Hunt {
       session: this.#session,
       log: this.#log,
       trunk_id: hop.trunk_id ?? null,
+      carrier_id: hop.carrier_id,
       listener: {
         ...this.#forward(),
         sent: facts => {

@@ -68,6 +68,7 @@ export class InboundCall extends Call {
       log: this.log,
       invite: options.invite,
       trunk_id: options.peer_trunk_id ?? null,
+      carrier_id: options.row.origin === 'carrier' ? options.row.carrier_id : null,
       foreign: options.row.foreign_caller === 1,
     })
     this.#ringback = new Ringback(this.#a)

@@ -1,5 +1,6 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
+import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -7,7 +8,14 @@ import type { Dialog, DialogHandler, Headers, InboundRequest, ServerEnd } from '
 import { hostOf } from '../drachtio/uri.ts'
 import type { CallContext } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
-import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
+import {
+  type LegPolicy,
+  type LegStats,
+  type MediaEvent,
+  type MediaKind,
+  MediaRefusal,
+  type MediaSession,
+} from './media.ts'
 import { ALLOW } from './methods.ts'
 import { Renegotiation } from './renegotiation.ts'
 
@@ -42,9 +50,14 @@ export interface LegOptions {
   readonly listener: LegListener
   readonly log: Log
   readonly trunk_id?: string | null
+  /** The carrier whose leg this is; its operator vouches for its addresses. */
+  readonly carrier_id?: string | null
   /** Whether the peer belongs to another tenant; then its addresses are never shown. */
   readonly foreign?: boolean
 }
+
+/** The most host names of one SDP that we resolve. */
+const MAX_HOSTS = 2
 
 /** One side of a call: the dialog with its peer, and its media. */
 export class Leg {
@@ -76,12 +89,14 @@ export class Leg {
   /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
   readonly trunk_id: string | null
   readonly foreign: boolean
+  readonly #carrier_id: string | null
 
   constructor(ctx: CallContext, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
     this.trunk_id = options.trunk_id ?? null
     this.foreign = options.foreign ?? false
+    this.#carrier_id = options.carrier_id ?? null
     this.session = options.session
     this.listener = options.listener
     this.log = options.log.child({ leg_id: options.id })
@@ -141,7 +156,9 @@ export class Leg {
 
   /** @throws MediaRefusal */
   async takeOffer(sdp: string): Promise<void> {
-    const offer = await this.session.hub.request('leg.remote_offer', { leg_id: this.id, sdp })
+    const offer = await this.#placing(sdp, places =>
+      this.session.hub.request('leg.remote_offer', { leg_id: this.id, sdp, ...places }),
+    )
     this.#setHeld(offer.hold, offer.direction === 'recvonly' || offer.direction === 'inactive')
   }
 
@@ -160,9 +177,39 @@ export class Leg {
 
   /** @throws MediaRefusal */
   async takeAnswer(sdp: string): Promise<void> {
-    const answer = await this.session.hub.request('leg.remote_answer', { leg_id: this.id, sdp })
+    const answer = await this.#placing(sdp, places =>
+      this.session.hub.request('leg.remote_answer', { leg_id: this.id, sdp, ...places }),
+    )
     this.#codec = answer.codec
     this.#setHeld(answer.hold, answer.direction === 'sendonly' || answer.direction === 'inactive')
+  }
+
+  /** Asks the media worker about an SDP; again with the addresses of host names in its c= lines, when it needs them. */
+  async #placing<T>(sdp: string, ask: (places: { places?: Record<string, string> }) => Promise<T>): Promise<T> {
+    try {
+      return await ask({})
+    } catch (error) {
+      if (!(error instanceof MediaRefusal) || error.reason !== 'address_unknown') throw error
+      return ask({ places: await this.#places(sdp) })
+    }
+  }
+
+  /**
+   * Returns addresses for the host names of an SDP: what the guard of ways out allows, else, for a `relaxed` peer, where
+   * its SIP came from. The media itself then decides, as for any peer behind a NAT (design section 4).
+   */
+  async #places(sdp: string): Promise<Record<string, string>> {
+    const reading = readSdp(sdp)
+    const unplaced = 'refused' in reading ? [] : reading.sdp.unplaced.slice(0, MAX_HOSTS)
+    const came_from = [...this.#setUpFrom].at(-1) ?? null
+    const own = this.#policy?.source_validation === 'relaxed' ? came_from : null
+    const asked = { carrier_id: this.#carrier_id, ...(came_from === null ? {} : { proven_host: came_from }) }
+    const places: Record<string, string> = {}
+    for (const { host, port } of unplaced) {
+      const address = (host === '' ? null : await this.ctx.ways.mediaAddress(host, port, asked)) ?? own
+      if (address !== null) places[host] = address
+    }
+    return places
   }
 
   /** Sends keys to this leg's far end, for a peer whose keys came by INFO. */
@@ -311,7 +358,7 @@ export class Leg {
   }
 
   #onMedia(heard: MediaEvent): void {
-    if (this.#ended) return
+    if (this.#ended || (this.foreign && heard.event === 'leg.sdp_notes')) return
     const event =
       this.foreign && heard.event === 'leg.stats' ? { ...heard, stats: withoutAddresses(heard.stats) } : heard
     if (event.event === 'leg.silent') this.#silent_ms = event.for_ms

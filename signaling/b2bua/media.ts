@@ -30,6 +30,7 @@ const EVENTS = [
   'leg.first_packet',
   'leg.silent',
   'leg.srtp_failed',
+  'leg.sdp_notes',
   'leg.stats',
   'fork.started',
   'fork.warning',

@@ -1,26 +1,20 @@
-import sdpTransform from 'sdp-transform'
+import { eventFor } from '../../core/domain/codecs/beside-audio.ts'
+import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import type { Law } from './g711.ts'
 import type { Remote } from './rtp.ts'
 
-const LAW_BY_TYPE: Readonly<Record<number, Law>> = { 0: 'PCMU', 8: 'PCMA' }
+const LAWS: readonly string[] = ['PCMU', 'PCMA'] satisfies Law[]
+const isLaw = (name: string | undefined): name is Law => name !== undefined && LAWS.includes(name)
 
 /** Reads the far end of an offer; null unless the offer has an audio stream with G.711. */
 export function remoteOf(sdp: string): Remote | null {
-  const offer = sdpTransform.parse(sdp)
-  const audio = offer.media.find(media => media.type === 'audio' && Number(media.port) > 0)
-  const address = audio?.connection?.ip ?? offer.connection?.ip
-  if (!audio || !address) return null
-  const types = String(audio.payloads ?? '')
-    .split(' ')
-    .map(Number)
-  const payload_type = types.find(type => LAW_BY_TYPE[type] !== undefined)
-  const law = payload_type === undefined ? undefined : LAW_BY_TYPE[payload_type]
-  if (payload_type === undefined || law === undefined) return null
-  const events = audio.rtp.find(
-    map => /^telephone-event$/i.test(String(map.codec)) && Number(map.rate ?? 8000) === 8000,
-  )
-  const event_payload_type = events?.payload === undefined ? null : Number(events.payload)
-  return { address: String(address), port: Number(audio.port), law, payload_type, event_payload_type }
+  const offer = readSdp(sdp)
+  const audio = 'refused' in offer ? undefined : offer.sdp.lines.find(line => line.kind === 'audio' && line.port > 0)
+  const chosen = audio?.payloads.find(({ codec }) => isLaw(codec?.name))
+  const law = chosen?.codec?.name
+  if (!audio?.address || !chosen || !isLaw(law)) return null
+  const event_payload_type = eventFor(audio, 8000)?.payload_type ?? null
+  return { address: audio.address, port: audio.port, law, payload_type: chosen.payload_type, event_payload_type }
 }
 
 /** Builds the answer (RFC 3264 §6): one codec, and telephone-event if it was offered. */

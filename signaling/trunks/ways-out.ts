@@ -128,6 +128,12 @@ export class WaysOut {
     return `a drachtio-server does not verify the certificate of ${host}:${port}; tls_verification "off" allows that`
   }
 
+  /** Returns the first address of a media host to which we may send; null for none. */
+  async mediaAddress(host: string, port: number, asked: Partial<WayOutAsked>): Promise<string | null> {
+    const found = await this.find({ uri: `sip:${uriHost(host)}:${port};transport=udp`, ...asked })
+    return found.kind === 'found' ? (found.ways[0]?.host ?? null) : null
+  }
+
   #proxyOf({ host, port, protocol, tls }: Destination): string {
     const told = protocol === 'tls' && tls && this.#sip.verifies_targets
     const how = told ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''

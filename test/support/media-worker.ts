@@ -139,6 +139,7 @@ const EVENT_NAMES = [
   'leg.first_packet',
   'leg.silent',
   'leg.srtp_failed',
+  'leg.sdp_notes',
   'leg.stats',
   'down',
 ] as const

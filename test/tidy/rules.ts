@@ -114,6 +114,7 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['kysely', /^(core\/state\/|test\/support\/postgres\.ts$)/],
   ['better-sqlite3', /^(core\/state|bench|test)\//],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
+  ['sdp-transform', /^core\/domain\/codecs\/sdp\.ts$/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],
   ['ws', /^(signaling\/edge|media\/(forks|speech)|control|test)\//],

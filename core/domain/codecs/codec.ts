@@ -7,6 +7,8 @@ export interface Codec {
   readonly name: CodecName
   /** Encoding name in `a=rtpmap`; compared without case (RFC 4855 §3). */
   readonly encoding: string
+  /** Other names that peers write in `a=rtpmap`. We never write them. */
+  readonly also_named?: readonly string[]
   /** Clock rate of RTP timestamps. It may differ from the sample rate (G722, RFC 3551 §4.5.2). */
   readonly clock_rate_hz: number
   readonly sample_rate_hz: number

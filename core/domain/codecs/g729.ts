@@ -9,6 +9,7 @@ const annexb = (fmtp: string | null) => fmtpParameters(fmtp).get('annexb')?.toLo
 export const g729: Codec = {
   name: 'G729',
   encoding: 'G729',
+  also_named: ['G729A', 'G729B', 'G729AB', 'G.729', 'G.729A'],
   clock_rate_hz: 8000,
   sample_rate_hz: 8000,
   channels: null,

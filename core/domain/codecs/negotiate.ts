@@ -1,11 +1,11 @@
+import { encoderOf, names, packing, remoteOf, roundPtime, typesOf } from './audio-line.ts'
+import { alsoReceived, eventAttributes, eventFor, eventsAt, payloadOf } from './beside-audio.ts'
 import { browserAttributes, browserSessionAttributes } from './browser.ts'
-import type { Codec, CodecName, EncoderSettings } from './codec.ts'
+import type { Codec, CodecName } from './codec.ts'
 import { comfortNoise } from './comfort-noise.ts'
 import type { CryptoLine } from './crypto-line.ts'
 import {
   type Continuity,
-  type Encoding,
-  encodingKey,
   NO_CONTINUITY,
   nextDescription,
   PayloadTypes,
@@ -19,90 +19,15 @@ import { askedDirection, both, isHold, reverse } from './direction.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { codecByName } from './registry.ts'
 import type { Direction, DtlsLine, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
-import {
-  answeredSecurity,
-  cryptoAttribute,
-  type MediaSecurity,
-  type OwnSecrets,
-  offeredCryptos,
-  offeredSecurity,
-  type SrtpKeys,
-  srtpKeys,
-} from './security.ts'
+import { cryptoAttribute, offeredCryptos, offeredSecurity, srtpKeys } from './security.ts'
+import type { LocalSide, MediaPolicy, OtherLeg, Settled } from './settled.ts'
 import { telephoneEvent } from './telephone-event.ts'
 
+export { type AnswerRefusal, numberNotes, readAnswer } from './answer.ts'
+export type { LocalSide, MediaPolicy, OtherLeg, PayloadUse, Settled } from './settled.ts'
 export { type Continuity, NO_CONTINUITY, type Refused }
 
 /** Offer and answer (RFC 3264) of one leg: pure functions from both descriptions to the negotiated session. */
-
-export interface MediaPolicy {
-  /** In order of preference. */
-  readonly codecs: readonly CodecName[]
-  readonly security: MediaSecurity
-  readonly telephone_event: boolean
-}
-
-/** Our end of the leg. */
-export interface LocalSide extends OwnSecrets {
-  readonly session_id: string
-  readonly address: string
-  readonly rtp_port: number
-  readonly rtcp_port: number
-  readonly policy: MediaPolicy
-  /** The direction that we want. An answer may restrict it. */
-  readonly direction: Direction
-}
-
-/** Facts about the other leg of a bridge that affect this leg's SDP. */
-export interface OtherLeg {
-  /** Its negotiated codec, or those of its pending offer. */
-  readonly codecs: readonly CodecName[]
-  /** Whether its peer sends comfort noise in pauses, or would. */
-  readonly comfort_noise: boolean
-  /** Whether its peer supports its codec's silence frames, or would. */
-  readonly silence_frames: boolean
-}
-
-export interface PayloadUse {
-  readonly codec: CodecName
-  readonly payload_type: number
-}
-
-/** Payload types of one encoding: the peer's number for what we send, and ours for what it sends. */
-interface PayloadPair {
-  readonly send: number
-  readonly receive: number
-}
-
-/** The negotiated session until the next offer and answer. Null fields were not agreed. */
-export interface Settled {
-  readonly codec: CodecName
-  /** In the peer's numbering. */
-  readonly send: PayloadUse
-  /** What the peer may send, in our numbering. The first is the codec. */
-  readonly receive: readonly PayloadUse[]
-  readonly ptime_ms: number
-  readonly maxptime_ms: number | null
-  readonly encoder: EncoderSettings
-  readonly telephone_event: (PayloadPair & { readonly clock_rate_hz: number }) | null
-  readonly comfort_noise: PayloadPair | null
-  /** Whether both sides may send the codec's silence frames. */
-  readonly silence_frames: boolean
-  /** From our view. */
-  readonly direction: Direction
-  /** Whether the peer put us on hold. */
-  readonly hold: boolean
-  readonly remote: {
-    /** Null when nothing may be sent (0.0.0.0). */
-    readonly address: string | null
-    readonly rtp_port: number
-    readonly rtcp_port: number
-    readonly rtcp_mux: boolean
-  }
-  readonly srtp: SrtpKeys | null
-  /** The peer's ICE and DTLS parameters. Its address and keys come from them later. */
-  readonly dtls: DtlsLine | null
-}
 
 export interface Offer {
   readonly sdp: Sdp
@@ -123,7 +48,6 @@ export interface Offer {
 }
 
 export type OfferRefusal = 'sdp_malformed' | 'no_common_codec' | 'srtp_required'
-export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required'
 
 /** Reads an offer under a policy, or returns why it is refused. `audio` of an earlier exchange keeps its index. */
 export function readOffer(
@@ -132,19 +56,18 @@ export function readOffer(
   continuity: Continuity = NO_CONTINUITY,
 ): Offer | Refused<OfferRefusal> {
   const offered = sdp.lines.filter(line => line.kind === 'audio').flatMap(line => line.payloads.map(p => p.encoding))
-  if (sdp.lines.length < continuity.lines.length)
-    return refuse('sdp_malformed', `${sdp.lines.length} m= lines after ${continuity.lines.length} (RFC 3264 §8)`)
   const order = [...sdp.lines.keys()]
   if (continuity.local) order.sort((a, b) => Number(b === continuity.audio) - Number(a === continuity.audio))
   let refusal = refuse<OfferRefusal>('no_common_codec', 'no audio is offered')
   for (const index of order) {
     const line = sdp.lines[index]
+    if (line?.kind === 'audio' && line.fault !== null) refusal = refuse('sdp_malformed', line.fault)
     if (line?.kind !== 'audio' || line.port === 0) continue
     const choices = commonCodecs(line, policy)
     const security = offeredSecurity(line, policy.security)
     if (choices.length === 0)
-      refusal = refuse('no_common_codec', `offered ${names(line)}, allowed ${policy.codecs.join(' ')}`)
-    else if ('refused' in security) refusal = security
+      refusal = refuse('no_common_codec', `${line.where}: offered ${names(line)}, allowed ${policy.codecs.join(' ')}`)
+    else if ('refused' in security) refusal = refuse(security.refused, `${line.where}: ${security.detail}`)
     else {
       const direction = askedDirection(line)
       const pauses = {
@@ -173,7 +96,7 @@ export function answerOffer(
   continuity: Continuity,
   order: readonly CodecName[],
   other: OtherLeg | null = null,
-): Answered | Refused<AnswerRefusal> {
+): Answered | Refused<'srtp_required'> {
   const line = offer.sdp.lines[offer.audio]
   const wanted = order.find(name => offer.choices.some(({ codec }) => codec.name === name))
   const choice = offer.choices.find(({ codec }) => codec.name === wanted) ?? offer.choices[0]
@@ -182,7 +105,7 @@ export function answerOffer(
   const { crypto } = offer
   const srtp = crypto && srtpKeys(crypto, own)
   if (srtp && 'refused' in srtp) return srtp
-  const event = own.policy.telephone_event ? payloadOf(line, eventsAt(codec.clock_rate_hz)) : undefined
+  const event = own.policy.telephone_event ? eventFor(line, codec.clock_rate_hz) : undefined
   const noise = codec.comfort_noise ? payloadOf(line, comfortNoise) : undefined
   const useful = other !== null && (other.silence_frames || !other.codecs.includes(codec.name))
   const silence_frames = useful && (codec.silence_frames?.allowed(payload.fmtp) ?? false)
@@ -195,7 +118,7 @@ export function answerOffer(
     attributes: [
       ...codecAttributes(codec, payload.payload_type, silence_frames),
       ...(noise ? payloadAttributes(noise.payload_type, comfortNoise, null) : []),
-      ...(event ? eventAttributes(event.payload_type, codec.clock_rate_hz) : []),
+      ...(event ? eventAttributes(event.payload_type, event.clock_rate_hz) : []),
       ...(crypto && srtp ? [cryptoAttribute(crypto.tag, srtp.suite, srtp.send_key)] : []),
       `ptime:${roundPtime(line.ptime_ms, line.maxptime_ms)}`,
       ...rtcpAttributes(own),
@@ -213,9 +136,10 @@ export function answerOffer(
     ...packing(line),
     encoder: encoderOf(codec, payload, silence_frames),
     telephone_event: event
-      ? { send: event.payload_type, receive: event.payload_type, clock_rate_hz: codec.clock_rate_hz }
+      ? { send: event.payload_type, receive: event.payload_type, clock_rate_hz: event.clock_rate_hz }
       : null,
     comfort_noise: noise ? { send: noise.payload_type, receive: noise.payload_type } : null,
+    also_receive: alsoReceived(line, own.policy.telephone_event, typesOf([payload, noise, event])),
     silence_frames,
     direction,
     hold: offer.hold,
@@ -280,61 +204,6 @@ export function makeOffer(
   return { local, continuity: { ...remember(continuity, local, continuity.audio, []), payload_types: types.all() } }
 }
 
-/** Reads the peer's answer to `local`. A rejected audio line (port 0) refuses the call. */
-export function readAnswer(
-  sdp: Sdp,
-  local: OwnSdp,
-  own: LocalSide,
-  continuity: Continuity,
-): Settled | Refused<AnswerRefusal> {
-  const line = sdp.lines[continuity.audio]
-  const ours = local.lines[continuity.audio]
-  if (!ours) throw new Error('our own offer has an audio line')
-  if (sdp.lines.length !== local.lines.length || line?.kind !== 'audio')
-    return refuse('sdp_malformed', `the answer's m= lines are not those of the offer (RFC 3264 §6)`)
-  if (line.port === 0) return refuse('codec_not_offered', 'audio was refused with port 0')
-  const types = continuity.payload_types
-  const common = line.payloads.flatMap(payload => {
-    const { codec } = payload
-    const ourType = codec ? types[encodingKey(codec)] : undefined
-    return codec && ourType !== undefined && ours.formats.includes(String(ourType)) ? [{ payload, codec, ourType }] : []
-  })
-  const [first] = common
-  if (!first) return refuse('codec_not_offered', `answered ${names(line)}`)
-  const security = answeredSecurity(line, ours, own)
-  if ('refused' in security) return security
-  const asked = askedDirection(line)
-  const clock_rate_hz = first.codec.clock_rate_hz
-  /** Returns the payload types of an encoding that both sides have. */
-  const agreed = (encoding: Encoding): PayloadPair | null => {
-    const theirs = payloadOf(line, encoding)
-    const receive = types[encodingKey(encoding)]
-    if (!theirs || receive === undefined || !ours.formats.includes(String(receive))) return null
-    return { send: theirs.payload_type, receive }
-  }
-  const event = agreed(eventsAt(clock_rate_hz))
-  const frames = first.codec.silence_frames
-  const silence_frames =
-    frames !== undefined &&
-    ours.attributes.includes(`fmtp:${first.ourType} ${frames.fmtp}`) &&
-    frames.allowed(first.payload.fmtp)
-  return {
-    codec: first.codec.name,
-    send: { codec: first.codec.name, payload_type: first.payload.payload_type },
-    receive: common.map(({ codec, ourType }) => ({ codec: codec.name, payload_type: ourType })),
-    ...packing(line),
-    encoder: encoderOf(first.codec, first.payload, silence_frames),
-    telephone_event: event && { ...event, clock_rate_hz },
-    comfort_noise: first.codec.comfort_noise ? agreed(comfortNoise) : null,
-    silence_frames,
-    direction: both(reverse(asked), own.direction),
-    hold: isHold(asked),
-    remote: remoteOf(line, security.dtls !== null),
-    srtp: security.srtp,
-    dtls: security.dtls,
-  }
-}
-
 /**
  * Orders a leg's codecs: first those of the other leg, so that the bridge relays, then those that we can decode. It
  * omits codecs that can be neither relayed nor decoded. `related` is the other leg's negotiated codec, or those of its
@@ -354,9 +223,6 @@ export function bridgeMode(a: Settled, b: Settled): 'relay' | 'transcode' {
   return a.codec === b.codec ? 'relay' : 'transcode'
 }
 
-const names = (line: MediaLine) => line.payloads.map(payload => payload.encoding).join(' ') || 'nothing known'
-const eventsAt = (clock_rate_hz: number): Encoding => ({ encoding: telephoneEvent.encoding, clock_rate_hz })
-
 function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   return policy.codecs.flatMap(name => {
     const payload = line.payloads.find(candidate => candidate.codec?.name === name)
@@ -364,33 +230,5 @@ function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   })
 }
 
-function payloadOf(line: MediaLine, encoding: Encoding): Payload | undefined {
-  return line.payloads.find(payload => encodingKey(payload) === encodingKey(encoding))
-}
-
-function remoteOf(line: MediaLine, rtcp_mux: boolean): Settled['remote'] {
-  const rtcp_port = rtcp_mux ? line.port : (line.rtcp_port ?? Math.min(line.port + 1, 65_535))
-  return { address: line.address, rtp_port: line.port, rtcp_port, rtcp_mux }
-}
-
-function packing(line: MediaLine): Pick<Settled, 'ptime_ms' | 'maxptime_ms'> {
-  return { ptime_ms: roundPtime(line.ptime_ms, line.maxptime_ms), maxptime_ms: line.maxptime_ms }
-}
-
-/** Rounds to a packet time of 10 to 60 ms, in steps of 10. */
-function roundPtime(wanted_ms: number | null, most_ms: number | null): number {
-  const ms = Math.min(wanted_ms ?? 20, most_ms ?? 60, 60)
-  return Math.max(10, Math.floor(ms / 10) * 10)
-}
-
-/** Returns the settings that the peer requests for our encoder, without silence frames that were not agreed. */
-function encoderOf(codec: Codec, payload: Payload, silence_frames: boolean): EncoderSettings {
-  const settings = codec.settings(payload.fmtp)
-  return codec.silence_frames && !silence_frames ? { ...settings, dtx: false } : settings
-}
-
 const codecAttributes = (codec: Codec, payload_type: number, silence_frames: boolean): string[] =>
   payloadAttributes(payload_type, codec, (silence_frames && codec.silence_frames?.fmtp) || codec.fmtp)
-
-const eventAttributes = (payload_type: number, clock_rate_hz: number): string[] =>
-  payloadAttributes(payload_type, eventsAt(clock_rate_hz), telephoneEvent.fmtp)

@@ -4,6 +4,7 @@ import type { Codec } from './codec.ts'
 export const pcma: Codec = {
   name: 'PCMA',
   encoding: 'PCMA',
+  also_named: ['G711A', 'G.711A', 'ALAW'],
   clock_rate_hz: 8000,
   sample_rate_hz: 8000,
   channels: null,

@@ -4,6 +4,7 @@ import type { Codec } from './codec.ts'
 export const pcmu: Codec = {
   name: 'PCMU',
   encoding: 'PCMU',
+  also_named: ['G711U', 'G.711U', 'ULAW'],
   clock_rate_hz: 8000,
   sample_rate_hz: 8000,
   channels: null,

@@ -13,10 +13,16 @@ export function codecByName(name: CodecName): Codec {
   return codec
 }
 
-/** Finds the codec of an `a=rtpmap`. No channels and one channel mean the same (RFC 4566 §6 rtpmap). */
-export function codecByRtpmap(encoding: string, clock_rate_hz: number): Codec | null {
+/**
+ * Finds the codec of an `a=rtpmap`; without a clock rate (null) by its name alone. No channels and one channel mean the
+ * same (RFC 4566 §6 rtpmap).
+ */
+export function codecByRtpmap(encoding: string, clock_rate_hz: number | null): Codec | null {
   const wanted = encoding.toLowerCase()
-  return CODECS.find(codec => codec.encoding.toLowerCase() === wanted && codec.clock_rate_hz === clock_rate_hz) ?? null
+  const found = CODECS.find(({ encoding: name, also_named = [] }) =>
+    [name, ...also_named].some(known => known.toLowerCase() === wanted),
+  )
+  return found && (clock_rate_hz ?? found.clock_rate_hz) === found.clock_rate_hz ? found : null
 }
 
 /** Finds the codec of a payload type without an rtpmap. */

@@ -1,21 +1,10 @@
 /**
- * Declares the parts of sdp-transform 3 that sdp.ts uses, because the package has no types. Text that looks like an
+ * Declares the attributes of sdp-transform 3 that sdp.ts uses, because the package has no types. Text that looks like an
  * integer arrives as a number.
  */
 declare module 'sdp-transform' {
   type Scalar = string | number
-  interface RawConnection {
-    version?: Scalar
-    ip?: Scalar
-  }
-  interface RawMedia {
-    type: string
-    port: Scalar
-    protocol: string
-    payloads?: Scalar
-    connection?: RawConnection
-    rtp: { payload?: Scalar; codec?: Scalar; rate?: Scalar; encoding?: Scalar }[]
-    fmtp: { payload?: Scalar; config?: Scalar }[]
+  interface RawAttributes {
     rtcp?: { port?: Scalar; netType?: Scalar; ipVer?: Scalar; address?: Scalar }
     rtcpMux?: string
     ptime?: Scalar
@@ -28,16 +17,12 @@ declare module 'sdp-transform' {
     iceUfrag?: Scalar
     icePwd?: Scalar
   }
-  interface RawSession {
-    version?: Scalar
-    origin?: { username?: Scalar; sessionId?: Scalar; sessionVersion?: Scalar; ipVer?: Scalar; address?: Scalar }
-    connection?: RawConnection
-    direction?: string
-    ptime?: Scalar
-    setup?: string
-    fingerprint?: { type?: Scalar; hash?: Scalar }
-    iceUfrag?: Scalar
-    icePwd?: Scalar
+  interface RawCodecs {
+    rtp: { payload?: Scalar; codec?: Scalar; rate?: Scalar; encoding?: Scalar }[]
+    fmtp: { payload?: Scalar; config?: Scalar }[]
+  }
+  interface RawMedia extends RawAttributes, RawCodecs {}
+  interface RawSession extends RawAttributes, Partial<RawCodecs> {
     media: RawMedia[]
   }
   const sdpTransform: {

@@ -1,23 +1,17 @@
-import ipaddr from 'ipaddr.js'
 import sdpTransform from 'sdp-transform'
-import type { Codec } from './codec.ts'
-import { comfortNoise } from './comfort-noise.ts'
+import { type Connection, type Locate, readConnection } from './connection.ts'
 import { type CryptoLine, readCryptoLine } from './crypto-line.ts'
-import { codecByRtpmap, codecByStaticType } from './registry.ts'
+import { type Payload, readPayloads } from './payloads.ts'
+import { Notes, nameOf, readSdpText, type SdpLine, type Section } from './sdp-text.ts'
 
-/** The parts of a stranger's SDP that we use. sdp-transform accepts anything, so this module validates. */
+export type { Locate, Payload }
+
+/**
+ * The one reader of SDP, generous, and our writer, strict. The reader takes whatever audio can be used of; the rest
+ * becomes notes. Our own modules read m= and c= lines, sdp-transform reads the attributes.
+ */
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
-
-export interface Payload {
-  readonly payload_type: number
-  readonly encoding: string
-  readonly clock_rate_hz: number
-  readonly channels: number | null
-  readonly fmtp: string | null
-  /** Null for an unknown codec. */
-  readonly codec: Codec | null
-}
 
 /**
  * A browser's DTLS fingerprint (RFC 8122), role (RFC 4145) and ICE credentials (RFC 8839).
@@ -34,10 +28,10 @@ export interface DtlsLine {
 
 export interface MediaLine {
   readonly kind: string
-  /** 0: rejected or disabled (RFC 3264 §6). */
+  /** 0: rejected, disabled (RFC 3264 §6), or of no use to us. */
   readonly port: number
   readonly protocol: string
-  /** As written, in order. */
+  /** As written, in order; never empty. */
   readonly formats: readonly string[]
   readonly payloads: readonly Payload[]
   /** Null for an address that cannot be sent to, such as 0.0.0.0, the hold of RFC 2543. */
@@ -54,139 +48,177 @@ export interface MediaLine {
   readonly cryptos: readonly CryptoLine[]
   readonly dtls: DtlsLine | null
   readonly mid: string | null
+  /** Its line for people: `line 7 (m=audio 4000 RTP/AVP 0)`. */
+  readonly where: string
+  /** Why the line is of no use, with the line; null when it can be used, or the peer has disabled it. */
+  readonly fault: string | null
 }
 
 export interface Sdp {
-  readonly session_id: string
-  readonly version: string
   readonly lines: readonly MediaLine[]
+  /** Audio whose address `locate` did not know: the host name of its c= line, or '' without one, and its port. */
+  readonly unplaced: readonly { readonly host: string; readonly port: number }[]
+  /** What the reader has forgiven, a sentence each, with the line. */
+  readonly notes: readonly string[]
 }
 
 type SdpReading = { readonly sdp: Sdp } | { readonly refused: 'sdp_malformed'; readonly detail: string }
 
 const MAX_BYTES = 65_536
-const MAX_LINES = 16
-const MAX_FORMATS = 64
+const MAX_LINES = 64
+/** RTP has 128 payload types (RFC 3550 §5.1). */
+const MAX_FORMATS = 128
 const DIRECTIONS: readonly string[] = ['sendrecv', 'sendonly', 'recvonly', 'inactive']
 
 type RawSession = ReturnType<typeof sdpTransform.parse>
 type RawLine = RawSession['media'][number]
 const malformed = (detail: string) => ({ refused: 'sdp_malformed', detail }) as const
 
-export function readSdp(text: string): SdpReading {
+/** Reads a description. `locate` gives the address of a host name in c=, or of a peer without a c= line. */
+export function readSdp(text: string, locate: Locate = () => null): SdpReading {
   if (text.length > MAX_BYTES) return malformed(`longer than ${MAX_BYTES} characters`)
-  if (!/^v=0[ \t]*(\r\n|\r|\n)/.test(text)) return malformed('does not begin with v=0')
-  const wrong = text.split(/\r\n|\r|\n/).find(line => line.trim() !== '' && !/^[a-z]=/.test(line))
-  if (wrong !== undefined) return malformed(`"${wrong.slice(0, 40)}" is not a line of SDP`)
-  const raw = sdpTransform.parse(text)
-  if (raw.origin?.sessionId === undefined) return malformed('has no o= line that can be read')
-  if (raw.media.length === 0) return malformed('has no m= line')
-  if (raw.media.length > MAX_LINES) return malformed(`has more than ${MAX_LINES} m= lines`)
-  const lines: MediaLine[] = []
-  for (const line of raw.media) {
-    const reading = readLine(raw, line)
-    if ('refused' in reading) return reading
-    lines.push(reading)
-  }
-  return { sdp: { session_id: String(raw.origin.sessionId), version: String(raw.origin.sessionVersion), lines } }
+  const notes = new Notes()
+  const { session, media } = readSdpText(text, notes)
+  if (media.length === 0) return malformed('has no m= line')
+  if (media.length > MAX_LINES) return malformed(`has more than ${MAX_LINES} m= lines`)
+  const raw = sdpTransform.parse(attributesOf(session, media))
+  const unplaced: { host: string; port: number }[] = []
+  const placing =
+    (port: number): Locate =>
+    host => {
+      const address = locate(host)
+      if (address === null) unplaced.push({ host: host ?? '', port })
+      return address
+    }
+  const lines = media.map(({ head, connections }, index) => {
+    const own = raw.media[index]
+    if (!head || !own) throw new Error('every section has its m= line, and sdp-transform keeps it')
+    return readLine(raw, own, readHead(head, own, notes), notes, port =>
+      readConnection(connections, session.connections, placing(port), notes),
+    )
+  })
+  return { sdp: { lines, unplaced, notes: notes.texts } }
 }
 
-function readLine(session: RawSession, raw: RawLine): MediaLine | ReturnType<typeof malformed> {
-  if (raw.type === undefined) return malformed('an m= line cannot be read')
-  const port = Number(raw.port)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) return malformed(`${raw.port} is not a port`)
-  const formats = String(raw.payloads ?? '')
-    .split(/\s+/)
-    .filter(format => format !== '')
-  if (formats.length === 0) return malformed(`the m=${raw.type} line names no format`)
-  if (formats.length > MAX_FORMATS) return malformed(`the m=${raw.type} line names more than ${MAX_FORMATS} formats`)
-  const written = raw.connection?.ip ?? session.connection?.ip
-  if (written === undefined && port !== 0) return malformed(`no c= line for m=${raw.type}`)
-  const address = readAddress(String(written ?? '0.0.0.0'))
-  if (address === null) return malformed(`"${String(written).slice(0, 60)}" in c= is not an address`)
-  const held_by_address = address === '0.0.0.0' || address === '::'
-  const direction = String(raw.direction ?? session.direction ?? 'sendrecv')
+/** Returns the attributes under m= lines that sdp-transform can read. */
+function attributesOf(session: Section, media: readonly Section[]): string {
+  const attributes = (section: Section) => section.attributes.map(attribute => `a=${attribute}`)
+  return ['v=0', ...attributes(session), ...media.flatMap(of => ['m=audio 0 RTP/AVP 0', ...attributes(of)])].join(
+    '\r\n',
+  )
+}
+
+interface Head extends Pick<MediaLine, 'kind' | 'port' | 'protocol' | 'formats' | 'fault'> {
+  readonly line: SdpLine
+}
+
+const TOKEN = /^[\w!#$%&'*+.^`{|}~-]+$/
+const PROTOCOL = /^[\w!#$%&'*+.^`{|}~-]+(?:\/[\w!#$%&'*+.^`{|}~-]+)*$/
+
+/** Reads `m=audio 40314/2 RTP/AVP 0 8` (RFC 8866 §5.14). A line that makes no sense is of no use, and gets port 0. */
+function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
+  const [kind = '', written = '', protocol = '', ...rest] = line.value.split(' ')
+  const [digits = '', count] = written.split('/')
+  const port = /^\d{1,9}$/.test(digits) ? Number(digits) : -1
+  const audio = kind.toLowerCase() === 'audio'
+  let formats = audio ? rest.flatMap(format => format.split(',')).filter(format => format !== '') : rest
+  if (audio && formats.length === 0) {
+    formats = [...new Set(raw.rtp.flatMap(map => (map.payload === undefined ? [] : String(map.payload))))]
+    if (formats.length > 0) notes.add(line, 'names no format; those of its a=rtpmap lines count')
+  }
+  if (count !== undefined) notes.add(line, 'counts several ports; the first is used')
+  if (formats.length > MAX_FORMATS) notes.add(line, `only its first ${MAX_FORMATS} formats are read`)
+  const fault =
+    port < 0 || port > 65_535
+      ? `"${written}" is not a port`
+      : !TOKEN.test(kind) || !PROTOCOL.test(protocol)
+        ? 'media or protocol cannot be read'
+        : formats.length === 0
+          ? 'names no format'
+          : null
+  if (fault !== null && !audio) notes.add(line, fault)
+  return {
+    line,
+    kind: TOKEN.test(kind) ? kind.toLowerCase() : 'application',
+    port: fault === null ? port : 0,
+    protocol: PROTOCOL.test(protocol)
+      ? protocol.replace(/^(?:udp\/tls\/)?rtp\/.*/i, of => of.toUpperCase())
+      : 'RTP/AVP',
+    formats: formats.length === 0 ? ['0'] : formats.slice(0, MAX_FORMATS),
+    fault: fault === null ? null : `${nameOf(line)}: ${fault}`,
+  }
+}
+
+/** Attributes that belong under an m= line, but stand before the first, count for every m= line that lacks them. */
+function readLine(
+  session: RawSession,
+  own: RawLine,
+  head: Head,
+  notes: Notes,
+  connect: (port: number) => Connection,
+): MediaLine {
+  const { line, kind, port, protocol, formats } = head
+  const raw = withEarlier(session, own, line, notes)
+  const audio = kind === 'audio'
+  const used = audio && port !== 0
+  const { address, family, held, fault }: Connection = used
+    ? connect(port)
+    : { address: null, family: 'ipv4', held: false, fault: null }
+  const direction = String(raw.direction ?? 'sendrecv')
   const rtcp_port = Number(raw.rtcp?.port)
   return {
-    kind: raw.type,
-    port,
-    protocol: String(raw.protocol),
+    kind,
+    port: fault === null ? port : 0,
+    protocol,
     formats,
-    payloads: raw.type === 'audio' ? readPayloads(raw, formats) : [],
-    address: held_by_address ? null : address,
-    family: address.includes(':') ? 'ipv6' : 'ipv4',
-    held_by_address,
+    payloads: audio ? readPayloads(raw, formats, line, notes) : [],
+    address,
+    family,
+    held_by_address: held,
     direction: (DIRECTIONS.includes(direction) ? direction : 'sendrecv') as Direction,
-    ptime_ms: milliseconds(raw.ptime ?? session.ptime),
+    ptime_ms: milliseconds(raw.ptime),
     maxptime_ms: milliseconds(raw.maxptime),
     rtcp_port: Number.isInteger(rtcp_port) && rtcp_port > 0 && rtcp_port <= 65_535 ? rtcp_port : null,
     rtcp_mux: raw.rtcpMux !== undefined,
-    cryptos: (raw.crypto ?? []).flatMap(line => {
+    cryptos: (raw.crypto ?? []).flatMap(written => {
       const read = readCryptoLine(
-        String(line.id ?? ''),
-        String(line.suite ?? ''),
-        String(line.config ?? ''),
-        String(line.sessionConfig ?? ''),
+        String(written.id ?? ''),
+        String(written.suite ?? ''),
+        String(written.config ?? ''),
+        String(written.sessionConfig ?? ''),
       )
       return read ? [read] : []
     }),
-    dtls: readDtls(session, raw),
+    dtls: readDtls(raw),
     mid: raw.mid === undefined ? null : String(raw.mid),
+    where: nameOf(line),
+    fault: head.fault ?? fault,
   }
 }
 
-/** Reads the DTLS attributes. Those at session level apply to all lines. */
-function readDtls(session: RawSession, raw: RawLine): DtlsLine | null {
-  const fingerprint = raw.fingerprint ?? session.fingerprint
-  const ice_ufrag = raw.iceUfrag ?? session.iceUfrag
-  const ice_pwd = raw.icePwd ?? session.icePwd
-  if (!fingerprint || ice_ufrag === undefined || ice_pwd === undefined) return null
+function withEarlier(session: RawSession, own: RawLine, line: SdpLine, notes: Notes): RawLine {
+  const { rtp = [], fmtp = [], media: _lines, ...others } = session
+  if (rtp.length > 0 || others.crypto || others.rtcp) notes.add(line, 'its attributes stand before it')
+  return {
+    ...others,
+    ...own,
+    rtp: [...own.rtp, ...rtp.filter(({ payload }) => !maps(own.rtp, payload))],
+    fmtp: [...own.fmtp, ...fmtp],
+  }
+}
+
+const maps = (rtp: RawLine['rtp'], payload: RawLine['rtp'][number]['payload']): boolean =>
+  rtp.some(map => map.payload === payload)
+
+function readDtls({ fingerprint, iceUfrag, icePwd, setup }: RawLine): DtlsLine | null {
+  if (!fingerprint || iceUfrag === undefined || icePwd === undefined) return null
   return {
     algorithm: String(fingerprint.type ?? '').toLowerCase(),
     fingerprint: String(fingerprint.hash ?? '').toUpperCase(),
-    setup: String(raw.setup ?? session.setup ?? 'actpass'),
-    ice_ufrag: String(ice_ufrag),
-    ice_pwd: String(ice_pwd),
+    setup: String(setup ?? 'actpass'),
+    ice_ufrag: String(iceUfrag),
+    ice_pwd: String(icePwd),
   }
-}
-
-/** Drops payload types outside 0-127, duplicates, and those with an absurd clock rate. */
-function readPayloads(raw: RawLine, formats: readonly string[]): Payload[] {
-  const payloads: Payload[] = []
-  const seen = new Set<number>()
-  for (const format of formats) {
-    const payload_type = /^\d{1,3}$/.test(format) ? Number(format) : Number.NaN
-    if (!(payload_type <= 127) || seen.has(payload_type)) continue
-    seen.add(payload_type)
-    const map = raw.rtp.find(entry => entry.payload === payload_type)
-    const fmtp = raw.fmtp.find(entry => entry.payload === payload_type)
-    const fallback = map ? null : codecByStaticType(payload_type)
-    const known = payload_type === comfortNoise.payload_type ? comfortNoise : fallback
-    if (!map && !known) continue
-    const encoding = map ? String(map.codec ?? '') : (known?.encoding ?? '')
-    const clock_rate_hz = map ? Number(map.rate ?? 8000) : (known?.clock_rate_hz ?? 0)
-    const channels = map ? (map.encoding === undefined ? null : Number(map.encoding)) : (known?.channels ?? null)
-    if (encoding === '' || !Number.isInteger(clock_rate_hz) || clock_rate_hz < 1000 || clock_rate_hz > 384_000) continue
-    payloads.push({
-      payload_type,
-      encoding,
-      clock_rate_hz,
-      channels,
-      fmtp: fmtp?.config === undefined ? null : String(fmtp.config).trim(),
-      codec: fallback ?? codecByRtpmap(encoding, clock_rate_hz),
-    })
-  }
-  return payloads
-}
-
-/**
- * Returns an address literal in its shortest form, without a multicast TTL; null for host names, which we do not
- * resolve.
- */
-function readAddress(text: string): string | null {
-  const [literal = ''] = text.split('/')
-  if (ipaddr.IPv4.isValidFourPartDecimal(literal)) return literal
-  return ipaddr.IPv6.isValid(literal) ? ipaddr.IPv6.parse(literal).toString() : null
 }
 
 function milliseconds(value: string | number | undefined): number | null {

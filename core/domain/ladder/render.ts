@@ -1,3 +1,5 @@
+import { readSdp } from '../codecs/sdp.ts'
+
 /** The facts of a SIP message that the ladder shows. */
 interface LadderMessage {
   /** Milliseconds since the epoch. */
@@ -46,19 +48,23 @@ export function title(text: string): string {
 }
 
 function summary(message: LadderMessage): string {
+  const media = mediaOf(message.text)
   const marks = [
     message.protocol,
-    ...(/^m=audio/m.test(message.text) ? [mediaOf(message.text)] : []),
+    ...(media === null ? [] : [media]),
     ...(message.retransmission ? ['again'] : []),
     ...[...message.text.matchAll(/^reason[ \t]*:[ \t]*(.+)$/gim)].map(match => match[1]?.trim() ?? ''),
   ]
   return marks.join(', ')
 }
 
-/** Summarizes an SDP by its first codec, port and direction: `PCMU/8000 :4000 sendonly`. */
-function mediaOf(text: string): string {
-  const line = /^m=audio (\d+) \S+ (\d+)/m.exec(text)
-  const name = line && new RegExp(`^a=rtpmap:${line[2]} (\\S+)`, 'm').exec(text)?.[1]
-  const direction = /^a=(sendonly|recvonly|inactive)/m.exec(text)?.[1]
-  return ['SDP', name ?? `type ${line?.[2]}`, `:${line?.[1]}`, direction].filter(Boolean).join(' ')
+/** Summarizes an SDP by its first codec, port and direction: `PCMU/8000 :4000 sendonly`; null without audio. */
+function mediaOf(text: string): string | null {
+  const at = text.search(/^v=0|^m=/m)
+  const reading = at === -1 ? null : readSdp(text.slice(at), () => '0.0.0.0')
+  const line = reading && 'sdp' in reading ? reading.sdp.lines.find(({ kind }) => kind === 'audio') : undefined
+  if (!line) return null
+  const [first] = line.payloads
+  const name = first ? `${first.encoding}/${first.clock_rate_hz}` : `type ${line.formats[0]}`
+  return ['SDP', name, `:${line.port}`, line.direction === 'sendrecv' ? '' : line.direction].filter(Boolean).join(' ')
 }

@@ -1,5 +1,5 @@
 import type { CodecName } from '../codecs/codec.ts'
-import { codecByRtpmap, codecByStaticType } from '../codecs/registry.ts'
+import { readSdp } from '../codecs/sdp.ts'
 import type { TlsVerification } from '../network/tls-verification.ts'
 import { REASONS } from '../reasons/index.ts'
 
@@ -128,21 +128,13 @@ export function judgeOptions(target: string, outcome: OptionsOutcome): Verdict {
   return passed(`${answer}.`)
 }
 
-/** Returns the codecs of the audio line of an SDP body (RFC 8866 §5.14, RFC 3551 §6); null without one. */
+/** Returns the codecs of the audio lines of an SDP body; null without one. */
 export function codecsInSdp(sdp: string): CodecName[] | null {
-  const line = /^m=audio \d+ \S+ ([0-9 ]{1,400})\r?$/m.exec(sdp)?.[1]
-  if (line === undefined) return null
-  const named = new Map(
-    [...sdp.matchAll(/^a=rtpmap:(\d{1,3}) ([A-Za-z0-9-]{1,40})\/(\d{4,6})/gm)].map(([, type, encoding = '', clock]) => [
-      type,
-      codecByRtpmap(encoding, Number(clock)),
-    ]),
-  )
-  const found = line
-    .trim()
-    .split(/ +/)
-    .flatMap(type => (named.get(type) ?? codecByStaticType(Number(type)))?.name ?? [])
-  return [...new Set(found)]
+  // An answer to OPTIONS has no media yet, so its address does not matter.
+  const reading = readSdp(sdp, () => '0.0.0.0')
+  const audio = 'refused' in reading ? [] : reading.sdp.lines.filter(({ kind }) => kind === 'audio')
+  if (audio.length === 0) return null
+  return [...new Set(audio.flatMap(({ payloads }) => payloads.flatMap(({ codec }) => codec?.name ?? [])))]
 }
 
 export function judgeCodecs(

@@ -243,7 +243,9 @@ void Sender::send_key(const KeySender::Packet& key, uint64_t now_us) {
   marker_next_ = false;
   emit(packet, 4, stream_.config().event.payload_type, key.first, next_seq_++, key_ts_, now_us);
   if (!key.event.end) return;
-  last_ts_ = key_ts_ + key.event.duration;
+  // Events may have another clock rate than the audio.
+  const uint32_t clock = std::max(1u, stream_.config().event.clock_rate);
+  last_ts_ = key_ts_ + static_cast<uint32_t>(uint64_t{key.event.duration} * format_.clock_rate / clock);
   last_ts_us_ = now_us;
 }
 

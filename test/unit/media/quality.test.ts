@@ -130,6 +130,7 @@ t.test('a leg is rated by what it received, and has no rating before the first p
     encoder: {},
     telephone_event: null,
     comfort_noise: null,
+    also_receive: { events: [], comfort_noise: [] },
     silence_frames: false,
     direction: 'sendrecv',
     hold: false,

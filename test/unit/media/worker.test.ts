@@ -17,6 +17,8 @@ const w = await startTestWorker()
 t.teardown(() => w.stop())
 const { client } = w
 
+const TONE = { kind: 'tone', hz: [600], on_ms: 1000, off_ms: 0, total_ms: null } satisfies PlaySource
+
 t.test('two legs with the same codec are relayed in both directions through our ports', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]
@@ -338,6 +340,58 @@ t.test(
   },
 )
 
+t.test('keys count by the number of the peer’s own answer and by the clock rate that the peer lists', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const leg_id = 'own-numbers'
+  const { rtp_port } = await client.request('leg.open', { session_id, leg_id, policy: POLICY })
+  const { sdp } = await client.request('leg.local_offer', { leg_id })
+  t.match(sdp, /a=rtpmap:101 telephone-event\/8000/)
+  const answer = peer
+    .sdp()
+    .replace(/ 101\r\n/, ' 96 97\r\n')
+    .replaceAll(':101 telephone', ':96 telephone')
+  const wide = `${answer}a=rtpmap:97 telephone-event/16000\r\n`
+  await client.request('leg.remote_answer', { leg_id, sdp: wide })
+  peer.sendTo(rtp_port)
+  const digits = () => w.events('dtmf').flatMap(event => (event.leg_id === leg_id ? event.digit : []))
+  for (const [key, event_payload_type] of [
+    ['1', 101],
+    ['2', 96],
+    ['3', 97],
+  ] as const) {
+    await peer.sendKey(key, 100, { event_payload_type })
+    await w.event('dtmf', event => event.leg_id === leg_id && event.digit === key)
+  }
+  t.strictSame(digits(), ['1', '2', '3'], 'each once, in order')
+  t.match(await w.event('leg.sdp_notes', event => event.leg_id === leg_id), {
+    notes: ['telephone-event is answered as 96, offered as 101: both are accepted'],
+  })
+  await client.request('digits.send', { leg_id, send_id: 'back', digits: '7' })
+  await w.event('digits.sent', ({ send_id }) => send_id === 'back')
+  t.ok(
+    peer.received.some(packet => packet.payload_type === 96),
+    'ours leave with the peer’s number',
+  )
+  await client.request('session.close', { session_id })
+})
+
+t.test('audio at a host name waits for its address, and then is heard', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const leg_id = 'named'
+  const { rtp_port } = await client.request('leg.open', { session_id, leg_id, policy: POLICY })
+  const sdp = peer.sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 media.pbx.example')
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp })), 'address_unknown')
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp, places: {} })), 'sdp_malformed')
+  await client.request('leg.remote_offer', { leg_id, sdp, places: { 'media.pbx.example': '127.0.0.1' } })
+  await client.request('leg.local_answer', { leg_id })
+  peer.sendTo(rtp_port)
+  await client.request('play.start', { leg_id, play_id: 'tone', sources: [TONE], loop: 0 })
+  await peer.hears(600)
+  await client.request('session.close', { session_id })
+})
+
 t.test('a key is reported once when a gateway passes its tones before a long RFC 4733 event', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
@@ -567,7 +621,11 @@ t.test('invalid requests are refused with the reason', async t => {
   const offer = (sdp: string) => reasonOf(client.request('leg.remote_offer', { leg_id: 'strict', sdp }))
   t.equal(await offer('nonsense'), 'sdp_malformed')
   t.equal(await offer(peer.sdp()), 'srtp_required')
-  t.equal(await offer(peer.sdp().replaceAll('PCMU/8000', 'GSM/8000')), 'no_common_codec')
+  const foreign = peer
+    .sdp()
+    .replace(/(m=audio \d+ \S+) 0/, '$1 97')
+    .replace('rtpmap:0 PCMU', 'rtpmap:97 iLBC')
+  t.equal(await offer(foreign), 'no_common_codec')
   t.equal(await reasonOf(client.request('leg.local_answer', { leg_id: 'strict' })), 'offer_missing')
   t.equal(await reasonOf(client.request('leg.remote_answer', { leg_id: 'strict', sdp: peer.sdp() })), 'offer_missing')
   t.equal(await reasonOf(client.request('bridge', { a: 'strict', b: 'none' })), 'leg_unknown')

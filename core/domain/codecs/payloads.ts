@@ -1,0 +1,106 @@
+import type { Codec } from './codec.ts'
+import { comfortNoise } from './comfort-noise.ts'
+import { codecByRtpmap, codecByStaticType } from './registry.ts'
+import type { Notes, SdpLine } from './sdp-text.ts'
+import { telephoneEvent } from './telephone-event.ts'
+
+/** The payload types of an m=audio line, with their encodings (RFC 8866 §6.6, RFC 3551 §6). */
+
+export interface Payload {
+  readonly payload_type: number
+  readonly encoding: string
+  readonly clock_rate_hz: number
+  readonly channels: number | null
+  readonly fmtp: string | null
+  /** Null for an unknown codec. */
+  readonly codec: Codec | null
+}
+
+/** Attributes as sdp-transform returns them. */
+interface RawAttributes {
+  readonly rtp: readonly {
+    readonly payload?: string | number
+    readonly codec?: string | number
+    readonly rate?: string | number
+    readonly encoding?: string | number
+  }[]
+  readonly fmtp: readonly { readonly payload?: string | number; readonly config?: string | number }[]
+}
+
+type RawMap = RawAttributes['rtp'][number]
+
+/** Drops payload types outside 0-127, duplicates, and those with an absurd clock rate. */
+export function readPayloads(
+  raw: RawAttributes,
+  formats: readonly string[],
+  line: SdpLine,
+  notes: Notes,
+): readonly Payload[] {
+  const types = new Set(formats.filter(format => /^\d{1,3}$/.test(format) && Number(format) <= 127).map(Number))
+  return [...types].flatMap(payload_type => {
+    const config = raw.fmtp.find(entry => entry.payload === payload_type)?.config
+    const fmtp = config === undefined ? null : String(config).trim()
+    const maps = raw.rtp.filter(entry => entry.payload === payload_type)
+    const note = (text: string): void => notes.add(line, `payload type ${payload_type}: ${text}`)
+    return ofType(payload_type, maps, fmtp, note).map(found => ({ ...found, payload_type, fmtp }))
+  })
+}
+
+type Encoded = Omit<Payload, 'payload_type' | 'fmtp'>
+
+function ofType(
+  payload_type: number,
+  maps: readonly RawMap[],
+  fmtp: string | null,
+  note: (text: string) => void,
+): readonly Encoded[] {
+  const mapped = maps.flatMap(map => mappedTo(map) ?? [])
+  if (mapped.length < maps.length) note('an a=rtpmap cannot be read')
+  const fixed = fixedTo(payload_type)
+  if (fixed) {
+    const other = mapped.find(({ encoding, codec, ...map }) =>
+      codec ? codec !== fixed.codec : !named(encoding, fixed.encoding) || map.clock_rate_hz !== fixed.clock_rate_hz,
+    )
+    if (other) note(`is ${fixed.encoding} by RFC 3551, not ${other.encoding}/${other.clock_rate_hz}`)
+    return [fixed]
+  }
+  const [first] = mapped
+  if (!first) {
+    // Some peers list telephone-event and give its keys, but forget its a=rtpmap.
+    if (maps.length > 0 || fmtp === null || !EVENTS_FMTP.test(fmtp)) return []
+    note('is taken for telephone-event, by its a=fmtp')
+    return [{ encoding: telephoneEvent.encoding, clock_rate_hz: 8000, channels: null, codec: null }]
+  }
+  if (!named(first.encoding, telephoneEvent.encoding)) {
+    if (mapped.length > 1) note('is mapped more than once; the first counts')
+    return [first]
+  }
+  // The clock rate of the chosen audio decides which of these counts (RFC 4733 §2.1).
+  const events = mapped.filter(({ encoding }) => named(encoding, telephoneEvent.encoding))
+  if (events.length > 1) note('is telephone-event at several clock rates')
+  return events
+}
+
+const EVENTS_FMTP = /^(?:events=)?\d{1,3}(?:-\d{1,3})?(?:[,;] ?\d{1,3}(?:-\d{1,3})?)*$/i
+const named = (encoding: string, name: string): boolean => encoding.toLowerCase() === name.toLowerCase()
+
+/** Returns the encoding of a static payload type that we know, which no a=rtpmap changes. */
+function fixedTo(payload_type: number): Encoded | null {
+  const codec = codecByStaticType(payload_type)
+  const known = payload_type === comfortNoise.payload_type ? comfortNoise : codec
+  return known && { encoding: known.encoding, clock_rate_hz: known.clock_rate_hz, channels: known.channels, codec }
+}
+
+function mappedTo(map: RawMap): Encoded | null {
+  const encoding = String(map.codec ?? '')
+  const codec = codecByRtpmap(encoding, map.rate === undefined ? null : Number(map.rate))
+  const clock_rate_hz = Number(map.rate ?? codec?.clock_rate_hz ?? 8000)
+  if (encoding === '' || !Number.isInteger(clock_rate_hz) || clock_rate_hz < 1000 || clock_rate_hz > 384_000)
+    return null
+  return {
+    encoding: codec?.encoding ?? encoding,
+    clock_rate_hz,
+    channels: map.encoding === undefined ? null : Number(map.encoding),
+    codec,
+  }
+}
