@@ -25,7 +25,7 @@ interface Settlement {
 }
 
 /** Addresses by host name of a c= line; '' for a missing one. */
-export type Places = Readonly<Record<string, string>>
+type Places = Readonly<Record<string, string>>
 
 const placedBy =
   (places: Places | null): Locate =>

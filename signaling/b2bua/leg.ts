@@ -1,6 +1,5 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
-import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -8,14 +7,8 @@ import type { Dialog, DialogHandler, Headers, InboundRequest, ServerEnd } from '
 import { hostOf } from '../drachtio/uri.ts'
 import type { CallContext } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
-import {
-  type LegPolicy,
-  type LegStats,
-  type MediaEvent,
-  type MediaKind,
-  MediaRefusal,
-  type MediaSession,
-} from './media.ts'
+import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
+import { askPlaced } from './media-places.ts'
 import { ALLOW } from './methods.ts'
 import { Renegotiation } from './renegotiation.ts'
 
@@ -55,9 +48,6 @@ export interface LegOptions {
   /** Whether the peer belongs to another tenant; then its addresses are never shown. */
   readonly foreign?: boolean
 }
-
-/** The most host names of one SDP that we resolve. */
-const MAX_HOSTS = 2
 
 /** One side of a call: the dialog with its peer, and its media. */
 export class Leg {
@@ -184,32 +174,13 @@ export class Leg {
     this.#setHeld(answer.hold, answer.direction === 'sendonly' || answer.direction === 'inactive')
   }
 
-  /** Asks the media worker about an SDP; again with the addresses of host names in its c= lines, when it needs them. */
-  async #placing<T>(sdp: string, ask: (places: { places?: Record<string, string> }) => Promise<T>): Promise<T> {
-    try {
-      return await ask({})
-    } catch (error) {
-      if (!(error instanceof MediaRefusal) || error.reason !== 'address_unknown') throw error
-      return ask({ places: await this.#places(sdp) })
-    }
-  }
-
-  /**
-   * Returns addresses for the host names of an SDP: what the guard of ways out allows, else, for a `relaxed` peer, where
-   * its SIP came from. The media itself then decides, as for any peer behind a NAT (design section 4).
-   */
-  async #places(sdp: string): Promise<Record<string, string>> {
-    const reading = readSdp(sdp)
-    const unplaced = 'refused' in reading ? [] : reading.sdp.unplaced.slice(0, MAX_HOSTS)
-    const came_from = [...this.#setUpFrom].at(-1) ?? null
-    const own = this.#policy?.source_validation === 'relaxed' ? came_from : null
-    const asked = { carrier_id: this.#carrier_id, ...(came_from === null ? {} : { proven_host: came_from }) }
-    const places: Record<string, string> = {}
-    for (const { host, port } of unplaced) {
-      const address = (host === '' ? null : await this.ctx.ways.mediaAddress(host, port, asked)) ?? own
-      if (address !== null) places[host] = address
-    }
-    return places
+  #placing<T>(sdp: string, ask: (places: { places?: Record<string, string> }) => Promise<T>): Promise<T> {
+    const peer = () => ({
+      carrier_id: this.#carrier_id,
+      came_from: [...this.#setUpFrom].at(-1) ?? null,
+      relaxed: this.#policy?.source_validation === 'relaxed',
+    })
+    return askPlaced(this.ctx.ways, sdp, peer, ask)
   }
 
   /** Sends keys to this leg's far end, for a peer whose keys came by INFO. */

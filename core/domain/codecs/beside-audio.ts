@@ -5,7 +5,7 @@ import { telephoneEvent } from './telephone-event.ts'
 
 /** What travels beside the audio of a stream: key events (RFC 4733) and comfort noise (RFC 3389). */
 
-export interface EventType {
+interface EventType {
   readonly payload_type: number
   readonly clock_rate_hz: number
 }

@@ -21,7 +21,7 @@ export interface Section {
   readonly attributes: readonly string[]
 }
 
-export interface SdpText {
+interface SdpText {
   readonly session: Section
   readonly media: readonly Section[]
 }
