@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openOf } from '../../bench/descriptors.ts'
 import { DRACHTIO_PROGRAM, startDrachtioServer } from '../../bench/drachtio-server.ts'
+import { MAIN } from '../../bench/up.ts'
 import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
@@ -15,7 +15,6 @@ import { assertInvariants } from './invariants.ts'
 import { freeBlock, freePort } from './ports.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
 const KEPT_LOG_LINES = 400
 
 interface Reply {
@@ -141,7 +140,7 @@ interface Platform {
 async function start(env: Record<string, string>): Promise<Platform> {
   // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
   // a test has stopped, and its processes end with it.
-  const command = ['--pdeathsig', 'KILL', process.execPath, main, 'up']
+  const command = ['--pdeathsig', 'KILL', process.execPath, MAIN, 'up']
   const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []
