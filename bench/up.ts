@@ -6,11 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { PORTS_REFUSED_BY_BROWSERS } from '../core/domain/network/browser-ports.ts'
-import { TREE } from '../core/runtime/tree.ts'
 import { DRACHTIO_PROGRAM, startDrachtioServer } from './drachtio-server.ts'
 
-/** The file of the strowger command as users run it: bundled. */
-export const MAIN = join(TREE, 'build/bundle/bin/main.js')
+const MAIN = new URL('../bin/main.js', import.meta.url).pathname
 const UP_LIMIT_MS = 60_000
 
 /** The part of the output of `bootstrap --json` that benchmarks use. */

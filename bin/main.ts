@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { writePrivately } from '../core/runtime/private-files.ts'
-import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
 import { orSayWhy } from './say.ts'
 
 /** Commands by name, in the order of the help. */
@@ -31,7 +30,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   restore: async () => (await import('./backup.ts')).restoreCommand(),
 }
 
-traceTypeScript()
 writePrivately()
 
 const program = new Command('strowger')

@@ -3,9 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { COUNTS } from './closing-reporter.mjs'
+import { together } from './together.mjs'
 
 /** Tests with real-time calls, which compete with other test files for two cores. They may run a second time, alone. */
-const LIVE = /^build\/test\/(flows|conformance)\//
+const LIVE = /^build\/test\/(flows|together|conformance)\//
 /** More failed files than this are not a matter of chance. */
 const FEW = 3
 
@@ -19,7 +20,7 @@ const compiled = argument => {
   if (argument.startsWith('-')) return [argument]
   const path = join('build', argument.replace(/\.ts$/, '.js'))
   if (!existsSync(path)) return [argument]
-  return statSync(path).isDirectory() ? testsBelow(path) : [path]
+  return statSync(path).isDirectory() ? together(testsBelow(path)) : [path]
 }
 
 const tap = (args, env = {}) =>
@@ -38,7 +39,7 @@ if (args.length === 0) {
   if (check.status !== 0) process.exit(check.status ?? 1)
 }
 rmSync(COUNTS, { force: true })
-const status = tap(args.flatMap(compiled))
+const status = tap((args.length === 0 ? ['test'] : args).flatMap(compiled))
 const failed = failedFiles()
 const byChance = failed.length > 0 && failed.length <= FEW && failed.every(file => LIVE.test(file))
 if (status === 0 || args.length > 0 || !byChance) process.exit(status)

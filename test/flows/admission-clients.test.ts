@@ -1,9 +1,9 @@
 import t from 'tap'
 import { type ClientCredential, makeClientCredential } from '../../core/runtime/client-token.ts'
 import { authorize, openAgent, place } from '../support/agents.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { world } from '../support/world.ts'
 
 // Browser clients with the credentials of short-lived tokens. The peers here use plain SIP over UDP, because
 // registration and calls do not depend on the transport. test/flows/b2bua-browser tests the media of browsers.
@@ -11,7 +11,7 @@ import { world } from '../support/world.ts'
 const WORLD = '+2348030000008'
 
 t.test('clients register and call by tokens, and a Dial reaches them', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const { db } = w.state
   const own = w.numbers[3] ?? ''
   const seconds = Math.floor(Date.now() / 1000)
@@ -125,7 +125,11 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
       .updateTable('configuration')
       .set(eb => ({ revision: eb('revision', '+', 1) }))
       .execute()
-    await until('the account is applied', async () => (await invite(alice, WORLD)).status === 403)
+    await until('the account is applied', async () => {
+      const { status, call } = await invite(alice, WORLD)
+      if (status === 200) call.hangUp()
+      return status === 403
+    })
     t.equal((await register(alice).catch(() => undefined))?.status, 403)
   })
 })

@@ -2,8 +2,8 @@ import t from 'tap'
 import { liveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
 import { openPhone } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
 
 // The refusals of admission, as a peer sees them. The test changes rows of the running platform. Each decision reads
 // them, so every change applies to the next INVITE.
@@ -17,7 +17,7 @@ const NO_CEILING = {
 }
 
 t.test('admission over SIP', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const { db } = w.state
   const trunk_id = await w.addTrunk(PEER)
   const phone = await openPhone(t, { ...w.sip, local_ip: PEER })
@@ -25,7 +25,7 @@ t.test('admission over SIP', async t => {
   const invite = (over: { called?: string; caller?: string } = {}, as = phone.anew()) =>
     as.invite({ called: WORLD, caller: own, cseq: 1, ...over })
   const trunk = (changes: object) => db.updateTable('trunk').set(changes).where('id', '=', trunk_id).execute()
-  const project = (changes: object) => db.updateTable('project').set(changes).execute()
+  const project = (changes: object) => db.updateTable('project').set(changes).where('id', '=', w.project_id).execute()
 
   await db
     .insertInto('subaccount')
@@ -109,7 +109,11 @@ t.test('admission over SIP', async t => {
       created_at: NOW,
     })
     .execute()
-  const { billing_account_id } = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const { billing_account_id } = await db
+    .selectFrom('project')
+    .selectAll()
+    .where('id', '=', w.project_id)
+    .executeTakeFirstOrThrow()
   await db
     .insertInto('billing_account')
     .values({

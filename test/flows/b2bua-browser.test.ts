@@ -3,16 +3,16 @@ import t from 'tap'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
 import { strongestHz, tone } from '../support/audio.ts'
 import { openSoftphone, reached } from '../support/browser.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { world } from '../support/world.ts'
 
 // Browsers as peers: sip.js over a WebSocket, media by ICE and DTLS-SRTP.
 
 const BROWSER = '127.0.0.2'
 
 t.test('browser legs', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
 
   t.test('a browser calls the sandbox, and hears itself back', async t => {
     await w.addTrunk(BROWSER)
@@ -28,7 +28,9 @@ t.test('browser legs', async t => {
       return media.packets - before > 20 && strongestHz(media.audio(before + 10)) === 700
     })
     await session.bye()
-    const call = await until('the call has ended', () => w.state.db.selectFrom('cdr').selectAll().executeTakeFirst())
+    const call = await until('the call has ended', () =>
+      w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).executeTakeFirst(),
+    )
     t.match(call, { status: 'completed', ended_by: 'caller' })
     t.match(JSON.parse(call.media ?? '{}'), {
       a: { secured: true, codec: 'PCMU' },

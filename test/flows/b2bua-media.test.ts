@@ -7,9 +7,10 @@ import { tone } from '../support/audio.ts'
 import { addTrunk, lastCall, nothingLeft } from '../support/b2bua-world.ts'
 import { reportWithVoipMetrics } from '../support/rtcp.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { type Line, openSoftphone, type Softphone } from '../support/softphone.ts'
 import { PATIENCE_MS, until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // What both sides of a call hear while it is set up, held, moved and renegotiated (user-asks rows 2, 4, 9, 10). Two
 // softphones, the trunk's peer and its target, measure tones.
@@ -25,7 +26,7 @@ interface Town {
 }
 
 async function town(t: Test): Promise<Town> {
-  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const w = await sharedWorld(t)
   const [peer, target] = [await openSoftphone(t, '127.0.0.21'), await openSoftphone(t, '127.0.0.22')]
   await addTrunk(w, [{ sip_uri: `sip:${target.address}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }], {
     sources: [`${peer.address}/32`],
@@ -112,9 +113,11 @@ t.test('media between two legs', async t => {
     const whats = await until('all is on record', async () => {
       const events = await w.state.db
         .selectFrom('call_event')
+        .innerJoin('call', 'call.sid', 'call_event.call_sid')
         .select('detail')
         .where('kind', '=', 'state')
-        .orderBy('id')
+        .where('project_id', '=', w.project_id)
+        .orderBy('call_event.id')
         .execute()
       const found = events.map(row => JSON.parse(row.detail)).filter(detail => /held|resumed/.test(detail.what))
       return found.length >= 4 && found

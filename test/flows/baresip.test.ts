@@ -3,8 +3,9 @@ import t, { type Test } from 'tap'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // A second, independent peer: baresip places a call through its trunk and answers one, with audio in both directions.
 
@@ -14,7 +15,7 @@ const DESK = '127.0.0.3'
 const CALLED = '+2348030004711'
 
 t.test('baresip', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   await t.test('one calls another through a trunk, and they hear each other', t => throughTrunk(t, w))
   await t.test('one registers with the settings that the platform shows, and is called', t => registered(t, w))
 })
@@ -36,13 +37,21 @@ async function throughTrunk(t: Test, w: World): Promise<void> {
   await phone.says(/Call established/)
   await desk.says(/Call established/)
   await until('both legs have received for some seconds', async () => {
-    const rows = await w.state.db.selectFrom('media_quality').selectAll().execute()
+    const rows = await w.state.db
+      .selectFrom('media_quality')
+      .innerJoin('call', 'call.sid', 'media_quality.call_sid')
+      .select(['leg_id', 'stats'])
+      .where('project_id', '=', w.project_id)
+      .execute()
     const heard = rows.filter(row => JSON.parse(row.stats).packets_received > 150).map(row => row.leg_id)
     return new Set(heard).size === 2
   })
   await Promise.all([phone, desk].map(one => one.plays(4000)))
 
-  const [atPhone, cdr] = [await phone.heard(), () => w.state.db.selectFrom('cdr').selectAll().executeTakeFirst()]
+  const [atPhone, cdr] = [
+    await phone.heard(),
+    () => w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).executeTakeFirst(),
+  ]
   const record = await until('the CDR', cdr)
   const atDesk = await desk.heard()
   t.equal(strongestHz(atPhone.subarray(8000)), 900, 'the phone hears the desk')

@@ -2,16 +2,16 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { levelDbm0, readWavFile, strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { world } from '../support/world.ts'
 
 // A newcomer's first steps: HTTP requests place real SIP calls to the sandbox carrier, with real audio.
 
 const SANDBOX = '+234803000'
 
 t.test('first calls by REST', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   // The tests mostly wait, each for its own calls. The last one waits for all.
   t.jobs = 4
   const call = async (fields: Record<string, string | string[]>): Promise<string> => {

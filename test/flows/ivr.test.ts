@@ -6,6 +6,7 @@ import { levelDbm0, readWav, strongestHz, tone, wavBytes } from '../support/audi
 import type { Line } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
 
 // One caller goes through a whole telephone menu: twelve steps on one call, with three further telephones, a customer's
 // web server that produces the documents, and a transcription engine over HTTP. Telephones verify each step by ear.
@@ -25,7 +26,7 @@ t.test('a telephone menu of twelve steps', async t => {
   const transcribed: Buffer[] = []
   const town = await voiceTown(t, {
     addresses: ['127.0.0.68', '127.0.0.69'],
-    env: web => ({ STROWGER_TRANSCRIBER_URL: `${web.url}/transcriber` }),
+    world: web => world(t, { STROWGER_TRANSCRIBER_URL: `${web.url}/transcriber` }),
   })
   const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
   const url = web.url

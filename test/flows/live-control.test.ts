@@ -1,12 +1,13 @@
 import t from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
 // REST redirects, ends and cancels live calls during other events. Each case has one outcome and leaves nothing behind.
 
 t.test('live call control', async t => {
-  const town = await voiceTown(t, { addresses: ['127.0.0.73', '127.0.0.74'] })
+  const town = await voiceTown(t, { world: () => sharedWorld(t), addresses: ['127.0.0.73', '127.0.0.74'] })
   const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
   const url = web.url
   for (const hz of [700, 900]) pages[`/${hz}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 600)) }

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
 
 // SRTP with an independent implementation: baresip with keys in its SDP (RFC 4568), as caller and as called party.
 
@@ -12,7 +12,7 @@ const CALLED = '+2348030004711'
 const ENCRYPTED = ';mediaenc=srtp-mand'
 
 t.test('one baresip calls another with SRTP on both legs, and they hear each other', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const own = w.numbers[3] ?? ''
   const account = `${ENCRYPTED};answermode=auto`
   const desk = await baresip(t, { host: DESK, user: CALLED, tone_hz: 900, account })
@@ -29,7 +29,12 @@ t.test('one baresip calls another with SRTP on both legs, and they hear each oth
   await phone.says(/Call established/)
   await desk.says(/Call established/)
   const stats = await until('both legs have received for some seconds', async () => {
-    const rows = await w.state.db.selectFrom('media_quality').selectAll().execute()
+    const rows = await w.state.db
+      .selectFrom('media_quality')
+      .innerJoin('call', 'call.sid', 'media_quality.call_sid')
+      .select(['leg_id', 'stats'])
+      .where('project_id', '=', w.project_id)
+      .execute()
     const late = rows.map(row => ({ leg: row.leg_id, ...JSON.parse(row.stats) }))
     const heard = late.filter(row => row.packets_received > 150)
     return new Set(heard.map(row => row.leg)).size === 2 ? heard : undefined
@@ -37,7 +42,10 @@ t.test('one baresip calls another with SRTP on both legs, and they hear each oth
   for (const { secured, srtp_dropped } of stats) t.match({ secured, srtp_dropped }, { secured: true, srtp_dropped: 0 })
   await Promise.all([phone, desk].map(one => one.plays(4000)))
 
-  const [atPhone, cdr] = [await phone.heard(), () => w.state.db.selectFrom('cdr').selectAll().executeTakeFirst()]
+  const [atPhone, cdr] = [
+    await phone.heard(),
+    () => w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).executeTakeFirst(),
+  ]
   t.match(await until('the CDR', cdr), { status: 'completed', ended_by: 'caller', trunk_id })
   const atDesk = await desk.heard()
   t.equal(strongestHz(atPhone.subarray(8000)), 900, 'the phone hears the desk')

@@ -3,7 +3,6 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { MAIN } from '../../bench/up.ts'
 import { insertNotification } from '../../core/state/alerts/alerts.ts'
 import { insertTestAlert } from '../support/alerts.ts'
 import { untouched } from '../support/child.ts'
@@ -15,6 +14,7 @@ import { world } from '../support/world.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
+const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 
 const PROCESSES = ['edge', 'media', 'signaling', 'control', 'sandbox']
 

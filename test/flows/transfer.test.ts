@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import { newId } from '../../core/runtime/ids.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import {
   addTrunk,
@@ -21,11 +20,13 @@ import {
   waiting,
 } from '../support/b2bua-world.ts'
 import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { answerKeepingTo, inDialog, KEPT_TO } from '../support/sip-steps.ts'
 import { awaits, callee, caller, pause, provisionals, receive, signals } from '../support/sipp.ts'
+import { addTenant } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // REFER within a call of two trunk legs (user-asks row 6): we execute it, report by NOTIFY, and release the transferor.
 
@@ -57,24 +58,8 @@ const eventsOf = async (w: World, sid: string) => {
 
 /** Adds a second customer who holds this number. */
 async function anotherProject(w: World, e164: string): Promise<{ project_id: string; account_sid: string }> {
-  const { db } = w.state
-  const project = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
-  const account = await db.selectFrom('voice_account').selectAll().executeTakeFirstOrThrow()
-  const [project_id, organization_id, account_sid] = [newId.project(), newId.organization(), newId.account()]
-  const { created_at } = project
-  await db
-    .insertInto('organization')
-    .values({ id: organization_id, name: 'Other', time_zone: 'UTC', created_at })
-    .execute()
-  await db
-    .insertInto('project')
-    .values({ ...project, id: project_id, organization_id, billing_account_id: 'bil_other' })
-    .execute()
-  await db
-    .insertInto('voice_account')
-    .values({ ...account, project_id, account_sid, key_id: 'vak_other' })
-    .execute()
-  await db.updateTable('number').set({ project_id }).where('e164', '=', e164).execute()
+  const { project_id, account_sid } = await addTenant(w.state, w.master_key, [])
+  await w.state.db.updateTable('number').set({ project_id }).where('e164', '=', e164).execute()
   return { project_id, account_sid }
 }
 
@@ -97,7 +82,7 @@ async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
 }
 
 t.test('transfers', async t => {
-  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const w = await sharedWorld(t)
 
   t.test('blind, to a number behind another trunk: the two remaining parties hear each other', async t => {
     const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]

@@ -4,15 +4,16 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
-import { MAIN } from '../../bench/up.ts'
 import { untouched } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // Tests of trunks with good and faulty peers. Each peer is the only target of its trunk.
 
+const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 const DESTINATION = '+2348030004711'
 
 const answering = (sdp: (text: string) => string): readonly string[] => [
@@ -61,7 +62,7 @@ async function run(w: World, trunk_id: string, kind: string, destination: string
 }
 
 t.test('tests of trunks', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const peer = (options: { steps: readonly string[]; rtp_echo?: boolean; options_answer?: string }) =>
     sipp(t, { ...options, calls: MANY })
   const [good, mute, other, sick] = await Promise.all([

@@ -6,10 +6,11 @@ import { strongestHz, tone, wavBytes } from '../support/audio.ts'
 import { hangsUpOnCue, lastCall, mediaPort } from '../support/b2bua-world.ts'
 import { onEmbedded } from '../support/edges.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // A SIP peer sends calls through a trunk. The peer is at 127.0.0.2, the trunk's target at 127.0.0.3, strangers at
 // 127.0.0.9, and the platform at 127.0.0.1, so that each SDP shows whose address it contains.
@@ -23,7 +24,7 @@ const cdrOf = (w: World, call_sid: string) =>
   until('the CDR', () => w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', call_sid).executeTakeFirst())
 
 t.test('calls through a trunk', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const own = w.numbers[1] ?? ''
   const trunk_id = await w.addTrunk(PEER)
 
@@ -196,7 +197,7 @@ t.test('calls through a trunk', async t => {
 })
 
 t.test('calls from peer to peer are bridged', async t => {
-  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const w = await sharedWorld(t)
   const own = w.numbers[2] ?? ''
   const rtp = { peer: await openRtpPeer({ address: PEER }), target: await openRtpPeer({ address: TARGET }) }
   t.teardown(() => {
@@ -256,7 +257,7 @@ t.test('calls from peer to peer are bridged', async t => {
 })
 
 t.test(...onEmbedded('the ladder of a call shows every message of both legs'), async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   await w.addTrunk(PEER)
   const peer = await sipp(t, {
     steps: [caller.invite(), ...provisionals, receive.response(486), caller.ackOfFailure],

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
@@ -7,7 +8,7 @@ import { until } from '../support/wait.ts'
 // telephones. The tests check their audio, their SIP messages, and the requests to the customer's web server.
 
 t.test('verbs that bridge calls', async t => {
-  const town = await voiceTown(t, { addresses: ['127.0.0.61', '127.0.0.62'] })
+  const town = await voiceTown(t, { world: () => sharedWorld(t), addresses: ['127.0.0.61', '127.0.0.62'] })
   const { w, far, pages, web, told, all, trunk_number } = town
   pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
   const url = web.url

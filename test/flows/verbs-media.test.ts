@@ -5,6 +5,7 @@ import { tone, wavBytes } from '../support/audio.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
 
 // Verbs that speak, play, gather, record and stream, with every attribute on a live call. A desk telephone calls the
 // platform. Speech recognition is a real WebSocket server, transcription a real HTTP server.
@@ -13,10 +14,11 @@ t.test('verbs with media', async t => {
   const engine = await recognizerServer(t, 'two large pizzas')
   const town = await voiceTown(t, {
     addresses: ['127.0.0.63', '127.0.0.64'],
-    env: web => ({
-      STROWGER_RECOGNIZER_URL: engine.url,
-      STROWGER_TRANSCRIBER_URL: `${web.url}/transcribe`,
-    }),
+    world: web =>
+      world(t, {
+        STROWGER_RECOGNIZER_URL: engine.url,
+        STROWGER_TRANSCRIBER_URL: `${web.url}/transcribe`,
+      }),
   })
   const { w, pages, web, told, all, callIn } = town
   const url = web.url

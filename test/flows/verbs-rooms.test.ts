@@ -8,6 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { type Line, openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
 
 // Conferences, queues, applications and recording servers, with every attribute on live calls of several telephones.
 
@@ -24,13 +25,14 @@ t.test('verbs that connect several callers', async t => {
   }
   const town = await voiceTown(t, {
     addresses: ['127.0.0.65', '127.0.0.66'],
-    env: () => ({
-      STROWGER_HTTP_PORT: String(http_port),
-      STROWGER_ALLOW_PRIVATE_PEERS: '127.0.0.1/32,127.0.0.64/30,127.0.0.68/32',
-      STROWGER_SIPREC: Object.entries(recorders)
-        .map(([name, uri]) => `${name}=${uri}`)
-        .join(),
-    }),
+    world: () =>
+      world(t, {
+        STROWGER_HTTP_PORT: String(http_port),
+        STROWGER_ALLOW_PRIVATE_PEERS: '127.0.0.1/32,127.0.0.64/30,127.0.0.68/32',
+        STROWGER_SIPREC: Object.entries(recorders)
+          .map(([name, uri]) => `${name}=${uri}`)
+          .join(),
+      }),
   })
   const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
   const url = web.url

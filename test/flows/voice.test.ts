@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // Documents that connect several calls: dialled children, whispers, conferences, queues. The far ends are those of the
 // sandbox carrier. Its tones and the callbacks show who is bridged with whom.
@@ -21,7 +22,7 @@ const counted = (w: World, name: string, count: number): Promise<unknown> =>
   until(`${name} is ${count}`, async () => (await w.metrics())(name) === count)
 
 t.test('documents that bridge calls', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   // The tests mostly wait, each for its own calls. The last one waits for all.
   t.jobs = 4
   const create = async (to: string, form: Record<string, string>): Promise<string> => {

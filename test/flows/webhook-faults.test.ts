@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import t, { type Test } from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
@@ -13,7 +14,7 @@ import { until } from '../support/wait.ts'
 // documented outcome, and nothing hangs.
 
 t.test('misbehaving web servers', async t => {
-  const town = await voiceTown(t, { addresses: ['127.0.0.71', '127.0.0.72'] })
+  const town = await voiceTown(t, { world: () => sharedWorld(t), addresses: ['127.0.0.71', '127.0.0.72'] })
   const { w, pages, web, told, all, callIn, callOut } = town
   const url = web.url
   const bad = await badServer(t)

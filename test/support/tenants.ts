@@ -1,9 +1,9 @@
 import { newId } from '../../core/runtime/ids.ts'
-import { seal } from '../../core/runtime/secrets.ts'
-import { ensureAlertPolicies } from '../../core/state/alerts/alert-policies.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
 import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { State } from '../../core/state/index.ts'
+import { insertOrganization, insertProject } from '../../core/state/people/customers.ts'
 import type { ControlPlane } from './control-plane.ts'
 
 /** A tenant of the platform other than the demo project's. */
@@ -16,45 +16,39 @@ interface Tenant {
 }
 
 /** Adds an organization with one project, a voice account, a key with all scopes, and `numbers`. */
-export async function addTenant(state: State, master_key: Buffer, numbers: readonly string[]): Promise<Tenant> {
+export async function addTenant(
+  state: State,
+  master_key: Buffer,
+  numbers: readonly string[],
+  name = 'Rival',
+): Promise<Tenant> {
   const now = new Date().toISOString()
-  const [organization_id, project_id] = [newId.organization(), newId.project()]
-  const [account_sid, auth_token] = [newId.account(), newId.authToken()]
-  await state.transaction(async trx => {
-    await trx
-      .insertInto('organization')
-      .values({ id: organization_id, name: 'Rival', time_zone: 'Europe/London', created_at: now })
-      .execute()
-    await ensureAlertPolicies(trx, { id: organization_id, name: 'Rival' }, now)
-    const paid = { billing_account_id: `bil_${newId.uuid()}`, billing_assignment_revision: 1 }
-    const project = { id: project_id, organization_id, name: 'Rival project', ...paid, billing_effective_from: now }
-    await trx
-      .insertInto('project')
-      .values({ ...project, status: 'active', currency: 'NGN', sandbox: 1, created_at: now })
-      .execute()
-    const account = { project_id, account_sid, auth_token_sealed: seal(master_key, auth_token), revision: 1 }
-    await trx
-      .insertInto('voice_account')
-      .values({
-        ...account,
-        key_id: `vak_${newId.uuid()}`,
-        status: 'active',
-        call_event_history: 'enabled',
-        created_at: now,
-      })
-      .execute()
-    const held = { project_id, status: 'held', route_kind: null, route_id: null, quarantined_until: null } as const
-    if (numbers.length > 0)
-      await trx
-        .insertInto('number')
-        .values(
-          numbers.map(e164 => ({ id: newId.number(), e164, ...held, revision: 1, created_at: now, updated_at: now })),
-        )
-        .execute()
+  const made = await state.transaction(async trx => {
+    const given = { name, time_zone: 'Europe/London', contact_email: 'desk@rival.test' }
+    const { id: organization_id } = await insertOrganization(trx, given, now)
+    const terms = { name: `${name} project`, sandbox: true, prepaid: false, credit_minor: 0 }
+    const project = await insertProject(trx, { organization_id, ...terms }, { master_key, now })
+    const held = { project_id: project.id, status: 'held', route_kind: null, route_id: null } as const
+    const rows = numbers.map(e164 => ({
+      ...{ id: newId.number(), e164, ...held, quarantined_until: null, revision: 1 },
+      ...{ created_at: now, updated_at: now },
+    }))
+    if (rows.length > 0) await trx.insertInto('number').values(rows).execute()
     await bumpConfiguration(trx)
+    return project
   })
-  const api_key = await addAdminKey(state.db, project_id, now)
-  return { project_id, account_sid, auth_token, api_key, numbers }
+  const account = await state.db
+    .selectFrom('voice_account')
+    .selectAll()
+    .where('project_id', '=', made.id)
+    .executeTakeFirstOrThrow()
+  return {
+    project_id: made.id,
+    account_sid: account.account_sid,
+    auth_token: unseal(master_key, account.auth_token_sealed),
+    api_key: await addAdminKey(state.db, made.id, now),
+    numbers,
+  }
 }
 
 /** Returns the same control plane for another tenant: `ask` and `voice` use that tenant's credentials. */

@@ -3,7 +3,7 @@ import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { type Line, openSoftphone, type Softphone } from './softphone.ts'
 import { until } from './wait.ts'
 import { type Page, type WebRequest, type WebServer, webServer } from './web.ts'
-import { type World, world } from './world.ts'
+import type { World } from './world.ts'
 
 /**
  * A platform with a customer: a desk telephone that calls the customer's numbers, a far telephone that receives every
@@ -41,8 +41,8 @@ const HOST = '127.0.0.1'
 export async function voiceTown(
   t: Test,
   options: {
-    /** Settings of the platform. Engines may run on the customer's web server. */
-    env?: (web: WebServer) => Record<string, string>
+    /** Starts or shares the platform. Its engines may run on the customer's web server. */
+    world: (web: WebServer) => Promise<World>
     addresses: readonly [desk: string, far: string]
   },
 ): Promise<VoiceTown> {
@@ -55,7 +55,7 @@ export async function voiceTown(
     // Any other path answers 204: it serves an empty document or acknowledges a callback.
     new Proxy(pages, { get: (target, path) => target[String(path)] ?? { status: 204 } }),
   )
-  const w = await world(t, options.env?.(web))
+  const w = await options.world(web)
   const [, trunk_number = '', own_number = ''] = w.numbers
   const trunk_id = await w.addTrunk(desk_address, {
     targets: [{ sip_uri: `sip:${far_address}:${far.port}`, transport: 'udp', priority: 1, weight: 1 }],

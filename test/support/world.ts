@@ -1,21 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { openOf } from '../../bench/descriptors.ts'
+import { type Open, openOf } from '../../bench/descriptors.ts'
 import { DRACHTIO_PROGRAM, startDrachtioServer } from '../../bench/drachtio-server.ts'
-import { MAIN } from '../../bench/up.ts'
 import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { untouched } from './child.ts'
 import { assertInvariants } from './invariants.ts'
+import { type Platform, startPlatform } from './platform.ts'
 import { freeBlock, freePort } from './ports.ts'
-import { PATIENCE_MS, until } from './wait.ts'
-
-const KEPT_LOG_LINES = 400
+import { until } from './wait.ts'
 
 interface Reply {
   readonly status: number
@@ -42,6 +38,10 @@ export interface World {
   readonly master_key: Buffer
   /** The platform's rows, for facts that no API shows. */
   readonly state: State
+  /** Returns the same platform in the hands of another customer. */
+  as(customer: Customer): World
+  /** Rejects unless all invariants hold (see `assertInvariants`). */
+  intact(): Promise<void>
   /** Sends a request to /v1 with a key that has all scopes. */
   manage(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** Sends a request below /2010-04-01/Accounts/{AccountSid}; `form` may contain lists. */
@@ -68,6 +68,9 @@ export interface World {
   log(): string
 }
 
+/** Who a world belongs to. */
+type Customer = Pick<World, 'project_id' | 'api_key' | 'account_sid' | 'auth_token' | 'numbers'>
+
 interface DigestTrunk {
   readonly id: string
   readonly username: string
@@ -76,9 +79,37 @@ interface DigestTrunk {
 
 /**
  * Starts a platform for this test and stops it at the end. A failed test shows the platform's log. With `beside`, it is
- * another machine on the database of that platform, which must outlive it.
+ * another machine on the database of that platform, which must outlive it. Most stories need no platform of their own:
+ * see `sharedWorld`.
  */
 export async function world(t: Test, env: Record<string, string> = {}, beside?: World): Promise<World> {
+  const opened = await openWorld(env, beside)
+  t.teardown(async () => {
+    // After a teardown throws, tap runs no other, and the file would hang on resources that those would close.
+    if (t.passing() && !beside) await reportBroken(t, opened.w.intact)
+    await opened.close()
+    if (!t.passing()) t.comment(opened.w.log())
+  })
+  return opened.w
+}
+
+/** Reports a broken invariant as a fault of the test that has ended. Resolves with whether all of them hold. */
+export async function reportBroken(t: Test, look: () => Promise<void>): Promise<boolean> {
+  try {
+    await look()
+    return true
+  } catch (error) {
+    process.exitCode = 1
+    console.error(`BROKEN at the end of ${t.name}:`, error)
+    return false
+  }
+}
+
+/** Starts a platform, which the caller closes. */
+export async function openWorld(
+  env: Readonly<Record<string, string>> = {},
+  beside?: World,
+): Promise<{ readonly w: World; close(): Promise<void> }> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
   if (beside) shareDatabase(beside.data_dir, data_dir)
   const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
@@ -97,31 +128,24 @@ export async function world(t: Test, env: Record<string, string> = {}, beside?: 
     ...env,
   }
   const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, settings, await freePort()))
-  const platform = await start({ ...settings, ...(server ? server.env : {}) })
+  const platform = await startPlatform({ ...settings, ...(server ? server.env : {}) })
   let state: State | null = null
-  let holds = async (): Promise<void> => undefined
-  t.teardown(async () => {
-    // After a teardown throws, tap runs no other, and the file would hang on resources that those would close.
-    await (t.passing() && !beside ? holds() : undefined)?.catch(error => {
-      process.exitCode = 1
-      console.error(`BROKEN at the end of ${t.name}:`, error)
-    })
+  const close = async (): Promise<void> => {
     await state?.close()
     await platform.stop()
     if (server) await server.stop()
-    if (!t.passing()) t.comment(platform.log())
     rmSync(data_dir, { recursive: true, force: true })
-  })
-  const config = loadConfig(settings)
-  const made = await bootstrap(config)
-  const opened = await openState({ data_dir })
-  state = opened
-  const w = present({ made, state: opened, rtp_ports, data_dir, master_key: config.master_key, platform })
-  const rest = openOf(data_dir)
-  const runs = () => platform.child.exitCode === null && platform.child.signalCode === null
-  holds = () =>
-    assertInvariants({ state: opened, master_key: config.master_key, runs, metrics: w.metrics, data_dir, rest })
-  return w
+  }
+  try {
+    const config = loadConfig(settings)
+    const made = await bootstrap(config)
+    state = await openState({ data_dir })
+    const { master_key } = config
+    return { w: present({ made, state, rtp_ports, data_dir, master_key, platform, rest: openOf(data_dir) }), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 /** Links the database. SQLite resolves the link and uses the log and index at its target; our own code needs theirs. */
@@ -131,57 +155,6 @@ function shareDatabase(from: string, data_dir: string): void {
   copyFileSync(join(from, 'master.key'), join(data_dir, 'master.key'))
 }
 
-interface Platform {
-  readonly child: ChildProcess
-  log(): string
-  stop(): Promise<void>
-}
-
-async function start(env: Record<string, string>): Promise<Platform> {
-  // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
-  // a test has stopped, and its processes end with it.
-  const command = ['--pdeathsig', 'KILL', process.execPath, MAIN, 'up']
-  const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let printed = ''
-  const lines: string[] = []
-  child.stdout.on('data', chunk => {
-    printed += chunk
-  })
-  child.stderr.on('data', chunk => {
-    lines.push(
-      ...String(chunk)
-        .split('\n')
-        .filter(line => line !== ''),
-    )
-    if (lines.length > KEPT_LOG_LINES) lines.splice(0, lines.length - KEPT_LOG_LINES)
-  })
-  const log = (): string => [printed, ...lines].join('\n')
-  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
-  const platform: Platform = {
-    child,
-    log,
-    async stop() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      await exited
-    },
-  }
-  try {
-    // Five processes start in sequence.
-    const isUp = () => printed.includes('Strowger is up') || childIsGone(child)
-    await until('Strowger is up', isUp, 2 * PATIENCE_MS)
-  } catch (error) {
-    await platform.stop()
-    throw new Error(`${error instanceof Error ? error.message : error}\n${log()}`)
-  }
-  return platform
-}
-
-function childIsGone(child: ChildProcess): false {
-  const how = child.exitCode ?? child.signalCode
-  if (how !== null) throw new Error(`the platform ended with ${how}`)
-  return false
-}
-
 function present(parts: {
   made: Bootstrapped
   state: State
@@ -189,8 +162,11 @@ function present(parts: {
   data_dir: string
   master_key: Buffer
   platform: Platform
+  /** What the processes had open before their first request. */
+  rest: Open
 }): World {
-  const { made, state, data_dir } = parts
+  const { made, state, data_dir, master_key, rest } = parts
+  const { child } = parts.platform
   const account = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}`
   const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
   const pid = (name: ProcessName): number => {
@@ -232,8 +208,14 @@ function present(parts: {
     auth_token: made.auth_token,
     numbers: made.numbers,
     data_dir,
-    master_key: parts.master_key,
+    master_key,
     state,
+    as: customer => present({ ...parts, made: { ...made, ...customer } }),
+    intact: () =>
+      assertInvariants({
+        ...{ state, master_key, metrics, data_dir, rest },
+        runs: () => child.exitCode === null && child.signalCode === null,
+      }),
     manage,
     voice,
     ended: sid =>
@@ -261,7 +243,6 @@ function present(parts: {
     pid,
     async kill(name, meanwhile) {
       const old = pid(name)
-      const { child } = parts.platform
       // A stopped supervisor restarts no process.
       if (meanwhile) child.kill('SIGSTOP')
       try {

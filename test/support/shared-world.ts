@@ -1,0 +1,96 @@
+import root, { type Test } from 'tap'
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
+import { releaseTrunk } from '../../core/state/configuration/trunks.ts'
+import type { State, Trx } from '../../core/state/index.ts'
+import { addTenant } from './tenants.ts'
+import { until } from './wait.ts'
+import { openWorld, reportBroken, type World } from './world.ts'
+
+/** The platform of this process, from its first story on. */
+let running: ReturnType<typeof openWorld> | null = null
+let customers = 0
+
+/** What belongs to no customer. A story may change it until its end. */
+const OF_ALL = ['carrier', 'carrier_source', 'carrier_target', 'carrier_route', 'carrier_registration'] as const
+
+/** Calls that the story has just ended, by a BYE that is on its way (RFC 3261 §17: 32 s). */
+const ON_ITS_WAY_MS = 45_000
+
+/**
+ * Gives the story a customer of its own, with ten numbers, on a platform that all stories of this process share: a
+ * start costs more than most stories. Stories of one process run one after the other, so the story has the platform for
+ * itself. At its end it must leave no call; the invariants are checked and its trunks are released. After a story that
+ * failed, the next one gets a fresh platform. A story that changes settings, kills or drains processes, or stands for
+ * the demo project, starts its own `world`.
+ */
+export async function sharedWorld(t: Test): Promise<World> {
+  running ??= startForAll()
+  const { w: platform, close } = await running
+  const customer = await addTenant(platform.state, platform.master_key, numbersOf(++customers), `Customer ${customers}`)
+  await until('the signaling node knows the customer', () =>
+    platform.state.db
+      .selectFrom('apply_report')
+      .select('revision')
+      .where('resource_id', '=', customer.project_id)
+      .executeTakeFirst(),
+  )
+  const before = await rowsOfAll(platform.state)
+  const w = platform.as(customer)
+  t.teardown(async () => {
+    if (t.passing() && (await reportBroken(t, () => leave(w, before)))) return
+    t.comment(w.log())
+    running = null
+    await close()
+  })
+  return w
+}
+
+function startForAll(): ReturnType<typeof openWorld> {
+  const opened = openWorld()
+  root.teardown(async () => {
+    if (running === opened) await (await opened).close()
+  })
+  return opened
+}
+
+/** Ten numbers in Lagos that no other customer has. */
+const numbersOf = (customer: number): string[] =>
+  Array.from({ length: 10 }, (_, at) => `+234201${String(customer).padStart(4, '0')}${String(at + 1).padStart(3, '0')}`)
+
+type Rows = ReadonlyMap<(typeof OF_ALL)[number], readonly object[]>
+
+async function rowsOfAll({ db }: Pick<State, 'db'>): Promise<Rows> {
+  const rows = new Map<(typeof OF_ALL)[number], readonly object[]>()
+  for (const table of OF_ALL) rows.set(table, await db.selectFrom(table).selectAll().execute())
+  return rows
+}
+
+/** Ends a customer's use of the platform. Rejects when calls remain or an invariant is broken. */
+async function leave(w: World, before: Rows): Promise<void> {
+  const { db } = w.state
+  await until(
+    'the story has ended its calls',
+    async () => (await db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()).length === 0,
+    ON_ITS_WAY_MS,
+  )
+  await w.intact()
+  const now = new Date().toISOString()
+  await w.state.transaction(async trx => {
+    await trx.updateTable('number').set({ route_kind: null, route_id: null }).execute()
+    const trunks = await trx.selectFrom('trunk').selectAll().where('status', '!=', 'released').execute()
+    for (const trunk of trunks) await releaseTrunk(trx, trunk, now)
+    await restore(trx, before)
+    await bumpConfiguration(trx)
+  })
+}
+
+async function restore(trx: Trx, before: Rows): Promise<void> {
+  for (const [table, rows] of before) {
+    await trx.deleteFrom(table).execute()
+    if (rows.length > 0)
+      await trx
+        .insertInto(table)
+        .values(rows as never)
+        .execute()
+  }
+}
