@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { PORTS_REFUSED_BY_BROWSERS } from '../core/domain/network/browser-ports.ts'
+import { TREE } from '../core/runtime/tree.ts'
 import { DRACHTIO_PROGRAM, startDrachtioServer } from './drachtio-server.ts'
 
-const MAIN = new URL('../bin/main.js', import.meta.url).pathname
+/** The file of the strowger command as users run it: bundled. */
+export const MAIN = join(TREE, 'build/bundle/bin/main.js')
 const UP_LIMIT_MS = 60_000
 
 /** The part of the output of `bootstrap --json` that benchmarks use. */

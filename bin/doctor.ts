@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { TREE } from '../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
@@ -37,8 +37,6 @@ async function rows(config: Config): Promise<Finding[]> {
     await state.close()
   }
 }
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 /** Checks that the ports are free. While the platform runs, it holds them itself. */
 async function ports(config: Config): Promise<Finding[]> {
@@ -106,7 +104,7 @@ async function examine(config: Config): Promise<Finding[]> {
     },
     {
       what: 'native media plane is built',
-      ok: existsSync(join(root, 'native/build/Release/media.node')),
+      ok: existsSync(join(TREE, 'native/build/Release/media.node')),
       mend: 'run: npm run setup',
     },
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { chownSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, relative } from 'node:path'
 import type { Config } from '../core/runtime/config.ts'
 import { giveFolder, programsUser, type UserName, type Users, userOf } from '../core/runtime/own-user.ts'
+import { builtModule, TREE } from '../core/runtime/tree.ts'
 import type { ProcessName } from './child-environment.ts'
 
 /** How to start a process with fewer rights than ours. */
@@ -25,10 +25,9 @@ const KEPT: Readonly<Record<UserName, readonly string[]>> = {
 /** Further capabilities to open files of any owner and to change users. Changing users drops them all. */
 const TO_CHANGE = ['setuid', 'setgid', 'chown', 'dac_override']
 const UNPRIVILEGED_PORTS = 1024
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** Samples of the files that processes load after they have changed users. */
 const LATE = [
-  ['build', 'media/files/audio-thread.js'],
+  ['build', relative(join(TREE, 'build'), builtModule('media/files/audio-thread.js'))],
   ['node_modules', 'mpg123-decoder/package.json'],
   ['native', 'build/Release/media.node'],
 ] as const
@@ -109,7 +108,7 @@ export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): 
     return 'STROWGER_RTP_PORTS has ports below 1024, which are opened call by call'
   const ids = ['--reuid', String(programsUser(first)), '--regid', String(programsUser(first)), '--clear-groups']
   const folders = [...new Set(LATE.map(([part]) => part))]
-  const doors = folders.map(part => openSync(join(root, part), 'r'))
+  const doors = folders.map(part => openSync(join(TREE, part), 'r'))
   const looked = LATE.map(([part, file]) => `/proc/self/fd/${3 + folders.indexOf(part)}/${file}`)
   const { status, stdout, error } = spawnSync(
     'setpriv',
@@ -126,7 +125,7 @@ export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): 
   const [part, file] = LATE[at] ?? []
   return part === undefined
     ? 'user ids cannot be changed here'
-    : `${join(root, part, file ?? '')} is not readable for others`
+    : `${join(TREE, part, file ?? '')} is not readable for others`
 }
 
 function hindranceOfOwners(run_dir: string, user: number): string | null {
@@ -147,7 +146,7 @@ function hindranceOfOwners(run_dir: string, user: number): string | null {
  */
 export function hindrance(config: Pick<Config, 'data_dir' | 'run_dir' | 'tls'>): string | null {
   const { data_dir, run_dir, tls } = config
-  const read = [process.execPath, join(root, 'build/bin/main.js'), join(root, 'node_modules'), join(root, 'native')]
+  const read = [process.execPath, builtModule('bin/main.js'), join(TREE, 'node_modules'), join(TREE, 'native')]
   const data = readdirSync(data_dir).filter(name => name !== 'recordings')
   const written = [data_dir, run_dir, ...data.map(name => join(data_dir, name))]
   const looked = [...read, ...(tls ? [tls.cert_file, tls.key_file] : []), '--', ...written]

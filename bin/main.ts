@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { writePrivately } from '../core/runtime/private-files.ts'
+import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
 import { orSayWhy } from './say.ts'
 
 /** Commands by name, in the order of the help. */
@@ -30,6 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   restore: async () => (await import('./backup.ts')).restoreCommand(),
 }
 
+traceTypeScript()
 writePrivately()
 
 const program = new Command('strowger')

@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { becoming } from '../core/runtime/own-user.ts'
+import { builtModule } from '../core/runtime/tree.ts'
 import type { Fewer } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 
-/** A process to keep running. `script` is relative to build/; `env` is its whole environment. */
+/** A process to keep running. `script` is a built module; `env` is its whole environment. */
 export interface Plan {
   readonly name: string
   readonly script: string
@@ -40,7 +40,6 @@ const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
 /** Longest start of a process. Starts take a second or two; the margin is for overloaded machines. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 10_000
-const build = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 /**
  * Starts the plans in order, each when the previous one is ready, then keeps them running: a process that dies is
@@ -157,7 +156,7 @@ class KeptProcess {
     // `detached` puts it in its own group: Ctrl-C reaches only the supervisor, which then stops the others in order.
     const { by, users } = this.#plan.fewer ?? { by: [], users: null }
     const [execPath = process.execPath, ...execArgv] = [...by, process.execPath, ...process.execArgv]
-    const child = fork(join(build, this.#plan.script), becoming(users), {
+    const child = fork(builtModule(this.#plan.script), becoming(users), {
       execPath,
       execArgv,
       env: this.#plan.env,

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { extname, join } from 'node:path'
 import type { ParameterizedContext } from 'koa'
+import { TREE } from '../core/runtime/tree.ts'
 import type { Services } from './http/services.ts'
 
 /** The folder into which `scripts/console.mjs` builds the pages. */
-const BUILT = join(dirname(fileURLToPath(import.meta.url)), '..', 'console')
+const BUILT = join(TREE, 'build', 'console')
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

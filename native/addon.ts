@@ -1,7 +1,7 @@
 // Loads the native add-on and declares its raw functions, which do not check their arguments.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
 import type {
   EngineFeatures,
   EngineOptions,
@@ -57,12 +57,16 @@ interface Addon {
 
 let addon: Addon | null = null
 
-/** Loads the add-on that the setup built. Works from both build/native/addon.js and native/addon.ts. */
+/** Loads the add-on that the setup built, from the nearest folder above that has it. */
 export function load(): Addon {
   if (addon) return addon
-  const places = ['../../native/build/Release/media.node', './build/Release/media.node']
-  const file = places.map(place => fileURLToPath(new URL(place, import.meta.url))).find(existsSync)
-  if (!file) throw new Error('native/build/Release/media.node is missing: run `npm run setup`')
-  addon = createRequire(import.meta.url)(file) as Addon
-  return addon
+  const require = createRequire(import.meta.url)
+  for (let at = import.meta.dirname; at !== dirname(at); at = dirname(at)) {
+    const file = join(at, 'native/build/Release/media.node')
+    if (existsSync(file)) {
+      addon = require(file) as Addon
+      return addon
+    }
+  }
+  throw new Error('native/build/Release/media.node is missing: run `npm run setup`')
 }

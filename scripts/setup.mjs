@@ -167,3 +167,18 @@ step(
   },
   () => run('node_modules/.bin/tsc', ['-p', '.']),
 )
+
+const SHIPPED = SOURCES.filter(folder => folder !== 'bench' && folder !== 'test')
+step(
+  'bundle',
+  {
+    inputs: [
+      'scripts/bundle.mjs',
+      'package-lock.json',
+      ...SHIPPED.flatMap(filesBelow).filter(file => /\.(ts|json)$/.test(file)),
+    ],
+    outputs: ['build/bundle/bin/main.js'],
+    stamp: 'build/bundle/.stamp',
+  },
+  () => run(process.execPath, ['scripts/bundle.mjs']),
+)

@@ -186,7 +186,7 @@ async function addTrunks(state: State, project_id: string, count: number): Promi
 async function startControl(): Promise<Subject> {
   const port = await freePort()
   const env = { ...process.env, STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: String(port), STROWGER_LOG: 'error' }
-  const child = fork(join(root, 'build/control/process.js'), { env })
+  const child = fork(join(root, 'build/bundle/control/process.js'), { env })
   started.push(child)
   await once(child, 'message')
   return { child, pool: new Pool(`http://127.0.0.1:${port}`, { connections }) }

@@ -11,11 +11,10 @@ import {
   symlinkSync,
 } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { builtModule, TREE } from './tree.ts'
 
 /** Flag of open(2) that Node.js does not name. With it, the folder need not be readable. */
 const O_PATH = 0o10000000
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 /** Parts of the tree that are loaded after the start: our code, its packages, the addon. */
 const PARTS = ['build', 'node_modules', 'native']
 
@@ -56,18 +55,19 @@ export function keepCode(view: string, user: number): void {
   rmSync(view, { recursive: true, force: true })
   mkdirSync(view)
   const about = join(view, 'package.json')
-  copyFileSync(join(root, 'package.json'), about)
+  copyFileSync(join(TREE, 'package.json'), about)
   chmodSync(about, 0o600)
   chownSync(about, user, user)
-  for (const part of PARTS) symlinkSync(new Door(join(root, part)).way, join(view, part))
+  for (const part of PARTS) symlinkSync(new Door(join(TREE, part)).way, join(view, part))
   chownSync(view, user, user)
   code = new Door(view)
 }
 
 /** Returns how to start a thread now: its module, and options that make Node.js keep the links of the view. */
-export function lateThread(url: string): { readonly module: URL; readonly execArgv: string[] } {
-  if (code === null) return { module: new URL(url), execArgv: [] }
-  const module = pathToFileURL(join(code.way, relative(root, fileURLToPath(url))))
+export function lateThread(path: string): { readonly module: string; readonly execArgv: string[] } {
+  const built = builtModule(path)
+  if (code === null) return { module: built, execArgv: [] }
+  const module = join(code.way, relative(TREE, built))
   return { module, execArgv: ['--preserve-symlinks', '--preserve-symlinks-main'] }
 }
 

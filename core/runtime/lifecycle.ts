@@ -5,6 +5,7 @@ import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.t
 import { becomeUser, toBecome, type Users } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import { StartRefused } from './start-refused.ts'
+import { traceTypeScript } from './typescript-stacks.ts'
 import type { Environment } from './variables.ts'
 
 export { StartRefused }
@@ -40,6 +41,7 @@ export async function runProcess<C extends Settings>(
   load: (env: Environment) => C,
   start: (context: ProcessContext<C>) => Promise<RunningProcess>,
 ): Promise<void> {
+  traceTypeScript()
   writePrivately()
   let log: Log | undefined
   const starting = leaveWithSupervisor()

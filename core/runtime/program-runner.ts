@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type BareEnd, type BareRun, runBy } from './bare-child.ts'
 import type { Log } from './log.ts'
+import { builtModule } from './tree.ts'
 
 /** Message to the process that runs programs (core/runtime/program-runner-process.ts). */
 export interface ToRun {
@@ -21,7 +22,7 @@ export interface HasRun {
  * afterwards it cannot change users. If the child ends, programs run as our own user and a warning is logged.
  */
 export async function runProgramsAs(user: number, log: Log): Promise<void> {
-  const child: ChildProcess = fork(new URL('./program-runner-process.js', import.meta.url), [String(user)], {
+  const child: ChildProcess = fork(builtModule('core/runtime/program-runner-process.js'), [String(user)], {
     cwd: '/',
     env: {},
     execArgv: [],

@@ -59,7 +59,7 @@ export function createAudioThreads(): AudioThreads {
 
   const start = () => {
     // The thread gets no environment variables.
-    const { module, execArgv } = lateThread(new URL('./audio-thread.js', import.meta.url).href)
+    const { module, execArgv } = lateThread('media/files/audio-thread.js')
     const worker = new Worker(module, { env: {}, execArgv })
     for (const end of ['error', 'exit']) worker.on(end, () => void stop([worker]))
     all.add(worker)

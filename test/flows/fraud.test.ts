@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { MAIN } from '../../bench/up.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { untouched } from '../support/child.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
@@ -21,7 +22,6 @@ const HOME = '+2348030004711'
 const CALLS = 50
 /** The minimum cost of one stolen call: 600 per minute, with the first minute charged at once. */
 const PREMIUM_MINOR = 60_000
-const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 
 async function priced(w: World): Promise<void> {
   const now = new Date(Date.now() - 60_000).toISOString()

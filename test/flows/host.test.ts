@@ -80,7 +80,7 @@ async function platform(whileUp: () => Promise<unknown> | unknown): Promise<stri
     'TERM',
     'sh',
     '-c',
-    `umask 022; exec ${process.execPath} ${tree}/build/bin/main.js up`,
+    `umask 022; exec ${process.execPath} ${tree}/build/bundle/bin/main.js up`,
   ]
   const child = spawn(...untouched('setpriv', command), { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

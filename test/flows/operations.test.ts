@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { MAIN } from '../../bench/up.ts'
 import { insertNotification } from '../../core/state/alerts/alerts.ts'
 import { insertTestAlert } from '../support/alerts.ts'
 import { untouched } from '../support/child.ts'
@@ -14,7 +15,6 @@ import { world } from '../support/world.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
-const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 
 const PROCESSES = ['edge', 'media', 'signaling', 'control', 'sandbox']
 

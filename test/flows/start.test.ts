@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { MAIN } from '../../bench/up.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { type Ended, strowger as run, untouched } from '../support/child.ts'
 import { freeBlock, freePort } from '../support/ports.ts'
@@ -139,7 +140,7 @@ t.test('a supervisor killed during its start leaves no process behind', async t 
   const pids = ['media', 'edge', 'sandbox', 'signaling'].map(name =>
     join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`),
   )
-  const child = spawn(...untouched(process.execPath, ['build/bin/main.js', 'up']), {
+  const child = spawn(...untouched(process.execPath, [MAIN, 'up']), {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: 'ignore',
   })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
+import { MAIN } from '../../bench/up.ts'
 import { untouched } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -13,7 +14,6 @@ import type { World } from '../support/world.ts'
 
 // Tests of trunks with good and faulty peers. Each peer is the only target of its trunk.
 
-const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
 const DESTINATION = '+2348030004711'
 
 const answering = (sdp: (text: string) => string): readonly string[] => [

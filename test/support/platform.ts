@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { MAIN } from '../../bench/up.ts'
 import { untouched } from './child.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
 const KEPT_LOG_LINES = 400
 
 /** `strowger up` as a process of its own. */
@@ -18,7 +16,7 @@ export interface Platform {
 export async function startPlatform(env: Readonly<Record<string, string>>): Promise<Platform> {
   // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
   // a test has stopped, and its processes end with it.
-  const command = ['--pdeathsig', 'KILL', process.execPath, main, 'up']
+  const command = ['--pdeathsig', 'KILL', process.execPath, MAIN, 'up']
   const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []

@@ -37,10 +37,13 @@ function importsOf(path: string, text: string): string[] {
   const bare = text.matchAll(/(?:^|\n)import\s+['"]([^'"]+)['"]/g)
   const dynamic = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
   const started = text.matchAll(/new URL\(\s*['"](\.[^'"]+\.js)['"]/g)
-  return [...specifiers, ...bare, ...dynamic, ...started].map(match => {
-    const name = match[1] ?? ''
-    return name.startsWith('.') ? resolve(path, name) : name
-  })
+  const built = text.matchAll(/\b(?:builtModule|lateThread)\(['"]([^'"]+\.js)['"]\)/g)
+  return [
+    ...[...specifiers, ...bare, ...dynamic, ...started].map(([, name = '']) =>
+      name.startsWith('.') ? resolve(path, name) : name,
+    ),
+    ...[...built].map(([, name = '']) => name.replace(/\.js$/, '.ts')),
+  ]
 }
 
 const resolve = (path: string, name: string): string => normalize(join(dirname(path), name)).replace(/\.js$/, '.ts')

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { builtModule } from '../../runtime/tree.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import { closedError, stateError } from './errors.ts'
 import {
@@ -44,7 +45,7 @@ export class StateThread {
   #closing = false
 
   constructor(settings: WorkerSettings) {
-    this.#worker = new Worker(new URL('./worker.js', import.meta.url), {
+    this.#worker = new Worker(builtModule('core/state/sqlite/worker.js'), {
       workerData: { ...settings, counts: this.counts.shared } satisfies ThreadData,
     })
     this.#worker.on('message', (message: FromThread) => this.#answered(message))

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { MAIN } from '../../../bench/up.ts'
 import { untouched } from '../../support/child.ts'
 
 function folder(t: Test): string {
@@ -21,7 +22,7 @@ interface Ran {
 
 /** Runs the strowger command with this input. */
 function strowger(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<Ran> {
-  const child = spawn(...untouched(process.execPath, ['build/bin/main.js', ...args]), {
+  const child = spawn(...untouched(process.execPath, [MAIN, ...args]), {
     env: { ...process.env, ...env },
   })
   let out = ''

@@ -1,0 +1,69 @@
+// Bundles the TypeScript sources into build/bundle: one file for each process and thread, and chunks that they share.
+// A bundle starts in a fraction of the time of a thousand small files. `npm start` and bin/strowger run it, and so do
+// the tests that start a platform. The other tests run the output of tsc beside it (decision 0700).
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
+const TARGET = 'build/bundle'
+
+/** What runs as a process or a thread of its own. Each keeps its path, so that `builtModule` finds it. */
+const ENTRIES = [
+  'bin/main',
+  'control/process',
+  'core/runtime/program-runner-process',
+  'core/state/sqlite/worker',
+  'media/files/audio-thread',
+  'media/process',
+  'signaling/edge/process',
+  'signaling/process',
+  'signaling/sandbox/process',
+]
+
+/** Packages that stay in node_modules: they have native code, find files beside themselves, or few calls need them. */
+const LEFT_OUT = [
+  /^@opentelemetry\//,
+  'better-sqlite3',
+  'drachtio-srf',
+  'mpg123-decoder',
+  'nodemailer',
+  'pdfkit',
+  'swagger-ui-dist',
+  'werift',
+]
+
+/** A platform that runs may still load chunks of the previous bundle. */
+const KEPT_MS = 24 * 3600 * 1000
+
+try {
+  const bundle = await rolldown({
+    input: Object.fromEntries(ENTRIES.map(entry => [entry, `${entry}.ts`])),
+    platform: 'node',
+    external: LEFT_OUT,
+    transform: { define: { BUNDLE: JSON.stringify(TARGET) } },
+    // depd, of koa, makes functions by eval.
+    checks: { eval: false },
+  })
+  const { output } = await bundle.write({
+    dir: TARGET,
+    format: 'esm',
+    sourcemap: true,
+    chunkFileNames: 'chunks/[name]-[hash].js',
+  })
+  await bundle.close()
+  removeOld(new Set(output.map(({ fileName }) => fileName)))
+} catch (error) {
+  console.error(`bundle: the sources could not be bundled:\n${error instanceof Error ? error.message : error}`)
+  process.exit(1)
+}
+
+/** Removes what earlier bundles left. */
+function removeOld(current) {
+  for (const name of readdirSync(TARGET, { recursive: true, encoding: 'utf8' })) {
+    const path = join(TARGET, name)
+    const { mtimeMs } = statSync(path)
+    if (/\.(js|map)$/.test(name) && !current.has(name) && Date.now() - mtimeMs > KEPT_MS) rmSync(path)
+  }
+}
