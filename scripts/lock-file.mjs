@@ -27,6 +27,10 @@ function packageFindings(path, entry, allowed) {
   return found
 }
 
+/** The kinds of dependencies. The first entry of the lock file repeats them from package.json. */
+const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
+const wantedBy = manifest => JSON.stringify(KINDS.map(kind => Object.entries(manifest?.[kind] ?? {}).sort()))
+
 /** Returns one sentence per fault. */
 export function lockFindings(manifest, lock) {
   const allowed = manifest.allowScripts ?? {}
@@ -34,6 +38,9 @@ export function lockFindings(manifest, lock) {
   const scripts = packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => nameOf(path))
   return [
     ...(lock.lockfileVersion === 3 ? [] : ['package-lock.json is not of version 3']),
+    ...(wantedBy(lock.packages?.['']) === wantedBy(manifest)
+      ? []
+      : ['package-lock.json does not belong to package.json: run `npm install --package-lock-only`']),
     ...packages.flatMap(([path, entry]) => packageFindings(path, entry, allowed)),
     ...Object.keys(allowed)
       .filter(name => !scripts.includes(name))

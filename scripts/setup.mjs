@@ -1,71 +1,17 @@
 // Makes a fresh checkout runnable. `npm start`, `npm test` and `npm run bench` call it first. Plain JavaScript without
-// dependencies, because it runs before `npm ci`. A step is skipped if its inputs have not changed since it last
-// succeeded.
+// dependencies, because it runs before `npm ci`. scripts/setup/steps.mjs runs what is not done yet.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
+import { isDone, runSteps } from './setup/steps.mjs'
+import { machineAt, missingPackages } from './setup/system-packages.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const purpose = /^--for=(start|test|bench)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
 const say = text => console.error(`setup: ${text}`)
-const fail = text => {
-  say(text)
-  process.exit(1)
-}
-
-const onPath = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/sbin')
-const hasCommand = name => onPath.some(folder => folder !== '' && existsSync(join(folder, name)))
-const libraryFolders = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib', '/usr/lib64', '/lib']
-const hasFile = name => libraryFolders.some(folder => existsSync(join(folder, name)))
-const hasModule = name => hasFile(`pkgconfig/${name}.pc`)
-
-/** The only list of system packages: name, test for its presence, Debian packages, and the purpose that needs it. */
-const PACKAGES = [
-  ['a C++ compiler', () => hasCommand('g++') && hasCommand('make'), 'g++ make', 'start'],
-  ['python3 (node-gyp)', () => hasCommand('python3'), 'python3', 'start'],
-  ['pkg-config', () => hasCommand('pkg-config'), 'pkg-config', 'start'],
-  ['libopus', () => hasModule('opus'), 'libopus-dev', 'start'],
-  ['libspandsp', () => hasModule('spandsp'), 'libspandsp-dev', 'start'],
-  ['libsrtp2', () => hasModule('libsrtp2'), 'libsrtp2-dev', 'start'],
-  ['libspeexdsp', () => hasModule('speexdsp'), 'libspeexdsp-dev', 'start'],
-  ['libsoxr', () => hasModule('soxr'), 'libsoxr-dev', 'start'],
-  ['openssl', () => hasModule('libcrypto') && hasCommand('openssl'), 'libssl-dev openssl', 'start'],
-  ['espeak-ng', () => hasCommand('espeak-ng'), 'espeak-ng', 'start'],
-  ['ccache', () => hasCommand('ccache'), 'ccache', 'test'],
-  ['sipp', () => hasCommand('sipp'), 'sip-tester', 'test'],
-  ['sox', () => hasCommand('sox'), 'sox', 'test'],
-  ['tshark', () => hasCommand('tshark'), 'tshark', 'test'],
-  ['baresip', () => hasCommand('baresip'), 'baresip-core', 'test'],
-  ['chromium', () => hasCommand('chromium'), 'chromium', 'test'],
-]
-if (process.env.STROWGER_G729 !== 'off')
-  PACKAGES.push(['libbcg729', () => hasFile('libbcg729.so.0'), 'libbcg729-0', 'start'])
-
-installPackages(PACKAGES.filter(([, present, , need]) => (purpose !== 'start' || need === 'start') && !present()))
-
-function installPackages(missing) {
-  if (missing.length === 0) return
-  const names = missing.flatMap(([, , packages]) => packages.split(' '))
-  const install = `apt-get install -y --no-install-recommends ${names.join(' ')}`
-  const byHand = `sudo sh -c "apt-get update && ${install}"`
-  say(`missing: ${missing.map(([what]) => what).join(', ')}`)
-  const isRoot = process.getuid?.() === 0
-  const sudo = !isRoot && hasCommand('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0
-  if (!hasCommand('apt-get') || !(isRoot || sudo) || process.env.SKIP_APT === '1')
-    fail(`they cannot be installed from here. Run this once, then the same command again:\n\n  ${byHand}\n`)
-  say(`installing ${names.join(' ')}`)
-  const apt = (...args) => {
-    const command = ['apt-get', '-o', 'DPkg::Lock::Timeout=120', '-qq', ...args]
-    const whole = isRoot ? command : ['sudo', '-n', 'DEBIAN_FRONTEND=noninteractive', ...command]
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    return spawnSync(whole[0], whole.slice(1), { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0
-  }
-  if (!apt('update') || !apt('install', '-y', '--no-install-recommends', ...names))
-    fail(`apt-get failed. Run this by hand, then the same command again:\n\n  ${byHand}\n`)
-}
+const machine = machineAt()
 
 const filesBelow = folder =>
   !existsSync(folder)
@@ -78,107 +24,182 @@ const filesBelow = folder =>
           return entry.isDirectory() ? filesBelow(path) : [path]
         })
 
-/** Runs `work` unless the stamp shows that it has succeeded on the same inputs and its outputs still exist. */
-function step(name, { inputs, outputs, stamp }, work) {
-  const hash = createHash('sha256').update(process.version)
-  for (const input of inputs) hash.update(existsSync(input) ? `${input}\0${readFileSync(input, 'utf8')}` : input)
-  const digest = hash.digest('hex')
-  const done = existsSync(stamp) && readFileSync(stamp, 'utf8') === digest && outputs.every(existsSync)
-  if (done) return
-  say(`${name} ...`)
-  const started = Date.now()
-  work()
-  mkdirSync(dirname(stamp), { recursive: true })
-  writeFileSync(stamp, digest)
-  say(`${name} done in ${((Date.now() - started) / 1000).toFixed(1)} s`)
-}
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 
-function run(command, args, env = {}) {
-  const result = spawnSync(command, args, { stdio: ['ignore', 2, 2], env: { ...process.env, ...env } })
-  if (result.status !== 0) fail(`failed: ${command} ${args.join(' ')}`)
-}
+/** The stamps of the packages that `start` needs, and of all packages. A tree has one of them. */
+const [START_STAMP, ALL_STAMP] = ['node_modules/.stamp-npm-start', 'node_modules/.stamp-npm']
 
-const compilers = hasCommand('ccache') ? { CC: 'ccache gcc', CXX: 'ccache g++' } : {}
+/**
+ * Installs these packages by `npm ci`; after an installation that ended well, `npm install` adds and removes only what
+ * differs, so a platform that runs from this folder keeps its files while `npm test` adds the packages of the tests.
+ */
+const npmPackages = ({ stamp, other_stamp, needed, options }) => ({
+  name: 'npm packages',
+  inputs: () => [
+    // Not the whole manifest: an edit of its scripts installs nothing.
+    JSON.stringify(Object.entries(lock.packages).map(([path, { version, integrity }]) => [path, version, integrity])),
+    ...Object.keys(needed),
+  ],
+  outputs: Object.keys(needed).map(name => `node_modules/${name}/package.json`),
+  stamp,
+  work: async (run, finished) => {
+    // Checks the lock file before npm installs any of its packages. No package may run a script (decision 0438).
+    const found = findingsHere()
+    if (found.length > 0) throw new Error(`package-lock.json cannot be trusted:\n  ${found.join('\n  ')}`)
+    const command = finished || existsSync(other_stamp) ? ['install', '--no-save'] : ['ci']
+    rmSync(other_stamp, { force: true })
+    await run('npm', [...command, ...options, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+  },
+  remedy: 'When the registry could not be reached, run the same command again: complete downloads are kept.',
+})
+const start_packages = npmPackages({
+  stamp: START_STAMP,
+  other_stamp: ALL_STAMP,
+  needed: manifest.dependencies,
+  options: ['--omit=dev'],
+})
+const all_packages = npmPackages({
+  stamp: ALL_STAMP,
+  other_stamp: START_STAMP,
+  needed: { ...manifest.dependencies, ...manifest.devDependencies },
+  options: [],
+})
+
+const compilers = machine.command('ccache') ? { CC: 'ccache gcc', CXX: 'ccache g++' } : {}
 const prefix = dirname(dirname(process.execPath))
 const headers = existsSync(join(prefix, 'include/node/node.h')) ? { npm_config_nodedir: prefix } : {}
-const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const gypOfNpm = () => {
+  const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
+  return join(execFileSync('npm', ['root', '-g'], options).trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
+}
+const compile = (run, folder) =>
+  run(process.execPath, [gypOfNpm(), 'rebuild', '-C', folder, '-j', 'max', '--silent'], { ...compilers, ...headers })
 
-step(
-  'packages (npm ci)',
+/** The C and C++ parts. They are not compiled again when npm replaces node_modules. */
+const SQLITE = 'native/sqlite/build/Release/better_sqlite3.node'
+const PLACE = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
+const native = [
   {
-    // Only parts of the manifest: an edit of its scripts must not cost a minute.
-    inputs: [
-      JSON.stringify([manifest.dependencies, manifest.devDependencies, manifest.allowScripts]),
-      'package-lock.json',
-      '.taprc',
+    name: 'database driver',
+    needs: ['npm packages', 'system packages'],
+    inputs: () => ['native/sqlite/binding.gyp', lock.packages['node_modules/better-sqlite3'].integrity],
+    outputs: [SQLITE],
+    stamp: 'native/sqlite/build/.stamp',
+    work: async run => {
+      await compile(run, 'native/sqlite')
+      for (const name of readdirSync(dirname(SQLITE)))
+        if (!SQLITE.endsWith(name)) rmSync(join(dirname(SQLITE), name), { recursive: true })
+    },
+  },
+  {
+    name: 'native media plane',
+    needs: ['npm packages', 'system packages'],
+    inputs: () => [
+      'native/binding.gyp',
+      ...['native/src'].flatMap(filesBelow),
+      lock.packages['node_modules/node-addon-api'].integrity,
     ],
-    outputs: ['node_modules/.bin/tsc', 'node_modules/.bin/tap'],
-    stamp: 'node_modules/.stamp-npm',
-  },
-  () => {
-    // Checks the lock file before npm installs any of its packages.
-    const found = findingsHere()
-    if (found.length > 0) fail(`package-lock.json cannot be trusted:\n${found.map(one => `  ${one}\n`).join('')}`)
-    // Some versions of npm ignore allowScripts. So `npm ci` runs no scripts, and `npm rebuild` runs the allowed ones.
-    run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
-    const allowed = Object.entries(manifest.allowScripts).flatMap(([name, yes]) => (yes ? [name] : []))
-    // Without names npm would run the scripts of all packages.
-    if (allowed.length > 0) run('npm', ['rebuild', '--loglevel=error', ...allowed], { ...compilers, ...headers })
-    // tap rebuilds itself for its plugins, but a run that triggers this rebuild still uses the old ones.
-    run('node_modules/.bin/tap', ['build'])
-  },
-)
-
-step(
-  'native data plane',
-  {
-    inputs: filesBelow('native').filter(file => /\.(cc|h|cpp|hpp|gyp|gypi)$/.test(file)),
     outputs: ['native/build/Release/media.node'],
     stamp: 'native/build/.stamp',
+    work: run => compile(run, 'native'),
   },
-  () => {
-    const npm = join(
-      execFileSync('npm', ['root', '-g'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(),
-      'npm',
-    )
-    const gyp = join(npm, 'node_modules/node-gyp/bin/node-gyp.js')
-    run(process.execPath, [gyp, 'rebuild', '-C', 'native', '-j', 'max', '--silent'], { ...compilers, ...headers })
+]
+const driver_in_place = {
+  name: 'database driver in its package',
+  needs: ['database driver'],
+  inputs: () => ['native/sqlite/build/.stamp'],
+  outputs: [PLACE],
+  stamp: `${dirname(PLACE)}/.stamp`,
+  work: async () => {
+    mkdirSync(dirname(PLACE), { recursive: true })
+    copyFileSync(SQLITE, PLACE)
   },
-)
+}
 
-// Precedes TypeScript, because tests of the compiled tree need the built pages.
-step(
-  'console',
-  {
-    inputs: [...filesBelow('control/console'), 'scripts/console.mjs', 'package-lock.json'],
-    outputs: ['build/console/index.html'],
-    stamp: 'build/.stamp-console',
+/** Compilers are needed only where something is to be compiled: a finished tree may be copied to a machine without. */
+const missing = () => {
+  const uses = ['run', ...(native.every(isDone) ? [] : ['build']), ...(purpose === 'start' ? [] : ['build', 'test'])]
+  return missingPackages(uses, machineAt())
+}
+const is_root = process.getuid?.() === 0
+const mayInstall = () =>
+  machine.command('apt-get') &&
+  process.env.SKIP_APT !== '1' &&
+  (is_root || (machine.command('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0))
+const debianNames = packages => packages.flatMap(([, names]) => names.split(' '))
+const byHand = packages =>
+  `sudo sh -c "apt-get update && apt-get install -y --no-install-recommends ${debianNames(packages).join(' ')}"`
+const system_packages = {
+  name: 'system packages',
+  isDone: () => missing().length === 0,
+  work: async run => {
+    const names = debianNames(missing())
+    say(`installing ${names.join(' ')}`)
+    const apt = (...args) => {
+      const command = ['apt-get', '-o', 'DPkg::Lock::Timeout=120', '-qq', ...args]
+      const [first, ...rest] = is_root ? command : ['sudo', '-n', 'DEBIAN_FRONTEND=noninteractive', ...command]
+      return run.whole(first, rest, { DEBIAN_FRONTEND: 'noninteractive' })
+    }
+    await apt('update')
+    await apt('install', '-y', '--no-install-recommends', ...names)
   },
-  () => run(process.execPath, ['scripts/console.mjs']),
-)
+  get remedy() {
+    return `Run this by hand, then the same command again:\n\n  ${byHand(missing())}\n`
+  },
+}
 
-const SOURCES = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']
-step(
-  'TypeScript',
-  {
-    inputs: ['tsconfig.json', ...SOURCES.flatMap(filesBelow).filter(file => /\.(ts|json)$/.test(file))],
-    outputs: ['build/bin/main.js'],
-    stamp: 'build/.stamp-tsc',
-  },
-  () => run('node_modules/.bin/tsc', ['-p', '.']),
-)
+const test_runner = {
+  // tap rebuilds itself for its plugins, but a run that triggers this rebuild still uses the old ones.
+  name: 'test runner (tap build)',
+  needs: ['npm packages'],
+  inputs: () => ['.taprc', ALL_STAMP],
+  outputs: ['node_modules/.bin/tap'],
+  stamp: 'node_modules/.stamp-tap',
+  work: run => run('node_modules/.bin/tap', ['build']),
+}
 
-const SHIPPED = SOURCES.filter(folder => folder !== 'bench' && folder !== 'test')
-step(
-  'bundle',
-  {
-    inputs: [
-      'scripts/bundle.mjs',
-      'package-lock.json',
-      ...SHIPPED.flatMap(filesBelow).filter(file => /\.(ts|json)$/.test(file)),
-    ],
-    outputs: ['build/bundle/bin/main.js'],
-    stamp: 'build/bundle/.stamp',
-  },
-  () => run(process.execPath, ['scripts/bundle.mjs']),
-)
+const web_console = {
+  name: 'console',
+  needs: ['npm packages'],
+  inputs: () => [...filesBelow('control/console'), 'scripts/console.mjs', 'package-lock.json'],
+  outputs: ['build/console/index.html'],
+  stamp: 'build/.stamp-console',
+  work: run => run(process.execPath, ['scripts/console.mjs']),
+}
+
+const SHIPPED = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin']
+const sourcesOf = folders => folders.flatMap(filesBelow).filter(file => /\.(ts|json)$/.test(file))
+const bundle = {
+  name: 'bundle',
+  needs: ['npm packages'],
+  inputs: () => ['scripts/bundle.mjs', 'package-lock.json', ...sourcesOf(SHIPPED)],
+  outputs: ['build/bundle/bin/main.js'],
+  stamp: 'build/bundle/.stamp',
+  work: run => run(process.execPath, ['scripts/bundle.mjs']),
+}
+
+const typescript = {
+  name: 'TypeScript',
+  needs: ['npm packages'],
+  inputs: () => ['tsconfig.json', ...sourcesOf([...SHIPPED, 'bench', 'test'])],
+  outputs: ['build/bin/main.js'],
+  stamp: 'build/.stamp-tsc',
+  work: run => run('node_modules/.bin/tsc', ['-p', '.']),
+}
+
+const lacking = missing()
+if (lacking.length > 0) say(`missing: ${lacking.map(([what]) => what).join(', ')}`)
+if (lacking.length > 0 && !mayInstall()) {
+  say(`they cannot be installed from here. Run this once, then the same command again:\n\n  ${byHand(lacking)}\n`)
+  process.exit(1)
+}
+const for_all = [system_packages, ...native, driver_in_place, web_console, bundle]
+// A tree that has the packages of the tests keeps them.
+const few = purpose === 'start' && !existsSync(ALL_STAMP)
+const steps = [
+  few ? start_packages : all_packages,
+  ...for_all,
+  ...(purpose === 'start' ? [] : [test_runner, typescript]),
+]
+if (!(await runSteps(steps, say))) process.exitCode = 1

@@ -12,5 +12,7 @@ export default defineConfig({
     sourcemap: false,
     manifest: true,
     reportCompressedSize: false,
+    // A busy machine is no reason to warn.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
 })

@@ -24,8 +24,10 @@ const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string
   vite: ['scripts/console.mjs', "from 'vite'"],
 }
 
-/** Sources that need no development dependency after the build. */
-const SHIPPED = /^(core|signaling|media|control(?!\/console)|markup|native|bin)\//
+/** Sources that run, or that `npm start` builds, in a tree without development dependencies. */
+const SHIPPED = /^(core|signaling|media|control|markup|native|bin)\//
+/** Files that build for `npm start`, of those that USED_BY_NAME names. */
+const BUILDS_START = /^(scripts\/(console|bundle)\.mjs|native\/)/
 
 /** Finds packages that are installed but unused, imported but not installed, or installed for the wrong purpose. */
 export function dependencyFindings(
@@ -49,6 +51,9 @@ export function dependencyFindings(
     ...[...shipped]
       .filter(name => name in devDependencies)
       .map(name => `package.json: the product imports ${name}, a development dependency`),
+    ...Object.keys(devDependencies)
+      .filter(name => BUILDS_START.test(USED_BY_NAME[name]?.[0] ?? ''))
+      .map(name => `package.json: \`npm start\` builds with ${name}, a development dependency`),
     ...Object.keys(dependencies)
       .filter(name => imported.has(name) && !shipped.has(name) && USED_BY_NAME[name] === undefined)
       .map(name => `package.json: only tests and tools import ${name}: make it a development dependency`),

@@ -15,7 +15,7 @@ interface Entry {
   hasInstallScript?: boolean
 }
 interface Files {
-  manifest: { allowScripts: Record<string, boolean> }
+  manifest: { allowScripts: Record<string, boolean>; dependencies: Record<string, string> }
   lock: { lockfileVersion: number; packages: Record<string, Entry> }
 }
 
@@ -83,6 +83,7 @@ t.test('rejects a package that may differ from the one in the registry', async t
     ['another package', /comes from/, one(KOA, { resolved: 'https://registry.npmjs.org/koaa/-/koaa-{version}.tgz' })],
     ['an alias', /is in truth koaa/, one(KOA, { name: 'koaa' })],
     ['a link', /no package of the registry/, one(KOA, { link: true })],
+    ['a wanted package', /does not belong to package.json/, ({ manifest }) => delete manifest.dependencies['koa']],
     ['an older form', /version 3/, ({ lock }) => Object.assign(lock, { lockfileVersion: 1 })],
   ]
   for (const [what, sentence, change] of changes) t.match(found(change), sentence, what)

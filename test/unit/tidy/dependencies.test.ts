@@ -20,7 +20,7 @@ t.test('a package that nobody imports is found, and so are its types', async t =
 })
 
 t.test('a package that a program starts by name is unused once the program no longer names it', async t => {
-  t.same(findings({}, { vite: '1.0.0' }), ['package.json: nobody imports vite'])
+  t.same(findings({}, { typescript: '1.0.0' }), ['package.json: nobody imports typescript'])
 })
 
 t.test('an imported package is listed, by its own name', async t => {
@@ -32,7 +32,14 @@ t.test('the product imports no development dependency, and tests alone need no d
   t.same(findings({}, { koa: '1.0.0' }, source('control/a.ts', 'koa')), [
     'package.json: the product imports koa, a development dependency',
   ])
-  t.same(findings({}, { preact: '1.0.0' }, source('control/console/a.tsx', 'preact')), [])
+  t.same(findings({}, { preact: '1.0.0' }, source('control/console/a.tsx', 'preact')), [
+    'package.json: the product imports preact, a development dependency',
+  ])
+  const vite = "import { build } from 'vite'"
+  t.same(
+    dependencyFindings({ dependencies: {}, devDependencies: { vite: '1.0.0' } }, [], () => vite),
+    ['package.json: `npm start` builds with vite, a development dependency'],
+  )
   t.same(findings({ koa: '1.0.0' }, {}, source('test/a.ts', 'koa')), [
     'package.json: only tests and tools import koa: make it a development dependency',
   ])
