@@ -1,0 +1,79 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+// Tests which Debian packages the set-up asks for, on machines that are folders.
+
+type Machine = object
+const { machineAt, missingPackages } = (await import(
+  pathToFileURL(resolve('scripts/setup/system-packages.mjs')).href
+)) as {
+  machineAt: (where: { root: string; env: Record<string, string> }) => Machine
+  missingPackages: (uses: string[], machine: Machine) => [what: string, packages: string][]
+}
+
+const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
+const RUN_TIME = ['libopus.so.0', 'libspandsp.so.2', 'libsoxr.so.0', 'libcrypto.so.3', 'libbcg729.so.0']
+const MODULES = ['opus.pc', 'spandsp.pc', 'soxr.pc', 'libcrypto.pc']
+
+/** Returns a folder with these libraries, modules of pkg-config and commands. */
+function machine(root: string, libraries: string[], modules: string[], commands: string[]): Machine {
+  for (const folder of ['bin', join(LIBRARIES, 'pkgconfig')]) mkdirSync(join(root, folder), { recursive: true })
+  for (const name of libraries) writeFileSync(join(root, LIBRARIES, name), '')
+  for (const name of modules) writeFileSync(join(root, LIBRARIES, 'pkgconfig', name), '')
+  for (const name of commands) writeFileSync(join(root, 'bin', name), '')
+  return machineAt({ root, env: { PATH: join(root, 'bin') } })
+}
+const missing = (uses: string[], on: Machine): string[] => missingPackages(uses, on).flatMap(([, names]) => names)
+
+t.test(
+  'a finished tree needs the libraries that run, and a tree to be built compilers and headers as well',
+  async t => {
+    const bare = machine(t.testdir(), RUN_TIME, [], ['openssl', 'espeak-ng'])
+    t.same(missing(['run'], bare), [])
+    t.same(missing(['run', 'build'], bare), [
+      'g++ make',
+      'python3',
+      'pkg-config',
+      'libopus-dev',
+      'libspandsp-dev',
+      'libsoxr-dev',
+      'libssl-dev',
+    ])
+  },
+)
+
+t.test('a machine with headers of a library that programs cannot load lacks that library', async t => {
+  const without = RUN_TIME.filter(name => !name.startsWith('libsoxr'))
+  const tools = ['openssl', 'espeak-ng', 'g++', 'make', 'python3', 'pkg-config']
+  t.same(missing(['run', 'build'], machine(t.testdir(), without, MODULES, tools)), ['libsoxr-dev'])
+})
+
+t.test('G.729 may be left out', async t => {
+  const root = t.testdir()
+  machine(root, RUN_TIME.slice(0, -1), [], ['openssl', 'espeak-ng'])
+  const with_env = (env: Record<string, string>): Machine =>
+    machineAt({ root, env: { PATH: join(root, 'bin'), ...env } })
+  t.same(missing(['run'], with_env({})), ['libbcg729-0'])
+  t.same(missing(['run'], with_env({ STROWGER_G729: 'off' })), [])
+})
+
+t.test('a tree on a machine without a compiler, and without root, says what to install, and does nothing', async t => {
+  const root = t.testdir()
+  for (const name of ['scripts', 'package.json', 'package-lock.json'])
+    cpSync(name, join(root, 'tree', name), { recursive: true })
+  mkdirSync(join(root, 'bin'))
+  symlinkSync(process.execPath, join(root, 'bin/node'))
+  writeFileSync(join(root, 'bin/npm'), '#!/bin/sh\ntouch installed\n')
+  chmodSync(join(root, 'bin/npm'), 0o755)
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'tree/scripts/setup.mjs'), '--for=start'], {
+    env: { PATH: join(root, 'bin') },
+    encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^setup: missing: a C\+\+ compiler, python3/)
+  t.match(stderr, /sudo sh -c "apt-get update && apt-get install -y --no-install-recommends g\+\+ make python3 /)
+  t.notMatch(stderr, /npm packages/)
+})
