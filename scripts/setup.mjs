@@ -149,16 +149,6 @@ const system_packages = {
   },
 }
 
-const test_runner = {
-  // tap rebuilds itself for its plugins, but a run that triggers this rebuild still uses the old ones.
-  name: 'test runner (tap build)',
-  needs: ['npm packages'],
-  inputs: () => ['.taprc', ALL_STAMP],
-  outputs: ['node_modules/.bin/tap'],
-  stamp: 'node_modules/.stamp-tap',
-  work: run => run('node_modules/.bin/tap', ['build']),
-}
-
 const web_console = {
   name: 'console',
   needs: ['npm packages'],
@@ -197,9 +187,5 @@ if (lacking.length > 0 && !mayInstall()) {
 const for_all = [system_packages, ...native, driver_in_place, web_console, bundle]
 // A tree that has the packages of the tests keeps them.
 const few = purpose === 'start' && !existsSync(ALL_STAMP)
-const steps = [
-  few ? start_packages : all_packages,
-  ...for_all,
-  ...(purpose === 'start' ? [] : [test_runner, typescript]),
-]
+const steps = [few ? start_packages : all_packages, ...for_all, ...(purpose === 'start' ? [] : [typescript])]
 if (!(await runSteps(steps, say))) process.exitCode = 1

@@ -1,50 +1,84 @@
-// `npm test` runs everything; `npm test -- test/flows` or `npm test -- test/unit/x.test.ts` runs a part.
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { COUNTS } from './closing-reporter.mjs'
-import { together } from './together.mjs'
+// `npm test` runs the check and every test file; `npm test -- test/flows` or `npm test -- test/unit/x.test.ts` a part.
+//
+//   --changed     only the test files that the change of this branch and of the working tree can reach
+//   --times       prints the times of every file at the end
+//   --jobs=N      processes that run at once; by default one more than the machine has cores
+//   --alone       gives each file a process of its own
+//   --write-times writes test/times.json, the expected times of a machine that has not run the tests yet
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, relative } from 'node:path'
+import { changedFiles, reachedTests } from './test/changed.mjs'
+import { groupsOf, testsBelow } from './test/groups.mjs'
+import { Printer } from './test/printer.mjs'
+import { runGroup } from './test/process.mjs'
 
-/** Tests with real-time calls, which compete with other test files for two cores. They may run a second time, alone. */
-const LIVE = /^build\/test\/(flows|together|conformance)\//
-/** More failed files than this are not a matter of chance. */
-const FEW = 3
+/** The times of the last run on this machine, and of the machine where somebody last wrote them for all. */
+const LAST = 'build/test-times.json'
+const COMMITTED = 'test/times.json'
+/** The expected time of a file that has never run, in ms. */
+const UNKNOWN_MS = 5_000
 
-const testsBelow = folder =>
-  readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-    if (entry.isDirectory()) return testsBelow(join(folder, entry.name))
-    return entry.name.endsWith('.test.js') ? [join(folder, entry.name)] : []
-  })
+const FLAGS = /^--(changed|times|alone|write-times|jobs=\d+)$/
 
-const compiled = argument => {
-  if (argument.startsWith('-')) return [argument]
-  const path = join('build', argument.replace(/\.ts$/, '.js'))
-  if (!existsSync(path)) return [argument]
-  return statSync(path).isDirectory() ? together(testsBelow(path)) : [path]
+const fail = text => {
+  console.error(text)
+  process.exit(2)
 }
 
-const tap = (args, env = {}) =>
-  spawnSync('node_modules/.bin/tap', args, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1
+const read = path => (existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {})
 
-/** Returns the files of the last run that failed. */
-const failedFiles = () => {
-  if (!existsSync(COUNTS)) return []
-  const files = Object.entries(JSON.parse(readFileSync(COUNTS, 'utf8')))
-  return files.flatMap(([file, { ok }]) => (ok ? [] : [file]))
+/** Returns the test files, by their path in the tree, that an argument names. */
+function named(argument) {
+  const path = relative('.', argument)
+  if (!existsSync(path)) fail(`test: there is no ${argument}`)
+  if (statSync(path).isDirectory()) return testsBelow(path)
+  return path.endsWith('.test.ts') ? [path] : fail(`test: ${argument} is no test file`)
+}
+
+function chosen(flags, paths) {
+  const asked = paths.length > 0 ? [...new Set(paths.flatMap(named))] : testsBelow('test')
+  if (!flags.has('--changed')) return asked
+  const changed = changedFiles()
+  const reached = reachedTests(changed)
+  console.log(`test: ${changed.length} changed files reach ${reached.size} of ${asked.length} test files`)
+  return asked.filter(file => reached.has(file))
+}
+
+/** Runs the groups, the longest first, `jobs` at once. */
+async function runAll(groups, jobs, printer) {
+  const waiting = [...groups].sort((a, b) => b.expected_ms - a.expected_ms)
+  const worker = async () => {
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) await runGroup(group, printer)
+  }
+  await Promise.all(Array.from({ length: jobs }, worker))
 }
 
 const args = process.argv.slice(2)
-if (args.length === 0) {
-  const check = spawnSync(process.execPath, ['scripts/check.mjs'], { stdio: 'inherit' })
-  if (check.status !== 0) process.exit(check.status ?? 1)
+const flags = new Set(args.filter(arg => arg.startsWith('-')))
+for (const flag of flags) if (!FLAGS.test(flag)) fail(`test: unknown option ${flag}; see scripts/test.mjs`)
+const paths = args.filter(arg => !arg.startsWith('-'))
+const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7) ?? availableParallelism() + 1)
+
+const times = { ...read(COMMITTED), ...read(LAST) }
+const expected_ms = file => times[file]?.wall_ms ?? UNKNOWN_MS
+const files = chosen(flags, paths)
+const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') })
+// The whole check is one more process. It begins first, because a fault that it finds is the cheapest to know.
+const whole = paths.length === 0 && !flags.has('--changed')
+if (whole) groups.push({ check: true, files: [], expected_ms: Number.POSITIVE_INFINITY })
+
+const printer = new Printer(files.length)
+await runAll(groups, jobs, printer)
+const ran = printer.times()
+mkdirSync('build', { recursive: true })
+writeFileSync(LAST, JSON.stringify({ ...read(LAST), ...ran }))
+if (flags.has('--write-times')) {
+  const all = { ...read(COMMITTED), ...ran }
+  const present = Object.entries(all).filter(([file]) => existsSync(join('.', file)))
+  const lines = present
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([file, time]) => `  "${file}": ${JSON.stringify(time)}`)
+  writeFileSync(COMMITTED, `{\n${lines.join(',\n')}\n}\n`)
 }
-rmSync(COUNTS, { force: true })
-const status = tap((args.length === 0 ? ['test'] : args).flatMap(compiled))
-const failed = failedFiles()
-const byChance = failed.length > 0 && failed.length <= FEW && failed.every(file => LIVE.test(file))
-if (status === 0 || args.length > 0 || !byChance) process.exit(status)
-// docs/decisions/0041: unstable tests are reported, not hidden.
-console.log(`test: once more, alone: ${failed.join(' ')}`)
-const again = tap(['--jobs=1', ...failed], { STROWGER_TEST_AGAIN: 'yes' })
-if (again === 0) console.log(`test: UNSTABLE, failed and then passed alone: ${failed.join(' ')}`)
-process.exit(again)
+printer.close({ all: flags.has('--times') })

@@ -1,4 +1,3 @@
-import t from 'tap'
 import type { Route } from '../../control/http/route.ts'
 import { CONSOLE_ROUTES } from '../../control/session/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
@@ -9,6 +8,7 @@ import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { insertMember } from '../../core/state/people/organizations.ts'
 import { type Made, nameOf, recipeOf } from '../conformance/control/recipes.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../support/control-plane.ts'
+import t from '../support/harness/index.ts'
 import { addTenant, asTenant } from '../support/tenants.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
-import type { Test } from 'tap'
+import type { Test } from '../support/harness/index.ts'
 
 /** An address that the platform must not contact. It listens on UDP and TCP and records what arrives. */
 interface Trap {

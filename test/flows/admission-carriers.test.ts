@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import t, { type Test } from 'tap'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
@@ -11,8 +10,8 @@ import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { Stir } from '../../signaling/trunks/stir.ts'
 import { testTls } from '../conformance/edge/test-tls.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
-import { untouched } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
+import t, { type Test } from '../support/harness/index.ts'
 import { digestAnswer } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { authority } from '../support/stir.ts'
@@ -237,7 +236,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
 const strowger = (w: World, args: readonly string[], input = ''): Promise<string> =>
   new Promise((resolve, reject) => {
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
-    const child = execFile(...untouched('bin/strowger', args), { env }, (error, stdout, stderr) =>
+    const child = execFile('bin/strowger', args, { env }, (error, stdout, stderr) =>
       error ? reject(new Error(stderr)) : resolve(stdout),
     )
     child.stdin?.end(input)

@@ -1,6 +1,6 @@
-import t from 'tap'
 import { type ClientCredential, makeClientCredential } from '../../core/runtime/client-token.ts'
 import { authorize, openAgent, place } from '../support/agents.ts'
+import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'

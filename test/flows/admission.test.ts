@@ -1,5 +1,5 @@
-import t from 'tap'
 import { liveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
+import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { sharedWorld } from '../support/shared-world.ts'

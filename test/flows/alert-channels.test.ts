@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import t from 'tap'
 import { emailChannel, smtpSettings } from '../../control/alerts/channels.ts'
 import { type Channels, notifications } from '../../control/alerts/notifications.ts'
 import { shortMessages } from '../../control/alerts/short-messages.ts'
@@ -7,6 +6,7 @@ import { webhookDeliveries } from '../../control/reconcilers/webhook-deliveries.
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { type AlertWorld, alertWorld, httpSink, mailServer, setBalance } from '../support/alert-world.ts'
 import { freshKey, openSandbox } from '../support/control-plane.ts'
+import t from '../support/harness/index.ts'
 import { until } from '../support/wait.ts'
 
 // Notifications: mail through a real SMTP server, signed webhooks and short messages. A change of a policy does not

@@ -1,6 +1,6 @@
-import t from 'tap'
 import { type AlertWorld, alertWorld, pricedCall, report, setBalance } from '../support/alert-world.ts'
 import { freshKey } from '../support/control-plane.ts'
+import t from '../support/harness/index.ts'
 
 // Each kind of alert fires on its condition and ends by its rule, based on the rows that calls and nodes write. In
 // fraud.test.ts the three kinds about fraud also fire on real calls.

@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
 import { INSTALLATION, listAudit } from '../../core/state/people/audit.ts'
 import { type Ended, strowger as run } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
+import t from '../support/harness/index.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 

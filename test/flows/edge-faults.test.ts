@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs'
-import t, { type Test } from 'tap'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import t, { type Test } from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { audioSdp } from '../support/sip-steps.ts'

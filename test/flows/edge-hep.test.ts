@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import t from 'tap'
 import { ladderOf } from '../../core/state/calls/ladder.ts'
+import t from '../support/harness/index.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 

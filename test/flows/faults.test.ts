@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t from '../support/harness/index.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type ProcessName, world } from '../support/world.ts'

@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { standing } from '../../bin/least-privilege.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { tone, wavBytes } from '../support/audio.ts'
-import { strowger, untouched } from '../support/child.ts'
+import { strowger } from '../support/child.ts'
+import t from '../support/harness/index.ts'
 import { freeBlock, freePort, UNHEARD_PORT } from '../support/ports.ts'
 import { TRACEABLE } from '../support/tracing.ts'
 import { until } from '../support/wait.ts'
@@ -82,7 +82,7 @@ async function platform(whileUp: () => Promise<unknown> | unknown): Promise<stri
     '-c',
     `umask 022; exec ${process.execPath} ${tree}/build/bundle/bin/main.js up`,
   ]
-  const child = spawn(...untouched('setpriv', command), { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('setpriv', command, { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', text => {

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
+import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'

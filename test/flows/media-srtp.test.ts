@@ -1,6 +1,6 @@
-import t from 'tap'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
+import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 

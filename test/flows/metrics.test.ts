@@ -1,7 +1,7 @@
-import t from 'tap'
 import { iso, systemClock } from '../../core/runtime/clock.ts'
 import { controlPlane } from '../support/control-plane.ts'
 import { HOUR_MS, trunkOf } from '../support/ended-calls.ts'
+import t from '../support/harness/index.ts'
 import { countDay, type Record, simulatedCalls } from '../support/simulated-day.ts'
 
 const SEED = 20_260_311

@@ -2,11 +2,10 @@ import { execFile } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t from '../support/harness/index.ts'
 import { MAIN } from '../../bench/up.ts'
 import { insertNotification } from '../../core/state/alerts/alerts.ts'
 import { insertTestAlert } from '../support/alerts.ts'
-import { untouched } from '../support/child.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
@@ -114,7 +113,7 @@ t.test('operations', async t => {
     const idle = await living()
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
     const top = async (...words: string[]): Promise<string> =>
-      (await promisify(execFile)(...untouched(process.execPath, [MAIN, 'top', ...words]), { env })).stdout
+      (await promisify(execFile)(process.execPath, [MAIN, 'top', ...words], { env })).stdout
     const made = await w.voice('POST', '/Calls.json', {
       ...{ To: '+2348030000008', From: w.numbers[0] ?? '', Twiml: '<Response><Pause length="600"/></Response>' },
     })

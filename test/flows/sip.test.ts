@@ -1,4 +1,3 @@
-import t from 'tap'
 import { tone } from '../support/audio.ts'
 import {
   addTrunk,
@@ -21,6 +20,7 @@ import {
   WORLD,
   waiting,
 } from '../support/b2bua-world.ts'
+import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'

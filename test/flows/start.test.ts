@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t from '../support/harness/index.ts'
 import { MAIN } from '../../bench/up.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
-import { type Ended, strowger as run, untouched } from '../support/child.ts'
+import { type Ended, strowger as run } from '../support/child.ts'
 import { freeBlock, freePort } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
@@ -107,7 +107,7 @@ t.test('a second platform on the same data is refused', async t => {
 
 t.test('reports health, readiness and metrics, and SIGTERM stops every process', async t => {
   const env = await settings(t)
-  const child = spawn(...untouched('bin/strowger', ['up']), {
+  const child = spawn('bin/strowger', ['up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -140,7 +140,7 @@ t.test('a supervisor killed during its start leaves no process behind', async t 
   const pids = ['media', 'edge', 'sandbox', 'signaling'].map(name =>
     join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`),
   )
-  const child = spawn(...untouched(process.execPath, [MAIN, 'up']), {
+  const child = spawn(process.execPath, [MAIN, 'up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: 'ignore',
   })

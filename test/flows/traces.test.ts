@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
 import { traces } from '../../control/reconcilers/traces.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
 import { writeCall } from '../../core/state/calls/running-calls.ts'
 import { controlPlane } from '../support/control-plane.ts'
 import { ranCall, trunkOf } from '../support/ended-calls.ts'
+import t from '../support/harness/index.ts'
 import { until } from '../support/wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the test reads a few fields of OTLP's JSON.

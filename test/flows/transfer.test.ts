@@ -1,4 +1,3 @@
-import t, { type Test } from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
 import {
   addTrunk,
@@ -19,6 +18,7 @@ import {
   untilBye,
   waiting,
 } from '../support/b2bua-world.ts'
+import t, { type Test } from '../support/harness/index.ts'
 import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { answerKeepingTo, inDialog, KEPT_TO } from '../support/sip-steps.ts'

@@ -3,9 +3,8 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
-import t from 'tap'
+import t from '../support/harness/index.ts'
 import { MAIN } from '../../bench/up.ts'
-import { untouched } from '../support/child.ts'
 import { onEmbedded } from '../support/edges.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { callee, MANY, receive, sipp } from '../support/sipp.ts'
@@ -239,7 +238,7 @@ t.test('tests of trunks', async t => {
     const told = await new Promise<string>(resolve => {
       const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
       execFile(
-        ...untouched(process.execPath, [MAIN, 'test', trunks.good, 'config_validation']),
+        process.execPath, [MAIN, 'test', trunks.good, 'config_validation'],
         { env },
         (_error, stdout, stderr) => resolve(stdout + stderr),
       )

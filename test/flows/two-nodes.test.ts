@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { openSoftphone } from '../support/softphone.ts'

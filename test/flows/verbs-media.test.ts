@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import t from 'tap'
 import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
+import t from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
 import { WebSocketServer } from 'ws'
+import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'

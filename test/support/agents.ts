@@ -1,7 +1,7 @@
-import type { Test } from 'tap'
 import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import type { Test } from './harness/index.ts'
 import { digestAnswer } from './phone.ts'
 import { UNHEARD_PORT } from './ports.ts'
 

@@ -1,4 +1,4 @@
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 import { answerKeepingTo, endsWhenCued, inDialog, KEPT_TO, receiveInvite } from './sip-steps.ts'
 import { callee, caller, cued, provisionals, receive, type Signals, type SippPeer, sipp } from './sipp.ts'
 import { until } from './wait.ts'

@@ -1,9 +1,9 @@
 import type { SessionDescriptionHandler } from 'sip.js'
 import { type Invitation, Inviter, Registerer, type Session, type SessionState, UserAgent, Web } from 'sip.js'
-import type { Test } from 'tap'
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, usePCMU } from 'werift'
 import { WebSocket } from 'ws'
 import { decodeG711, encodeG711 } from './audio.ts'
+import type { Test } from './harness/index.ts'
 import { until } from './wait.ts'
 
 /**

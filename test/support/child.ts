@@ -1,14 +1,5 @@
 import { spawn } from 'node:child_process'
 
-/**
- * Returns a command that runs without tap. By NODE_OPTIONS, tap loads itself into every Node.js that a test starts. Its
- * handlers change which signals, such as SIGXFSZ, a process survives, and loading it takes as long as our own start.
- */
-export const untouched = (command: string, args: readonly string[]): [string, string[]] => [
-  'env',
-  ['-u', 'NODE_OPTIONS', command, ...args],
-]
-
 export interface Ended {
   readonly code: number | null
   readonly stdout: string
@@ -20,7 +11,7 @@ export function strowger(
   words: readonly string[],
   env: Readonly<Record<string, string>>,
 ): { readonly ended: Promise<Ended>; printed(): string } {
-  const child = spawn(...untouched('bin/strowger', words), {
+  const child = spawn('bin/strowger', words, {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

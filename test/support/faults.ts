@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 import type { World } from './world.ts'
 
 /** Causes storage failures as they occur on real machines. */

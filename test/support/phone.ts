@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 import { UNHEARD_PORT } from './ports.ts'
 
 /**

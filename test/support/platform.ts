@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { MAIN } from '../../bench/up.ts'
-import { untouched } from './child.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
 const KEPT_LOG_LINES = 400
@@ -17,7 +16,7 @@ export async function startPlatform(env: Readonly<Record<string, string>>): Prom
   // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
   // a test has stopped, and its processes end with it.
   const command = ['--pdeathsig', 'KILL', process.execPath, MAIN, 'up']
-  const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('setpriv', command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []
   child.stdout.on('data', chunk => {

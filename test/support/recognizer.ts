@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net'
-import type { Test } from 'tap'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { expandUlaw } from '../../media/files/pcm.ts'
 import { levelDbm0 } from './audio.ts'
+import type { Test } from './harness/index.ts'
 
 /** A frame that a test's WebSocket server received. */
 interface SocketFrame {

@@ -1,7 +1,7 @@
-import root, { type Test } from 'tap'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { releaseTrunk } from '../../core/state/configuration/trunks.ts'
 import type { State, Trx } from '../../core/state/index.ts'
+import { atProcessEnd, type Test } from './harness/index.ts'
 import { addTenant } from './tenants.ts'
 import { until } from './wait.ts'
 import { openWorld, reportBroken, type World } from './world.ts'
@@ -47,7 +47,7 @@ export async function sharedWorld(t: Test): Promise<World> {
 
 function startForAll(): ReturnType<typeof openWorld> {
   const opened = openWorld()
-  root.teardown(async () => {
+  atProcessEnd(async () => {
     if (running === opened) await (await opened).close()
   })
   return opened

@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFil
 import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 import { freeRow, UNHEARD_PORT } from './ports.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 

@@ -1,9 +1,9 @@
 import pino from 'pino'
-import type { Test } from 'tap'
 import type { Call, CallEvents } from '../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest, MessageParts } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { tone } from './audio.ts'
+import type { Test } from './harness/index.ts'
 import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 

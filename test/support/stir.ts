@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 
 /** A test's own certificate authority, with leaf certificates that sign callers and serve certificates by https. */
 interface Authority {

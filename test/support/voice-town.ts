@@ -1,5 +1,5 @@
-import type { Test } from 'tap'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
+import type { Test } from './harness/index.ts'
 import { type Line, openSoftphone, type Softphone } from './softphone.ts'
 import { until } from './wait.ts'
 import { type Page, type WebRequest, type WebServer, webServer } from './web.ts'

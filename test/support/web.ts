@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import type { Test } from 'tap'
+import type { Test } from './harness/index.ts'
 import { until } from './wait.ts'
 
 /** A request that a customer's web server received. */

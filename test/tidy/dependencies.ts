@@ -19,7 +19,6 @@ const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string
   oazapfts: ['test/conformance/control/openapi.test.ts', '.bin/oazapfts'],
   rolldown: ['scripts/bundle.mjs', "from 'rolldown'"],
   'swagger-ui-dist': ['control/openapi/viewer.ts', 'swagger-ui-dist/'],
-  'tap-parser': ['scripts/closing-reporter.mjs', "from 'tap-parser'"],
   typescript: ['scripts/check.mjs', '.bin/tsc'],
   vite: ['scripts/console.mjs', "from 'vite'"],
 }

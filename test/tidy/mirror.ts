@@ -15,7 +15,7 @@ export function mirrorFindings(all: readonly Source[], isFolder: (path: string) 
     .filter(({ path }) => path.startsWith(UNIT) && TEST.test(path))
     .flatMap(({ path, imports }) => {
       const mirrored = dirname(path.slice(UNIT.length))
-      const folder = mirrored === 'tidy' ? 'test/tidy' : mirrored
+      const folder = /^(tidy|support)$/.test(mirrored) ? `test/${mirrored}` : mirrored
       const name = basename(path).replace(TEST, '')
       if (!isFolder(folder)) return [`${path}: there is no folder ${folder}`]
       if (isFolder(`${folder}/${name}`) || basename(folder) === name) return []

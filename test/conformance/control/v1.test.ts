@@ -1,4 +1,3 @@
-import t, { type Test as Tap } from 'tap'
 import { ROLE_SCOPES, roleAllows, SCOPES } from '../../../control/http/access.ts'
 import type { Route } from '../../../control/http/route.ts'
 import type { TSchema } from '../../../control/http/schema.ts'
@@ -7,6 +6,7 @@ import { V1_ROUTES } from '../../../control/v1/index.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import type { Role } from '../../../core/state/index.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, type Request } from '../../support/control-plane.ts'
+import t, { type Test as Tap } from '../../support/harness/index.ts'
 import { type Made, nameOf, RECIPES, recipeOf } from './recipes.ts'
 
 /** Tests the guarantees that all routes of /v1 give, in a loop over the registry. */

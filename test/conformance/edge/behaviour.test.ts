@@ -1,5 +1,5 @@
-import t from 'tap'
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
+import t from '../../support/harness/index.ts'
 import { branchOf, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 
 // Tests RFC rules that the reference does not implement, so that no transcript shows them.

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import type { Test } from 'tap'
+import type { Test } from '../../support/harness/index.ts'
 
 // A name server for the tests (RFC 1035). A test sets each answer: records, a refusal or silence.
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
-import t, { type Test } from 'tap'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 import { until } from '../../support/wait.ts'
 import { branchOf, final, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 import { testClock } from './test-clock.ts'

@@ -1,7 +1,7 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram'
 import { once } from 'node:events'
-import type { Test } from 'tap'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
+import type { Test } from '../../support/harness/index.ts'
 import { ALL_VERBS, type Robot, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { FLOWS, SKIPPED } from './flows.ts'
 import { replay } from './replay.ts'
 import { readTranscript } from './transcript.ts'

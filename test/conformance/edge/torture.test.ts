@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import t from 'tap'
 import { createEdge } from '../../../signaling/edge/index.ts'
+import t from '../../support/harness/index.ts'
 import { ALL_VERBS, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { tortureMessages } from './torture.ts'

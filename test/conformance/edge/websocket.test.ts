@@ -9,10 +9,10 @@ import {
   UserAgent,
   Web,
 } from 'sip.js'
-import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { createEdge } from '../../../signaling/edge/index.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 import { startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { check } from '../../../markup/check.ts'
+import t from '../../support/harness/index.ts'
 import { BASE } from '../../unit/markup/phone.ts'
 import { type Bad, fixtures, type Good, runFixture } from './fixtures.ts'
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import type { Command, RunKind } from '../../../markup/interpreter/types.ts'
 import type { TestText } from '../../../markup/verbs/table.ts'
+import type { Test } from '../../support/harness/index.ts'
 import { call, type Phone } from '../../unit/markup/phone.ts'
 import { carryOn, type Habits } from '../../unit/markup/world.ts'
 

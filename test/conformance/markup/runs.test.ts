@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
 import { replay } from '../../../markup/replay/replay.ts'
+import t from '../../support/harness/index.ts'
 
 /** Returns the recorded runs. Each begins with the line of its facts. */
 function recordedRuns(): string[] {

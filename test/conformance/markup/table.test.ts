@@ -1,5 +1,5 @@
-import t from 'tap'
 import { attributeRows, markdownTable, onLiveCalls, type TestText, testsOf } from '../../../markup/verbs/table.ts'
+import t from '../../support/harness/index.ts'
 import { testTexts, withConstants } from './fixtures.ts'
 
 t.test(

@@ -1,5 +1,5 @@
-import type { Test } from 'tap'
 import { addTrunk, untilBye } from '../b2bua-world.ts'
+import type { Test } from '../harness/index.ts'
 import { audioSdp } from '../sip-steps.ts'
 import { callee, signals, sipp } from '../sipp.ts'
 import { until } from '../wait.ts'

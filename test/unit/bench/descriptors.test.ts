@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
-import t from 'tap'
 import { openOf, stillOpen } from '../../../bench/descriptors.ts'
+import t from '../../support/harness/index.ts'
 
 t.test('finds leaked descriptors by process and kind', async t => {
   const folder = t.testdir({ run: { 'media.pid': `${process.pid}\n` } })

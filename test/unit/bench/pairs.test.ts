@@ -1,5 +1,5 @@
-import t from 'tap'
 import { compare, figuresOf, turnOf } from '../../../bench/pairs.ts'
+import t from '../../support/harness/index.ts'
 
 t.test('four pairs cover each combination of core and starting order once, so neither biases a comparison', async t => {
   const turns = [0, 1, 2, 3].map(index => JSON.stringify(turnOf(index)))

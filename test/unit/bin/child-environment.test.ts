@@ -1,6 +1,6 @@
-import t from 'tap'
 import { environmentOf, TOLD } from '../../../bin/child-environment.ts'
 import { VARIABLES } from '../../../core/runtime/config.ts'
+import t from '../../support/harness/index.ts'
 
 /** Variables that only the supervisor reads. */
 const SUPERVISOR = ['users', 'print_secrets', 'database_url', 'redis_url']

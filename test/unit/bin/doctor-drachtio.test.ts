@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
 import { examineDrachtio, examineExports } from '../../../bin/doctor-drachtio.ts'
 import { loadConfig } from '../../../core/runtime/config.ts'
 import { DrachtioPeer } from '../../support/drachtio-peer.ts'
+import t from '../../support/harness/index.ts'
 
 // The check of a drachtio-server by `strowger doctor`.
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
 import { examineStore } from '../../../bin/doctor-store.ts'
+import t from '../../support/harness/index.ts'
 import { s3Server } from '../../support/object-store.ts'
 import { bodyOf } from '../../support/web.ts'
 

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { hindrance, hindranceOfUsers, isRoot } from '../../../bin/least-privilege.ts'
+import t from '../../support/harness/index.ts'
 
 t.test('names the file of another user that prevents root from dropping its capabilities', async t => {
   const data_dir = t.testdir({ run: {}, tls: {} })

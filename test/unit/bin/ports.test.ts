@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import t from 'tap'
 import { internalPorts } from '../../../bin/ports.ts'
+import t from '../../support/harness/index.ts'
 
 const CONFIG = {
   ...{ bind: '127.0.0.1', http_port: 8080, sip_port: 5060, sips_port: 5061, ws_port: 5066 },

@@ -4,9 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t, { type Test } from '../../support/harness/index.ts'
 import { MAIN } from '../../../bench/up.ts'
-import { untouched } from '../../support/child.ts'
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'strowger-script-'))
@@ -22,7 +21,7 @@ interface Ran {
 
 /** Runs the strowger command with this input. */
 function strowger(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<Ran> {
-  const child = spawn(...untouched(process.execPath, [MAIN, ...args]), {
+  const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...process.env, ...env },
   })
   let out = ''

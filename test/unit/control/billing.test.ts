@@ -1,5 +1,4 @@
 import { inflateSync } from 'node:zlib'
-import t from 'tap'
 import { statementPdf } from '../../../control/billing/statement-pdf.ts'
 import { auditEvents } from '../../../control/reconcilers/audit-events.ts'
 import { recordingRetention, recordingSealing } from '../../../control/reconcilers/recordings.ts'
@@ -14,6 +13,7 @@ import { reportApplied } from '../../../core/state/configuration/snapshot.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+import t from '../../support/harness/index.ts'
 import { MACHINE } from '../../support/machine.ts'
 import { addRecording } from '../../support/recordings.ts'
 

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
-import t from 'tap'
 import { totpOf } from '../../../control/session/sign-in.ts'
 import { standingClock } from '../../support/clock.ts'
 import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+import t from '../../support/harness/index.ts'
 
 const API = '/console/api'
 

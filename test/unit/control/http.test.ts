@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
 import { pipeline } from '../../../control/http/pipeline.ts'
 import { serveHttp } from '../../../control/http/server.ts'
 import { CURRENCY } from '../../../core/domain/rating/currency.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, METRICS_TOKEN } from '../../support/control-plane.ts'
+import t from '../../support/harness/index.ts'
 
 // The HTTP server with broken, slow and hostile clients, byte by byte.
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import t from 'tap'
 import type { Route } from '../../../control/http/route.ts'
 import { fieldErrors } from '../../../control/http/validate.ts'
 import { OPERATOR, openApiDocument } from '../../../control/openapi/document.ts'
 import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { CONSOLE_ROUTES } from '../../../control/session/index.ts'
 import { V1_ROUTES } from '../../../control/v1/index.ts'
+import t from '../../support/harness/index.ts'
 
 type Json = Record<string, unknown>
 

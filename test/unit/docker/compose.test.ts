@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
 import { parse } from 'yaml'
 import { VARIABLES } from '../../../core/runtime/config.ts'
+import t from '../../support/harness/index.ts'
 
 // Reads the compose files like Docker, with variables interpolated (compose-spec §12).
 

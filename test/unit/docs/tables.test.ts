@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { readDecision, referenceFindings, statusCell } from '../../tidy/decisions.ts'
 import { hasTest, rowFindings, threatFindings, threatRows } from '../../tidy/threats.ts'
 

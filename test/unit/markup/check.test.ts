@@ -1,5 +1,5 @@
-import t from 'tap'
 import { check } from '../../../markup/check.ts'
+import t from '../../support/harness/index.ts'
 import { BASE, response } from './phone.ts'
 
 function lines(text: string, options?: Parameters<typeof check>[1]): string[] {

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { fuzz } from '../../fuzz/markup/main.ts'
+import t from '../../support/harness/index.ts'
 
 // For a long run: `node build/test/fuzz/markup/main.js --count 500000`.
 t.test('mutated documents do not crash the parser, the check or the interpreter', async t => {

@@ -1,8 +1,8 @@
-import type { Test } from 'tap'
 import { SIMULATED } from '../../../bin/script/simulated.ts'
 import { start, step } from '../../../markup/interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, Step } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
+import type { Test } from '../../support/harness/index.ts'
 
 export const BASE = 'https://app.example.test/ivr/voice?tenant=7'
 

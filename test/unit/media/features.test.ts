@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { AnsweringMachineDetector, type DetectionSettings } from '../../../media/detect/answering-machine.ts'
 import { compressUlaw, expandUlaw } from '../../../media/files/pcm.ts'
 import type { MethodParams } from '../../../media/protocol/schema.ts'
 import { levelDbm0, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
 
 const w = await startTestWorker()

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import t from 'tap'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { createAudioThreads } from '../../../media/files/audio-threads.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
@@ -19,6 +18,7 @@ import { ringbackPieces } from '../../../media/files/ringback.ts'
 import { createSpeech, voiceName } from '../../../media/files/speech.ts'
 import { createUrlAudio } from '../../../media/files/url-audio.ts'
 import { levelDbm0, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
+import t from '../../support/harness/index.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/audio/', import.meta.url))
 const audio = createAudioThreads()
@@ -223,10 +223,9 @@ t.test('the synthesiser inherits no secret, and its temporary folder is removed'
       .split('\n')
       .map(line => line.split('=')),
   )
-  // Ignore the variables that the shell sets, and those that tap sets in every child of a test.
-  const of_tap = /^_TAPJS_|^NODE_OPTIONS$|\.test\.js$/
+  // Ignore the variables that the shell sets.
   const of_shell = ['', 'PWD', 'SHLVL', '_', 'OLDPWD']
-  const names = Object.keys(env).filter(name => !of_shell.includes(name) && !of_tap.test(name))
+  const names = Object.keys(env).filter(name => !of_shell.includes(name))
   t.strictSame(names.sort(), ['HOME', 'LANG', 'PATH', 'TMPDIR', 'XDG_RUNTIME_DIR'])
   t.equal(env.HOME, env.TMPDIR)
   t.notOk(existsSync(env.HOME), 'the files that it wrote are removed')

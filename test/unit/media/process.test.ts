@@ -5,11 +5,10 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
 import { connectMedia, type MediaClient, MediaRefusal } from '../../../media/protocol/client.ts'
 import type { EventFields } from '../../../media/protocol/schema.ts'
 import { readWavFile, strongestHz, tone } from '../../support/audio.ts'
-import { untouched } from '../../support/child.ts'
+import t from '../../support/harness/index.ts'
 import { POLICY, reasonOf } from '../../support/media-worker.ts'
 import { freeBlock } from '../../support/ports.ts'
 import { openRtpPeer } from '../../support/rtp-peer.ts'
@@ -31,7 +30,7 @@ t.teardown(() => {
 async function start(file_bytes: number | null = null): Promise<ChildProcess> {
   const limited = file_bytes === null ? [] : ['prlimit', `--fsize=${file_bytes}`]
   const [program = '', ...args] = [...limited, process.execPath, PROCESS]
-  const child = spawn(...untouched(program, args), {
+  const child = spawn(program, args, {
     env: {
       ...process.env,
       STROWGER_DATA: data_dir,

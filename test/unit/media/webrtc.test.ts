@@ -1,9 +1,9 @@
-import t from 'tap'
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, useOPUS, usePCMU } from 'werift'
 import { systemClock } from '../../../core/runtime/clock.ts'
 import { BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
 import { createBrowserTransports } from '../../../media/webrtc/browser-transports.ts'
 import { decodeG711, encodeG711, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import t from '../../support/harness/index.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
 
 const w = await startTestWorker()

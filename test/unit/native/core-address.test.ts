@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { coreTests } from './cpp.ts'
 
 t.test('the C++ core passes its own tests under AddressSanitizer and UBSan', { timeout: 280_000 }, async t => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Test } from 'tap'
+import type { Test } from '../../support/harness/index.ts'
 
 const folder = fileURLToPath(new URL('../../../../native/test', import.meta.url))
 

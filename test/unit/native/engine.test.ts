@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import {
   CODEC_RATES,
   createEngine,
@@ -17,6 +16,7 @@ import {
   type StreamDescription,
 } from '../../../native/index.ts'
 import { tone } from '../../support/audio.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 import { openRtpPeer, type RtpPeer } from '../../support/rtp-peer.ts'
 import { PATIENCE_MS } from '../../support/wait.ts'
 

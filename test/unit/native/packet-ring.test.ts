@@ -1,7 +1,7 @@
 // Reports of the engine about the packet rings of its threads.
 import { readFileSync } from 'node:fs'
-import t from 'tap'
 import { createEngine } from '../../../native/index.ts'
+import t from '../../support/harness/index.ts'
 
 const CAP_NET_RAW = 13n
 const held = BigInt(`0x${/^CapEff:\s*(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`)

@@ -1,7 +1,7 @@
 // The priority of the packet threads, as the kernel reports it.
 import { readdirSync, readFileSync } from 'node:fs'
-import t from 'tap'
 import { createEngine } from '../../../native/index.ts'
+import t from '../../support/harness/index.ts'
 
 const SCHED_OTHER = 0
 const SCHED_RR = 2

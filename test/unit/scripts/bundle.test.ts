@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { strowger } from '../../support/child.ts'
 
 // The bundle that users run (scripts/bundle.mjs).

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 
 // Tests the check of package-lock.json, which runs before packages are installed.
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import t, { type Test } from 'tap'
+import t, { type Test } from '../../support/harness/index.ts'
 import { until } from '../../support/wait.ts'
 
 // Tests how the set-up runs its steps: each once, beside others, never by two at a time, and wholly or again.

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 
 // Tests which Debian packages the set-up asks for, on machines that are folders.
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { pino } from 'pino'
-import t from 'tap'
 import type { Machine } from '../../../core/runtime/machine.ts'
 import { Presence, registerOwnNode } from '../../../signaling/presence.ts'
 import { admissionWorld, NOW_MS } from '../../support/admission-world.ts'
 import { standingClock } from '../../support/clock.ts'
+import t from '../../support/harness/index.ts'
 import { until } from '../../support/wait.ts'
 
 const HERE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }

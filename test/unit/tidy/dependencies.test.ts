@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { dependencyFindings } from '../../tidy/dependencies.ts'
 import type { Source } from '../../tidy/rules.ts'
 

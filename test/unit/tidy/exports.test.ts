@@ -1,5 +1,5 @@
 import { dirname, join, normalize } from 'node:path'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { exportFindings } from '../../tidy/exports.ts'
 
 const resolve = (path: string, name: string) => normalize(join(dirname(path), name))

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { functionsOf, lengthFindings } from '../../tidy/lengths.ts'
 
 // The tidy rule about long functions.

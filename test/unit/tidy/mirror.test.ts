@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import t from 'tap'
+import t from '../../support/harness/index.ts'
 import { mirrorFindings } from '../../tidy/mirror.ts'
 
 const FILES = ['control/v1/trunks.ts', 'control/http/index.ts', 'core/state/audit.ts', 'test/tidy/mirror.ts']

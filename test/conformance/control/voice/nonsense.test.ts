@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
 import fc from 'fast-check'
-import t from 'tap'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 /** Tests that the voice-calls API refuses any nonsense with a documented error, never with a 5xx. */
 

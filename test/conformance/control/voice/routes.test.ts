@@ -1,4 +1,3 @@
-import t from 'tap'
 import { NUMBERS, voiceErrorBody } from '../../../../control/voice/errors.ts'
 import { VOICE_ROUTES } from '../../../../control/voice/index.ts'
 import type { VoiceRoute } from '../../../../control/voice/route.ts'
@@ -7,6 +6,7 @@ import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 /** Tests the rules of the voice-calls API on every endpoint of the registry. */
 

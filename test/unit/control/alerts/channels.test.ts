@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
-import t, { type Test } from 'tap'
 import { emailChannel, smtpSettings } from '../../../../control/alerts/channels.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 
 interface MailServer {
   readonly port: number

@@ -1,4 +1,3 @@
-import t from 'tap'
 import { exposeControl } from '../../../../control/metrics.ts'
 import { createMetrics } from '../../../../core/runtime/metrics.ts'
 import { deleteCarrier } from '../../../../core/state/configuration/carriers.ts'
@@ -6,6 +5,7 @@ import { limitedSources } from '../../../../core/state/configuration/sources.ts'
 import { alertWorld, report } from '../../../support/alert-world.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 // Who learns that addresses overlap: those of two customers, or those of a customer and a carrier.

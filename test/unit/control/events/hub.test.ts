@@ -1,4 +1,3 @@
-import t from 'tap'
 import { WebSocket } from 'ws'
 import { ending } from '../../../../core/domain/calls/endings.ts'
 import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
@@ -6,6 +5,7 @@ import { newId } from '../../../../core/runtime/ids.ts'
 import { insertCall, writeCall } from '../../../../core/state/calls/running-calls.ts'
 import { insertTestAlert, insertTestContainment } from '../../../support/alerts.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 const w = await controlPlane(t)

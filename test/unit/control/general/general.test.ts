@@ -1,4 +1,3 @@
-import t from 'tap'
 import { FLOWS, simulatedStatus } from '../../../../control/general/simulate.ts'
 import { createWindows } from '../../../../control/general/window.ts'
 import { readCallRequest } from '../../../../core/domain/calls/request.ts'
@@ -6,6 +5,7 @@ import { iso } from '../../../../core/runtime/clock.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 const CALL = { to: '+2348030000001', message: 'Your code is 4 & 2 < 7' }
 

@@ -1,8 +1,8 @@
-import t from 'tap'
 import { unseal } from '../../../../core/runtime/secrets.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { asks, change, operatorKey, trailOf } from '../../../support/operators.ts'
 
 // Carriers by /operator/v1: what signaling nodes read afterwards, and what the installation's audit trail says.

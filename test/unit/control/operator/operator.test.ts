@@ -1,4 +1,3 @@
-import t from 'tap'
 import { OPERATOR_SCOPES, type OperatorScope } from '../../../../control/http/access.ts'
 import type { Route } from '../../../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
@@ -11,6 +10,7 @@ import { insertMember } from '../../../../core/state/people/organizations.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { asks, type Customer, change, customer, operatorKey, trailOf } from '../../../support/operators.ts'
 import { importPriceBook } from '../../../support/rated.ts'
 

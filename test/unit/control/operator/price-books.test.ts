@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
 import { effectivePriceBook, lookupRate } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { asks, customer, operatorKey, trailOf } from '../../../support/operators.ts'
 
 // Price books by /operator/v1: the price that calls get afterwards, and what the audit trails say.

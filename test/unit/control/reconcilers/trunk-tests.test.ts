@@ -1,8 +1,8 @@
-import t from 'tap'
 import { trunkTests } from '../../../../control/reconcilers/trunk-tests.ts'
 import { iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { claimTestRuns, finishTestRun, TESTS_A_DAY } from '../../../../core/state/configuration/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
 import { oldDeliveries, webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { queueEvent } from '../../../../core/state/delivery/webhook-endpoints.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 interface Heard {
   readonly path: string

@@ -1,4 +1,3 @@
-import t from 'tap'
 import { seriesOf } from '../../../../control/v1/call-words.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { addCallEvent } from '../../../../core/state/calls/call-events.ts'
@@ -10,6 +9,7 @@ import { forgetOldSteps } from '../../../../core/state/calls/trunk-steps.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane, openSandbox } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
+import t from '../../../support/harness/index.ts'
 import { addRecording, WAV } from '../../../support/recordings.ts'
 
 t.test('trunk metrics and diagnostics cover the calls that ended in the window', async t => {

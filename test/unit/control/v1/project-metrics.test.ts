@@ -1,8 +1,8 @@
-import t from 'tap'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test("a project's metrics count all of its calls, with and without a trunk", async t => {
   const w = await controlPlane(t, { clock: standingClock() })

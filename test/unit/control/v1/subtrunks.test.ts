@@ -1,7 +1,7 @@
-import t from 'tap'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 // Subtrunks and the number blocks that are delegated to them.
 

@@ -1,4 +1,3 @@
-import t from 'tap'
 import { lostNodes } from '../../../../control/reconcilers/lost-nodes.ts'
 import { trunkProgress } from '../../../../control/reconcilers/trunk-progress.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
@@ -6,6 +5,7 @@ import { digestHa1 } from '../../../../core/runtime/secrets.ts'
 import { verifyChain } from '../../../../core/state/people/audit.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 const TRUNK = {
   name: 'Head office',

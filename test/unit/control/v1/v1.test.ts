@@ -1,10 +1,10 @@
-import t from 'tap'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { digestProofs } from '../../../../signaling/trunks/digest-proofs.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 import { until } from '../../../support/wait.ts'
 

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from '
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import t, { type Test } from 'tap'
 import { recordingRetention, recordingSealing, recordingUpload } from '../../../../control/reconcilers/recordings.ts'
 import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
@@ -12,6 +11,7 @@ import { createObjectStore, type ObjectStore } from '../../../../core/runtime/ob
 import { StoreError, s3Document } from '../../../../core/runtime/s3-requests.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { type S3Server, s3Server } from '../../../support/object-store.ts'
 
 // Recordings in an object store: a real S3 server behind a check of request signatures.

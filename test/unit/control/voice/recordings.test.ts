@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import t from 'tap'
 import { recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
 import { openRecording } from '../../../../control/voice/recording-file.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
@@ -15,6 +14,7 @@ import { insertRecording, updateRecording } from '../../../../core/state/calls/r
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { insertPolicy } from '../../../../core/state/configuration/policies.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 const KEY = Buffer.alloc(32, 1)
 

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
-import t from 'tap'
 import { liveChange } from '../../../../control/voice/live-change.ts'
 import { partOf } from '../../../../control/voice/range.ts'
 import { ending } from '../../../../core/domain/calls/endings.ts'
@@ -13,6 +12,7 @@ import { finishCall, writeCall } from '../../../../core/state/calls/running-call
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import type { CallTable } from '../../../../core/state/index.ts'
 import { type ControlPlane, controlPlane, type Form } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
 
 const FROM = '+2342010000001'
 const TO = '+2348030000001'

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
 import { type Bus, connectBus, createBusHub, type Topic } from '../../../../core/runtime/bus.ts'
 import { systemClock, type Timer } from '../../../../core/runtime/clock.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { Counter, collectMetrics, createMetrics, serveMetrics } from '../../../../core/runtime/metrics.ts'
+import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'strowger-bus-'))

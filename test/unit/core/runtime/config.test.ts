@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import t from 'tap'
 import { ConfigError, loadConfig } from '../../../../core/runtime/config.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { digestHa1, hashPassword, passwordMatches, sameSecret, seal, unseal } from '../../../../core/runtime/secrets.ts'
+import t from '../../../support/harness/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'strowger-config-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

@@ -7,10 +7,10 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import t, { type Test } from 'tap'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
 import { createHttpClient, type HttpClientOptions, type HttpResult } from '../../../../core/runtime/http/index.ts'
 import { parseHosts } from '../../../../core/runtime/http/resolve.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import { isGone, machineOf, processName, processNamed } from '../../../../core/runtime/machine.ts'
+import t from '../../../support/harness/index.ts'
 
 // A pid identifies a process only on its own machine and until the next boot.
 

@@ -1,9 +1,9 @@
 import { lstatSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { loadSettings } from '../../../../core/runtime/config.ts'
 import { Door, isOpenToOthers } from '../../../../core/runtime/doors.ts'
 import { becoming, giveFolder, programsUser, toBecome, userOf } from '../../../../core/runtime/own-user.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test('each process gets a separate user id in the configured range', async t => {
   const ids = (['edge', 'media', 'sandbox'] as const).map(name => userOf(name, 60_800))

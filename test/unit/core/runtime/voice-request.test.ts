@@ -2,7 +2,6 @@ import { createHash, createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
 import twilio from 'twilio'
 import { createCookieJar } from '../../../../core/domain/webhooks/cookies.ts'
 import { type Parameters, signatureData } from '../../../../core/domain/webhooks/signature.ts'
@@ -13,6 +12,7 @@ import {
   type VoiceReply,
   type VoiceRequest,
 } from '../../../../core/runtime/voice-request.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
 import { until } from '../../../support/wait.ts'
 

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import t from 'tap'
 import { addAdminKey, ensureDemo, putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { failure, openState, StateError } from '../../../../core/state/index.ts'
+import t from '../../../support/harness/index.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))
 t.teardown(() => rmSync(data_dir, { recursive: true }))

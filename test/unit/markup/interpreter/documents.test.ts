@@ -1,5 +1,5 @@
-import t from 'tap'
 import { FETCH_LIMITS } from '../../../../markup/interpreter/step.ts'
+import t from '../../../support/harness/index.ts'
 import { BASE, call, FACTS, Phone, response } from '../phone.ts'
 
 const FALLBACK = { url: 'https://backup.example.test/voice', method: 'GET' } as const

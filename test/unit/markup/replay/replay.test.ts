@@ -1,5 +1,5 @@
-import t from 'tap'
 import { replay } from '../../../../markup/replay/replay.ts'
+import t from '../../../support/harness/index.ts'
 import { call, response } from '../phone.ts'
 
 t.test('replaying a log gives the same commands and the same run', async t => {

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../../support/harness/index.ts'
 import { BASE, call, RECORDING, response } from '../phone.ts'
 
 t.test('fetches a document, runs its verbs in order and hangs up at its end', async t => {

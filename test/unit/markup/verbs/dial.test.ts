@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../../support/harness/index.ts'
 import { CHILD_SID, call, RECORDING, response } from '../phone.ts'
 
 const ONE = '<Dial action="/after">+234 803 000-0001</Dial>'

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../../support/harness/index.ts'
 import { BASE, call, response } from '../phone.ts'
 
 const MENU = response(

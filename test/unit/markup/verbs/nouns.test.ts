@@ -1,5 +1,5 @@
-import t from 'tap'
 import { check } from '../../../../markup/check.ts'
+import t from '../../../support/harness/index.ts'
 import { BASE, call, response } from '../phone.ts'
 
 const WHISPER = 'url="/w" method="GET"'

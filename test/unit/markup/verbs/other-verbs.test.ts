@@ -1,4 +1,4 @@
-import t from 'tap'
+import t from '../../../support/harness/index.ts'
 import { CHILD_SID, call, RECORDING, response } from '../phone.ts'
 
 const NEW = { type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } } as const

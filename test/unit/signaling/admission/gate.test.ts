@@ -1,10 +1,10 @@
-import t from 'tap'
 import { takeAdmission } from '../../../../core/state/calls/leases.ts'
 import { insertCall } from '../../../../core/state/calls/running-calls.ts'
 import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
 import { createGate, StateStalled } from '../../../../signaling/admission/gate.ts'
 import { UnownedCalls } from '../../../../signaling/unowned-calls.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
+import t from '../../../support/harness/index.ts'
 
 const timer = () => ({ cancel: () => undefined })
 

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
-import t from 'tap'
 import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { Hunt, type HuntHop, type HuntListener } from '../../../../signaling/b2bua/hunt.ts'
 import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import type { Dialog, InviteProgress, InviteResult, SipResponse } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+import t from '../../../support/harness/index.ts'
 
 // Silent targets, with a SIP server whose own timeout is 32 s per target.
 

@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
-import t from 'tap'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { InboundLeg } from '../../../../signaling/b2bua/inbound-leg.ts'
@@ -18,6 +17,7 @@ import type {
   SipResponse,
 } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+import t from '../../../support/harness/index.ts'
 
 // Orders of events at a leg that are rare in a real network. The leg is real; SIP and media are fakes.
 

@@ -1,4 +1,3 @@
-import t from 'tap'
 import { readRemoteParty } from '../../../../core/domain/identity/index.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
@@ -14,6 +13,7 @@ import { outgoing, sendableStatus } from '../../../../signaling/drachtio/message
 import type { SipRequest } from '../../../../signaling/drachtio/types.ts'
 import { addressOf, hostOf, tagOf, userOf } from '../../../../signaling/drachtio/uri.ts'
 import { targetUri } from '../../../../signaling/trunks/health.ts'
+import t from '../../../support/harness/index.ts'
 
 const request = (headers: Record<string, string>, body = ''): SipRequest => ({
   method: 'INVITE',

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { readReferTo } from '../../../../signaling/b2bua/refer-to.ts'
+import t from '../../../support/harness/index.ts'
 
 const target = (value: string) => {
   const reading = readReferTo(value)

@@ -1,8 +1,8 @@
 import pino from 'pino'
-import t from 'tap'
 import { deliver, inboundInvite, type Surroundings } from '../../../../signaling/drachtio/inbound.ts'
 import type { LibraryAnswer, LibraryMessage, LibraryRequest } from '../../../../signaling/drachtio/library.ts'
 import type { Dialog, ServerEnd } from '../../../../signaling/drachtio/types.ts'
+import t from '../../../support/harness/index.ts'
 
 const HEADERS: Readonly<Record<string, string>> = {
   'call-id': 'abc@198.51.100.7',

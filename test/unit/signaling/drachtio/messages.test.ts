@@ -1,6 +1,6 @@
-import t from 'tap'
 import type { LibraryRequest } from '../../../../signaling/drachtio/library.ts'
 import { requestView } from '../../../../signaling/drachtio/messages.ts'
+import t from '../../../support/harness/index.ts'
 
 // A request as the embedded edge and drachtio-server v0.9.10 report it.
 

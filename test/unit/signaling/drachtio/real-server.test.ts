@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
-import t, { type Test } from 'tap'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import type { InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 // Our behaviour where the real drachtio-server differs from the embedded edge.

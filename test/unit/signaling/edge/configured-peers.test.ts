@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import pino from 'pino'
-import t from 'tap'
 import { compileSources } from '../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
 import { readEdgeFacts } from '../../../../core/state/configuration/edge-facts.ts'
@@ -10,6 +9,7 @@ import { configuredPeers } from '../../../../signaling/edge/configured-peers.ts'
 import { followConfiguration } from '../../../../signaling/follow-configuration.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { addCarrier } from '../../../support/carriers.ts'
+import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 const OWN = {

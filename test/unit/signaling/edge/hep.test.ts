@@ -1,11 +1,11 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import t from 'tap'
 import type { Log } from '../../../../core/runtime/log.ts'
 import { encodeHep, exportHep } from '../../../../signaling/edge/hep.ts'
 import type { TracedMessage } from '../../../../signaling/edge/index.ts'
 import { silentLog } from '../../../../signaling/edge/stack.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test('a HEP packet has the addresses, time and text of a message, without secrets', async t => {
   const message = (over: Partial<TracedMessage>): TracedMessage => ({

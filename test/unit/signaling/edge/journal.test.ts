@@ -1,8 +1,8 @@
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { Journal, readJournal } from '../../../../signaling/edge/journal.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 
 // A killed process leaves exactly the rows that it had appended and not settled.
 

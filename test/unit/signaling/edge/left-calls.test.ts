@@ -1,7 +1,7 @@
-import t from 'tap'
 import type { Dialog } from '../../../../signaling/edge/dialog/dialog.ts'
 import { type KeptMessage, leftCalls } from '../../../../signaling/edge/left-calls.ts'
 import type { Listener, Protocol } from '../../../../signaling/edge/transport/types.ts'
+import t from '../../../support/harness/index.ts'
 
 // The calls that an edge ends after a restart, derived from the stored messages.
 

@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import t from 'tap'
 import { type AnsweredRequest, type From, SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
 import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
 import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
@@ -10,6 +9,7 @@ import { StreamConnection } from '../../../../signaling/edge/transport/connectio
 import { serverName } from '../../../../signaling/edge/transport/tls.ts'
 import type { Protocol } from '../../../../signaling/edge/transport/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test('the timer wheel fires in order, cancels timers and stops its clock when it is empty', async t => {
   const clock = new ManualClock()

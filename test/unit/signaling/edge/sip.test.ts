@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import t from 'tap'
 import { headerSpelling, isToken } from '../../../../signaling/edge/sip/headers.ts'
 import { newBranch, newUuid } from '../../../../signaling/edge/sip/ids.ts'
 import { bytesOf, Draft, parseCSeq, SipMessage, textOf, withTopVia } from '../../../../signaling/edge/sip/message.ts'
 import { checkRequest, parseMessage } from '../../../../signaling/edge/sip/parse.ts'
 import { StreamFramer } from '../../../../signaling/edge/sip/stream.ts'
 import { parseNameAddress, parseUri, parseVia, splitList, tagOf } from '../../../../signaling/edge/sip/uri.ts'
+import t from '../../../support/harness/index.ts'
 
 // The pure parts of the SIP stack, as tables of cases and as properties.
 

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { contactHost } from '../../../../signaling/trunks/carrier-registrations.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test("the Contact has our address of the registrar's family, or our first one for a host name", async t => {
   const both = ['192.0.2.1', '2001:db8::1']

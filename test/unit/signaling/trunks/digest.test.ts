@@ -1,7 +1,7 @@
-import t from 'tap'
 import { digestCrypto, digestHa1 } from '../../../../core/runtime/secrets.ts'
 import { DigestAuthenticator, type DigestOutcome } from '../../../../signaling/trunks/digest.ts'
 import { EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
+import t from '../../../support/harness/index.ts'
 import { digestAnswer } from '../../../support/phone.ts'
 
 const URI = 'sip:+2348030000001@pbx.example'

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
-import t from 'tap'
 import { certificateAt } from '../../../../signaling/trunks/peer-certificate.ts'
+import t from '../../../support/harness/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'strowger-peer-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

@@ -1,11 +1,11 @@
 import pino from 'pino'
-import t from 'tap'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
 import type { DigestAuthenticator } from '../../../../signaling/trunks/digest.ts'
 import { Registrar } from '../../../../signaling/trunks/registrar.ts'
 import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test('a Contact with maddr or an invalid URI is refused with 400', async t => {
   const w = await admissionWorld()

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import t from 'tap'
 import { attestationOf } from '../../../../core/domain/identity/index.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { Stir } from '../../../../signaling/trunks/stir.ts'
+import t from '../../../support/harness/index.ts'
 import { authority } from '../../../support/stir.ts'
 
 const CALL = { caller: '+2342010000001', called: '+2348030004711' }

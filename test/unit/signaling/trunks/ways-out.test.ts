@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { loadConfig } from '../../../../core/runtime/config.ts'
 import type { DnsSource } from '../../../../core/runtime/sip/locate.ts'
 import { type CarrierConfig, EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
 import { type WayAsked, WaysOut } from '../../../../signaling/trunks/ways-out.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-ways-'))
 t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { attempted, quietFor, smsRoute } from '../../../../../core/domain/alerts/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('where short messages go', async t => {
   t.same(smsRoute('https://sms.example.com/send'), { via: 'http', url: 'https://sms.example.com/send' })

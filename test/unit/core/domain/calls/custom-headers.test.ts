@@ -1,5 +1,5 @@
-import t from 'tap'
 import { customHeaders } from '../../../../../core/domain/calls/custom-headers.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('a script gets at most 32 X- headers, and none of the platform’s own', async t => {
   t.same(customHeaders({ 'x-order': '7', 'X-Tag': 'a', 'x-strowger-callsid': 'CA1', from: '<sip:a@b>' }), {

@@ -1,7 +1,7 @@
-import t from 'tap'
 import { type Cause, type EndFacts, ending } from '../../../../../core/domain/calls/endings.ts'
 import { callbackParameters, rfc2822, standardParameters } from '../../../../../core/domain/calls/parameters.ts'
 import { readCallRequest } from '../../../../../core/domain/calls/request.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('the cause of an unanswered call’s end determines its status, code and reason', async t => {
   const table: [EndFacts['cause'], number | null, string, number, string | null, string][] = [

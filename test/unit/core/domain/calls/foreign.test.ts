@@ -1,5 +1,5 @@
-import t from 'tap'
 import { isForeign } from '../../../../../core/domain/calls/foreign.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('a caller is foreign to every tenant that may not read its data', async t => {
   const tenant = (project_id: string, subaccount_id: string | null = null) => ({ project_id, subaccount_id })

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { hearPress, INFO_ECHO_MS, type Press, TONES_ECHO_MS } from '../../../../../core/domain/calls/key-echo.ts'
+import t from '../../../../support/harness/index.ts'
 
 /** What counts of these presses. */
 function counted<Way extends string>(presses: readonly Press<Way>[], limit_ms: number): string {

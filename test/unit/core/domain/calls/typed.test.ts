@@ -1,5 +1,5 @@
-import t from 'tap'
 import { shownFacts, shownParameters, shownUrl } from '../../../../../core/domain/calls/typed.ts'
+import t from '../../../../support/harness/index.ts'
 
 const CARD = '4111111111111111'
 

@@ -1,4 +1,3 @@
-import t from 'tap'
 import {
   answerOffer,
   type LocalSide,
@@ -6,6 +5,7 @@ import {
   readOffer,
 } from '../../../../../core/domain/codecs/negotiate.ts'
 import { type MediaLine, readSdp, writeSdp } from '../../../../../core/domain/codecs/sdp.ts'
+import t from '../../../../support/harness/index.ts'
 
 /** What devices and proxies really send, and what is taken of it. Each offer has audio that can be used. */
 

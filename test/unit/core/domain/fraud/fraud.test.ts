@@ -1,6 +1,6 @@
-import t from 'tap'
 import type { DestinationGroup, TrunkTraffic } from '../../../../../core/domain/alerts/index.ts'
 import { type FraudRules, prefixToClose, propose, protectedBy } from '../../../../../core/domain/fraud/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const NOW = '2026-03-11T12:00:00.000Z'
 const LONG_AGO = '2026-01-01T00:00:00.000Z'

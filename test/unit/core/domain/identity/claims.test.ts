@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import t from 'tap'
 import {
   addressKey,
   attribute,
@@ -14,6 +13,7 @@ import {
   type Standing,
   sameTenant,
 } from '../../../../../core/domain/identity/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const ME = { project_id: 'prj_me', subaccount_id: null }
 const OTHER = { project_id: 'prj_other', subaccount_id: null }

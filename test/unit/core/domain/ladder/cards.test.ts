@@ -1,6 +1,6 @@
-import t from 'tap'
 import { maskCards } from '../../../../../core/domain/ladder/cards.ts'
 import { redactSip } from '../../../../../core/domain/ladder/redact.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('masks all but the last four digits of card-like numbers, and leaves other numbers', async t => {
   const cases: [given: string, shown: string][] = [

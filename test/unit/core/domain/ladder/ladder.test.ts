@@ -1,6 +1,6 @@
-import t from 'tap'
 import { redactSip } from '../../../../../core/domain/ladder/redact.ts'
 import { renderLadder, title } from '../../../../../core/domain/ladder/render.ts'
+import t from '../../../../support/harness/index.ts'
 
 const message = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t from 'tap'
 import {
   beginOf,
   type EndedCall,
@@ -16,6 +15,7 @@ import {
   type Window,
   windowBegin,
 } from '../../../../../core/domain/metrics/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const NOW = Date.parse('2026-11-21T14:34:56.789Z')
 

@@ -1,5 +1,5 @@
-import t from 'tap'
 import { missingContacts } from '../../../../../core/domain/network/contacts.ts'
+import t from '../../../../support/harness/index.ts'
 
 const served = { hosts: ['203.0.113.10', '2001:db8::10'], sip_port: 5060, sips_port: 5061, ws_port: 5066 }
 

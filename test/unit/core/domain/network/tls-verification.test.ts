@@ -1,4 +1,3 @@
-import t from 'tap'
 import {
   readFingerprint,
   readVerification,
@@ -6,6 +5,7 @@ import {
   verificationText,
 } from '../../../../../core/domain/network/tls-verification.ts'
 import { type CertificateFacts, judgeTls } from '../../../../../core/domain/trunk-tests/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const PIN = 'ab'.repeat(32)
 

@@ -1,7 +1,7 @@
-import t from 'tap'
 import { compileSources } from '../../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../../core/domain/network/address-guard.ts'
 import { carrierFacts, wayOutRefusal } from '../../../../../core/domain/network/ways-out.ts'
+import t from '../../../../support/harness/index.ts'
 
 const own = {
   hosts: compileSources(['8.8.4.4', '::1'].map(cidr => ({ cidr, selector_precedence: 0, owner: cidr }))),

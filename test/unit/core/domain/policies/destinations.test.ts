@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t from 'tap'
 import {
   applicableRules,
   compileRules,
@@ -7,6 +6,7 @@ import {
   decideDestination,
   prefixesOf,
 } from '../../../../../core/domain/policies/destinations.ts'
+import t from '../../../../support/harness/index.ts'
 
 const rule = (op: 'allow' | 'deny', prefix: string): DestinationRule => ({
   op,

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t from 'tap'
 import {
   affordableSeconds,
   billedSeconds,
@@ -15,6 +14,7 @@ import {
   reservationMinor,
   type Tariff,
 } from '../../../../../core/domain/rating/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const tariff = (rate: number, unit: 'minute' | 'second', initial: number, additional: number): Tariff => ({
   rate_micro: rate * 1_000_000,

@@ -1,4 +1,3 @@
-import t from 'tap'
 import {
   isReason,
   problemOf,
@@ -10,6 +9,7 @@ import {
   sipRefusal,
   voiceErrorOf,
 } from '../../../../../core/domain/reasons/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const ALL = Object.keys(REASONS) as Reason[]
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import t from 'tap'
 import { answerChallenge, readChallenges } from '../../../../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration } from '../../../../../core/domain/routing/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const answer = (code: number, more: object = {}) => ({
   ...{ code, granted_seconds: null, min_seconds: null, retry_after_seconds: null },

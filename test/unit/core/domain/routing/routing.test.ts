@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t from 'tap'
 import { seeded } from '../../../../../bench/random.ts'
 import {
   delivery,
@@ -12,6 +11,7 @@ import {
   type RoutableTarget,
   statusOf,
 } from '../../../../../core/domain/routing/index.ts'
+import t from '../../../../support/harness/index.ts'
 
 const target = (id: string, changes: Partial<RoutableTarget> = {}): RoutableTarget => ({
   id,

@@ -1,7 +1,7 @@
-import t from 'tap'
 import type { CallMessage } from '../../../../../core/domain/ladder/message.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
 
 t.test('stores SIP messages complete and in order, however many arrive together', async t => {
   const { state, close } = await admissionWorld()

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
 import { dayOf } from '../../../../../core/domain/rating/index.ts'
 import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import {
@@ -13,6 +12,7 @@ import {
 import { openState } from '../../../../../core/state/index.ts'
 import { explainCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 
 async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
   const made = await admissionWorld(options)

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { claimCommands, finishCommand } from '../../../../../core/state/calls/call-commands.ts'
 import {
@@ -20,6 +19,7 @@ import {
   registerNode,
   tellLink,
 } from '../../../../../core/state/nodes/nodes.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 import { MACHINE } from '../../../../support/machine.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)

@@ -1,9 +1,9 @@
-import t from 'tap'
 import { projectRow, trunkRow } from '../../../../../bench/admission/rows.ts'
 import { noteSources } from '../../../../../core/state/alerts/traffic-facts.ts'
 import { admitCall, insertCall, type NewCall } from '../../../../../core/state/calls/running-calls.ts'
 import { brokenInvariants } from '../../../../../core/state/maintenance/invariants.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
 
 const at = new Date(NOW_MS).toISOString()
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { claimFacts, readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
 import { insertSources, insertTrunk, type TrunkRow } from '../../../../../core/state/configuration/trunks.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 
 const now = '2026-11-21T12:00:00.000Z'
 

@@ -1,4 +1,3 @@
-import t, { type Test } from 'tap'
 import { newId } from '../../../../../core/runtime/ids.ts'
 import type { Machine } from '../../../../../core/runtime/machine.ts'
 import { insertMessages, messagesOfLostCalls } from '../../../../../core/state/calls/ladder.ts'
@@ -7,6 +6,7 @@ import { insertCall } from '../../../../../core/state/calls/running-calls.ts'
 import { askToDrain, endCallsOfLostNodes, isAskedToDrain } from '../../../../../core/state/nodes/nodes.ts'
 import { isDead, registerOwnNode } from '../../../../../signaling/presence.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 
 // Two machines share one state: a start, stop or crash on one does not affect the other's work.
 

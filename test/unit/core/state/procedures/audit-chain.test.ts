@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import t, { type Test as Tap } from 'tap'
 import { verifyChain } from '../../../../../core/state/people/audit.ts'
 import { hashOf } from '../../../../../core/state/procedures/audit-chain.ts'
 import { type ControlPlane, controlPlane } from '../../../../support/control-plane.ts'
+import t, { type Test as Tap } from '../../../../support/harness/index.ts'
 
 // The audit trail is append-only and chained by hashes, so that any tampering with its rows is detected.
 

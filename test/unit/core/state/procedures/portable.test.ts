@@ -1,4 +1,3 @@
-import t from 'tap'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { insertContainment } from '../../../../../core/state/alerts/containments.ts'
 import { readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
@@ -8,6 +7,7 @@ import type { Query } from '../../../../../core/state/procedures/admission/steps
 import type { NewCall } from '../../../../../core/state/procedures/running/rows.ts'
 import { type In, PROCEDURES, type ProcedureName } from '../../../../../core/state/procedures/table.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
 import { openPostgres } from '../../../../support/postgres.ts'
 
 // The procedures are the rules of the platform, and their SQL runs on more than one engine: SQLite runs every procedure

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import t, { type Test } from 'tap'
 import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { releaseAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
@@ -9,6 +8,7 @@ import { insertCall, type NewCall } from '../../../../../core/state/calls/runnin
 import { openState } from '../../../../../core/state/index.ts'
 import { InlineConnection } from '../../../../../core/state/sqlite/inline.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 
 // A single procedure runs on the calling thread (decision 0510) with the same outcome as on the state's thread. The
 // number of messages to that thread shows which one ran it.

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import t, { type Test as Tap } from 'tap'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
 import { type Db, failure, openState, type State, type Trx } from '../../../../../core/state/index.ts'
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
 import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/port.ts'
+import t, { type Test as Tap } from '../../../../support/harness/index.ts'
 
 // The control plane's access to the state (decision 0002): hot reads and short transactions on its own thread, and
 // other reads concurrent with a waiting write.

@@ -2,11 +2,11 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { placeCall } from '../../../../../core/state/calls/calls.ts'
 import { takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
 import { type AdmissionWorld, admissionWorld } from '../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 import { until } from '../../../../support/wait.ts'
 
 // Acknowledged writes are on disk. The simulated disk holds what the files held when its last sync began.

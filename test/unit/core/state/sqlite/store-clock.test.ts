@@ -1,5 +1,4 @@
 import Database from 'better-sqlite3'
-import t from 'tap'
 import { systemClock } from '../../../../../core/runtime/clock.ts'
 import { bootId } from '../../../../../core/runtime/machine.ts'
 import { pruneAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
@@ -7,6 +6,7 @@ import { extendReservation } from '../../../../../core/state/money/reservations.
 import { prepare } from '../../../../../core/state/sqlite/prepared.ts'
 import { storeClock } from '../../../../../core/state/sqlite/store-clock.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -1,4 +1,3 @@
-import t, { type Test } from 'tap'
 import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import { takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { findCall, insertCall, type NewCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
@@ -6,6 +5,7 @@ import { openState } from '../../../../../core/state/index.ts'
 import { callProcedure } from '../../../../../core/state/port.ts'
 import { patience } from '../../../../../core/state/sqlite/steps.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../support/harness/index.ts'
 
 // Waiting procedures share a commit, and each is still atomic.
 

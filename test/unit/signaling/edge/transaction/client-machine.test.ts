@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import t from 'tap'
 import {
   type ClientEffect,
   type ClientEvent,
@@ -7,6 +6,7 @@ import {
   type ClientState,
   clientStep,
 } from '../../../../../signaling/edge/transaction/client-machine.ts'
+import t from '../../../../support/harness/index.ts'
 
 const RULES: ClientRules = { invite: true, reliable: false, patience_ms: 32_000, t1: 500, t2: 4_000, t4: 5_000 }
 const INVITE = RULES

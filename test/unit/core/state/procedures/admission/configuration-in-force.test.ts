@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
 import { destinationCountries, findCountry } from '../../../../../../core/domain/numbers/countries.ts'
 import { readRule } from '../../../../../../core/domain/policies/rules.ts'
 import { readRates } from '../../../../../../core/domain/rating/index.ts'
@@ -49,6 +48,7 @@ import {
 } from '../../../../../../core/state/money/rates.ts'
 import { peakOf, refusalsOf, usageOf } from '../../../../../../core/state/people/subaccounts.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../../support/harness/index.ts'
 import { importPriceBook } from '../../../../../support/rated.ts'
 
 const NOW = new Date(NOW_MS).toISOString()

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import t, { type Test } from 'tap'
 import type { AdmissionOutcome } from '../../../../../../core/state/calls/leases.ts'
 import { brokenInvariants } from '../../../../../../core/state/maintenance/invariants.ts'
 import {
@@ -12,6 +11,7 @@ import {
 import { take } from '../../../../../../core/state/procedures/admission/take.ts'
 import { ceilings } from '../../../../../../core/state/procedures/ceilings/index.ts'
 import { type AdmissionWorld, admissionWorld } from '../../../../../support/admission-world.ts'
+import t, { type Test } from '../../../../../support/harness/index.ts'
 
 /**
  * Simulates a writer of a database without exclusive transactions: it reads facts outside the transaction, which begins

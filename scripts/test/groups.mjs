@@ -1,0 +1,60 @@
+// Which test files share a process. Starting Node.js and loading our modules costs more than most unit tests do.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Files that run this long get a process of their own, so that groups end at about the same time. */
+const LONG_MS = 10_000
+/** A group is cut when its files take longer than this together: the end of the run must not wait for one of them. */
+const GROUP_MS = 30_000
+const PLATFORM_GROUP_MS = 90_000
+
+/** Areas whose files may share a process. All other files test with processes, sockets and real time. */
+const SHARED = /^test\/(unit|conformance\/markup)\//
+/** Stories on one platform share a process (docs/decisions/0730). */
+const ON_SHARED_PLATFORM = /\bsharedWorld\(/
+/** Sources that change or observe the process: its environment, folder, signals, exit code, user, heap, children. */
+const PROCESS_WIDE =
+  /process\.(env\[[^\]]+\] =|chdir|exit|on\(|once\(|umask|set[eu]|kill|getActive|memoryUsage)|node:child_process|\bgc\(|#own-process/
+
+export function testsBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(entry => {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) return testsBelow(path)
+      return entry.name.endsWith('.test.ts') ? [path] : []
+    })
+}
+
+/** The part of the tree that a unit test is about, such as core/domain or control. */
+const areaOf = file => /^test\/[^/]+\/(core\/[^/]+|[^/]+)/.exec(file)?.[1] ?? file
+
+/**
+ * Returns the groups of files that share a process, each with the time that it is expected to take. The files of a
+ * group are of one area, or use one platform.
+ */
+export function groupsOf(files, expected_ms, { alone = false, read = path => readFileSync(path, 'utf8') } = {}) {
+  const groups = []
+  const open = new Map()
+  for (const file of files) {
+    const file_ms = expected_ms(file)
+    const text = read(file)
+    const platform = ON_SHARED_PLATFORM.test(text)
+    const shares = platform || (SHARED.test(file) && file_ms <= LONG_MS && !PROCESS_WIDE.test(text))
+    if (alone || !shares) {
+      groups.push({ files: [file], expected_ms: file_ms })
+      continue
+    }
+    const area = platform ? 'platform' : areaOf(file)
+    const most_ms = platform ? PLATFORM_GROUP_MS : GROUP_MS
+    let group = open.get(area)
+    if (group === undefined || group.expected_ms + file_ms > most_ms) {
+      group = { files: [], expected_ms: 0 }
+      open.set(area, group)
+      groups.push(group)
+    }
+    group.files.push(file)
+    group.expected_ms += file_ms
+  }
+  return groups
+}

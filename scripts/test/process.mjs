@@ -1,0 +1,80 @@
+// Starts the process of a group of test files and passes on what it reports (test/support/harness/report.ts).
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** Limit of one file. Sanitizer builds of the native core take a minute or two on a cold cache. */
+const FILE_LIMIT_MS = 480_000
+/** After SIGTERM a process prints what it waits for. */
+const TO_TELL_MS = 15_000
+/** What a file printed is shown when it fails, at most this much of it. */
+const OUTPUT_BYTES = 64 * 1024
+
+const compiled = file => join('build', file.replace(/\.ts$/, '.js'))
+
+/** The end of what a process printed. */
+class Output {
+  #text = ''
+  take(stream) {
+    stream.setEncoding('utf8').on('data', text => {
+      this.#text = (this.#text + text).slice(-OUTPUT_BYTES)
+    })
+  }
+  drain() {
+    const text = this.#text
+    this.#text = ''
+    return text
+  }
+}
+
+/** Resolves when the process has ended and everything that it printed was read. */
+const ended = child =>
+  new Promise(resolve => {
+    child.once('error', error => resolve({ code: null, signal: String(error) }))
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+
+async function runCheck(printer) {
+  const child = spawn(process.execPath, ['scripts/check.mjs', '--compiled'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = new Output()
+  output.take(child.stdout)
+  output.take(child.stderr)
+  const { code } = await ended(child)
+  printer.checked(code === 0, output.drain())
+}
+
+export async function runGroup({ check, files }, printer) {
+  if (check) return runCheck(printer)
+  const child = spawn(process.execPath, ['build/test/support/harness/main.js', ...files.map(compiled)], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: { ...process.env, STROWGER_TEST_REPORT: '3' },
+  })
+  const output = new Output()
+  output.take(child.stdout)
+  output.take(child.stderr)
+  const left = new Set(files)
+  let current = files[0]
+  let limit
+  let kill
+  const arm = () => {
+    clearTimeout(limit)
+    limit = setTimeout(() => {
+      child.kill('SIGTERM')
+      kill = setTimeout(() => child.kill('SIGKILL'), TO_TELL_MS)
+    }, FILE_LIMIT_MS)
+  }
+  arm()
+  createInterface({ input: child.stdio[3] }).on('line', line => {
+    const message = JSON.parse(line)
+    if (message.event === 'begin') {
+      current = message.file
+      arm()
+    }
+    if (message.event === 'end') left.delete(message.file)
+    printer.take(message, message.event === 'end' ? output.drain() : '')
+  })
+  const { code, signal } = await ended(child)
+  clearTimeout(limit)
+  clearTimeout(kill)
+  printer.exited({ files, left: [...left], current, code, signal, output: output.drain() })
+}

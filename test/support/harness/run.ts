@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { thrown } from './origin.ts'
+import { report } from './report.ts'
+import { Test, waitsFor } from './test.ts'
+
+/** After its last test, a process must end by itself. This is time for a busy machine, and to end child processes. */
+const TO_END_MS = 30_000
+
+let root: Test | undefined
+
+/** The outermost test of the file that runs. */
+export function currentRoot(): Test {
+  if (root === undefined) throw new Error('no test file is running')
+  return root
+}
+
+const undos: (() => unknown)[] = []
+
+/** Runs `undo` after the last file of this process, the last given first: for what the files of a group share. */
+export function atProcessEnd(undo: () => unknown): void {
+  undos.push(undo)
+}
+
+/** Units of the CPU times in /proc, which Linux fixes for programs. */
+const TICK_MS = 10
+
+/** CPU time of this process and of the children that it has waited for. */
+function cpu_ms(): number {
+  const { user, system } = process.cpuUsage()
+  const fields = readFileSync('/proc/self/stat', 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  // proc(5): the fields after the name begin with the third; cutime and cstime are the 16th and 17th.
+  const children = (Number(fields[13]) + Number(fields[14])) * TICK_MS
+  return (user + system) / 1000 + children
+}
+
+/** Counts the assertions of one file and reports its failures. */
+class Count {
+  pass = 0
+  fail = 0
+  skip = 0
+  first_ms: number | undefined
+  readonly #file: string
+  constructor(file: string) {
+    this.#file = file
+  }
+  #counted(): void {
+    this.first_ms ??= performance.now()
+  }
+  passed(): void {
+    this.#counted()
+    this.pass++
+  }
+  failed(path: readonly string[], detail: string): void {
+    this.#counted()
+    this.fail++
+    report({ event: 'failure', file: this.#file, path, detail })
+  }
+  skipped(): void {
+    this.skip++
+  }
+  said(text: string): void {
+    report({ event: 'comment', file: this.#file, text })
+  }
+}
+
+async function runFile(url: string, last: boolean, begun_ms: number, begun_cpu_ms: number): Promise<boolean> {
+  const file = relative('build', fileURLToPath(url)).replace(/\.js$/, '.ts')
+  report({ event: 'begin', file })
+  const count = new Count(file)
+  const test = new Test(file, [], count)
+  root = test
+  // The file's own statements are the body: the import ends when they have ended.
+  await test.run(async () => await import(url))
+  if (last) await test.run(async () => undos.forEach(undo => test.teardown(undo)))
+  const wall_ms = performance.now() - begun_ms
+  const start_ms = (count.first_ms ?? performance.now()) - begun_ms
+  const { pass, fail, skip } = count
+  report({ event: 'end', file, pass, fail, skip, wall_ms, cpu_ms: cpu_ms() - begun_cpu_ms, start_ms })
+  return fail === 0
+}
+
+const stray = (what: string) => (error: unknown) => currentRoot().abort(`${what}\n${thrown(error)}`)
+
+/** Runs test files one after the other in this process. Failures set the exit code. */
+export async function runFiles(urls: readonly string[]): Promise<void> {
+  process.on('uncaughtException', stray('uncaught exception'))
+  process.on('unhandledRejection', stray('unhandled rejection'))
+  process.on('SIGTERM', () => {
+    currentRoot().abort(`the time limit of the file has ended\n${waitsFor()}`)
+    // The teardowns get a moment; the kernel ends the platforms of a process that exits.
+    setTimeout(() => process.exit(1), 2_000)
+  })
+  let begun_ms = 0
+  let begun_cpu_ms = 0
+  for (const url of urls) {
+    if (!(await runFile(url, url === urls.at(-1), begun_ms, begun_cpu_ms))) process.exitCode = 1
+    begun_ms = performance.now()
+    begun_cpu_ms = cpu_ms()
+  }
+  setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(', ')
+    currentRoot().fail('the process does not end after its tests', { open })
+    process.exit(1)
+  }, TO_END_MS).unref()
+}
