@@ -124,11 +124,13 @@ t.test('what no test catches, or asserts after its end, fails the test or the fi
 t.test('a test that reaches its time limit, or whose file does, says what it waits for', async t => {
   const inTime = await run(t, {
     limited: `${WAIT}
-      t.test('slow', { timeout: 50 }, async () => { await until('the pigs fly', () => false, 1e6) })
-      t.test('the next one runs', async t => t.pass())`,
+      let over = false
+      t.test('slow', { timeout: 50 }, async () => { await until('the pigs fly', () => over, 1e6) })
+      t.test('the next one runs', async t => { over = true; t.pass() })`,
   })
   t.match(inTime.failures, [{ path: /^slow > the time limit of 50 ms/, detail: /waits for: the pigs fly/ }])
   t.match(inTime.ends, { limited: { pass: 1, fail: 1 } })
+  t.equal(inTime.failures.length, 1)
 
   const killed = await run(
     t,
