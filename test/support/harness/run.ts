@@ -75,7 +75,10 @@ async function runFile(url: string, last: boolean, begun_ms: number, begun_cpu_m
   root = test
   // The file's own statements are the body: the import ends when they have ended.
   await test.run(async () => await import(url))
-  if (last) await test.run(async () => undos.forEach(undo => test.teardown(undo)))
+  if (last)
+    await test.run(async () => {
+      for (const undo of undos.splice(0)) test.teardown(undo)
+    })
   const wall_ms = performance.now() - begun_ms
   const start_ms = (count.first_ms ?? performance.now()) - begun_ms
   const { pass, fail, skip } = count
