@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import t from '../support/harness/index.ts'
 import { MAIN } from '../../bench/up.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
+import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
 import { freeBlock } from '../support/ports.ts'
 import { importPriceBook } from '../support/rated.ts'
@@ -204,8 +204,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
     t.match(await ask('The password is rotated.'), { status: 201, body: { state: 'pending' } })
     t.match(await ask('Hello?'), { status: 409, body: { code: 'state_conflict' } })
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
-    const run = (...words: string[]) =>
-      promisify(execFile)(process.execPath, [MAIN, 'containments', ...words], { env })
+    const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, 'containments', ...words], { env })
     t.match((await run('list')).stdout, /release asked for by .*The password is rotated/)
     t.match((await run('decide', containment.id, 'approve', '--reason', 'seen')).stdout, /no prefix is closed/)
     const open = (prefix: string) => run('open', prefix, '--trunk', trunk_id, '--reason', 'seen in the press')

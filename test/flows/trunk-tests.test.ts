@@ -3,9 +3,9 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
-import t from '../support/harness/index.ts'
 import { MAIN } from '../../bench/up.ts'
 import { onEmbedded } from '../support/edges.ts'
+import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
@@ -237,10 +237,8 @@ t.test('tests of trunks', async t => {
     t.ok(body.data[0].started_at >= body.data[1].started_at)
     const told = await new Promise<string>(resolve => {
       const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
-      execFile(
-        process.execPath, [MAIN, 'test', trunks.good, 'config_validation'],
-        { env },
-        (_error, stdout, stderr) => resolve(stdout + stderr),
+      execFile(process.execPath, [MAIN, 'test', trunks.good, 'config_validation'], { env }, (_error, stdout, stderr) =>
+        resolve(stdout + stderr),
       )
     })
     t.match(told, /passed: The trunk is set up well/)

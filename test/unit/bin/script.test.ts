@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from '../../support/harness/index.ts'
 import { MAIN } from '../../../bench/up.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'strowger-script-'))

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from '../../support/harness/index.ts'
 import { strowger } from '../../support/child.ts'
+import t from '../../support/harness/index.ts'
 
 // The bundle that users run (scripts/bundle.mjs).
 
