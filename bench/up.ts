@@ -84,7 +84,7 @@ const LOW_PORTS = { first: 1100, last: 1999 }
 let next_low = LOW_PORTS.first + Math.floor(Math.random() * (LOW_PORTS.last - LOW_PORTS.first))
 
 /** Returns a free port below the RTP ports of benchmarks, another one each time. */
-async function lowPort(): Promise<number> {
+export async function lowPort(): Promise<number> {
   for (let tries = 0; tries < LOW_PORTS.last - LOW_PORTS.first; tries++) {
     next_low = next_low < LOW_PORTS.last ? next_low + 1 : LOW_PORTS.first
     if (PORTS_REFUSED_BY_BROWSERS.has(next_low)) continue

@@ -27,7 +27,7 @@ function filesOf(folder: string): ReadonlyMap<string, File> {
   if (!existsSync(folder)) return files
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const type = TYPES[extname(name)]
-    if (type === undefined || name.startsWith('.vite')) continue
+    if (type === undefined) continue
     const path = join(folder, name)
     const packed = `${path}.br`
     files.set(`/${name}`, {

@@ -50,6 +50,8 @@ try {
     dir: TARGET,
     format: 'esm',
     sourcemap: true,
+    // Traces need places. The texts would double the size of the bundle.
+    sourcemapExcludeSources: true,
     chunkFileNames: 'chunks/[name]-[hash].js',
   })
   await bundle.close()

@@ -1,23 +1,86 @@
 // Builds the web console from control/console into build/console and adds a compressed copy of each text file. The
-// control plane serves the files unchanged.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+// control plane serves the files unchanged. The name of each file below /assets contains its hash.
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { build } from 'vite'
+import { rolldown } from 'rolldown'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const source = join(root, 'control/console')
 const target = join(root, 'build/console')
-mkdirSync(target, { recursive: true })
 
-await build({ root: source, configFile: join(source, 'vite.config.mjs'), logLevel: 'warn' })
+const files = new Map()
+/** Adds a file below /assets under a name with its hash. Returns its address. */
+function add(name, text) {
+  const { name: stem, ext } = parse(name)
+  const path = `assets/${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}${ext}`
+  files.set(path, text)
+  return addressOf(path)
+}
+const addressOf = path => `/console/${path}`
 
-for (const name of readdirSync(target, { recursive: true, encoding: 'utf8' })) {
-  if (!/\.(js|css|svg|html)$/.test(name)) continue
-  const path = join(target, name)
-  writeFileSync(
-    `${path}.br`,
-    brotliCompressSync(readFileSync(path), { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
-  )
+/** A script that imports a picture gets its address. */
+const pictures = {
+  name: 'pictures',
+  load: {
+    filter: { id: /\.svg$/ },
+    handler: id => ({
+      code: `export default ${JSON.stringify(add(id, readFileSync(id, 'utf8')))}`,
+      moduleType: 'js',
+    }),
+  },
+}
+/** Style sheets that scripts import, by path. The page links all in one. */
+const sheets = new Map()
+const styles = {
+  name: 'styles',
+  load: {
+    filter: { id: /\.css$/ },
+    handler: id => {
+      sheets.set(id, readFileSync(id, 'utf8'))
+      return { code: '', moduleType: 'js', moduleSideEffects: false }
+    },
+  },
+}
+
+const bundle = await rolldown({
+  input: { index: join(source, 'main.tsx') },
+  platform: 'browser',
+  tsconfig: join(source, 'tsconfig.json'),
+  transform: { target: 'es2022', define: { 'process.env.NODE_ENV': '"production"' } },
+  plugins: [pictures, styles],
+})
+const { output } = await bundle.generate({
+  format: 'esm',
+  minify: true,
+  entryFileNames: 'assets/[name]-[hash].js',
+  chunkFileNames: 'assets/[name]-[hash].js',
+})
+await bundle.close()
+for (const { fileName, code } of output) files.set(fileName, code)
+
+// Our own rules override those of packages.
+const own = join(source, 'style.css')
+const packages = [...sheets.keys()].filter(path => path !== own).sort()
+const sheet = add(own, [...packages, own].map(path => sheets.get(path)).join('\n'))
+const entry = output.find(({ isEntry }) => isEntry)
+const links = [
+  `<link rel="stylesheet" href="${sheet}" />`,
+  ...entry.imports.map(path => `<link rel="modulepreload" href="${addressOf(path)}" />`),
+]
+const icon = join(source, 'icon.svg')
+const page = readFileSync(join(source, 'index.html'), 'utf8')
+  .replace('./icon.svg', add(icon, readFileSync(icon, 'utf8')))
+  .replace('./main.tsx', addressOf(entry.fileName))
+  .replace('  </head>', `${links.map(link => `    ${link}\n`).join('')}  </head>`)
+files.set('index.html', page)
+
+rmSync(target, { recursive: true, force: true })
+mkdirSync(join(target, 'assets'), { recursive: true })
+for (const [name, text] of files) {
+  writeFileSync(join(target, name), text)
+  const packed = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } })
+  writeFileSync(join(target, `${name}.br`), packed)
 }

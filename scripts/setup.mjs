@@ -76,6 +76,8 @@ const gypOfNpm = () => {
 const compile = (run, folder) =>
   run(process.execPath, [gypOfNpm(), 'rebuild', '-C', folder, '-j', 'max', '--silent'], { ...compilers, ...headers })
 
+const MEMORY = 'A compiler that ends without a message mostly lacks memory: the database driver needs 400 MB.'
+
 /** The C and C++ parts. They are not compiled again when npm replaces node_modules. */
 const SQLITE = 'native/sqlite/build/Release/better_sqlite3.node'
 const PLACE = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
@@ -91,6 +93,7 @@ const native = [
       for (const name of readdirSync(dirname(SQLITE)))
         if (!SQLITE.endsWith(name)) rmSync(join(dirname(SQLITE), name), { recursive: true })
     },
+    remedy: MEMORY,
   },
   {
     name: 'native media plane',
@@ -103,6 +106,7 @@ const native = [
     outputs: ['native/build/Release/media.node'],
     stamp: 'native/build/.stamp',
     work: run => compile(run, 'native'),
+    remedy: MEMORY,
   },
 ]
 const driver_in_place = {

@@ -20,7 +20,6 @@ const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string
   rolldown: ['scripts/bundle.mjs', "from 'rolldown'"],
   'swagger-ui-dist': ['control/openapi/viewer.ts', 'swagger-ui-dist/'],
   typescript: ['scripts/check.mjs', '.bin/tsc'],
-  vite: ['scripts/console.mjs', "from 'vite'"],
 }
 
 /** Sources that run, or that `npm start` builds, in a tree without development dependencies. */

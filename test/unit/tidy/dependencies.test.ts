@@ -35,10 +35,10 @@ t.test('the product imports no development dependency, and tests alone need no d
   t.same(findings({}, { preact: '1.0.0' }, source('control/console/a.tsx', 'preact')), [
     'package.json: the product imports preact, a development dependency',
   ])
-  const vite = "import { build } from 'vite'"
+  const script = "import { rolldown } from 'rolldown'"
   t.same(
-    dependencyFindings({ dependencies: {}, devDependencies: { vite: '1.0.0' } }, [], () => vite),
-    ['package.json: `npm start` builds with vite, a development dependency'],
+    dependencyFindings({ dependencies: {}, devDependencies: { rolldown: '1.0.0' } }, [], () => script),
+    ['package.json: `npm start` builds with rolldown, a development dependency'],
   )
   t.same(findings({ koa: '1.0.0' }, {}, source('test/a.ts', 'koa')), [
     'package.json: only tests and tools import koa: make it a development dependency',
