@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { ask } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
 import { match, path } from './lib/router.ts'
-import { type Session, session, signedOut } from './lib/session.ts'
+import { type Session, session, setSession, signedOut } from './lib/session.ts'
 import { Invitation } from './pages/invitation.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Shell } from './shell.tsx'
@@ -55,17 +55,25 @@ const PAGES: readonly (readonly [string, () => Promise<Page>])[] = [
   ['/account', async () => (await import('./pages/account.tsx')).Account],
 ]
 
+const SESSION_POLL_MS = 15_000
+
 const LOADED = PAGES.map(([pattern, load]) => ({ pattern, page: lazy(load) }))
 
 export function App() {
   useEffect(() => {
-    ask<Session>('GET', '/session').then(
-      found => {
-        session.value = found
-      },
-      error => signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
+    ask<Session>('GET', '/session').then(setSession, error =>
+      signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
     )
   }, [])
+  // An operator may change the member's role or take the project out of the sandbox at any time.
+  const signedIn = session.value != null
+  useEffect(() => {
+    if (!signedIn) return
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') ask<Session>('GET', '/session').then(setSession, () => undefined)
+    }, SESSION_POLL_MS)
+    return () => clearInterval(timer)
+  }, [signedIn])
 
   if (session.value === undefined) return <output class="door muted">Loading…</output>
   return (

@@ -3,12 +3,14 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import logo from './icon.svg'
 import { ask } from './lib/api.ts'
+import { firing } from './lib/firing.ts'
 import { live } from './lib/live.ts'
 import { hrefOf, path } from './lib/router.ts'
-import { chooseProject, hasRole, may, projectId, ROLE_NAMES, session, signedOut } from './lib/session.ts'
+import { chooseProject, hasRole, inSandbox, may, projectId, ROLE_NAMES, session, signedOut } from './lib/session.ts'
 import { switchTheme, theme } from './lib/theme.ts'
 import { PhoneDock } from './softphone/dock.tsx'
 import { phoneOpen } from './softphone/open.ts'
+import { Badge } from './ui/basics.tsx'
 import { Icon, type IconName } from './ui/icons.tsx'
 
 interface Item {
@@ -118,9 +120,9 @@ const Side = () => (
                   <a href={hrefOf(item.to)} aria-current={isCurrent(item.to) ? 'page' : undefined}>
                     <Icon name={item.icon} />
                     {item.text}
-                    {item.to === '/alerts' && live.value.firing > 0 && (
+                    {item.to === '/alerts' && firing.value > 0 && (
                       <span class="tally">
-                        {live.value.firing}
+                        {firing.value}
                         <span class="hidden-visually"> firing</span>
                       </span>
                     )}
@@ -156,9 +158,10 @@ function Top() {
         <Icon name="menu" />
       </button>
       <ProjectSwitch />
+      <ProjectState />
       <div class="grow" />
       <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
-        {live.value.connected ? 'Live' : 'Reconnecting'}
+        {live.value.connected ? 'Connected' : 'Reconnecting'}
       </span>
       {may('service_configuration:write') && (
         <button
@@ -194,6 +197,19 @@ function Top() {
     </header>
   )
 }
+
+const ProjectState = () => (
+  <span
+    data-project-state
+    title={
+      inSandbox.value
+        ? 'Calls reach the sandbox carrier alone and cost nothing.'
+        : 'Calls reach carriers and are billed.'
+    }
+  >
+    <Badge tone={inSandbox.value ? 'note' : 'good'}>{inSandbox.value ? 'Sandbox' : 'Live'}</Badge>
+  </span>
+)
 
 function ProjectSwitch() {
   const projects = session.value?.projects ?? []

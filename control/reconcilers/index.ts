@@ -9,6 +9,7 @@ import type { Services } from '../http/services.ts'
 import { auditEvents } from './audit-events.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
+import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
 import { policyApplies } from './policy-applies.ts'
 import { quarantines } from './quarantines.ts'
@@ -73,6 +74,7 @@ export async function startReconcilers(
     ...RECONCILERS,
     recordingUpload(),
     fraudWatch(),
+    loadSamples(),
     notifications(channels),
     webhookDeliveries(http),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),

@@ -26,7 +26,9 @@ const Session = resource('ConsoleSession', {
     scopes: list(oneOf(...SCOPES)),
   }),
   organization: resource('SignedInOrganization', { id: Type.String(), name: Type.String(), time_zone: Type.String() }),
-  projects: list(resource('SignedInProject', { id: Type.String(), name: Type.String(), status: Type.String() })),
+  projects: list(
+    resource('SignedInProject', { id: Type.String(), name: Type.String(), sandbox: Flag, status: Type.String() }),
+  ),
 })
 
 export const Password = Type.String({ minLength: 12, maxLength: 200 })
@@ -53,7 +55,12 @@ async function presentSession(
       scopes: [...ROLE_SCOPES[member.role]],
     },
     organization: { id, name, time_zone },
-    projects: projects.map(project => ({ id: project.id, name: project.name, status: project.status })),
+    projects: projects.map(project => ({
+      id: project.id,
+      name: project.name,
+      sandbox: project.sandbox === 1,
+      status: project.status,
+    })),
   }
 }
 

@@ -2,6 +2,7 @@ import { WINDOW_HOURS } from '../../core/domain/metrics/index.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { spentOn } from '../../core/state/calls/counters.ts'
+import { projectLoad } from '../../core/state/calls/project-load.ts'
 import { callsNow, listNodes, projectSteps, stateOfNode } from '../../core/state/calls/project-steps.ts'
 import { listPolicies } from '../../core/state/configuration/policies.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -37,7 +38,15 @@ const ProjectMetrics = resource('ProjectMetrics', {
     ),
     spend_today_minor: Int64,
   }),
-  series: list(resource('ProjectStep', { answered: Count64, at: Instant, attempts: Count64, busy_seconds: Count64 })),
+  series: list(
+    resource('ProjectStep', {
+      answered: Count64,
+      at: Instant,
+      attempts: Count64,
+      concurrent_calls_max: Type.Integer({ minimum: 0, description: 'The most calls at once that a sample found' }),
+      concurrent_calls_mean: Type.Number({ minimum: 0, description: 'Calls at once, over the whole step' }),
+    }),
+  ),
   step_seconds: Int32,
   window_hours: Int32,
 })
@@ -60,7 +69,7 @@ export const projectMetrics = [
     path: '/metrics',
     summary: "The project at this moment, and its calls over a window's steps",
     description:
-      'A call counts in the step in which it ended: minutes for 1h, hours for the others (UTC); steps without a call are zero. Test calls are left out. `spend_today_minor` is settled and held.',
+      'A call counts in the step in which it ended: minutes for 1h, hours for the others (UTC); steps without a call are zero. Test calls are left out. Calls at once are sampled every 5 seconds and include running calls. `spend_today_minor` is settled and held.',
     scope: 'live_calls:read',
     query: Type.Object({ window: optional(oneOf('1h', '24h', '7d', '30d')) }, { additionalProperties: false }),
     replies: { 200: ProjectMetrics },
@@ -70,17 +79,22 @@ export const projectMetrics = [
       const day = dayOf(now_ms, zone)
       const { step_ms, first_ms, steps } = await projectSteps(db, project.id, window, now_ms)
       const found = new Map(steps.map(step => [step.begin_ms, step]))
+      const load = new Map((await projectLoad(db, project.id, window, now_ms)).map(step => [step.begin_ms, step]))
+      const { live, recent } = await callsNow(db, project.id, now_ms - MINUTE_MS)
       const series = []
       for (let at = first_ms; at <= now_ms; at += step_ms) {
         const step = found.get(at)
+        const { most_calls = 0, call_ms = 0 } = load.get(at) ?? {}
+        const lasted_ms = Math.max(1000, Math.min(step_ms, now_ms - at))
         series.push({
           answered: step?.answered ?? 0,
           at: iso(at),
           attempts: step?.attempts ?? 0,
-          busy_seconds: step?.answered_seconds ?? 0,
+          // A call that began after the last sample counts too.
+          concurrent_calls_max: at + step_ms > now_ms ? Math.max(most_calls, live) : most_calls,
+          concurrent_calls_mean: Math.min(most_calls, Math.round((10 * call_ms) / lasted_ms) / 10),
         })
       }
-      const { live, recent } = await callsNow(db, project.id, now_ms - MINUTE_MS)
       const nodes = (await listNodes(db)).map(node => ({
         id: node.id,
         kind: node.kind,

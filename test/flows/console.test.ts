@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { insertTestAlert } from '../support/alerts.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import { strowger } from '../support/child.ts'
 import { complaintsOf, openBrowser, signIn } from '../support/console.ts'
@@ -150,13 +151,74 @@ t.test('the console in a browser', async t => {
     const { pathname } = new URL(page.url())
     const call_id = pathname.split('/').find(part => part.startsWith('CA')) ?? ''
 
-    await button('Hang up').last().click()
+    await page.locator('main').getByRole('button', { name: 'Hang up', exact: true }).click()
+    await button('Hang up now').click()
     await page.locator('[data-phone-state="ended"]').waitFor()
     const ended = await w.ended(call_id)
     t.match(ended, { status: 'completed', to: ECHO })
     await page.getByRole('link', { name: 'Decision' }).click()
     await seen(/admitted/i)
     await button('Close the telephone').click()
+  })
+
+  t.test('the overview shows the alerts, calls and load of the API while they change', async t => {
+    await open('/')
+    const stat = (name: string) => page.locator('.stat', { hasText: name }).locator('dd')
+    const shows = (name: string, value: string) =>
+      until(`${name} is ${value}`, async () => (await stat(name).innerText()).split('\n')[0] === value)
+    const firing = async () => {
+      const { body } = await w.manage('GET', '/alerts?range=24h')
+      return body.alerts.filter(({ state }: { state: string }) => state === 'firing').length
+    }
+    const agrees = async (at_least: number) => {
+      const seen = await until('the tile shows the alerts of the API', async () => {
+        const now = await firing()
+        return now >= at_least && (await stat('Alerts').innerText()).split('\n')[0] === String(now) && { now }
+      })
+      const menu = await page
+        .getByRole('link', { name: /^Alerts/ })
+        .first()
+        .innerText()
+      t.equal(menu.replace(/\D/g, ''), seen.now === 0 ? '' : String(seen.now), 'the menu counts them')
+      return seen.now
+    }
+    const before = await agrees(0)
+    const alert_id = await insertTestAlert({ state: w.state, demo: w }, 'new_source_ip')
+    t.equal(await agrees(before + 1), before + 1)
+    t.equal((await w.manage('POST', `/alerts/${alert_id}/acknowledge`)).status, 200)
+    t.equal(await agrees(before), before)
+
+    await page.getByLabel('Charts of the').selectOption('1h')
+    const calls: string[] = []
+    for (const to of ['+2348030000003', '+2348030010003', '+2348030020003']) {
+      const form = { From: w.numbers[0] ?? '', To: to, InlineMarkup: '<Response/>' }
+      calls.push((await w.voice('POST', '/Calls.json', form)).body.sid)
+    }
+    await shows('Calls now', '3')
+    await until('the load is 3 while the calls run', async () =>
+      /Most calls at once from 0 to 3, last 3/.test(
+        (await page.locator('.chart').last().getAttribute('aria-label')) ?? '',
+      ),
+    )
+    for (const sid of calls) await w.voice('POST', `/Calls/${sid}.json`, { Status: 'canceled' })
+    await shows('Calls now', '0')
+  })
+
+  t.test('a live project is called live, and nothing says that its calls are free', async t => {
+    const state = page.locator('[data-project-state]')
+    const put = (sandbox: 0 | 1) =>
+      w.state.db.updateTable('project').set({ sandbox }).where('id', '=', w.project_id).execute()
+    await open('/welcome')
+    t.equal(await state.innerText(), 'Sandbox')
+    await seen(/nothing is billed in the sandbox/)
+    await put(0)
+    for (const path of ['/welcome', '/editor']) {
+      await open(path)
+      await state.getByText('Live').waitFor()
+      t.notMatch(await page.locator('main').innerText(), /sandbox|nothing is billed/i, `${path} of a live project`)
+      await seen(/billed/)
+    }
+    await put(1)
   })
 
   t.test('draws and plays a recording', async t => {

@@ -36,6 +36,29 @@ interface Story {
   readonly call?: Partial<NewCall>
 }
 
+/** Returns the row of a call that has begun. */
+export const queuedCall = (w: ControlPlane, sid: string, queued_at: string, over: Partial<NewCall> = {}): NewCall => ({
+  sid,
+  project_id: w.demo.project_id,
+  account_sid: null,
+  parent_call_sid: null,
+  origin: 'trunk',
+  direction: 'outbound',
+  from_number: '+2342010000001',
+  to_number: '+2348030000001',
+  status: 'queued',
+  trunk_id: null,
+  carrier_id: null,
+  number_id: null,
+  application_id: null,
+  sip_call_id: null,
+  request: null,
+  node_id: 'node_1',
+  queued_at,
+  ...NOTHING_YET,
+  ...over,
+})
+
 /** Records a call that ran and ended, by the functions that signaling uses. Returns its sid. */
 export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
   const { hours_ago = 0, seconds = null, pdd_ms = null, media = null, cause = 'caller_hung_up' } = story
@@ -43,31 +66,7 @@ export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
   const begin_ms = ended_ms - ((seconds ?? 0) * 1000 + 500)
   const sid = newId.call()
   await w.state.transaction(async trx => {
-    await insertCall(
-      trx,
-      {
-        sid,
-        project_id: w.demo.project_id,
-        account_sid: null,
-        parent_call_sid: null,
-        origin: 'trunk',
-        direction: 'outbound',
-        from_number: '+2342010000001',
-        to_number: '+2348030000001',
-        status: 'queued',
-        trunk_id: null,
-        carrier_id: null,
-        number_id: null,
-        application_id: null,
-        sip_call_id: null,
-        request: null,
-        node_id: 'node_1',
-        queued_at: iso(begin_ms),
-        ...NOTHING_YET,
-        ...story.call,
-      },
-      begin_ms,
-    )
+    await insertCall(trx, queuedCall(w, sid, iso(begin_ms), story.call), begin_ms)
     const answered = seconds !== null
     if (answered) await writeCall(trx, sid, [{ step: 'answered', at_ms: ended_ms - seconds * 1000 }])
     const facts = story.sip_code === undefined ? { cause } : { cause, sip_code: story.sip_code }

@@ -83,7 +83,8 @@ export interface ProjectStep {
   readonly answered: number
   readonly at: string
   readonly attempts: number
-  readonly busy_seconds: number
+  readonly concurrent_calls_max: number
+  readonly concurrent_calls_mean: number
 }
 
 export interface TrunkSummary {

@@ -1,3 +1,6 @@
+import { computed } from '@preact/signals'
+import { session } from './session.ts'
+
 const number = new Intl.NumberFormat('en')
 
 export const count = (value: number | null | undefined): string => (value == null ? '–' : number.format(value))
@@ -31,21 +34,38 @@ export function ago(at: string | null | undefined, now_ms = Date.now()): string 
   if (at == null) return '–'
   const seconds = (Date.parse(at) - now_ms) / 1000
   if (Math.abs(seconds) < 5) return 'now'
-  if (Math.abs(seconds) > 30 * 86_400) return at.slice(0, 10)
+  if (Math.abs(seconds) > 30 * 86_400) return day.value.format(new Date(at))
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   return relative.format(Math.trunc(seconds / size), unit)
 }
 
-const instant = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-export const when = (at: string | null | undefined): string => (at == null ? '–' : instant.format(new Date(at)))
+/** The time zone of every shown time: the organization's, as on its bills. */
+export const timeZone = computed(() => session.value?.organization.time_zone)
 
-const clock = new Intl.DateTimeFormat('en-GB', {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-} as Intl.DateTimeFormatOptions)
-export const clockTime = (at: string): string => clock.format(new Date(at))
+const inZone = (options: Intl.DateTimeFormatOptions) =>
+  computed(() => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: timeZone.value, hourCycle: 'h23' }))
+
+const day = inZone({ day: '2-digit', month: 'short', year: 'numeric' })
+const instant = inZone({ dateStyle: 'medium', timeStyle: 'medium' })
+const offset = inZone({ timeZoneName: 'longOffset' })
+const clock = inZone({ hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 })
+
+/**
+ * The instant of a form's local date and time, `2026-11-25T18:00`, in the organization's time zone. The offset is read
+ * twice: at the first guess and at the result, which differ around a change of the clocks.
+ */
+export function instantOf(local: string): string {
+  const as_utc = Date.parse(`${local}Z`)
+  const offsetAt = (ms: number): number => {
+    const parts = offset.value.formatToParts(new Date(ms)).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    const [, sign, hours = '0', minutes = '0'] = /^GMT([+-])(\d\d):(\d\d)$/.exec(parts) ?? []
+    return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
+  }
+  return new Date(as_utc - offsetAt(as_utc - offsetAt(as_utc))).toISOString()
+}
+
+export const when = (at: string | null | undefined): string => (at == null ? '–' : instant.value.format(new Date(at)))
+export const clockTime = (at: string): string => clock.value.format(new Date(at))
 
 export const percent = (share: number | null, digits = 1): string =>
   share === null || Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`

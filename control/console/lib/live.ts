@@ -4,10 +4,9 @@ import { may, projectId, session } from './session.ts'
 /** Live events of the platform. */
 interface Live {
   readonly connected: boolean
-  readonly firing: number
 }
 
-export const live = signal<Live>({ connected: false, firing: 0 })
+export const live = signal<Live>({ connected: false })
 
 interface LiveEvent {
   readonly type: string
@@ -37,7 +36,7 @@ function connect(project: string): void {
   socket = mine
   mine.addEventListener('open', () => {
     wait_ms = FIRST_WAIT_MS
-    live.value = { ...live.peek(), connected: true }
+    live.value = { connected: true }
   })
   mine.addEventListener('message', ({ data }) => {
     const event = parsed(data)
@@ -45,7 +44,7 @@ function connect(project: string): void {
   })
   mine.addEventListener('close', () => {
     if (socket !== mine) return
-    live.value = { ...live.peek(), connected: false }
+    live.value = { connected: false }
     timer = setTimeout(() => connect(project), wait_ms)
     wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
   })
@@ -66,7 +65,7 @@ function disconnect(): void {
   const old = socket
   socket = null
   old?.close()
-  live.value = { ...live.peek(), connected: false }
+  live.value = { connected: false }
 }
 
 effect(() => {

@@ -13,7 +13,13 @@ export interface Session {
     readonly scopes: readonly string[]
   }
   readonly organization: { readonly id: string; readonly name: string; readonly time_zone: string }
-  readonly projects: readonly { readonly id: string; readonly name: string; readonly status: string }[]
+  readonly projects: readonly {
+    readonly id: string
+    readonly name: string
+    /** Calls reach the sandbox carrier alone and cost nothing. */
+    readonly sandbox: boolean
+    readonly status: string
+  }[]
 }
 
 const PROJECT_KEY = 'strowger-project'
@@ -27,10 +33,20 @@ const chosenProject = signal(localStorage.getItem(PROJECT_KEY) ?? '')
 
 export const csrfToken = computed(() => session.value?.csrf_token ?? '')
 
-export const projectId = computed(() => {
+const project = computed(() => {
   const projects = session.value?.projects ?? []
-  return (projects.find(project => project.id === chosenProject.value) ?? projects[0])?.id ?? ''
+  return projects.find(({ id }) => id === chosenProject.value) ?? projects[0]
 })
+
+export const projectId = computed(() => project.value?.id ?? '')
+
+/** The chosen project is in the sandbox. */
+export const inSandbox = computed(() => project.value?.sandbox ?? true)
+
+/** Takes what the platform says of the session. An unchanged session wakes nothing that depends on it. */
+export function setSession(found: Session): void {
+  if (JSON.stringify(found) !== JSON.stringify(session.peek())) session.value = found
+}
 
 export function chooseProject(id: string): void {
   localStorage.setItem(PROJECT_KEY, id)

@@ -3,7 +3,7 @@ import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { go, hrefOf } from '../lib/router.ts'
-import { may } from '../lib/session.ts'
+import { inSandbox, may } from '../lib/session.ts'
 import type { Application, ListOf } from '../lib/types.ts'
 import { RevisionBadge } from '../ui/apply.tsx'
 import { Button, Card, Empty, Id, LinkButton, Loaded, Notice, PageHead, Time } from '../ui/basics.tsx'
@@ -31,7 +31,7 @@ export function ApplicationPage({ params }: PageProps) {
             actions={
               <>
                 <LinkButton href={hrefOf(`/editor?url=${encodeURIComponent(application.voice_url)}`)}>
-                  Run it against the sandbox
+                  {inSandbox.value ? 'Run it against the sandbox' : 'Run it in a call'}
                 </LinkButton>
                 {write && (
                   <Button kind="danger" onClick={() => setDeleting(true)}>

@@ -1,7 +1,6 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
-import { ask } from '../lib/api.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { useData } from '../lib/data.ts'
 import { clockTime, duration, when, words } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf } from '../lib/router.ts'
@@ -17,15 +16,14 @@ import {
   Loaded,
   Notice,
   PageHead,
-  ProblemBox,
   Stat,
   Stats,
   Status,
   Tabs,
   Time,
 } from '../ui/basics.tsx'
+import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
-import { toast } from '../ui/toast.tsx'
 import { Attempts } from './attempts.tsx'
 import { CallMedia } from './call-media.tsx'
 import { Decision } from './decision.tsx'
@@ -45,7 +43,7 @@ export function CallPage({ params }: PageProps) {
   const tab = params['tab'] ?? ''
   const of = useData<Call>(`/v1/calls/${id}`, { poll_ms: 6000 })
   const { reload } = of
-  const action = useAction()
+  const [asking, setAsking] = useState(false)
   useEffect(
     () => onLive(event => event.type === 'call' && (event['call'] as CallSummary).id === id && reload()),
     [id, reload],
@@ -54,12 +52,6 @@ export function CallPage({ params }: PageProps) {
     <Loaded of={of}>
       {call => {
         const live = call.ended_at === null
-        const hangUp = () =>
-          action.run(async () => {
-            await ask('POST', `/v1/live-calls/${id}/hang-up`)
-            toast('The call is being ended')
-            reload()
-          })
         return (
           <>
             <PageHead
@@ -70,13 +62,12 @@ export function CallPage({ params }: PageProps) {
               actions={
                 live &&
                 may('service_configuration:write') && (
-                  <Button kind="danger" onClick={() => void hangUp()} disabled={action.busy}>
+                  <Button kind="danger" onClick={() => setAsking(true)}>
                     Hang up
                   </Button>
                 )
               }
             />
-            <ProblemBox problem={action.problem} />
             <Tabs
               items={TABS.filter(([, , scope]) => may(scope)).map(([name, text]) => ({
                 id: name,
@@ -92,6 +83,7 @@ export function CallPage({ params }: PageProps) {
             {tab === 'media' && <CallMedia call_id={id} live={live} />}
             {tab === 'script' && <Script events={call.events} />}
             {tab === 'recordings' && <Recordings call={call} />}
+            {asking && live && <ConfirmHangUp call={call} onClose={() => setAsking(false)} onAsked={reload} />}
           </>
         )
       }}
@@ -265,7 +257,8 @@ const Recordings = ({ call }: { call: Call }) =>
         hint={
           recording.expires_at ? (
             <>
-              Deleted <Time at={recording.expires_at} />
+              {Date.parse(recording.expires_at) > Date.now() ? 'To be deleted' : 'Deleted'}{' '}
+              <Time at={recording.expires_at} />
             </>
           ) : undefined
         }

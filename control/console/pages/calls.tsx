@@ -1,6 +1,6 @@
 import { useCallback } from 'preact/hooks'
 import { usePages } from '../lib/data.ts'
-import { count, duration, words } from '../lib/format.ts'
+import { count, duration, instantOf, words } from '../lib/format.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { CallSummary } from '../lib/types.ts'
@@ -42,7 +42,7 @@ function pathOf(given: URLSearchParams): string {
   for (const name of FILTERS) {
     const value = given.get(name)
     if (!value) continue
-    asked.set(name, name === 'since' || name === 'before' ? new Date(value).toISOString() : value)
+    asked.set(name, name === 'since' || name === 'before' ? instantOf(value) : value)
   }
   return `/v1/calls?${asked}`
 }

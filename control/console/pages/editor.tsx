@@ -4,7 +4,7 @@ import { wrongNumber, wrongUrl } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { clockTime, words } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
-import { hasRole } from '../lib/session.ts'
+import { hasRole, inSandbox } from '../lib/session.ts'
 import type { Call, ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, Card, Empty, PageHead, ProblemBox, Status } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
@@ -67,8 +67,10 @@ export function EditorPage() {
         back={{ href: hrefOf('/applications'), text: 'Voice applications' }}
         sub={
           url
-            ? 'A call to a number of the sandbox fetches the document and runs it.'
-            : 'Checked while you type by the same rules that calls use; run in a real call to a number of the sandbox.'
+            ? `A call ${inSandbox.value ? 'to a number of the sandbox ' : ''}fetches the document and runs it.`
+            : `Checked while you type by the same rules that calls use; run in a real call${
+                inSandbox.value ? ' to a number of the sandbox' : ''
+              }.`
         }
       />
       <div class="columns">
@@ -175,7 +177,7 @@ function Editor({ markup, onInput }: { markup: string; onInput: (text: string) =
 
 function Run({ markup, url }: { markup: string; url: string | null }) {
   const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=50')
-  const [to, setTo] = useState('+2348030000001')
+  const [to, setTo] = useState(inSandbox.peek() ? '+2348030000001' : '')
   const [from, setFrom] = useState('')
   const [placed, setPlaced] = useState<string | null>(null)
   const action = useAction()
@@ -187,7 +189,15 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
     })
   if (!hasRole('org:admin', 'org:engineer')) return null
   return (
-    <Card title="Run it" hint={url ?? 'Numbers that end in 0001 answer and echo, 0004 sends digits, 0002 is busy.'}>
+    <Card
+      title="Run it"
+      hint={
+        url ??
+        (inSandbox.value
+          ? 'Numbers that end in 0001 answer and echo, 0004 sends digits, 0002 is busy.'
+          : 'This project is live: a carrier takes the call, and it is billed.')
+      }
+    >
       <Form
         onSubmit={() => void place()}
         submit="Place the call"
@@ -232,7 +242,9 @@ function Progress({ call_id }: { call_id: string }) {
         <a href={hrefOf(`/calls/${call_id}/script`)}>The call's page</a>
       </div>
       {call.events.length === 0 ? (
-        <Empty title="Waiting for the first step" />
+        <Empty
+          title={call.ended_at === null ? 'Waiting for the first step' : 'The call ended before a step of its script'}
+        />
       ) : (
         <ol class="timeline">
           {call.events.slice(-12).map((event, index) => (

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
+import { instantOf } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { hasRole, may, ROLE_NAMES, type Role, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
@@ -174,7 +175,7 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (api_key:
         name: name.trim(),
         role,
         scopes,
-        ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
+        ...(expires === '' ? {} : { expires_at: instantOf(expires) }),
       }
       onMade((await ask<{ api_key: string | null }>('POST', '/api-keys', { body })).api_key)
     })

@@ -1,13 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
-import { ask } from '../lib/api.ts'
-import { useAction } from '../lib/data.ts'
 import { duration, words } from '../lib/format.ts'
 import { type LiveCall, useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Status, Tabs } from '../ui/basics.tsx'
+import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { Table } from '../ui/table.tsx'
-import { toast } from '../ui/toast.tsx'
 import { CALL_TABS } from './calls.tsx'
 
 export function LiveCalls() {
@@ -23,17 +21,12 @@ export function LiveCalls() {
 }
 
 export function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
-  const action = useAction()
+  const [asking, setAsking] = useState<LiveCall | null>(null)
   const [, setTick] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => setTick(value => value + 1), 1000)
     return () => clearInterval(timer)
   }, [])
-  const hangUp = (id: string) =>
-    action.run(async () => {
-      await ask('POST', `/v1/live-calls/${id}/hang-up`)
-      toast('The call is being ended')
-    })
   if (calls.length === 0)
     return (
       <Empty
@@ -76,23 +69,14 @@ export function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
             cell: call =>
               !call.over &&
               may('service_configuration:write') && (
-                <Button
-                  small
-                  kind="danger"
-                  label={`Hang up the call to ${call.to}`}
-                  onClick={() => void hangUp(call.id)}
-                >
+                <Button small kind="danger" label={`Hang up the call to ${call.to}`} onClick={() => setAsking(call)}>
                   Hang up
                 </Button>
               ),
           },
         ]}
       />
-      {action.problem && (
-        <div class="body">
-          <ProblemBox problem={action.problem} />
-        </div>
-      )}
+      {asking && <ConfirmHangUp call={asking} onClose={() => setAsking(null)} />}
     </>
   )
 }

@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks'
 import { useData } from '../lib/data.ts'
+import { firing } from '../lib/firing.ts'
 import { count, money, percent, words } from '../lib/format.ts'
-import { live } from '../lib/live.ts'
-import { useLiveCalls } from '../lib/live-calls.ts'
+import { type LiveCall, useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Badge, Card, Empty, LinkButton, Loaded, Meter, PageHead, Stat, Stats, Status, Time } from '../ui/basics.tsx'
@@ -23,7 +23,8 @@ interface ProjectMetrics {
     readonly at: string
     readonly attempts: number
     readonly answered: number
-    readonly busy_seconds: number
+    readonly concurrent_calls_max: number
+    readonly concurrent_calls_mean: number
   }[]
   readonly now: {
     readonly live_calls: number
@@ -44,10 +45,11 @@ interface ProjectMetrics {
   }[]
 }
 
+/** The list of live calls ends here. Then the metrics have the number. */
+const LISTED = 1000
+
 export function Overview() {
-  const window = query.value.get('window') ?? '24h'
   const reads = may('live_calls:read')
-  const metrics = useData<ProjectMetrics>(reads ? `/v1/metrics?window=${window}` : null, { poll_ms: 5000 })
   return (
     <>
       <PageHead
@@ -57,46 +59,55 @@ export function Overview() {
           may('service_configuration:write') && <LinkButton href={hrefOf('/welcome')}>Make a first call</LinkButton>
         }
       />
-      {!reads && (
+      {reads ? (
+        <Figures />
+      ) : (
         <Card flush>
           <Empty title="Live figures are not for your role" action={<a href={hrefOf('/billing')}>To billing</a>}>
             Your role sees billing and the call history.
           </Empty>
         </Card>
       )}
-      {reads && (
-        <>
-          <Loaded of={metrics}>
-            {data => (
-              <>
-                <Now data={data} />
-                <div class="filters">
-                  <SelectField
-                    label="Charts of the"
-                    value={window}
-                    onInput={value => setQuery({ window: value })}
-                    options={WINDOWS}
-                  />
-                </div>
-                <Charts data={data} />
-              </>
-            )}
-          </Loaded>
-          <LiveNow />
-          <div class="columns">
-            {may('service_configuration:read') && <FiringAlerts />}
-            {metrics.data && <Caps data={metrics.data} />}
-            {metrics.data && <Nodes nodes={metrics.data.nodes} />}
-          </div>
-        </>
-      )}
     </>
   )
 }
 
-const Now = ({ data }: { data: ProjectMetrics }) => (
+function Figures() {
+  const window = query.value.get('window') ?? '24h'
+  const metrics = useData<ProjectMetrics>(`/v1/metrics?window=${window}`, { poll_ms: 5000 })
+  const { calls } = useLiveCalls()
+  const running = calls.filter(call => !call.over).length
+  return (
+    <>
+      <Loaded of={metrics}>
+        {data => (
+          <>
+            <Now data={data} live_calls={running >= LISTED ? data.now.live_calls : running} />
+            <div class="filters">
+              <SelectField
+                label="Charts of the"
+                value={window}
+                onInput={value => setQuery({ window: value })}
+                options={WINDOWS}
+              />
+            </div>
+            <Charts data={data} />
+          </>
+        )}
+      </Loaded>
+      <LiveNow calls={calls} />
+      <div class="columns">
+        {may('service_configuration:read') && <FiringAlerts />}
+        {metrics.data && <Caps data={metrics.data} />}
+        {metrics.data && <Nodes nodes={metrics.data.nodes} />}
+      </div>
+    </>
+  )
+}
+
+const Now = ({ data, live_calls }: { data: ProjectMetrics; live_calls: number }) => (
   <Stats>
-    <Stat name="Calls now" value={<span data-live-calls>{count(data.now.live_calls)}</span>} />
+    <Stat name="Calls now" value={<span data-live-calls>{count(live_calls)}</span>} />
     <Stat name="Calls per second" value={(data.now.calls_last_minute / 60).toFixed(2)} hint="over the last minute" />
     <Stat
       name="Answered (ASR)"
@@ -106,8 +117,8 @@ const Now = ({ data }: { data: ProjectMetrics }) => (
     <Stat name="Spend today" value={money(data.now.spend_today_minor)} hint="settled and reserved" />
     <Stat
       name="Alerts"
-      value={count(live.value.firing)}
-      hint={live.value.firing === 0 ? 'nothing to look at' : <a href={hrefOf('/alerts')}>Look at them</a>}
+      value={count(firing.value)}
+      hint={firing.value === 0 ? 'nothing to look at' : <a href={hrefOf('/alerts')}>Look at them</a>}
     />
   </Stats>
 )
@@ -122,10 +133,15 @@ function Charts({ data }: { data: ProjectMetrics }) {
       ],
       load: [
         {
-          name: 'Calls at once (mean)',
-          values: data.series.map(step => step.busy_seconds / data.step_seconds),
+          name: 'Most calls at once',
+          values: data.series.map(step => step.concurrent_calls_max),
           color: '--lane-2',
           fill: true,
+        },
+        {
+          name: 'Mean',
+          values: data.series.map(step => step.concurrent_calls_mean),
+          color: '--accent',
         },
       ],
     }),
@@ -136,21 +152,18 @@ function Charts({ data }: { data: ProjectMetrics }) {
       <Card title="Calls" hint={`By ${data.step_seconds === 60 ? 'minute' : 'hour'} in which they ended`}>
         <Chart label="Calls" times={times} series={calls} />
       </Card>
-      <Card title="Load" hint="Talk time of the calls that ended, spread over the step">
+      <Card title="Load" hint={`Calls at once, by ${data.step_seconds === 60 ? 'minute' : 'hour'}`}>
         <Chart label="Load" times={times} series={load} />
       </Card>
     </div>
   )
 }
 
-function LiveNow() {
-  const { calls } = useLiveCalls()
-  return (
-    <Card title="Live calls" actions={<a href={hrefOf('/calls/live')}>All</a>} flush>
-      <LiveTable calls={calls.slice(0, 8)} />
-    </Card>
-  )
-}
+const LiveNow = ({ calls }: { calls: readonly LiveCall[] }) => (
+  <Card title="Live calls" actions={<a href={hrefOf('/calls/live')}>All</a>} flush>
+    <LiveTable calls={calls.slice(0, 8)} />
+  </Card>
+)
 
 function FiringAlerts() {
   const of = useData<{ alerts: readonly Alert[] }>('/v1/alerts?range=7d', { poll_ms: 15_000 })

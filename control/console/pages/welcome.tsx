@@ -1,10 +1,13 @@
 import { useData } from '../lib/data.ts'
 import { hrefOf } from '../lib/router.ts'
-import { may } from '../lib/session.ts'
+import { inSandbox, may } from '../lib/session.ts'
 import type { CallSummary, ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { callFromPhone } from '../softphone/open.ts'
 import { Button, Card, LinkButton, PageHead } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
+
+/** Answers, says the called number, and echoes. */
+const SANDBOX_ECHO = '+2348030000001'
 
 /** The steps from an empty project to a first call. The page polls the API to detect which ones are done. */
 export function Welcome() {
@@ -17,7 +20,11 @@ export function Welcome() {
     <>
       <PageHead
         title="Your first call"
-        sub="Three steps, about a minute. Nothing to install; nothing is billed in the sandbox."
+        sub={
+          inSandbox.value
+            ? 'Three steps, about a minute. Nothing to install; nothing is billed in the sandbox.'
+            : 'Three steps, about a minute. Nothing to install. This project is live: its calls are billed.'
+        }
       />
       <Step number={1} title="Have a number" done={has(numbers)}>
         {has(numbers) ? (
@@ -30,31 +37,26 @@ export function Welcome() {
           </LinkButton>
         )}
       </Step>
-      <Step number={2} title="Call the sandbox from this page" done={has(calls)}>
-        <p>
-          Your browser becomes the telephone; allow it the microphone. Numbers of the sandbox that end in 0001 say the
-          number that was called and then echo what you say.
-        </p>
+      <Step
+        number={2}
+        title={inSandbox.value ? 'Call the sandbox from this page' : 'Call from this page'}
+        done={has(calls)}
+      >
+        <AboutTheCall />
         <div class="row">
           {may('service_configuration:write') && (
             <Button
               kind="main-one"
               icon="phone"
-              onClick={() => callFromPhone('+2348030000001')}
+              onClick={() => callFromPhone(inSandbox.value ? SANDBOX_ECHO : '')}
               disabled={!has(numbers)}
             >
-              Call +2348030000001
+              {inSandbox.value ? `Call ${SANDBOX_ECHO}` : 'Open the telephone'}
             </Button>
           )}
           <LinkButton href={hrefOf('/editor')}>Or run a script</LinkButton>
         </div>
-        {last && (
-          <p>
-            The last call: <a href={hrefOf(`/calls/${last.id}/ladder`)}>its SIP ladder</a>,{' '}
-            <a href={hrefOf(`/calls/${last.id}/decision`)}>why it was admitted</a>,{' '}
-            <a href={hrefOf(`/calls/${last.id}/media`)}>how it sounded</a>.
-          </p>
-        )}
+        {last && <LastCall id={last.id} />}
       </Step>
       <Step number={3} title="Connect your PBX" done={has(trunks)}>
         <p>A trunk takes a name and how the PBX proves who it is. Its configuration is then ready to paste.</p>
@@ -65,6 +67,23 @@ export function Welcome() {
     </>
   )
 }
+
+const LastCall = ({ id }: { id: string }) => (
+  <p>
+    The last call: <a href={hrefOf(`/calls/${id}/ladder`)}>its SIP ladder</a>,{' '}
+    <a href={hrefOf(`/calls/${id}/decision`)}>why it was admitted</a>,{' '}
+    <a href={hrefOf(`/calls/${id}/media`)}>how it sounded</a>.
+  </p>
+)
+
+const AboutTheCall = () => (
+  <p>
+    Your browser becomes the telephone; allow it the microphone.{' '}
+    {inSandbox.value
+      ? 'Numbers of the sandbox that end in 0001 say the number that was called and then echo what you say.'
+      : 'A carrier takes the call, and it is billed by the rates of your project.'}
+  </p>
+)
 
 const Step = ({
   number,

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { timeZone } from '../lib/format.ts'
 import { theme } from '../lib/theme.ts'
 
 interface Series {
@@ -21,10 +22,23 @@ interface ChartProps {
   readonly max?: number
 }
 
+/**
+ * Labels of the time axis by the distance of its ticks in seconds: the label, then what is added where the year, month,
+ * day, hour, minute or second changes; 1 appends it.
+ */
+const TIME_AXIS: uPlot.Axis.Values = [
+  [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
+  [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{D} {MMM}', null, '\n{D} {MMM}', null, null, null, 1],
+  [1, '{HH}:{mm}:{ss}', '\n{D} {MMM}', null, '\n{D} {MMM}', null, null, null, 1],
+]
+
 /** A series over time, with a description in words for screen readers. */
 export function Chart({ label, times, series, height = 220, min, max }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const dark = theme.value
+  const zone = timeZone.value
   useEffect(() => {
     let plot: uPlot | null = null
     let gone = false
@@ -50,7 +64,11 @@ export function Chart({ label, times, series, height = 220, min, max }: ChartPro
           scales: {
             y: { range: (_self, low, high) => [min ?? Math.min(0, low), max ?? (high <= 0 ? 1 : high * 1.1)] },
           },
-          axes: [axis, { ...axis, size: 52 }],
+          tzDate: at => (zone === undefined ? new Date(at * 1000) : Plot.tzDate(new Date(at * 1000), zone)),
+          axes: [
+            { ...axis, values: TIME_AXIS },
+            { ...axis, size: 52 },
+          ],
           series: [
             {},
             ...series.map(({ name, color: token, fill }) => ({
@@ -72,7 +90,7 @@ export function Chart({ label, times, series, height = 220, min, max }: ChartPro
       watcher.disconnect()
       plot?.destroy()
     }
-  }, [times, series, height, dark, min, max])
+  }, [times, series, height, dark, zone, min, max])
   return (
     <figure class="stack">
       <div class="chart" ref={box} role="img" aria-label={`${label}: ${inWords(series)}`} />

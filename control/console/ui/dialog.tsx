@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
 import { Button, CopyButton, Notice } from './basics.tsx'
 import { Form, TextField } from './form.tsx'
 import { Icon } from './icons.tsx'
+import { toast } from './toast.tsx'
 
 /** A modal dialog; the browser keeps the focus inside, and Escape closes it. */
 export function Dialog({
@@ -36,6 +38,68 @@ export function Dialog({
     </dialog>
   )
 }
+
+/** Asks before an action. `onConfirm` resolves with whether it succeeded; its problem is shown here. */
+function Confirm({
+  title,
+  verb,
+  onClose,
+  onConfirm,
+  children,
+}: {
+  title: string
+  verb: string
+  onClose: () => void
+  onConfirm: () => Promise<unknown>
+  children: ComponentChildren
+}) {
+  const action = useAction()
+  const submit = async () => {
+    if (await action.run(onConfirm)) onClose()
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">{children}</div>
+      <Form
+        onSubmit={() => void submit()}
+        submit={verb}
+        busy={action.busy}
+        problem={action.problem}
+        fields={[]}
+        danger
+        more={<Button onClick={onClose}>Cancel</Button>}
+      >
+        {null}
+      </Form>
+    </Dialog>
+  )
+}
+
+/** Asks before a call in progress is ended. */
+export const ConfirmHangUp = ({
+  call,
+  onClose,
+  onAsked,
+}: {
+  call: { readonly id: string; readonly from: string; readonly to: string }
+  onClose: () => void
+  onAsked?: () => void
+}) => (
+  <Confirm
+    title="Hang up this call"
+    verb="Hang up now"
+    onClose={onClose}
+    onConfirm={async () => {
+      await ask('POST', `/v1/live-calls/${call.id}/hang-up`)
+      toast('The call is being ended')
+      onAsked?.()
+    }}
+  >
+    <p>
+      {call.from} and {call.to} are cut off at once.
+    </p>
+  </Confirm>
+)
 
 /** Requires the user to type the name before an action that cannot be undone. */
 export function ConfirmByName({

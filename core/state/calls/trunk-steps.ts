@@ -13,6 +13,7 @@ import {
 } from '../../domain/metrics/index.ts'
 import type { Db } from '../db.ts'
 import { FAILURE_KEY, KEY } from '../procedures/running/counts.ts'
+import { LOAD_KEY } from './project-load.ts'
 
 /** Figures of a trunk's calls by minute and hour. The end of each call updates them; reads do not touch the calls. */
 
@@ -55,6 +56,7 @@ export async function forgetOldSteps(db: Db, now_ms: number, limit = 5000): Prom
   for (const step_ms of STEPS_MS)
     for (const [name, columns] of [
       ['trunk_step', KEY],
+      ['project_load', LOAD_KEY],
       ['trunk_step_failure', FAILURE_KEY],
     ] as const) {
       const table = sql.table(name)

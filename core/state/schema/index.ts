@@ -54,6 +54,7 @@ export interface Schema {
   trunk_test_run: trunkTests.TrunkTestRunTable
   trunk_test_check: trunkTests.TrunkTestCheckTable
   sip_message: ladder.SipMessageTable
+  project_load: metrics.ProjectLoadTable
   trunk_step: metrics.TrunkStepTable
   trunk_step_failure: metrics.TrunkStepFailureTable
   outbound_policy: policies.OutboundPolicyTable

@@ -9,6 +9,16 @@ export interface TrunkStepTable extends Figures {
   begin_ms: number
 }
 
+/** How many calls a project had at once within a time step, by samples of its live calls. */
+export interface ProjectLoadTable {
+  project_id: string
+  step_ms: number
+  begin_ms: number
+  most_calls: number
+  /** Calls times milliseconds. */
+  call_ms: number
+}
+
 /** Failure reasons of a trunk's unanswered calls that ended within a time step. */
 export interface TrunkStepFailureTable {
   trunk_id: string

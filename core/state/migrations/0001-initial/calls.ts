@@ -143,6 +143,14 @@ export const CALLS: Tables = {
       sip_dialog_node: 'node_id',
     },
   },
+  project_load: {
+    key: 'project_id step_ms begin_ms',
+    columns: 'project_id step_ms:int begin_ms:int most_calls:int call_ms:int',
+    clustered: true,
+    indexes: {
+      project_load_age: 'step_ms begin_ms',
+    },
+  },
   trunk_step: {
     key: 'trunk_id step_ms begin_ms',
     columns:
