@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { withState } from './state.ts'
 
@@ -9,7 +9,7 @@ interface VerifyOptions {
 }
 
 export function auditCommand(): Command {
-  const command = new Command('audit').description('the audit trail')
+  const command = new Command('audit')
   command
     .command('verify')
     .description(

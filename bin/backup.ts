@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { loadConfig } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, openState } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
@@ -18,30 +18,26 @@ async function tar(...args: string[]): Promise<void> {
 }
 
 export const backupCommand = (): Command =>
-  new Command('backup')
-    .description('write database, keys and recordings to one archive; the platform may run meanwhile')
-    .argument('<file>', 'archive to write, such as strowger.tar.gz')
-    .action((file: string) =>
-      withState(async (state, config) => {
-        const target = resolve(file)
-        if (existsSync(target)) throw new StartRefused(`${file} exists already`)
-        const staging = mkdtempSync(join(config.run_dir, 'backup-'))
-        try {
-          await state.maintenance.copyTo(join(staging, DATABASE_FILE))
-          const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
-          await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
-          renameSync(`${target}.new`, target)
-        } finally {
-          rmSync(staging, { recursive: true, force: true })
-          rmSync(`${target}.new`, { force: true })
-        }
-        process.stdout.write(`${file} holds the database, keys and recordings: keep it as a secret\n`)
-      }),
-    )
+  new Command('backup').argument('<file>', 'archive to write, such as strowger.tar.gz').action((file: string) =>
+    withState(async (state, config) => {
+      const target = resolve(file)
+      if (existsSync(target)) throw new StartRefused(`${file} exists already`)
+      const staging = mkdtempSync(join(config.run_dir, 'backup-'))
+      try {
+        await state.maintenance.copyTo(join(staging, DATABASE_FILE))
+        const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
+        await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
+        renameSync(`${target}.new`, target)
+      } finally {
+        rmSync(staging, { recursive: true, force: true })
+        rmSync(`${target}.new`, { force: true })
+      }
+      process.stdout.write(`${file} holds the database, keys and recordings: keep it as a secret\n`)
+    }),
+  )
 
 export const restoreCommand = (): Command =>
   new Command('restore')
-    .description('put a backup in the place of the data folder, which must be empty or given up by --replace')
     .argument('<file>', 'archive that backup wrote')
     .option('--replace', 'move the present data aside')
     .action((file: string, options: { replace?: boolean }) =>

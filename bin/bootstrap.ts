@@ -35,7 +35,7 @@ function consolePassword(data_dir: string): string {
 
 /** Returns the demo project with a fresh API key that has all scopes. */
 export async function bootstrap(config: Config): Promise<Bootstrapped> {
-  const state = await openState(config)
+  const state = await openState({ ...config, here: true })
   try {
     const demo = await seedDemo(config, state)
     const { host, sip_port, sips_port, ws_port } = config
@@ -69,7 +69,6 @@ const asShell = (made: Bootstrapped): string =>
 
 export const bootstrapCommand = (): Command =>
   new Command('bootstrap')
-    .description('make the demo project if it is missing, and print its addresses and credentials with a fresh API key')
     .option('--json', 'as one JSON object')
     .option('--shell', 'as shell exports, for eval "$(bin/strowger bootstrap --shell)"')
     .action(async (options: { json?: boolean; shell?: boolean }) => {

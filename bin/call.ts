@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { seedDemo } from './bootstrap.ts'
 import { withState } from './state.ts'
 
@@ -18,7 +18,6 @@ const DEFAULT_MARKUP = '<Response><Say>This is a test call from Strowger.</Say><
 /** Places a call through the platform's own API and prints each status until it has ended. */
 export const callCommand = (): Command =>
   new Command('call')
-    .description('place a call through the running platform and follow it to its end')
     .argument('<to>', 'number to call, such as +2348030000001 of the sandbox carrier')
     .option('--from <number>', "one of the project's numbers; else the first")
     .option('--url <url>', 'document to fetch when it is answered')

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** Reads a file of carriers. The endpoint checks its content. @throws StartRefused */
 export function readCarriersFile(file: string): object {

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { PresentedCarrier } from '../control/operator/carrier-fields.ts'
 import { tlsText } from '../core/domain/carriers/plan.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { print } from './operator-print.ts'
 import { ask } from './operator-route.ts'
@@ -76,7 +76,7 @@ async function standardInput(): Promise<string> {
 const codecList = (text: string): string[] => text.toUpperCase().split(',')
 
 export function carriersCommand(): Command {
-  const command = new Command('carriers').description("the operator's own connections to the telephone network")
+  const command = new Command('carriers')
   command
     .command('list')
     .description('every carrier with its sources, targets and routes')

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { auditContainment, containmentEvent, newCaseRef, openContainment } from '../control/alerts/contain.ts'
 import { protectedBy } from '../core/domain/fraud/index.ts'
 import { iso } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { type ContainmentRow, decideRelease, releaseContainment } from '../core/state/alerts/containments.ts'
 import { protectedFacts } from '../core/state/alerts/traffic-facts.ts'
 import type { State, Trx } from '../core/state/index.ts'
@@ -17,7 +17,7 @@ const CATEGORIES = ['spend_velocity', 'destination_risk', 'account_compromise'] 
 
 /** Lists, closes and opens prefixes, and decides requests to open them. */
 export function containmentsCommand(): Command {
-  const command = new Command('containments').description('prefixes that are closed, and requests to open them')
+  const command = new Command('containments')
   command
     .command('list', { isDefault: true })
     .description('what is closed now')

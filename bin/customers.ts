@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll } from './operator-route.ts'
 
@@ -31,7 +31,7 @@ const given = (fields: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 export function orgCommand(): Command {
-  const command = new Command('org').description('organizations, which are the customers')
+  const command = new Command('org')
   verb(command, 'list', 'every organization').action(async (options: Json) =>
     print(await askAll('get /organizations'), options),
   )
@@ -85,7 +85,7 @@ interface CeilingOptions extends Json {
 }
 
 export function projectCommand(): Command {
-  const command = new Command('project').description('projects of all organizations')
+  const command = new Command('project')
   verb(command, 'list', 'every project')
     .option('--organization <id>', 'of one organization')
     .action(async (options: Json & { organization?: string }) => {
@@ -166,7 +166,7 @@ function ceilingsCommand(command: Command): void {
 }
 
 export function balanceCommand(): Command {
-  const command = new Command('balance').description('the money of projects')
+  const command = new Command('balance')
   verb(command, 'show', 'balance, held money and credit')
     .argument('<project_id>')
     .action(async (project_id: string, options: Json) =>
@@ -204,7 +204,7 @@ async function numberId(e164: string): Promise<string> {
 }
 
 export function numbersCommand(): Command {
-  const command = new Command('numbers').description('the inventory of numbers, and who holds which')
+  const command = new Command('numbers')
   verb(command, 'list', 'numbers of the inventory and of all projects')
     .option('--project <id>', 'of one project')
     .addOption(new Option('--status <status>').choices(['available', 'held', 'quarantined']))
@@ -236,7 +236,7 @@ export function numbersCommand(): Command {
 }
 
 export function operatorCommand(): Command {
-  const command = new Command('operator').description('keys of operators for /operator/v1')
+  const command = new Command('operator')
   const key = command.command('key').description('create, list and revoke keys')
   verb(key, 'create', 'create a key; it is shown once')
     .argument('<name>')

@@ -19,7 +19,7 @@ async function rows(config: Config): Promise<Finding[]> {
   if (!existsSync(join(config.data_dir, DATABASE_FILE))) return []
   let state: State
   try {
-    state = await openState(config)
+    state = await openState({ ...config, here: true })
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error
     return [{ what: 'the database is of this version', ok: false, mend: error.message }]
@@ -130,14 +130,11 @@ function writable(folder: string): boolean {
 }
 
 export const doctorCommand = (): Command =>
-  new Command('doctor')
-    .description('check the machine and the configuration, and say how to mend them')
-    .action(async () => {
-      const config = await orSayWhy(async () => loadConfig(process.env))
-      const findings = await examine(config)
-      for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
-      console.log('\nConfiguration (variable, default, meaning):')
-      for (const v of Object.values(VARIABLES))
-        console.log(`  ${v.name.padEnd(32)} ${v.default.padEnd(12)} ${v.meaning}`)
-      if (findings.some(finding => !finding.ok)) process.exitCode = 1
-    })
+  new Command('doctor').action(async () => {
+    const config = await orSayWhy(async () => loadConfig(process.env))
+    const findings = await examine(config)
+    for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
+    console.log('\nConfiguration (variable, default, meaning):')
+    for (const v of Object.values(VARIABLES)) console.log(`  ${v.name.padEnd(32)} ${v.default.padEnd(12)} ${v.meaning}`)
+    if (findings.some(finding => !finding.ok)) process.exitCode = 1
+  })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
 import { askToDrain, signalingNodes } from '../core/state/nodes/nodes.ts'
@@ -13,7 +13,6 @@ const LOOK_MS = 500
 /** Takes the platform out of service without ending calls. */
 export function drainCommand(): Command {
   return new Command('drain')
-    .description('take no new call, let those that run end by themselves, then stop the platform')
     .option('--wait', 'return when the platform has stopped')
     .option('--cancel', 'take new calls again')
     .action((options: { wait?: true; cancel?: true }) =>

@@ -2,21 +2,20 @@ import { Command } from 'commander'
 import { renderLadder } from '../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../core/domain/ladder/unavailable.ts'
 import { loadConfig } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ladderOf } from '../core/state/calls/ladder.ts'
 import { openState } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 
 export const ladderCommand = (): Command =>
   new Command('ladder')
-    .description('print the SIP messages of a call: all its legs and attempts, in the order of time')
     .argument('<sid>', 'CallSid (CA…)')
     .option('--full', 'the messages themselves, too')
     .option('--json', 'as JSON')
     .action((sid: string, options: { full?: boolean; json?: boolean }) =>
       orSayWhy(async () => {
         const config = loadConfig(process.env)
-        const state = await openState(config)
+        const state = await openState({ ...config, here: true })
         try {
           const messages = await ladderOf(state.db, sid, 'operator')
           if (messages === null) throw new StartRefused(`there is no call ${sid}`)

@@ -2,15 +2,17 @@ import { spawnSync } from 'node:child_process'
 import { chownSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Config } from '../core/runtime/config.ts'
-import { giveFolder, programsUser, type UserName, type Users, userOf } from '../core/runtime/own-user.ts'
+import { giveFolder, programsUser, type UserName, userOf } from '../core/runtime/own-user.ts'
 import { builtModule, TREE } from '../core/runtime/tree.ts'
 import type { ProcessName } from './child-environment.ts'
 
 /** How to start a process with fewer rights than ours. */
 export interface Fewer {
   readonly by: readonly string[]
-  /** The users that it becomes once it has started; null: it remains user 0. */
-  readonly users: Users | null
+  /** The user that it becomes once it has started; null: it remains user 0. */
+  readonly user: number | null
+  /** The command that runs a program as the separate user of programs; empty when the process runs them itself. */
+  readonly as_programs: readonly string[]
 }
 
 /**
@@ -72,14 +74,22 @@ export function standing(config: Place): Standing {
 /** Returns how to start a process; null when it keeps all our rights. */
 export function startedWith(name: ProcessName, at: Standing, { media_realtime }: Pick<Config, 'media_realtime'>) {
   if (!isUserName(name) || at.who === 'not_root' || at.who === 'root') return null
-  if (at.who === 'bare_root') return { by: ['setpriv', ...dropping(KEPT[name])], users: null } satisfies Fewer
+  if (at.who === 'bare_root')
+    return { by: ['setpriv', ...dropping(KEPT[name])], user: null, as_programs: [] } satisfies Fewer
   const drop = ['setpriv', ...dropping([...KEPT[name], ...TO_CHANGE])]
   const media = name === 'media'
   return {
     // The packet threads drop their real-time priority at times and must be allowed to raise it again.
     by: media && media_realtime && mayGrant(RTPRIO) ? [...RTPRIO, ...drop] : drop,
-    users: { own: userOf(name, at.first), programs: programsUser(at.first) },
+    user: userOf(name, at.first),
+    as_programs: asPrograms(at.first),
   } satisfies Fewer
+}
+
+/** Returns the command that runs a program as the separate user of programs. */
+export function asPrograms(first: number): string[] {
+  const id = String(programsUser(first))
+  return ['setpriv', '--reuid', id, '--regid', id, '--clear-groups', ...dropping([])]
 }
 
 const RTPRIO = ['prlimit', '--rtprio=1:1']
@@ -106,18 +116,14 @@ export const isRoot = (): boolean => process.geteuid?.() === 0
 export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): string | null {
   if (rtp_ports.first !== 0 && rtp_ports.first < UNPRIVILEGED_PORTS)
     return 'STROWGER_RTP_PORTS has ports below 1024, which are opened call by call'
-  const ids = ['--reuid', String(programsUser(first)), '--regid', String(programsUser(first)), '--clear-groups']
+  const [setpriv = '', ...words] = asPrograms(first)
   const folders = [...new Set(LATE.map(([part]) => part))]
   const doors = folders.map(part => openSync(join(TREE, part), 'r'))
   const looked = LATE.map(([part, file]) => `/proc/self/fd/${3 + folders.indexOf(part)}/${file}`)
-  const { status, stdout, error } = spawnSync(
-    'setpriv',
-    [...ids, ...dropping([]), 'sh', '-c', LOOK, 'sh', ...looked, '--'],
-    {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe', ...doors],
-    },
-  )
+  const { status, stdout, error } = spawnSync(setpriv, [...words, 'sh', '-c', LOOK, 'sh', ...looked, '--'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe', ...doors],
+  })
   for (const door of doors) closeSync(door)
   if (error) return 'setpriv (util-linux) is not installed'
   if (status === 0) return hindranceOfOwners(run_dir, first)

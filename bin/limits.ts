@@ -3,7 +3,7 @@ import { findCountry } from '../core/domain/numbers/countries.ts'
 import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { correctCounters } from '../core/state/calls/counters.ts'
 import { holdersAt } from '../core/state/calls/leases.ts'
 import {
@@ -19,7 +19,7 @@ const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const
 
 /** Sets the number formats of trunks and short codes, and shows and corrects what ceilings count. */
 export function limitsCommand(): Command {
-  const command = new Command('limits').description('number formats, short codes, and who held the slots of ceilings')
+  const command = new Command('limits')
   command
     .command('trunk')
     .description('how the numbers of a trunk are read, and whom it presents when its peer presents nobody')

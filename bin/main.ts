@@ -3,32 +3,110 @@ import { writePrivately } from '../core/runtime/private-files.ts'
 import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
 import { orSayWhy } from './say.ts'
 
+/** A command: what the help says of it, and its module, which is loaded when it runs. */
+interface Known {
+  readonly about: string
+  readonly load: () => Promise<Command>
+}
+
 /** Commands by name, in the order of the help. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  up: async () => (await import('./up.ts')).upCommand(),
-  drain: async () => (await import('./drain.ts')).drainCommand(),
-  bootstrap: async () => (await import('./bootstrap.ts')).bootstrapCommand(),
-  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
-  call: async () => (await import('./call.ts')).callCommand(),
-  top: async () => (await import('./top.ts')).topCommand(),
-  ladder: async () => (await import('./ladder.ts')).ladderCommand(),
-  test: async () => (await import('./test.ts')).testCommand(),
-  replay: async () => (await import('./replay.ts')).replayCommand(),
-  script: async () => (await import('./script.ts')).scriptCommand(),
-  operator: async () => (await import('./customers.ts')).operatorCommand(),
-  org: async () => (await import('./customers.ts')).orgCommand(),
-  project: async () => (await import('./customers.ts')).projectCommand(),
-  balance: async () => (await import('./customers.ts')).balanceCommand(),
-  numbers: async () => (await import('./customers.ts')).numbersCommand(),
-  carriers: async () => (await import('./carriers.ts')).carriersCommand(),
-  rates: async () => (await import('./rates.ts')).ratesCommand(),
-  rate: async () => (await import('./rate.ts')).rateCommand(),
-  limits: async () => (await import('./limits.ts')).limitsCommand(),
-  sources: async () => (await import('./sources.ts')).sourcesCommand(),
-  containments: async () => (await import('./containments.ts')).containmentsCommand(),
-  audit: async () => (await import('./audit.ts')).auditCommand(),
-  backup: async () => (await import('./backup.ts')).backupCommand(),
-  restore: async () => (await import('./backup.ts')).restoreCommand(),
+const COMMANDS: Readonly<Record<string, Known>> = {
+  up: {
+    about: 'start the platform: edge, signaling, media, control and the sandbox carrier',
+    load: async () => (await import('./up.ts')).upCommand(),
+  },
+  drain: {
+    about: 'take no new call, let those that run end by themselves, then stop the platform',
+    load: async () => (await import('./drain.ts')).drainCommand(),
+  },
+  bootstrap: {
+    about: 'make the demo project if it is missing, and print its addresses and credentials with a fresh API key',
+    load: async () => (await import('./bootstrap.ts')).bootstrapCommand(),
+  },
+  doctor: {
+    about: 'check the machine and the configuration, and say how to mend them',
+    load: async () => (await import('./doctor.ts')).doctorCommand(),
+  },
+  call: {
+    about: 'place a call through the running platform and follow it to its end',
+    load: async () => (await import('./call.ts')).callCommand(),
+  },
+  top: {
+    about: 'live calls, calls per second, answer ratio and spend, as they are now',
+    load: async () => (await import('./top.ts')).topCommand(),
+  },
+  ladder: {
+    about: 'print the SIP messages of a call: all its legs and attempts, in the order of time',
+    load: async () => (await import('./ladder.ts')).ladderCommand(),
+  },
+  test: {
+    about: 'test a trunk: configuration, media to its targets, or a call; prints the finding',
+    load: async () => (await import('./test.ts')).testCommand(),
+  },
+  replay: {
+    about: 'run the scripts of a finished call again from their logs; exit code 1 at the first difference',
+    load: async () => (await import('./replay.ts')).replayCommand(),
+  },
+  script: {
+    about: 'check markup documents, and run them without a telephone',
+    load: async () => (await import('./script.ts')).scriptCommand(),
+  },
+  operator: {
+    about: 'keys of operators for /operator/v1',
+    load: async () => (await import('./customers.ts')).operatorCommand(),
+  },
+  org: {
+    about: 'organizations, which are the customers',
+    load: async () => (await import('./customers.ts')).orgCommand(),
+  },
+  project: {
+    about: 'projects of all organizations',
+    load: async () => (await import('./customers.ts')).projectCommand(),
+  },
+  balance: {
+    about: 'the money of projects',
+    load: async () => (await import('./customers.ts')).balanceCommand(),
+  },
+  numbers: {
+    about: 'the inventory of numbers, and who holds which',
+    load: async () => (await import('./customers.ts')).numbersCommand(),
+  },
+  carriers: {
+    about: "the operator's own connections to the telephone network",
+    load: async () => (await import('./carriers.ts')).carriersCommand(),
+  },
+  rates: {
+    about: 'price books: what projects pay for calls',
+    load: async () => (await import('./rates.ts')).ratesCommand(),
+  },
+  rate: {
+    about: 'explain the price of an ended call',
+    load: async () => (await import('./rate.ts')).rateCommand(),
+  },
+  limits: {
+    about: 'number formats, short codes, and who held the slots of ceilings',
+    load: async () => (await import('./limits.ts')).limitsCommand(),
+  },
+  sources: {
+    about: 'sources of trunks that wait for approval, or count by name alone',
+    load: async () => (await import('./sources.ts')).sourcesCommand(),
+  },
+  containments: {
+    about: 'prefixes that are closed, and requests to open them',
+    load: async () => (await import('./containments.ts')).containmentsCommand(),
+  },
+  audit: {
+    about: 'the audit trail',
+    load: async () => (await import('./audit.ts')).auditCommand(),
+  },
+  backup: {
+    about: 'write database, keys and recordings to one archive; the platform may run meanwhile',
+    load: async () => (await import('./backup.ts')).backupCommand(),
+  },
+  restore: {
+    about: 'put a backup in the place of the data folder, which must be empty or given up by --replace',
+    load: async () => (await import('./backup.ts')).restoreCommand(),
+  },
 }
 
 traceTypeScript()
@@ -38,12 +116,12 @@ const program = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
   .showHelpAfterError()
 
-// Loads only the requested command: loading the modules of all takes longer than most commands run.
-const [, , name = ''] = process.argv
-const wanted = Object.hasOwn(COMMANDS, name) ? [name] : Object.keys(COMMANDS)
-for (const one of wanted) {
-  const command = await COMMANDS[one]?.()
-  if (command) program.addCommand(command)
+// Loads only the command that is asked for: loading the modules of all takes longer than most commands run.
+const [, , first = '', second = ''] = process.argv
+const wanted = first === 'help' ? second : first
+for (const [name, { about, load }] of Object.entries(COMMANDS)) {
+  const command = name === wanted ? await load() : new Command(name)
+  program.addCommand(command.description(about))
 }
 
 await orSayWhy(() => program.parseAsync())

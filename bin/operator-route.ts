@@ -12,8 +12,8 @@ import { OPERATOR_ROUTES } from '../control/operator/index.ts'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { createLog } from '../core/runtime/log.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { withState } from './state.ts'
 
 /** An endpoint of /operator/v1, such as `post /organizations`. */

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import type { Config } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** Reports whether a TCP server could listen on the port now. */
 export const tcpPortFree = (host: string, port: number): Promise<boolean> =>

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll, askText, EndpointRefused } from './operator-route.ts'
 
@@ -39,7 +39,7 @@ interface Difference {
 const SHOWN = 20
 
 export function ratesCommand(): Command {
-  const command = new Command('rates').description('price books: what projects pay for calls')
+  const command = new Command('rates')
   importCommand(command)
   command
     .command('list')

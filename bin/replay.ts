@@ -2,14 +2,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { loadConfig } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { type Difference, replay } from '../markup/replay/replay.ts'
 import { orSayWhy } from './say.ts'
 
 /** The command `strowger replay CA…|FILE`, which runs the scripts of a finished call again from their logs. */
 export function replayCommand(): Command {
   return new Command('replay')
-    .description('run the scripts of a finished call again from their logs; exit code 1 at the first difference')
     .argument('<call>', 'CallSid of a finished call, or the file of a run log')
     .action((call: string) =>
       orSayWhy(async () => {

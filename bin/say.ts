@@ -1,5 +1,5 @@
-import { ConfigError } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
+import { ConfigError } from '../core/runtime/variable-values.ts'
 
 /** Runs a command. An expected refusal becomes one sentence and exit code 1; any other error is a bug and is thrown. */
 export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {

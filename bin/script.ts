@@ -15,7 +15,7 @@ const KINDS: readonly RunKind[] = ['call', 'whisper', 'queue_wait', 'conference_
 
 /** The commands `strowger script check FILE` and `strowger script run FILE|URL`. */
 export function scriptCommand(): Command {
-  const command = new Command('script').description('check markup documents, and run them without a telephone')
+  const command = new Command('script')
   command
     .command('check')
     .description('list everything that is wrong or doubtful in a document; exit code 1 when there is an error')

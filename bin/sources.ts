@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import { newId } from '../core/runtime/ids.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { bumpConfiguration } from '../core/state/configuration/bump.ts'
 import {
   approveSource,
@@ -23,7 +23,7 @@ const WHY = {
 
 /** Lists trunk sources that are limited, and approves or refuses wide ones (decision 0560). */
 export function sourcesCommand(): Command {
-  const command = new Command('sources').description('sources of trunks that wait for approval, or count by name alone')
+  const command = new Command('sources')
   command
     .command('list', { isDefault: true })
     .description('each with its trunk, oldest first')

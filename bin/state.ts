@@ -5,7 +5,7 @@ import { openState, type State } from '../core/state/index.ts'
 /** Runs a command on the state of this installation. The platform may be running or stopped. */
 export async function withState<T>(work: (state: State, config: Config) => Promise<T>): Promise<T> {
   const config = loadConfig(process.env)
-  const state = await openState(config)
+  const state = await openState({ ...config, here: true })
   try {
     return await work(state, config)
   } finally {

@@ -1,9 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle.ts'
+import type { Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { becoming } from '../core/runtime/own-user.ts'
+import { programsRunner } from '../core/runtime/program-runner.ts'
+import { EXIT_REFUSED, StartRefused } from '../core/runtime/start-refused.ts'
 import { builtModule } from '../core/runtime/tree.ts'
 import type { Fewer } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
@@ -20,6 +22,8 @@ export interface Plan {
    * on anybody's request, the supervisor stops all.
    */
   readonly drains?: true
+  /** The process opens the state, so it starts when the state is ready. */
+  readonly needs_state?: true
 }
 
 interface Supervisor {
@@ -32,6 +36,8 @@ interface SuperviseOptions {
   readonly log: Log
   /** How long a drain may take when the platform stops. */
   readonly drain_ms: number
+  /** Migrates the state. Runs while the processes that do not need it start. */
+  readonly prepare: () => Promise<void>
   /** Called when all processes have ended. */
   readonly stopped: () => void
 }
@@ -40,14 +46,16 @@ const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
 /** Longest start of a process. Starts take a second or two; the margin is for overloaded machines. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 10_000
+const KEEPS_ALL: Fewer = { by: [], user: null, as_programs: [] }
 
 /**
- * Starts the plans in order, each when the previous one is ready, then keeps them running: a process that dies is
- * restarted with back-off, and the others keep running. Rejects with StartRefused when one of them refuses to start.
+ * Starts the plans together, because each process waits for those that it connects to. Resolves when all are ready, and
+ * keeps them running: a process that dies is restarted with back-off, and the others keep running. Rejects with
+ * StartRefused when one of them refuses to start.
  * After `stop`, or when one has drained by itself, processes stop in reverse order: dependents first.
  */
 export async function supervise(plans: readonly Plan[], options: SuperviseOptions): Promise<Supervisor> {
-  const { run_dir, log, drain_ms, stopped } = options
+  const { run_dir, log, drain_ms, prepare, stopped } = options
   const hurry = new AbortController()
   let stopping = false
   const stop = (): void => {
@@ -68,7 +76,13 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
   const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log))
   for (const one of kept) void one.drained.then(stop)
   try {
-    for (const one of kept) await one.start()
+    const early = kept.filter(({ needs_state }) => !needs_state).map(one => one.start())
+    const late = prepare().then(() => {
+      // A process that refused to start may have stopped all in the meantime.
+      if (stopping) return
+      return Promise.all(kept.filter(({ needs_state }) => needs_state).map(one => one.start()))
+    })
+    await Promise.all([...early, late])
   } catch (error) {
     // From here on `drained` must not call stop(), which would exit with 0: the refusal decides the exit code.
     stopping = true
@@ -101,6 +115,10 @@ class KeptProcess {
     this.drained = new Promise(resolve => {
       this.#resolve_drained = resolve
     })
+  }
+
+  get needs_state(): boolean {
+    return this.#plan.needs_state === true
   }
 
   /** Starts the process. Resolves when it reports that it is ready. */
@@ -154,9 +172,9 @@ class KeptProcess {
   #spawn(): ChildProcess {
     const started = Date.now()
     // `detached` puts it in its own group: Ctrl-C reaches only the supervisor, which then stops the others in order.
-    const { by, users } = this.#plan.fewer ?? { by: [], users: null }
+    const { by, user, as_programs } = this.#plan.fewer ?? KEEPS_ALL
     const [execPath = process.execPath, ...execArgv] = [...by, process.execPath, ...process.execArgv]
-    const child = fork(builtModule(this.#plan.script), becoming(users), {
+    const child = fork(builtModule(this.#plan.script), becoming(user), {
       execPath,
       execArgv,
       env: this.#plan.env,
@@ -164,8 +182,13 @@ class KeptProcess {
     })
     this.#child = child
     writePid(this.#pid_file, child.pid)
+    const runProgram = programsRunner(as_programs)
     child.on('message', (word: Word) => {
       if (word.drained) this.#resolve_drained()
+      if (!word.to_run || user === null) return
+      void runProgram(word.to_run).then(has_run => {
+        if (child.connected) child.send({ has_run } satisfies Word)
+      })
     })
     child.once('exit', (code, signal) => {
       if (this.#stopping || code === EXIT_REFUSED) return

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import {
   findTestRun,
   insertTestRun,
@@ -21,7 +21,6 @@ const MARKS = { waiting: '...', passed: 'ok ', failed: 'BAD', skipped: '-  ' } a
 /** Tests a trunk through the running signaling node and prints each check as it completes. */
 export const testCommand = (): Command =>
   new Command('test')
-    .description('test a trunk: configuration, media to its targets, or a call; prints the finding')
     .argument('<trunk>', 'id or name')
     .argument('[kind]', `${KINDS.join(', ')}; without one: the last tests of the trunk`)
     .option('--destination <number>', 'number that is called, in E.164; test_call needs one')

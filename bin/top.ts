@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { dayOf } from '../core/domain/rating/index.ts'
 import { iso } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { spentOn } from '../core/state/calls/counters.ts'
 import { callsNow, listNodes, liveCalls, projectSteps, stateOfNode } from '../core/state/calls/project-steps.ts'
 import type { State } from '../core/state/index.ts'
@@ -50,7 +50,6 @@ interface Top {
 /** Shows live calls, calls per second, answer ratio and spend in the terminal. */
 export function topCommand(): Command {
   return new Command('top')
-    .description('live calls, calls per second, answer ratio and spend, as they are now')
     .option('--once', 'one look, then end')
     .option('--json', 'as JSON, a line for each look')
     .option('--every <seconds>', 'how often to look', '1')

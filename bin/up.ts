@@ -5,9 +5,9 @@ import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
-import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
 import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
@@ -21,9 +21,7 @@ import { orSayWhy } from './say.ts'
 import { type Plan, supervise } from './supervisor.ts'
 
 export const upCommand = (): Command =>
-  new Command('up')
-    .description('start the platform: edge, signaling, media, control and the sandbox carrier')
-    .action(() => orSayWhy(() => up(loadConfig(process.env), process.env)))
+  new Command('up').action(() => orSayWhy(() => up(loadConfig(process.env), process.env)))
 
 async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
@@ -31,16 +29,19 @@ async function up(config: Config, env: Environment): Promise<void> {
   refuseDamage(config, unlock)
   const hub = await createBusHub(config.run_dir, log)
   const ports = await internalPorts(config)
-  const lines = await prepare(config, ports.sandbox)
   const release = (): void => {
     hub.close()
     unlock()
   }
+  let lines: readonly string[] = []
   try {
     const supervisor = await supervise(plans(config, ports, env, dropRights(config, log)), {
       run_dir: config.run_dir,
       log,
       drain_ms: config.drain_seconds * 1000,
+      prepare: async () => {
+        lines = await prepare(config, ports.sandbox)
+      },
       stopped: release,
     })
     process.stdout.write(`${lines.join('\n')}\n`)
@@ -93,7 +94,7 @@ const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
 
 /** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
-  const state = await openState(config)
+  const state = await openState({ ...config, here: true })
   try {
     const now = iso(Date.now())
     // The platform has stopped since the last drain, for whatever reason, so that drain is over.
@@ -152,7 +153,7 @@ function plans(
   const given_to = (name: ProcessName, more: Environment = {}): Pick<Plan, 'env' | 'fewer'> => {
     const fewer = startedWith(name, at, config)
     // Another user may have no access to our folder for temporary files.
-    const own = fewer?.users == null ? {} : { TMPDIR: undefined }
+    const own = fewer?.user == null ? {} : { TMPDIR: undefined }
     return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }
   }
   const media: Plan = { name: 'media', script: 'media/process.js', ...given_to('media') }
@@ -162,8 +163,9 @@ function plans(
     script: 'signaling/process.js',
     ...given_to('signaling', link),
     drains: true,
+    needs_state: true,
   }
-  const control: Plan = { name: 'control', script: 'control/process.js', ...given_to('control') }
+  const control: Plan = { name: 'control', script: 'control/process.js', ...given_to('control'), needs_state: true }
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',

@@ -5,7 +5,8 @@ import { loadSettings } from '../core/runtime/config.ts'
 import { isOpenToOthers, keepCode } from '../core/runtime/doors.ts'
 import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
-import { runProgramsAs } from '../core/runtime/program-runner.ts'
+import { runProgramsBySupervisor } from '../core/runtime/program-runner.ts'
+import { builtModule } from '../core/runtime/tree.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
 import { loadWerift, weriftModule } from './webrtc/werift.ts'
 import { createMediaWorker } from './worker.ts'
@@ -13,12 +14,13 @@ import { createMediaWorker } from './worker.ts'
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
-await runProcess('media', loadSettings, async ({ config, log, metrics, users }) => {
-  if (users !== null) {
-    await runProgramsAs(users.programs, log)
-    keepCode(join(config.run_dir, 'media-code'), users.own)
+await runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
+  if (user !== null) {
+    runProgramsBySupervisor()
+    keepCode(join(config.run_dir, 'media-code'), user)
     // Packages that load files on first use must load them now, because they cannot later.
-    if (!isOpenToOthers(fileURLToPath(weriftModule()))) await Promise.all([loadWerift(), warmUpHttp()])
+    if (![fileURLToPath(weriftModule()), builtModule('media/process.js')].every(isOpenToOthers))
+      await Promise.all([loadWerift(), warmUpHttp()])
   }
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
   // The operator chooses the engines, so they may be in a private network.

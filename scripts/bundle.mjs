@@ -13,7 +13,6 @@ const TARGET = 'build/bundle'
 const ENTRIES = [
   'bin/main',
   'control/process',
-  'core/runtime/program-runner-process',
   'core/state/sqlite/worker',
   'media/files/audio-thread',
   'media/process',

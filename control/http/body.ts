@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
-import { HttpMethodEnum, koaBody } from 'koa-body'
 import { type Refusal, refuse } from './reply.ts'
 
 interface Body {
@@ -12,7 +11,6 @@ interface Body {
 /** Reads the body of a request, or returns the refusal to answer with. */
 export type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
 
-const READ_METHODS = [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE]
 const TYPES = ['application/json', 'application/x-www-form-urlencoded']
 /** The type of a body without a Content-Type (RFC 9110 §8.3). */
 const UNTYPED = 'application/octet-stream'
@@ -23,16 +21,7 @@ const done = async (): Promise<void> => undefined
  * JSON themselves. `binary` is Node's own latin1 decoder; iconv-lite's `latin1` takes three times as long.
  */
 export function createBodyReader(limit_bytes: number): BodyReader {
-  const parse = koaBody({
-    json: false,
-    urlencoded: false,
-    multipart: false,
-    text: true,
-    textTypes: [...TYPES, UNTYPED],
-    encoding: 'binary',
-    textLimit: limit_bytes,
-    parsedMethods: READ_METHODS,
-  })
+  let parser: Promise<Parser> | null = null
   return async ctx => {
     const { req } = ctx
     const { headers } = req
@@ -45,6 +34,8 @@ export function createBodyReader(limit_bytes: number): BodyReader {
     const type = mediaType(req)
     // koa-body leaves other types unread. The callers refuse them, after the checks of size and emptiness.
     headers['content-type'] = TYPES.includes(type) ? type : UNTYPED
+    parser ??= createParser(limit_bytes)
+    const parse = await parser
     try {
       await parse(ctx, done)
     } catch (error) {
@@ -56,6 +47,23 @@ export function createBodyReader(limit_bytes: number): BodyReader {
     const { body } = ctx.request as { readonly body?: unknown }
     return { type, bytes: typeof body === 'string' ? Buffer.from(body, 'latin1') : EMPTY }
   }
+}
+
+type Parser = (ctx: ParameterizedContext, next: () => Promise<void>) => Promise<void>
+
+/** Loads koa-body with the first body: it takes 12 MB of memory (decision 0636). */
+async function createParser(limit_bytes: number): Promise<Parser> {
+  const { HttpMethodEnum, koaBody } = await import('koa-body')
+  return koaBody({
+    json: false,
+    urlencoded: false,
+    multipart: false,
+    text: true,
+    textTypes: [...TYPES, UNTYPED],
+    encoding: 'binary',
+    textLimit: limit_bytes,
+    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+  })
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
-import { hashPassword, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
+import { hashOfNothing, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
 import { type MemberSecurityRow, securityOf, takeTotpStep } from '../../core/state/people/console-sessions.ts'
 import { findMemberByEmail, type MemberRow } from '../../core/state/people/organizations.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
@@ -14,7 +14,7 @@ const wrong = (): Refusal =>
   refuse('unauthenticated', {}, { detail: 'The email, the password or the one-time code is not right.' })
 
 /** The hash for unknown emails: checking against it takes as long as a check for a known email. */
-const nobodysHash = hashPassword('no member has this password')
+const NOBODYS_HASH = hashOfNothing()
 
 /**
  * Checks a sign-in from `address`. Failures limit only the same account from the same address, so that guessing from
@@ -30,7 +30,7 @@ export async function checkSignIn(
   const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
   if (!allowed) return refuse('account_locked', { value: 'from this address' }, { headers })
   const member = await findMemberByEmail(state.db, given.email)
-  const right = await passwordMatches(given.password, member?.password_hash ?? (await nobodysHash))
+  const right = await passwordMatches(given.password, member?.password_hash ?? NOBODYS_HASH)
   if (!member) return wrong()
   const security = await securityOf(state.db, member.id)
   const coded = security.totp_enabled === 0 || (right && (await codeAccepted(services, security, given.code ?? '')))

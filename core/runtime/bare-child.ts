@@ -26,9 +26,9 @@ type Runner = (program: string, args: readonly string[], run: BareRun) => Promis
 
 let runner: Runner = runHere
 
-/** Makes `runBare` use this runner from now on; null runs programs in this process. */
-export function runBy(other: Runner | null): void {
-  runner = other ?? runHere
+/** Makes `runBare` use this runner from now on. */
+export function runBy(other: Runner): void {
+  runner = other
 }
 
 /**
@@ -38,43 +38,49 @@ export function runBy(other: Runner | null): void {
 export const runBare: Runner = (program, args, run) => runner(program, args, run)
 
 /** Runs the program as a child of this process. */
-export async function runHere(
+async function runHere(program: string, args: readonly string[], run: BareRun): Promise<BareEnd> {
+  const folder = await mkdtemp(join(tmpdir(), 'strowger-child-'))
+  try {
+    return await runIn(folder, program, args, run)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs a program that finds its home, temporary files and runtime folder in `folder`. */
+export function runIn(
+  folder: string,
   program: string,
   args: readonly string[],
   { input, limit_ms, max_bytes }: BareRun,
 ): Promise<BareEnd> {
-  const folder = await mkdtemp(join(tmpdir(), 'strowger-child-'))
-  try {
-    return await new Promise<BareEnd>(resolve => {
-      const env = { PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
-      const child = spawn(program, args, { env, stdio: 'pipe', shell: false })
-      const chunks: Buffer[] = []
-      let bytes = 0
-      let complaint = ''
-      const timer = limit_ms === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), limit_ms)
-      const failed = (detail: string) => resolve({ ok: false, too_long: bytes > max_bytes, detail })
-      child.stdout.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > max_bytes) child.kill('SIGKILL')
-        else chunks.push(chunk)
-      })
-      child.stderr.on('data', (chunk: Buffer) => {
-        complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARACTERS)
-      })
-      // The program may exit before it has read all its input. Its exit status decides whether that is a failure.
-      child.stdin.on('error', () => undefined)
-      child.on('error', error => {
-        clearTimeout(timer)
-        failed(`${program} cannot be run: ${error.message}`)
-      })
-      child.on('close', (code, signal) => {
-        clearTimeout(timer)
-        if (code === 0 && bytes <= max_bytes) resolve({ ok: true, stdout: Buffer.concat(chunks) })
-        else failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`)
-      })
-      child.stdin.end(input ?? '')
+  return new Promise<BareEnd>(resolve => {
+    const env = { PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
+    const child = spawn(program, args, { env, stdio: 'pipe', shell: false })
+    const chunks: Buffer[] = []
+    let bytes = 0
+    let complaint = ''
+    const timer = limit_ms === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), limit_ms)
+    const failed = (detail: string) => resolve({ ok: false, too_long: bytes > max_bytes, detail })
+    child.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > max_bytes) child.kill('SIGKILL')
+      else chunks.push(chunk)
     })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARACTERS)
+    })
+    // The program may exit before it has read all its input. Its exit status decides whether that is a failure.
+    child.stdin.on('error', () => undefined)
+    child.on('error', error => {
+      clearTimeout(timer)
+      failed(`${program} cannot be run: ${error.message}`)
+    })
+    child.on('close', (code, signal) => {
+      clearTimeout(timer)
+      if (code === 0 && bytes <= max_bytes) resolve({ ok: true, stdout: Buffer.concat(chunks) })
+      else failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`)
+    })
+    child.stdin.end(input ?? '')
+  })
 }

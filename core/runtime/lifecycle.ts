@@ -2,9 +2,10 @@ import { createSecureContext } from 'node:tls'
 import { ConfigError, type Settings } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
-import { becomeUser, toBecome, type Users } from './own-user.ts'
+import { becomeUser, toBecome } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
-import { StartRefused } from './start-refused.ts'
+import type { HasRun, ToRun } from './program-runner.ts'
+import { EXIT_REFUSED, StartRefused } from './start-refused.ts'
 import { traceTypeScript } from './typescript-stacks.ts'
 import type { Environment } from './variables.ts'
 
@@ -15,7 +16,7 @@ export interface ProcessContext<C extends Settings = Settings> {
   readonly log: Log
   readonly metrics: Registry
   /** The user that the process becomes when `start` resolves; null to stay the same user. */
-  readonly users: Users | null
+  readonly user: number | null
 }
 
 export interface RunningProcess {
@@ -27,8 +28,6 @@ export interface RunningProcess {
   stop(): Promise<void>
 }
 
-/** Exit status of a process that refuses to start. A retry would not help, so the supervisor gives up at once. */
-export const EXIT_REFUSED = 78
 const STOP_LIMIT_MS = 8000
 
 /**
@@ -51,13 +50,13 @@ export async function runProcess<C extends Settings>(
     const metrics = createMetrics(name)
     countBugs(metrics, log)
     const served = await serveMetrics(config.run_dir, name, metrics)
-    const users = toBecome(process.argv)
-    const running = await start({ config, log, metrics, users })
-    if (users !== null) {
+    const user = toBecome(process.argv)
+    const running = await start({ config, log, metrics, user })
+    if (user !== null) {
       // Makes Node.js read this file now, not at the first TLS connection, when the new user may not read it.
       if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()
       // From here on the process needs no root: its ports, code and keys are open.
-      becomeUser(users.own)
+      becomeUser(user)
     }
     stopOnSignal(running, log, () => served.close())
     starting.over()
@@ -137,6 +136,10 @@ export interface Word {
   readonly drain?: true
   /** From the process: it has drained, on anybody's request, and its last work has ended. */
   readonly drained?: true
+  /** From the process: run a program for me. */
+  readonly to_run?: ToRun
+  /** To the process: its program has ended. */
+  readonly has_run?: HasRun
 }
 
 function drainOnWord({ drain }: RunningProcess): void {

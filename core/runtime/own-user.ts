@@ -9,17 +9,9 @@ export const userOf = (name: UserName, first: number): number => first + USERS.i
 /** Returns the user of third-party programs (core/runtime/program-runner.ts): the last id of the range from `first`. */
 export const programsUser = (first: number): number => first + USERS.length
 
-/** The user that a process becomes once it has started, and the user of the programs that it runs. */
-export interface Users {
-  readonly own: number
-  readonly programs: number
-}
-
-/** The arguments that the supervisor passes to a process. */
-export const becoming = (users: Users | null): string[] =>
-  users === null ? [] : [String(users.own), String(users.programs)]
-export const toBecome = ([, , own, programs]: readonly string[]): Users | null =>
-  own === undefined ? null : { own: Number(own), programs: Number(programs) }
+/** The arguments that the supervisor passes to a process: the user that it becomes once it has started. */
+export const becoming = (user: number | null): string[] => (user === null ? [] : [String(user)])
+export const toBecome = ([, , user]: readonly string[]): number | null => (user === undefined ? null : Number(user))
 
 /**
  * Gives up root irrevocably in every thread: setuid(2) also drops all capabilities. Open descriptors stay open.

@@ -1,10 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { type BareEnd, type BareRun, runBy } from './bare-child.ts'
-import type { Log } from './log.ts'
-import { builtModule } from './tree.ts'
+import { type BareEnd, type BareRun, runBy, runIn } from './bare-child.ts'
+import type { Word } from './lifecycle.ts'
 
-/** Message to the process that runs programs (core/runtime/program-runner-process.ts). */
+// A process that has given up root cannot change users. So it asks the supervisor to run programs as a separate user,
+// which owns no files and cannot signal other processes. The channel carries JSON, because the supervisor is root and
+// must not decode anything else from a process that handles strangers' packets.
+
+/** Asks for a program. */
 export interface ToRun {
   readonly id: number
   readonly program: string
@@ -12,48 +13,61 @@ export interface ToRun {
   readonly run: BareRun
 }
 
+/** How a program ended; `stdout` is in Base64. */
 export interface HasRun {
   readonly id: number
-  readonly end: BareEnd
+  readonly end: { readonly ok: true; readonly stdout: string } | Exclude<BareEnd, { readonly ok: true }>
 }
 
-/**
- * Makes this process run programs as another user from now on, through a child that it starts before it gives up root:
- * afterwards it cannot change users. If the child ends, programs run as our own user and a warning is logged.
- */
-export async function runProgramsAs(user: number, log: Log): Promise<void> {
-  const child: ChildProcess = fork(builtModule('core/runtime/program-runner-process.js'), [String(user)], {
-    cwd: '/',
-    env: {},
-    execArgv: [],
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the runner of programs ended with ${code}`))),
-  ])
+/** The only programs that the supervisor runs for another process. */
+const PROGRAMS: readonly unknown[] = ['espeak-ng']
+/** The most programs that it runs at once for one process. */
+const AT_ONCE = 16
+const MOST = { bytes: 64 * 1024 * 1024, ms: 60_000 }
+/** The user of programs has no folder: one that root removes after it could lead root astray by links. */
+const NO_FOLDER = '/nonexistent'
+
+/** Makes this process run programs by its supervisor from now on. */
+export function runProgramsBySupervisor(): void {
   const waiting = new Map<number, (end: BareEnd) => void>()
   let next = 1
-  child.on('message', ({ id, end }: HasRun) => {
-    waiting.get(id)?.(end)
+  process.on('message', ({ has_run }: Word) => {
+    if (!has_run) return
+    const { id, end } = has_run
+    waiting.get(id)?.(end.ok ? { ok: true, stdout: Buffer.from(end.stdout, 'base64') } : end)
     waiting.delete(id)
   })
-  child.once('exit', (code, signal) => {
-    log.warn({ code, signal }, 'the runner of programs has ended: they run as this process from now on')
-    runBy(null)
-    for (const settle of waiting.values()) settle({ ok: false, too_long: false, detail: 'its runner has ended' })
-    waiting.clear()
-  })
-  // The child ends with this process and does not keep it alive.
-  child.unref()
-  child.channel?.unref()
   runBy(
     (program, args, run) =>
       new Promise(resolve => {
         const id = next++
         waiting.set(id, resolve)
-        child.send({ id, program, args, run } satisfies ToRun)
+        process.send?.({ to_run: { id, program, args, run } } satisfies Word)
       }),
   )
+}
+
+/** Returns the function that runs the programs one process asks for. `as` is the command that changes to their user. */
+export function programsRunner(as: readonly string[]): (asked: ToRun) => Promise<HasRun> {
+  const [change = '', ...words] = as
+  let running = 0
+  return async ({ id, program, args, run }) => {
+    const refused = (detail: string): HasRun => ({ id, end: { ok: false, too_long: false, detail } })
+    if (!PROGRAMS.includes(program)) return refused(`${program} is not run for other processes`)
+    if (running >= AT_ONCE) return refused('too many programs run')
+    running++
+    try {
+      const end = await runIn(NO_FOLDER, change, [...words, program, ...args], {
+        ...run,
+        limit_ms: Math.min(run.limit_ms ?? MOST.ms, MOST.ms),
+        max_bytes: Math.min(run.max_bytes, MOST.bytes),
+      })
+      return { id, end: end.ok ? { ok: true, stdout: end.stdout.toString('base64') } : end }
+    } catch (error) {
+      // The request does not have the form of one.
+      return refused((error as Error).message)
+    } finally {
+      running--
+    }
+  }
 }

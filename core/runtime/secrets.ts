@@ -50,6 +50,10 @@ export async function hashPassword(password: string): Promise<string> {
   return `scrypt.${salt.toString('base64url')}.${(await derive(password, salt, 32, COST)).toString('base64url')}`
 }
 
+/** Returns a hash that no password is known to match. Checking against it takes as long as against any other. */
+export const hashOfNothing = (): string =>
+  `scrypt.${randomBytes(16).toString('base64url')}.${randomBytes(32).toString('base64url')}`
+
 export async function passwordMatches(password: string, stored: string): Promise<boolean> {
   const [kind, salt, hash] = stored.split('.')
   if (kind !== 'scrypt' || !salt || !hash) return false

@@ -1,12 +1,12 @@
 import { loadSettings } from '../../core/runtime/config.ts'
 import { type ProcessContext, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge } from '../../core/runtime/metrics.ts'
-import { runProgramsAs } from '../../core/runtime/program-runner.ts'
+import { runProgramsBySupervisor } from '../../core/runtime/program-runner.ts'
 import { openCarrier } from './carrier.ts'
 
 /** The process of the sandbox carrier. The supervisor passes its own SIP port as STROWGER_SIP_PORT. */
-async function start({ config, log, metrics, users }: ProcessContext): Promise<RunningProcess> {
-  if (users !== null) await runProgramsAs(users.programs, log)
+async function start({ config, log, metrics, user }: ProcessContext): Promise<RunningProcess> {
+  if (user !== null) runProgramsBySupervisor()
   const carrier = await openCarrier({ host: config.bind, port: config.sip_port, log })
   new Gauge({
     name: 'strowger_sandbox_calls',

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { Client } from 'undici'
+import type { Client } from 'undici'
 import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import { asFailure, Failure } from './failure.ts'
@@ -39,10 +39,20 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
   return tls
 }
 
+/** Loads undici, with the first request: it takes as much memory as the rest of a small process. */
+export const loadUndici = (): Promise<Pick<typeof import('undici'), 'Client'>> => import('undici')
+
 /** Creates an HTTP/1.1 client on this socket. The client never connects again: it ends with the socket. */
-export function clientOn(socket: Socket, target: Target, idle_ms: number): Client {
+export function clientOn(
+  socket: Socket,
+  {
+    undici,
+    target,
+    idle_ms,
+  }: { readonly undici: Awaited<ReturnType<typeof loadUndici>>; readonly target: Target; readonly idle_ms: number },
+): Client {
   let given = false
-  return new Client(target.origin, {
+  return new undici.Client(target.origin, {
     connect: (_options, callback) => {
       if (given) return callback(new Failure('network', 'the connection was closed by the server'), null)
       given = true

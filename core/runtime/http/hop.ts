@@ -5,7 +5,7 @@ import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { readBody } from './body.ts'
-import { clientOn, connectSocket } from './connect.ts'
+import { clientOn, connectSocket, loadUndici } from './connect.ts'
 import { asFailure, Failure } from './failure.ts'
 import type { Gate } from './gate.ts'
 import { end, type IdleConnections } from './pool.ts'
@@ -83,7 +83,12 @@ async function connect(shared: Shared, { target, limits, stop }: Sending): Promi
     const addresses = await resolveChecked(shared, target.hostname, signal)
     error = 'connect_timeout'
     const options = { target, addresses, timeout_ms: limits.connect_timeout_ms, ca: shared.ca, signal }
-    return clientOn(await connectSocket(options, shared.guard), target, Math.max(1, shared.idle_ms))
+    const undici = await loadUndici()
+    return clientOn(await connectSocket(options, shared.guard), {
+      undici,
+      target,
+      idle_ms: Math.max(1, shared.idle_ms),
+    })
   } finally {
     timer.cancel()
   }

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Client } from 'undici'
+import { loadUndici } from './connect.ts'
 
-/** Makes undici load now what it would load at its first connection. */
+/** Loads undici, and makes it load now what it would load at its first connection. */
 export async function warmUpHttp(): Promise<void> {
+  const { Client } = await loadUndici()
   const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

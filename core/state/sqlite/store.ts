@@ -8,6 +8,7 @@ import { migrate } from '../maintenance/migrate.ts'
 import type { Reader, State } from '../port.ts'
 import type { Schema } from '../schema/index.ts'
 import { copyDatabase, faultsOf } from './backup.ts'
+import { toThisThread, toThread } from './channels.ts'
 import { workerSqliteDialect } from './dialect.ts'
 import { threadEngine } from './engine.ts'
 import { InlineConnection } from './inline.ts'
@@ -41,22 +42,24 @@ export async function openState(options: {
    * fraction of a millisecond. This clock detects longer ones.
    */
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>
+  /** Runs everything on the calling thread, which blocks while SQLite works. For commands. */
+  readonly here?: boolean
   /** How long a write waits for other processes before it fails with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
   /** Replaces fdatasync(2): a test simulates a power cut between two syncs. */
   readonly sync_file?: SyncFile
 }): Promise<State> {
   const file = privateFile(options.data_dir)
-  const { busy_timeout_ms = BUSY_TIMEOUT_MS } = options
-  const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms, reads_only })
+  const { busy_timeout_ms = BUSY_TIMEOUT_MS, here } = options
+  const thread = (reads_only: boolean) =>
+    new StateThread({ file, busy_timeout_ms, reads_only }, here ? toThisThread : toThread)
   const writing = thread(false)
-  const readThread = options.local === true ? () => thread(true) : null
+  const readThread = options.local ? () => thread(true) : null
   const log = new LogSync(file, options.sync_file)
   const parts: Parameters<typeof threadEngine>[0] = { calls: null, reader: () => null }
   const engine = threadEngine(parts)
-  const db = new Kysely<Schema>({
-    dialect: workerSqliteDialect({ engine, writing, readThread, wrote: () => log.synced() }),
-  })
+  const dialect = workerSqliteDialect({ engine, writing, readThread, wrote: () => log.synced() })
+  const db = new Kysely<Schema>({ dialect })
   const { inline_here: clock } = options
   let inline: InlineConnection | null = null
   try {

@@ -1,12 +1,10 @@
-import { Worker } from 'node:worker_threads'
-import { builtModule } from '../../runtime/tree.ts'
 import type { ProcedureName } from '../procedures/table.ts'
+import type { Channel, OpenChannel } from './channels.ts'
 import { closedError, stateError } from './errors.ts'
 import {
   type FromThread,
   type ProcedureReply,
   type ProcedureRequest,
-  type ThreadData,
   type ToThread,
   WorkCounts,
   type WorkerReply,
@@ -29,34 +27,35 @@ export interface AskedProcedure {
 }
 
 /**
- * The client of a thread that owns a SQLite connection. Kysely's session sends one request at a time. Procedures are
- * sent at once, however many are waiting, and the thread commits waiting procedures together (decision 0531).
+ * The client of a SQLite connection, which a thread owns as a rule. Kysely's session sends one request at a time.
+ * Procedures are sent at once, however many are waiting, and the thread commits waiting procedures together (decision
+ * 0531).
  */
 export class StateThread {
-  readonly #worker: Worker
+  readonly #channel: Channel
   readonly counts = new WorkCounts()
   /** Messages sent to the thread. */
   messages = 0
   readonly #waiting = new Map<number, Waiting>()
-  readonly #ended: Promise<void>
+  #ended: () => void = () => undefined
+  readonly #end = new Promise<void>(resolve => {
+    this.#ended = resolve
+  })
   #next = 1
   #failure: Error | undefined
   /** While closing, a reply must not unref the worker: the process would exit before the thread has ended. */
   #closing = false
 
-  constructor(settings: WorkerSettings) {
-    this.#worker = new Worker(builtModule('core/state/sqlite/worker.js'), {
-      workerData: { ...settings, counts: this.counts.shared } satisfies ThreadData,
-    })
-    this.#worker.on('message', (message: FromThread) => this.#answered(message))
-    this.#worker.on('error', error => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#ended = new Promise(resolve => {
-      this.#worker.on('exit', () => {
+  constructor(settings: WorkerSettings, open: OpenChannel) {
+    this.#channel = open(settings, this.counts, {
+      answered: message => this.#answered(message),
+      failed: error => this.#fail(error),
+      ended: () => {
         this.#fail(closedError())
-        resolve()
-      })
+        this.#ended()
+      },
     })
-    this.#worker.unref()
+    this.#channel.unref()
   }
 
   /** Runs statements of the session, which awaits each reply before its next request. @throws StateError */
@@ -81,21 +80,21 @@ export class StateThread {
 
   async close(): Promise<void> {
     this.#closing = true
-    this.#worker.ref()
+    this.#channel.ref()
     this.#send('close')
-    await this.#ended
+    await this.#end
   }
 
   #send(message: ToThread): void {
     this.messages++
-    this.#worker.postMessage(message)
+    this.#channel.send(message)
   }
 
   #wait<Reply>(send: (id: number) => void): Promise<Reply> {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise<Reply>((resolve, reject) => {
       const id = this.#next++
-      if (this.#waiting.size === 0) this.#worker.ref()
+      if (this.#waiting.size === 0) this.#channel.ref()
       this.#waiting.set(id, { resolve, reject })
       send(id)
     })
@@ -109,7 +108,7 @@ export class StateThread {
       if (reply.error) waiting?.reject(stateError(reply.error.message, reply.error.code))
       else waiting?.resolve(reply as never)
     }
-    if (this.#waiting.size === 0 && !this.#closing) this.#worker.unref()
+    if (this.#waiting.size === 0 && !this.#closing) this.#channel.unref()
   }
 
   #fail(error: Error): void {

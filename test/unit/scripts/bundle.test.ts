@@ -1,6 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { MAIN } from '../../../bench/up.ts'
 import { strowger } from '../../support/child.ts'
 import t from '../../support/harness/index.ts'
 
@@ -26,4 +30,84 @@ t.test('the stack trace of an unexpected error names lines of the TypeScript sou
     /^mkdirSync\(/,
   )
   t.notMatch(stderr, 'build/bundle')
+})
+
+const HOOKS = `
+  import { writeSync } from 'node:fs'
+  export function load(url, context, next) {
+    writeSync(3, url + ' ')
+    return next(url, context)
+  }`
+/** A module that writes the URL of each module that the process loads to descriptor 3. */
+const REPORTER = `
+import { register } from 'node:module'
+register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOKS)}`)})
+`
+
+/** Runs a command of the bundle. Returns its output, and the packages whose code it has loaded. */
+async function loadedBy(folder: string, words: readonly string[]): Promise<{ stdout: string; packages: Set<string> }> {
+  const list = join(folder, 'loaded')
+  writeFileSync(list, '')
+  writeFileSync(join(folder, 'reporter.mjs'), REPORTER)
+  const script = 'reporter=$1; list=$2; shift 2; exec node --import "$reporter" "$@" 3>"$list"'
+  const { stdout } = await promisify(execFile)(
+    'sh',
+    ['-c', script, 'sh', join(folder, 'reporter.mjs'), list, MAIN, ...words],
+    { env: { PATH: process.env['PATH'] ?? '', STROWGER_DATA: join(folder, 'data') } },
+  )
+  const files = readFileSync(list, 'utf8')
+    .split(' ')
+    .filter(url => url.startsWith('file:'))
+    .map(url => fileURLToPath(url))
+  const sources = files.flatMap(file => {
+    const map = `${file}.map`
+    return existsSync(map) ? (JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] }).sources : [file]
+  })
+  const packages = sources.flatMap(source => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? [])
+  return { stdout, packages: new Set(packages) }
+}
+
+/** Libraries that take tens of milliseconds or megabytes to load, and that no command needs. */
+const HEAVY = [
+  'koa',
+  'koa-body',
+  'zod',
+  'undici',
+  'werift',
+  'pdfkit',
+  'nodemailer',
+  'drachtio-srf',
+  'swagger-ui-dist',
+  'prom-client',
+  'ws',
+]
+
+t.test('every command explains itself, and loads neither other commands nor a heavy library to do so', async t => {
+  const folder = t.testdir()
+  const { stdout, packages } = await loadedBy(folder, ['--help'])
+  t.same([...packages], ['commander'], 'the list of commands loads none of them')
+  const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*/gm)]
+    .map(([, name = '']) => name)
+    .filter(name => name !== 'help')
+  t.ok(commands.length > 20)
+  for (const name of commands) {
+    const help = await loadedBy(folder, [name, '--help'])
+    t.match(help.stdout, new RegExp(`^Usage: strowger ${name}`), name)
+    t.same(
+      HEAVY.filter(library => help.packages.has(library)),
+      [],
+      name,
+    )
+  }
+  t.notOk(existsSync(join(folder, 'data')), 'help touches no data folder')
+})
+
+t.test('a command that reads the database loads no heavy library either', async t => {
+  const { stdout, packages } = await loadedBy(t.testdir(), ['project', 'list'])
+  t.equal(stdout, 'none\n')
+  t.ok(packages.has('kysely'))
+  t.same(
+    HEAVY.filter(library => packages.has(library)),
+    [],
+  )
 })

@@ -1,0 +1,47 @@
+import { Worker } from 'node:worker_threads'
+import { builtModule } from '../../runtime/tree.ts'
+import type { FromThread, ThreadData, ToThread, WorkCounts, WorkerSettings } from './protocol.ts'
+import { serve } from './serve.ts'
+import { type Connection, openConnection } from './steps.ts'
+
+/** The way to a connection. */
+export interface Channel {
+  send(message: ToThread): void
+  /** Keeps the process alive until the next `unref`. */
+  ref(): void
+  unref(): void
+}
+
+interface Told {
+  answered(message: FromThread): void
+  /** The connection could not be opened, or its thread has failed. */
+  failed(error: Error): void
+  ended(): void
+}
+
+export type OpenChannel = (settings: WorkerSettings, counts: WorkCounts, told: Told) => Channel
+
+/** Opens a connection that a thread of its own holds (decision 0002). */
+export const toThread: OpenChannel = (settings, counts, told) => {
+  const worker = new Worker(builtModule('core/state/sqlite/worker.js'), {
+    workerData: { ...settings, counts: counts.shared } satisfies ThreadData,
+  })
+  worker.on('message', (message: FromThread) => told.answered(message))
+  worker.on('error', error => told.failed(error instanceof Error ? error : new Error(String(error))))
+  worker.on('exit', () => told.ended())
+  return { send: message => worker.postMessage(message), ref: () => worker.ref(), unref: () => worker.unref() }
+}
+
+/** Opens a connection on this thread, for a command: it has nothing else to do while SQLite works. */
+export const toThisThread: OpenChannel = (settings, counts, told) => {
+  let connection: Connection
+  try {
+    connection = openConnection(settings, counts)
+  } catch (error) {
+    // Like a thread, it fails once its owner can be told.
+    queueMicrotask(() => told.failed(error as Error))
+    return { send: () => queueMicrotask(() => told.ended()), ref() {}, unref() {} }
+  }
+  const take = serve(connection, { reply: told.answered, next: () => undefined, closed: told.ended })
+  return { send: take, ref() {}, unref() {} }
+}

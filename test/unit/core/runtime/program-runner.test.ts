@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { asPrograms, isRoot } from '../../../../bin/least-privilege.ts'
+import { programsRunner } from '../../../../core/runtime/program-runner.ts'
+import t from '../../../support/harness/index.ts'
+import { until } from '../../../support/wait.ts'
+
+const FIRST_USER = 60_800
+const limits = { limit_ms: 20_000, max_bytes: 1024 * 1024 * 1024 }
+
+const read = (pid: string, file: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch {
+    // The process has ended.
+    return ''
+  }
+}
+
+/** Returns the process id of a child of this process by the name of its program. */
+const childNamed = (name: string): string | undefined =>
+  readdirSync('/proc').find(
+    pid => /^\d+$/.test(pid) && new RegExp(`^\\d+ \\(${name}\\) \\S ${process.pid} `).test(read(pid, 'stat')),
+  )
+
+t.test('a program runs as a user that owns nothing, without rights and with an environment of its own', async t => {
+  if (!isRoot()) return t.comment('only root can change users')
+  const run = programsRunner(asPrograms(FIRST_USER))
+  // Speech of hours, so that the program still runs when the test looks at it. Its size limit then ends it.
+  const input = 'This sentence is spoken again and again. '.repeat(20_000)
+  const ended = run({ id: 7, program: 'espeak-ng', args: ['--stdin', '--stdout'], run: { ...limits, input } })
+  const pid = await until('espeak-ng runs', () => childNamed('espeak-ng'))
+  const status = read(pid, 'status')
+  t.match(status, /^Uid:\t60803\t60803\t60803\t60803$/m)
+  t.match(status, /^Groups:\t $/m)
+  for (const set of ['CapPrm', 'CapEff', 'CapBnd']) t.match(status, new RegExp(`^${set}:\t0{16}$`, 'm'))
+  t.match(status, /^NoNewPrivs:\t1$/m)
+  t.same(
+    read(pid, 'environ')
+      .split('\0')
+      .filter(Boolean)
+      .map(line => line.split('=')[0])
+      .sort(),
+    ['HOME', 'LANG', 'PATH', 'TMPDIR', 'XDG_RUNTIME_DIR'],
+  )
+  t.match(await ended, { id: 7, end: { ok: false, too_long: true } })
+})
+
+t.test('the supervisor runs speech for another process, and nothing else', async t => {
+  const run = programsRunner(['env'])
+  const spoken = await run({ id: 1, program: 'espeak-ng', args: ['--stdout', '--', 'Hello'], run: limits })
+  t.equal(spoken.id, 1)
+  const sound = spoken.end.ok ? Buffer.from(spoken.end.stdout, 'base64') : Buffer.alloc(0)
+  t.equal(sound.subarray(0, 4).toString(), 'RIFF')
+  t.ok(sound.length > 10_000)
+  for (const program of ['sh', '/usr/bin/espeak-ng', '../espeak-ng'])
+    t.match(await run({ id: 2, program, args: [], run: limits }), { id: 2, end: { ok: false } }, program)
+  // What a process that is no longer ours may send.
+  const broken = JSON.parse('{"id": 3, "program": ["espeak-ng"], "args": "-", "run": null}')
+  t.match(await run(broken), { id: 3, end: { ok: false } })
+})
+
+t.test('one process can have only a few programs run at once', async t => {
+  const run = programsRunner(['env'])
+  const asked = Array.from({ length: 20 }, (_, id) =>
+    run({ id, program: 'espeak-ng', args: ['--stdout', '--', 'Hello'], run: limits }),
+  )
+  const ends = (await Promise.all(asked)).map(({ end }) => end.ok)
+  t.equal(ends.filter(Boolean).length, 16)
+  t.match(await run({ id: 21, program: 'espeak-ng', args: ['--version'], run: limits }), { end: { ok: true } })
+})
