@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { PresentedCarrier } from '../control/operator/carrier-fields.ts'
-import { tlsText } from '../core/domain/carriers/plan.ts'
+import { redirectsText, tlsText } from '../core/domain/carriers/plan.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { print } from './operator-print.ts'
@@ -21,6 +21,7 @@ interface AddOptions extends TlsOptions {
   readonly transport: 'udp' | 'tcp' | 'tls'
   readonly route: { prefix: string; priority: number; cost_minor: number }[]
   readonly codecs: string[]
+  readonly redirects: 'off' | 'same_host' | 'listed'
 }
 
 interface RegisterOptions extends TlsOptions {
@@ -89,8 +90,15 @@ export function carriersCommand(): Command {
   addCommand(command)
   applyCommand(command)
   registerCommand(command)
+  credentialsCommand(command)
   for (const [name, description, endpoint, body] of [
     ['unregister', 'end the registration with a carrier', 'delete /carriers/{carrier_id}/registration', undefined],
+    [
+      'no-credentials',
+      "remove what answers a carrier's challenges; a registration keeps its own",
+      'delete /carriers/{carrier_id}/credentials',
+      undefined,
+    ],
     ['enable', 'enable a carrier for new calls', 'patch /carriers/{carrier_id}', { enabled: true }],
     [
       'disable',
@@ -120,11 +128,12 @@ function addCommand(command: Command): void {
     .addOption(new Option('--transport <name>', 'of the targets').choices(['udp', 'tcp', 'tls']).default('udp'))
     .option('--route <prefix>', 'PREFIX[:PRIORITY[:COST_MINOR]]; repeatable', gather(route), [])
     .option('--codecs <list>', 'in order of preference', codecList, ['PCMU', 'PCMA'])
+    .addOption(redirectsOption())
     .option('--json', 'as JSON')
     .action(async (name: string, options: AddOptions) => {
-      const { source: sources, route: routes, codecs, transport } = options
+      const { source: sources, route: routes, codecs, redirects, transport } = options
       const targets = options.target.map(sip_uri => ({ sip_uri, transport, ...tlsOf(options) }))
-      const added = (await ask('post /carriers', { body: { name, codecs, sources, targets, routes } })) as {
+      const added = (await ask('post /carriers', { body: { name, codecs, redirects, sources, targets, routes } })) as {
         id: string
       }
       if (options.json) print(added, options)
@@ -153,6 +162,34 @@ function applyCommand(command: Command): void {
     })
 }
 
+const redirectsOption = (): Option =>
+  new Option('--redirects <where>', 'where its 3xx may send a call: nowhere, to the called host, to any of its targets')
+    .choices(['off', 'same_host', 'listed'])
+    .default('off')
+
+/** @throws StartRefused */
+async function passwordFromInput(): Promise<string> {
+  const password = (await standardInput()).replace(/\r?\n$/, '')
+  if (password === '') throw new StartRefused('expected the password on standard input')
+  return password
+}
+
+const PASSWORD_HELP = '\nThe password is read from standard input, so that no process list shows it.'
+
+function credentialsCommand(command: Command): void {
+  command
+    .command('credentials')
+    .description("set what answers a carrier's challenges to our calls")
+    .argument('<id>')
+    .requiredOption('--username <name>', 'user of the digest')
+    .option('--json', 'as JSON')
+    .addHelpText('after', PASSWORD_HELP)
+    .action(async (carrier_id: string, options: Json & { readonly username: string }) => {
+      const body = { username: options.username, password: await passwordFromInput() }
+      shown(await ask('put /carriers/{carrier_id}/credentials', { params: { carrier_id }, body }), options)
+    })
+}
+
 function registerCommand(command: Command): void {
   withTls(command.command('register'))
     .description('register with a carrier, and keep the registration up')
@@ -163,10 +200,9 @@ function registerCommand(command: Command): void {
     .option('--expires <seconds>', 'how long a registration lasts, 60 to 86400', lifetime, 3600)
     .addOption(new Option('--transport <name>').choices(['udp', 'tcp', 'tls']).default('udp'))
     .option('--json', 'as JSON')
-    .addHelpText('after', '\nThe password is read from standard input, so that no process list shows it.')
+    .addHelpText('after', PASSWORD_HELP)
     .action(async (carrier_id: string, options: RegisterOptions) => {
-      const password = (await standardInput()).replace(/\r?\n$/, '')
-      if (password === '') throw new StartRefused('expected the password on standard input')
+      const password = await passwordFromInput()
       const { registrar, username, contactUser, expires: expires_seconds, transport } = options
       const contact = contactUser === undefined ? {} : { contact_user: contactUser }
       const body = { registrar, username, password, ...contact, expires_seconds, transport, ...tlsOf(options) }
@@ -182,12 +218,13 @@ function shown(answer: unknown, options: Json): void {
 
 const describe = (carrier: PresentedCarrier): string =>
   [
-    `${carrier.id}  ${carrier.name}${carrier.enabled ? '' : ' (disabled)'}  ${carrier.codecs.join(',')}`,
+    `${carrier.id}  ${carrier.name}${carrier.enabled ? '' : ' (disabled)'}  ${carrier.codecs.join(',')}${redirectsText(carrier)}`,
     ...carrier.sources.map(cidr => `  from   ${cidr}`),
     ...carrier.targets.map(
       target => `  to     ${target.sip_uri} ${target.transport} priority ${target.priority}${tlsText(target)}`,
     ),
     ...carrier.routes.map(row => `  route  ${row.prefix} priority ${row.priority} cost ${row.cost_minor}`),
+    ...(carrier.digest_username === null ? [] : [`  digest ${carrier.digest_username}`]),
     ...(carrier.registration ? [describeRegistration(carrier.registration)] : []),
   ].join('\n')
 

@@ -99,7 +99,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current
   const ways = new WaysOut({ config, clock, snapshot, sip })
-  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways })
+  const unsealed = (sealed: string): string => unseal(config.master_key, sealed)
+  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways, unseal: unsealed })
   const digest = new DigestAuthenticator({
     ...{ clock, realm: config.domain, snapshot },
     crypto: digestCrypto(config.drachtio_secret),
@@ -148,7 +149,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     ...{ sip, ways, state, clock, log, node_id: id, random: Math.random },
     ...{ sip_port: config.sip_port, sips_port: config.sips_port, data_dir: config.data_dir },
     hosts: addressesOf(config).map(({ host }) => host),
-    unseal: sealed => unseal(config.master_key, sealed),
+    unseal: unsealed,
   })
   configuration.onChange(snapshot => {
     void ways.learn()

@@ -67,6 +67,11 @@ export const HttpUrl = Type.String({
 export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')
+/** Which hosts a 3xx may send a call to: none, the one that was called, or any target of the same trunk or carrier. */
+export const Redirects = oneOf('off', 'same_host', 'listed')
+/** A user name for digest authentication (RFC 7616), without a colon. */
+export const DigestUsername = Type.String({ minLength: 1, maxLength: 120, pattern: '^[^\\s:<>"\\\\]+$' })
+export const DigestPassword = Type.String({ minLength: 1, maxLength: 256 })
 /** A calendar date, `YYYY-MM-DD`. */
 export const Day = Type.String({ format: 'date' })
 export const E164 = Type.String({ pattern: '^\\+[1-9][0-9]{6,14}$' })

@@ -13,6 +13,7 @@ import {
   nullable,
   oneOf,
   optional,
+  Redirects,
   resource,
   type Static,
   Transport,
@@ -61,6 +62,7 @@ export const CarrierRequest = input('CarrierRequest', {
   name: Name,
   enabled: optional(Flag),
   codecs: optional(CODECS),
+  redirects: optional(Redirects),
   sources: SOURCES,
   targets: TARGETS,
   routes: ROUTES,
@@ -71,6 +73,7 @@ export const CarrierUpdate = input('UpdateCarrierRequest', {
   name: optional(Name),
   enabled: optional(Flag),
   codecs: optional(CODECS),
+  redirects: optional(Redirects),
   sources: optional(SOURCES),
   targets: optional(TARGETS),
   routes: optional(ROUTES),
@@ -96,6 +99,8 @@ export const CarrierAnswer = resource('OperatorCarrier', {
   enabled: Flag,
   sandbox: Flag,
   codecs: list(oneOf(...CODEC_NAMES)),
+  redirects: Redirects,
+  digest_username: nullable(Type.String()),
   sources: list(Type.String()),
   targets: list(
     resource('OperatorCarrierTarget', {
@@ -122,6 +127,8 @@ export const presentCarrier = (carrier: Carrier): PresentedCarrier => ({
   enabled: carrier.enabled === 1,
   sandbox: carrier.sandbox === 1,
   codecs: carrier.codecs as PresentedCarrier['codecs'],
+  redirects: carrier.redirects,
+  digest_username: carrier.digest_username,
   sources: carrier.sources,
   targets: carrier.targets.map(({ id, sip_uri, transport, priority, weight, tls_verification, tls_fingerprint }) => ({
     id,
@@ -177,6 +184,7 @@ export function wishOf(body: Static<typeof CarrierUpdate>, known?: CarrierWish):
     name,
     enabled,
     codecs: body.codecs ?? known?.codecs ?? DEFAULT_CODECS,
+    redirects: body.redirects ?? known?.redirects ?? 'off',
     sources: body.sources ?? known?.sources ?? [],
     targets: body.targets?.map(targetOf) ?? known?.targets ?? [],
     routes:

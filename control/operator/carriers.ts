@@ -14,10 +14,22 @@ import {
   findCarrier,
   insertCarrier,
   listCarriers,
+  putCarrierCredential,
 } from '../../core/state/configuration/carriers.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { type Change, invalidFields, refuse } from '../http/reply.ts'
-import { Flag, input, list, listOf, optional, resource, Transport, Type } from '../http/schema.ts'
+import {
+  DigestPassword,
+  DigestUsername,
+  Flag,
+  input,
+  list,
+  listOf,
+  optional,
+  resource,
+  Transport,
+  Type,
+} from '../http/schema.ts'
 import {
   asWish,
   CarrierAnswer,
@@ -212,6 +224,47 @@ export const carriers = [
       if (refused) return refused
       await deleteCarrier(db, carrier.id)
       return { status: 204, change: carrierChange(`Removed the carrier ${carrier.name}`, carrier, null) }
+    },
+  }),
+
+  route({
+    method: 'put',
+    path: '/carriers/{carrier_id}/credentials',
+    summary: "Set what answers the carrier's challenges to our calls; the password is never shown",
+    scope: 'operator:network',
+    context: 'organization',
+    if_match: 'carrier',
+    applies: true,
+    audit: { kind: 'trunks', action: 'carrier.credentials_changed' },
+    body: input('CarrierCredentialsRequest', { username: DigestUsername, password: DigestPassword }),
+    replies: { 200: CarrierAnswer },
+    refusals: ['state_conflict'],
+    async run({ db, carrier, body, services }) {
+      const refused = isSandbox(carrier)
+      if (refused) return refused
+      const password_sealed = seal(services.settings.master_key, body.password)
+      await putCarrierCredential(db, carrier.id, { username: body.username, password_sealed })
+      const saved = await known(db, carrier.id)
+      const change = carrierChange(`Set the credentials for ${saved.name}`, carrier, saved)
+      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
+    },
+  }),
+
+  route({
+    method: 'delete',
+    path: '/carriers/{carrier_id}/credentials',
+    summary: 'Remove the credentials for a carrier; those of a registration remain',
+    scope: 'operator:network',
+    context: 'organization',
+    if_match: 'carrier',
+    applies: true,
+    audit: { kind: 'trunks', action: 'carrier.credentials_removed' },
+    replies: { 200: CarrierAnswer },
+    async run({ db, carrier }) {
+      await putCarrierCredential(db, carrier.id, null)
+      const saved = await known(db, carrier.id)
+      const change = carrierChange(`Removed the credentials for ${saved.name}`, carrier, saved)
+      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
     },
   }),
 

@@ -7,6 +7,8 @@ import {
 } from '../../core/state/configuration/trunks.ts'
 import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
+  DigestPassword,
+  DigestUsername,
   Flag,
   Instant,
   Int32,
@@ -14,6 +16,7 @@ import {
   listOf,
   nullable,
   optional,
+  Redirects,
   resource,
   type Static,
   Transport,
@@ -33,6 +36,8 @@ const TerminationTarget = resource('TerminationTarget', {
   enabled: Flag,
   tls_verification: TlsVerification,
   tls_fingerprint: nullable(Type.String()),
+  redirects: Redirects,
+  digest_username: nullable(Type.String()),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -45,6 +50,9 @@ const TargetInput = input('TerminationTargetInput', {
   weight: optional(Priority),
   tls_verification: optional(TlsVerification),
   tls_fingerprint: optional(nullable(Fingerprint)),
+  redirects: optional(Redirects),
+  digest_username: optional(nullable(DigestUsername)),
+  digest_password: optional(DigestPassword),
 })
 
 const DEFAULTS = { priority: 10, weight: 100 }
@@ -58,6 +66,8 @@ const present = (row: TargetRow): Static<typeof TerminationTarget> => ({
   enabled: row.enabled === 1,
   tls_verification: row.tls_verification,
   tls_fingerprint: row.tls_fingerprint,
+  redirects: row.redirects,
+  digest_username: row.digest_username,
   created_at: row.created_at,
   updated_at: row.updated_at,
 })
@@ -90,10 +100,10 @@ export const terminationUris = [
     replies: { 201: TerminationTarget },
     refusals: ['trunk_releasing', 'target_exists', 'limit_reached'],
     example: { sip_uri: 'sip:pbx.example.com', transport: 'tls', priority: 20, weight: 100, enabled: true },
-    async run({ db, trunk, body, now }) {
+    async run({ db, trunk, body, now, services }) {
       const gone = releasing(trunk)
       if (gone) return gone
-      const target = readTarget({ ...DEFAULTS, ...body }, '', trunk.id, now)
+      const target = readTarget({ ...DEFAULTS, ...body }, { pointer: '', trunk_id: trunk.id, now, ...services })
       if (isRefusal(target)) return target
       const known = await listTargets(db, trunk.id)
       if (known.some(other => same(other, target))) return refuse('target_exists', { value: target.sip_uri })
@@ -110,6 +120,8 @@ export const terminationUris = [
     method: 'patch',
     path: `${PATH}/{target_id}`,
     summary: 'Change a termination target; the trunk applies in the background',
+    description:
+      'A digest password is written once and never shown. It belongs to the address: a change of `sip_uri` drops it unless it is given again.',
     scope: 'service_configuration:write',
     if_match: 'trunk',
     applies: true,
@@ -117,7 +129,7 @@ export const terminationUris = [
     body: TargetInput,
     replies: { 200: TerminationTarget },
     refusals: ['trunk_releasing', 'target_exists'],
-    async run({ db, trunk, params, body, now }) {
+    async run({ db, trunk, params, body, now, services }) {
       const gone = releasing(trunk)
       if (gone) return gone
       const known = await listTargets(db, trunk.id)
@@ -126,8 +138,10 @@ export const terminationUris = [
       const { priority, weight, tls_verification } = row
       // The fingerprint belongs to `pinned`. A change to another verification drops it.
       const tls_fingerprint = (body.tls_verification ?? tls_verification) === 'pinned' ? row.tls_fingerprint : null
-      const kept = { priority, weight, enabled: row.enabled === 1, tls_verification, tls_fingerprint }
-      const read = readTarget({ ...kept, ...body }, '', trunk.id, now)
+      const { redirects } = row
+      const kept = { priority, weight, enabled: row.enabled === 1, tls_verification, tls_fingerprint, redirects }
+      const place = { pointer: '', trunk_id: trunk.id, now, ...services }
+      const read = readTarget({ ...kept, ...body }, place, row)
       if (isRefusal(read)) return read
       const changed = { ...read, id: row.id, created_at: row.created_at }
       if (known.some(other => other.id !== row.id && same(other, changed)))

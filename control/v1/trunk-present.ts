@@ -143,15 +143,17 @@ function shownBelow(below: TrunkBelow): ShownBelow {
       .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
     number_inventory: inventory(numbers),
     outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
-    routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled, tls_verification, tls_fingerprint }) => ({
-      id,
-      sip_uri,
-      tls_fingerprint,
-      tls_verification,
-      transport,
-      priority,
-      weight,
-      enabled: enabled === 1,
+    routes: targets.map(row => ({
+      id: row.id,
+      sip_uri: row.sip_uri,
+      tls_fingerprint: row.tls_fingerprint,
+      tls_verification: row.tls_verification,
+      redirects: row.redirects,
+      digest_username: row.digest_username,
+      transport: row.transport,
+      priority: row.priority,
+      weight: row.weight,
+      enabled: row.enabled === 1,
     })),
   }
   shown_below.set(below, made)

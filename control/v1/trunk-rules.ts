@@ -2,7 +2,7 @@ import { judgeSources } from '../../core/domain/identity/index.ts'
 import { readFingerprint } from '../../core/domain/network/tls-verification.ts'
 
 import { newId } from '../../core/runtime/ids.ts'
-import { digestHa1 } from '../../core/runtime/secrets.ts'
+import { digestHa1, seal } from '../../core/runtime/secrets.ts'
 import { claimFacts } from '../../core/state/configuration/sources.ts'
 import {
   ambiguousSource,
@@ -12,7 +12,7 @@ import {
   type TrunkRow,
 } from '../../core/state/configuration/trunks.ts'
 import type { Db } from '../../core/state/index.ts'
-import { invalid, type Refusal, refuse } from '../http/reply.ts'
+import { invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { readCidr, readSipUri } from './sip-uri.ts'
 
 /** Parses the sources of a trunk. Refuses the first invalid or repeated one. */
@@ -72,13 +72,24 @@ interface TargetInput {
   readonly enabled?: boolean
   readonly tls_verification?: 'required' | 'pinned' | 'off'
   readonly tls_fingerprint?: string | null
+  readonly redirects?: 'off' | 'same_host' | 'listed'
+  readonly digest_username?: string | null
+  readonly digest_password?: string
 }
 
+/** Where a target stands: in the request, below its trunk, and with the key that seals its secret. */
+interface TargetPlace {
+  readonly pointer: string
+  readonly trunk_id: string
+  readonly now: string
+  readonly settings: { readonly master_key: Buffer }
+}
+
+/** Reads a target. `known` is the stored one that it replaces. */
 export function readTarget(
   given: TargetInput,
-  pointer: string,
-  trunk_id: string,
-  now: string,
+  { pointer, trunk_id, now, settings }: TargetPlace,
+  known: TargetRow | null = null,
 ): TargetRow | Refusal<'validation_failed'> {
   const read = readSipUri(given.sip_uri, given.transport)
   if (!read.ok) return invalid(`${pointer}/sip_uri`, read.why)
@@ -92,6 +103,8 @@ export function readTarget(
         ? 'must be the SHA-256 fingerprint of the certificate, 64 hexadecimal digits'
         : `is for tls_verification pinned, and this is ${tls_verification}`,
     )
+  const digest = readDigest(given, pointer, known?.sip_uri === read.value ? known : null, settings.master_key)
+  if (isRefusal(digest)) return digest
   return {
     id: newId.target(),
     trunk_id,
@@ -102,9 +115,34 @@ export function readTarget(
     enabled: given.enabled === false ? 0 : 1,
     tls_verification,
     tls_fingerprint,
+    redirects: given.redirects ?? 'off',
+    ...digest,
     created_at: now,
     updated_at: now,
   }
+}
+
+type Digest = Pick<TargetRow, 'digest_username' | 'digest_password_sealed'>
+
+/**
+ * Reads what answers the challenges of a target. `kept` is what is stored for the same address: another address never
+ * inherits a password, because whoever may write a target could send the password's digests to a host of their own.
+ */
+function readDigest(
+  { digest_username, digest_password }: TargetInput,
+  pointer: string,
+  kept: Digest | null,
+  master_key: Buffer,
+): Digest | Refusal<'validation_failed'> {
+  const username = digest_username === undefined ? (kept?.digest_username ?? null) : digest_username
+  if (digest_password !== undefined)
+    return username === null
+      ? invalid(`${pointer}/digest_username`, 'is needed with digest_password')
+      : { digest_username: username, digest_password_sealed: seal(master_key, digest_password) }
+  if (username === null) return { digest_username: null, digest_password_sealed: null }
+  if (kept?.digest_username === username)
+    return { digest_username: username, digest_password_sealed: kept.digest_password_sealed }
+  return invalid(`${pointer}/digest_password`, 'is needed with a new user name, and with another address')
 }
 
 /** Returns a new digest credential and its password. Only HA1 is stored, never the password (RFC 7616 §3.4.2). */

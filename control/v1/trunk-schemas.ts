@@ -2,6 +2,8 @@ import { CODEC_NAMES } from '../../core/domain/codecs/codec.ts'
 import {
   Count64,
   Currency,
+  DigestPassword,
+  DigestUsername,
   Flag,
   Instant,
   Int32,
@@ -12,6 +14,7 @@ import {
   nullable,
   oneOf,
   optional,
+  Redirects,
   resource,
   Transport,
   Type,
@@ -100,7 +103,9 @@ export const TrunkDetail = resource('TrunkDetail', {
     resource('TrunkRoute', {
       enabled: Flag,
       id: Type.String(),
+      digest_username: nullable(Type.String()),
       priority: Int32,
+      redirects: Redirects,
       sip_uri: Type.String(),
       tls_fingerprint: nullable(Type.String()),
       tls_verification: oneOf('required', 'pinned', 'off'),
@@ -148,7 +153,10 @@ export const CreateTrunkRequest = input('CreateTrunkRequest', {
   sources: Type.Array(CidrText, { maxItems: MAX_SOURCES }),
   targets: Type.Array(
     input('TrunkTargetInput', {
+      digest_password: optional(DigestPassword),
+      digest_username: optional(nullable(DigestUsername)),
       priority: Priority,
+      redirects: optional(Redirects),
       sip_uri: SipUri,
       tls_fingerprint: optional(nullable(Fingerprint)),
       tls_verification: optional(TlsVerification),

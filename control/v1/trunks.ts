@@ -97,7 +97,7 @@ const createRoute = route({
     if (isRefusal(judged)) return judged
     const targets: TargetRow[] = []
     for (const [at, given] of body.targets.entries()) {
-      const target = readTarget(given, `/targets/${at}`, trunk.id, now)
+      const target = readTarget(given, { pointer: `/targets/${at}`, trunk_id: trunk.id, now, ...services })
       if (isRefusal(target)) return target
       if (targets.some(other => other.sip_uri === target.sip_uri && other.transport === target.transport))
         return invalid(`/targets/${at}/sip_uri`, 'is there twice')

@@ -5,6 +5,7 @@ import { sameTenant, type Tenant, type Verstat } from '../../core/domain/identit
 import { iso } from '../../core/runtime/clock.ts'
 import { type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { CallContext } from '../b2bua/context.ts'
+import type { Replacement } from '../b2bua/transfer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
@@ -30,7 +31,10 @@ export interface Asked {
   readonly verstat: Verstat | null
 }
 
-/** Where the call goes: to the application or trunk of one of our numbers, or to the public network (`world`). */
+/**
+ * Where the call goes: to the application or trunk of one of our numbers, to the public network (`world`), or into a
+ * call of the peer's own tenant, in place of one of its legs (`replaced`); `called` is then the number that stays.
+ */
 export type Destination =
   | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
   | {
@@ -40,6 +44,13 @@ export type Destination =
       readonly service: Ask['service']
     }
   | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
+  | {
+      readonly kind: 'replaced'
+      readonly project_id: string
+      readonly trunk: TrunkConfig
+      readonly called: string
+      readonly replacement: Replacement
+    }
 
 /** The project that owns a call, and the resources that the call belongs to. */
 interface Owner {
@@ -57,7 +68,7 @@ export function ownerOf(peer: Peer, destination: Destination): Owner | null {
   const caller = tenantOf(peer)
   const { kind } = destination
   const callers_trunk = peer.kind === 'trunk' ? peer.trunk.id : null
-  if (kind === 'world') {
+  if (kind === 'world' || kind === 'replaced') {
     const { project_id, trunk } = destination
     const trunk_id = callers_trunk ?? trunk?.id ?? null
     return { project_id, direction: 'outbound', trunk_id, number_id: null, application: null, foreign: false }

@@ -37,7 +37,7 @@ export function clientHops(
       transport,
       headers,
       policy: web ? browserPolicy(null) : openPolicy(hostOf(proxy ?? uri)),
-      redirect_hosts: [],
+      redirects: [],
     }
   })
 }

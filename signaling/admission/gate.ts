@@ -48,8 +48,8 @@ export interface AdmissionGate {
       readonly verstat?: Verstat | null
     },
   ): Promise<AdmittedCall>
-  /** The same for a call that has a row. A call refused for the reason `waits_for` stays queued. */
-  admitRow(db: Db | Trx, ask: Ask, waits_for: Reason | null): Promise<AdmittedRow>
+  /** The same for a call that has a row. A call of one side that is refused for the reason `waits_for` stays queued. */
+  admitRow(db: Db | Trx, asks: readonly Ask[], waits_for: Reason | null): Promise<AdmittedRow>
   take(db: Db | Trx, ask: Ask): Promise<AdmissionOutcome>
   extend(
     db: Db | Trx,
@@ -89,9 +89,9 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
       const requests = asks.map(ask => ({ ...ask, node_id, now_ms }))
       return admitCall(db, { call, callers, requests, verstat, now_ms }, DECIDES_WITHIN_MS)
     },
-    admitRow(db, ask, waits_for) {
+    admitRow(db, asks, waits_for) {
       const now_ms = clock.now()
-      return admitRow(db, { request: { ...ask, node_id, now_ms }, waits_for, now_ms })
+      return admitRow(db, { requests: asks.map(ask => ({ ...ask, node_id, now_ms })), waits_for, now_ms })
     },
     take: (db, ask) => takeAdmission(db, { ...ask, node_id, now_ms: clock.now() }),
     extend: (db, facts) => extendReservation(db, facts),

@@ -12,7 +12,7 @@ import { answeredHost, type ScriptEntry } from '../b2bua/script-host.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
 import type { AdmissionContext } from './context.ts'
-import { admitRow, hopsToWorld, limitsOf, trunkOfCaller } from './place.ts'
+import { admitRow, asksOf, hopsOf, limitsOf, ownLine, trunkOfCaller } from './place.ts'
 
 /** Places the calls of the API, from their row to their INVITE. */
 
@@ -40,22 +40,18 @@ export class Originator {
     if (!sip.connected || !media.connected) return this.#retry(row, 'media_unavailable')
     const trunk = trunkOfCaller(this.#ctx, row.from_number)
     const request = readCallRequest(row.request)
-    const waits_for = this.#mayWait(row) ? 'cps_exceeded' : null
-    const asking = admitRow(
-      this.#ctx,
-      row,
-      {
-        part: 'outbound',
-        project_id: row.project_id,
-        service: { type: 'voice_application', id: row.application_id ?? row.project_id },
-        called: row.to_number,
-        caller: request.caller_id ?? row.from_number,
-        transport: null,
-        offer: null,
-        own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
-      },
-      waits_for,
-    )
+    const line = ownLine(this.#ctx, row.project_id, row.to_number)
+    const waits_for = this.#mayWait(row) && !line ? 'cps_exceeded' : null
+    const ask = {
+      project_id: row.project_id,
+      service: { type: 'voice_application' as const, id: row.application_id ?? row.project_id },
+      called: row.to_number,
+      caller: request.caller_id ?? row.from_number,
+      transport: null,
+      offer: null,
+      own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
+    }
+    const asking = admitRow(this.#ctx, row, asksOf(ask, line), waits_for)
     const outcome = await asking.catch((err: unknown) => {
       if (!isPassing(err)) throw err
       this.#ctx.log.error({ err, call_id: row.sid }, 'a call of the API could not be admitted')
@@ -75,21 +71,18 @@ export class Originator {
       limits: limitsOf(outcome, request.time_limit_seconds ?? null),
       watcher: { answered: leg => void this.#answered(call, leg) },
     })
-    const hops = hopsToWorld(this.#ctx, {
-      project_id: row.project_id,
-      trunk,
-      outgoing: {
-        call_sid: row.sid,
-        called_e164: outcome.called.e164,
-        caller_e164: outcome.caller_e164,
-        restricted: false,
-        caller_name: null,
-        max_forwards: 70,
-        diversion: null,
-        passed: {},
-        attest: attestationOf(outcome.caller_ownership, null),
-      },
-    })
+    const outgoing = {
+      call_sid: row.sid,
+      called_e164: outcome.called.e164,
+      caller_e164: outcome.caller_e164,
+      restricted: false,
+      caller_name: null,
+      max_forwards: 70,
+      diversion: null,
+      passed: {},
+      attest: attestationOf(outcome.caller_ownership, null),
+    }
+    const hops = hopsOf(this.#ctx, { project_id: row.project_id, trunk, outgoing }, line)
     call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })
   }
 

@@ -2,7 +2,7 @@ import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domai
 import type { InboundInvite } from '../drachtio/types.ts'
 import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
-import type { CarrierConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import type { CarrierConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
 import { refuse, refuseStranger } from './refuse.ts'
 
@@ -55,6 +55,17 @@ export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, inv
   if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
   else refuseStranger(ctx, invite)
   return null
+}
+
+/**
+ * Returns what answers a caller's challenges in its own dialog: the carrier's credentials, or those of the trunk's
+ * target at that address. Another host of the trunk does not get to see a digest of them.
+ */
+export function credentialsFor(ctx: AdmissionContext, peer: Peer, address: string): SealedCredentials | null {
+  if (peer.kind === 'carrier') return peer.carrier.credentials
+  if (peer.kind === 'client') return null
+  const isAt = ({ id, uri }: Target): boolean => hostOf(uri) === address || ctx.health.address(id) === address
+  return peer.trunk.targets.find(target => target.credentials !== null && isAt(target))?.credentials ?? null
 }
 
 function identifyClient(

@@ -11,7 +11,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
-import { egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import { deliveryHops, egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import { userOf } from '../drachtio/uri.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
@@ -55,10 +55,11 @@ export function notAdmitted(ctx: CallContext, reason: Reason, told: number): voi
 export async function admitRow(
   ctx: AdmissionContext,
   row: CallRow,
-  ask: Omit<Ask, 'call_sid'>,
+  asks: readonly Omit<Ask, 'call_sid'>[],
   waits_for: Reason | null = null,
 ): Promise<Decided> {
-  const { decided, told } = await ctx.gate.admitRow(ctx.state.db, { ...ask, call_sid: row.sid }, waits_for)
+  const wanted = asks.map(ask => ({ ...ask, call_sid: row.sid }))
+  const { decided, told } = await ctx.gate.admitRow(ctx.state.db, wanted, waits_for)
   if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, told)
   return decided
 }
@@ -74,6 +75,39 @@ export const limitsOf = (decided: Decided, own_seconds: number | null) => {
     recording: decided.recording?.mode === 'all' && decided.recording.consented ? decided.recording : null,
   }
 }
+
+/** A call of a project to one of its own numbers that a trunk has. It stays on the platform. */
+interface OwnLine {
+  readonly trunk: TrunkConfig
+  readonly service: Ask['service']
+}
+
+/** Returns the line of a number that the project itself routes to a trunk or subtrunk; null for all other numbers. */
+export function ownLine(ctx: CallContext, project_id: string, called: string): OwnLine | null {
+  const snapshot = ctx.snapshot()
+  const number = snapshot.numbers.get(parseNumber(called, DEFAULT_COUNTRY)?.e164 ?? '')
+  if (number?.project_id !== project_id || number.status !== 'held' || number.route_id === null) return null
+  const { route_kind: type, route_id: id } = number
+  if (type !== 'trunk' && type !== 'subtrunk') return null
+  const trunk = snapshot.trunks.get(type === 'trunk' ? id : (snapshot.trunk_of_subtrunk.get(id) ?? ''))
+  return trunk ? { trunk, service: { type, id } } : null
+}
+
+/** Returns the admission requests of a call to a number: to the network, or for both sides of one that stays here. */
+export const asksOf = (ask: Omit<Ask, 'call_sid' | 'part'>, line: OwnLine | null): Omit<Ask, 'call_sid'>[] =>
+  line
+    ? [
+        { ...ask, part: 'on_net' },
+        { ...ask, part: 'inbound', service: line.service, own_targets: null },
+      ]
+    : [{ ...ask, part: 'outbound' }]
+
+/** Returns the hops of an admitted call to a number: those of the project's own line, else to the public network. */
+export const hopsOf = (
+  ctx: CallContext,
+  to: { readonly project_id: string; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
+  line: OwnLine | null,
+): HuntHop[] => (line ? deliveryHops(ctx, line.trunk, to.outgoing) : hopsToWorld(ctx, to))
 
 /** Returns the hops of an admitted call to the public network. */
 export function hopsToWorld(
@@ -113,17 +147,18 @@ async function placeNumber(
   const row = childRow(parent, command, number, trunk?.id ?? null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const { application_id } = parent.row_now
-  const outcome = await admitRow(ctx, inserted, {
-    part: 'outbound',
+  const line = ownLine(ctx, parent.project_id, number)
+  const ask = {
     project_id: parent.project_id,
-    service: { type: 'voice_application', id: application_id ?? parent.project_id },
+    service: { type: 'voice_application' as const, id: application_id ?? parent.project_id },
     called: number,
     caller: command.caller_id,
     forwarded_caller,
     transport: null,
     offer: null,
     own_targets: trunk ? ownTargets(ctx, trunk) : 0,
-  })
+  }
+  const outcome = await admitRow(ctx, inserted, asksOf(ask, line))
   if (!outcome.admitted || !outcome.called || outcome.caller_e164 === null)
     return outcome.admitted ? refusedBy('number_invalid') : refusedBy(outcome.reason, outcome.sentence)
   const outgoing: Outgoing = {
@@ -137,7 +172,7 @@ async function placeNumber(
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }
-  const hops = hopsToWorld(ctx, { project_id: parent.project_id, trunk, outgoing })
+  const hops = hopsOf(ctx, { project_id: parent.project_id, trunk, outgoing }, line)
   beginChild(ctx, parent, options, inserted, outcome, hops)
   return null
 }
@@ -154,7 +189,7 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'sip', userOf(first.uri)))
+  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'sip', userOf(first.uri))])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(parent, inserted.sid, command)
   const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
@@ -166,7 +201,7 @@ async function placeSip(
       transport: /transport=tls|^sips:/i.test(uri.uri) ? 'tls' : /transport=tcp/i.test(uri.uri) ? 'tcp' : 'udp',
       policy: openPolicy(null),
       headers: { ...invitationHeaders(ctx, outgoing, 'customer'), ...Object.fromEntries(target.headers) },
-      redirect_hosts: [],
+      redirects: [],
       ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
     }),
   )
@@ -225,7 +260,7 @@ async function placeClient(
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'client', ''))
+  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'client', '')])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   beginChild(ctx, parent, options, inserted, outcome, hops)
   return null

@@ -9,7 +9,7 @@ import type { AdmittedCall, Decided } from '../../core/state/calls/running-calls
 import { browserPolicy } from '../b2bua/browser.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
-import { carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import { authOf, carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
 import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { addressOf, userOf } from '../drachtio/uri.ts'
@@ -18,9 +18,10 @@ import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './ca
 import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
-import { identify, type Peer } from './peer.ts'
+import { credentialsFor, identify, type Peer } from './peer.ts'
 import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 import { refuse } from './refuse.ts'
+import { replacedBy } from './replaced.ts'
 
 /** Handles INVITEs from the network: identifies the peer, reads the request, admits it and starts the call. */
 
@@ -52,7 +53,8 @@ export async function receiveInvite(
     const { code, headers } = sipRefusal('no_common_codec', {}, `the SDP of the offer cannot be used: ${offered.fault}`)
     return invite.refuse(code, { headers })
   }
-  const destination = destinationOf(ctx, asked)
+  const destination = invite.header('replaces') === null ? destinationOf(ctx, asked) : replacedBy(ctx, invite, peer)
+  if ('code' in destination) return invite.refuse(destination.code)
   if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
   try {
     const verstat = await verstatOf(ctx, invite, asked)
@@ -196,7 +198,7 @@ async function admitAndBegin(
     // The Warning reveals limits and usage of the refusing side, so another tenant's caller does not get it.
     return invite.refuse(code, { headers: owner.foreign && part === 'inbound' ? others : { ...others, Warning } })
   }
-  const session = await ctx.media.open(sid, row.project_id)
+  const session = await sessionFor(ctx, sid, row.project_id, destination)
   const own_limit = asked.peer.kind === 'trunk' ? asked.peer.trunk.max_call_duration_seconds : null
   if (!session) {
     await endUnplaced(ctx, row, { cause: 'media_unavailable' })
@@ -208,6 +210,7 @@ async function admitAndBegin(
     invite,
     limits: limitsOf(decided, own_limit || null),
     peer_trunk_id: asked.peer.kind === 'trunk' ? asked.peer.trunk.id : null,
+    ...authOf(ctx, credentialsFor(ctx, asked.peer, invite.source.address)),
   })
   ctx.log.info(
     { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
@@ -215,6 +218,14 @@ async function admitAndBegin(
   )
   const policy = callerPolicy(asked.peer, invite.source.address, offered?.family ?? null)
   await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, owner.foreign))
+}
+
+/** Opens the call's media, or shares that of the leg which the new caller is joined with. */
+function sessionFor(ctx: AdmissionContext, sid: string, project_id: string, destination: Destination) {
+  if (destination.kind !== 'replaced') return ctx.media.open(sid, project_id)
+  const { session } = destination.replacement.stays.leg
+  session.hold()
+  return session
 }
 
 /** Ends a call that was admitted after its caller had been refused, and releases its resources. */
@@ -254,6 +265,7 @@ function planOf(
       },
     }
   }
+  if (destination.kind === 'replaced') return { kind: 'replace', replacement: destination.replacement }
   const outgoing: Outgoing = {
     call_sid: sid,
     called_e164: decided.called?.e164 ?? asked.called_e164 ?? asked.called,
@@ -285,7 +297,7 @@ function requests(
 ): Ask[] {
   const common = {
     call_sid,
-    called: asked.called,
+    called: destination.kind === 'replaced' ? destination.called : asked.called,
     caller: asked.caller_given,
     transport: invite.source.transport,
     offer,
@@ -311,7 +323,7 @@ function requests(
       offer: null,
       own_targets: destination.kind === 'world' && destination.trunk ? ownTargets(ctx, destination.trunk) : 0,
     })
-  if (destination.kind !== 'world')
+  if (destination.kind !== 'world' && destination.kind !== 'replaced')
     asks.push({
       ...common,
       part: 'inbound',

@@ -197,16 +197,20 @@ interface Presented {
 
 /** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
 function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferAsked): Presented {
-  const { numbers, trunks } = ctx.snapshot()
+  const { numbers, trunks, trunk_of_subtrunk } = ctx.snapshot()
   const project_id = trunks.get(trunk_id)?.project_id
   const { from_number, to_number } = transferor.call.row_now
-  const isOwn = (number: string): boolean => {
-    const known = numbers.get(parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
-    return known?.project_id === project_id
+  const known = (number: string) => numbers.get(parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
+  const isOwn = (number: string): boolean => known(number)?.project_id === project_id
+  // Admission wants a number of the transferor's trunk where that has any (decision 0576).
+  const isOfTrunk = (number: string): boolean => {
+    const { route_kind = null, route_id = null } = known(number) ?? {}
+    return isOwn(number) && (route_kind === 'subtrunk' ? trunk_of_subtrunk.get(route_id ?? '') : route_id) === trunk_id
   }
   const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
   if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }
-  const own = [from_number, to_number].find(isOwn) ?? from_number
+  const both = [from_number, to_number]
+  const own = both.find(isOfTrunk) ?? both.find(isOwn) ?? from_number
   return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
 }
 

@@ -13,6 +13,7 @@ import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { CallContext } from './context.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
+import type { DialogTags } from './refer-to.ts'
 
 /** More time is reserved when this much of the paid time is left. */
 const EXTEND_BEFORE_SECONDS = 5
@@ -21,6 +22,11 @@ const EXTEND_BEFORE_SECONDS = 5
 export interface Party {
   readonly call: Call
   readonly leg: Leg
+}
+
+/** The leg of an INVITE that we have sent, and its early dialogs, one per fork. */
+export interface RingingLeg extends Leg {
+  readonly earlyDialogs: readonly DialogTags[]
 }
 
 /** The other side of a leg after a transfer: a leg of another call. */
@@ -98,14 +104,24 @@ export abstract class Call {
       .map(leg => ({ call: this, leg }))
   }
 
+  /** Our unanswered INVITE whose early dialog may be replaced (RFC 3891 §3); null for none. */
+  get ringingLeg(): RingingLeg | null {
+    return null
+  }
+
   /** Joins this call's remaining leg with a leg of another call. From then on the end of one call ends both. */
   pairWith(partner: Partner | null): void {
     this.#partner = partner
   }
 
+  /** Marks a leg that leaves after a transfer: from now on its peer may hang up and end nothing but its leg. */
+  leave(leg: Leg): void {
+    this.#departed.add(leg)
+  }
+
   /** Releases a leg after a transfer. The call continues with its other leg, or ends with its last. */
   depart(leg: Leg): void {
-    this.#departed.add(leg)
+    this.leave(leg)
     const stays = this.legs().some(other => !this.#departed.has(other) && !other.ended)
     if (stays) {
       void leg.end(null)
@@ -117,8 +133,7 @@ export abstract class Call {
 
   /** The far end of a leg has hung up, or the leg has failed. */
   protected legEnded(leg: Leg, facts: Omit<EndFacts, 'answered'>): void {
-    if (this.#departed.has(leg)) return
-    if (this.transfer?.gone(leg)) this.depart(leg)
+    if (this.#departed.has(leg) || this.transfer?.gone(leg)) this.depart(leg)
     else void this.end(facts)
   }
 
@@ -133,7 +148,9 @@ export abstract class Call {
   #unpair(): Partner | null {
     const partner = this.#partner
     this.#partner = null
-    partner?.call.pairWith(null)
+    // A second transfer may have paired the partner with another leg.
+    if (!partner || partner.call.#partner?.call !== this) return null
+    partner.call.pairWith(null)
     return partner
   }
 

@@ -9,7 +9,7 @@ import {
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable } from '../../core/state/index.ts'
-import type { Headers, SipResponse } from '../drachtio/types.ts'
+import type { Credentials, Headers, SipResponse } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import type { Way } from '../trunks/ways-out.ts'
 import { kindOfTransport } from './browser.ts'
@@ -31,8 +31,12 @@ export interface HuntHop extends InviteFacts {
   readonly trunk_id?: string | null
   readonly transport: string
   readonly policy: LegPolicy
-  /** Hosts that a 3xx of this target may redirect us to: only its trunk's own. */
-  readonly redirect_hosts: readonly string[]
+  /** Where a 3xx of this target may redirect us to. Credentials and TLS verification are those of the host. */
+  readonly redirects: readonly {
+    readonly host: string
+    readonly tls: TlsVerification
+    readonly auth?: Credentials
+  }[]
   /** The address that a registered contact has proved to own. */
   readonly proven_host?: string
   /** How TLS verifies the target's identity; unset: by certificate chain and name. */
@@ -289,19 +293,20 @@ export class Hunt {
     return { ...outcomeOf(failure), failure, detail, headers, link_lost }
   }
 
-  /** Follows one 3xx, only to hosts of the same trunk (threats §3). False: the 3xx counts as an ordinary failure. */
+  /** Follows one 3xx where the target's configuration allows it (threats §3). False: it is an ordinary failure. */
   #follow(response: SipResponse, hop: HuntHop): boolean {
     if (response.status < 300 || response.status > 399 || this.#redirected) return false
-    const uri = redirectUris(response.header('contact') ?? '').find(wanted =>
-      hop.redirect_hosts.includes(hostOf(wanted).toLowerCase()),
-    )
-    if (uri === undefined) return false
-    this.#redirected = true
-    const { proxy: _flow, tls, ...target } = hop
-    // The TLS verification configured for one host does not apply to another.
-    const same = tls && hostOf(uri).toLowerCase() === hostOf(hop.uri).toLowerCase() ? { tls } : {}
-    this.#hops.unshift({ ...target, ...same, uri, target: `${hop.target} (redirected)` })
-    return true
+    for (const uri of redirectUris(response.header('contact') ?? '')) {
+      const to = hop.redirects.find(({ host }) => host === hostOf(uri).toLowerCase())
+      if (!to) continue
+      this.#redirected = true
+      // Neither credentials nor the verification of one host apply to another.
+      const { proxy: _flow, auth: _auth, tls: _tls, ...target } = hop
+      const { host: _host, ...own } = to
+      this.#hops.unshift({ ...target, ...own, uri, target: `${hop.target} (redirected)` })
+      return true
+    }
+    return false
   }
 
   async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {

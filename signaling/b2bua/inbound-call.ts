@@ -3,7 +3,13 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
-import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
+import {
+  Cancelled,
+  type Credentials,
+  type InboundInvite,
+  type InboundRequest,
+  type SipResponse,
+} from '../drachtio/types.ts'
 import { kindOfCaller } from './browser.ts'
 import { Call, passedReason } from './call.ts'
 import type { CallContext } from './context.ts'
@@ -17,7 +23,7 @@ import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
-import { transferAsked } from './transfer.ts'
+import { type Replacement, replaceLeg, transferAsked } from './transfer.ts'
 
 export interface Limits {
   /** Null: the policy requires no recording, or no party has consented. */
@@ -31,6 +37,7 @@ export interface Limits {
 export type Plan =
   | { readonly kind: 'script'; readonly entry: ScriptEntry }
   | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
+  | { readonly kind: 'replace'; readonly replacement: Replacement }
 
 const SETUP_LIMIT_MS = 180_000
 /** How long announced early media may stay silent before the caller hears a ring tone. */
@@ -57,6 +64,8 @@ export class InboundCall extends Call {
       readonly limits: Limits
       /** The trunk of the calling peer; null for carriers and clients. */
       readonly peer_trunk_id?: string | null
+      /** Answers the caller's challenges to our requests in its dialog. */
+      readonly auth?: Credentials
     },
   ) {
     super(ctx, options.row, options.session)
@@ -67,6 +76,7 @@ export class InboundCall extends Call {
       listener: this.#listener(),
       log: this.log,
       invite: options.invite,
+      auth: options.auth,
       trunk_id: options.peer_trunk_id ?? null,
       carrier_id: options.row.origin === 'carrier' ? options.row.carrier_id : null,
       foreign: options.row.foreign_caller === 1,
@@ -95,7 +105,38 @@ export class InboundCall extends Call {
     }
     if (this.ended) return
     if (plan.kind === 'script') this.#runScript(plan.entry)
+    else if (plan.kind === 'replace') await this.#replace(plan.replacement)
     else this.#bridge(plan.hops)
+  }
+
+  override get ringingLeg(): OutboundLeg | null {
+    return this.answered || this.ended ? null : (this.#hunt?.leg ?? null)
+  }
+
+  /** Another telephone takes the call while its target rings: ends the target's INVITE, and answers the caller. */
+  async pickedUp(by: Leg): Promise<void> {
+    void this.#hunt?.end('SIP;cause=200;text="Call completed elsewhere"')
+    this.#a.prefer = by
+    void this.#stopRinging()
+    await this.#a.answer()
+    if (this.ended) return
+    this.#answeredNow()
+    const { recording } = this.#limits
+    if (recording) this.ctx.recording.byPolicy({ call: this, leg: this.#a }, by, recording)
+  }
+
+  async #replace(replacement: Replacement): Promise<void> {
+    const answer = async (): Promise<void> => {
+      await this.#a.answer()
+      this.#answeredNow()
+    }
+    try {
+      await replaceLeg({ call: this, leg: this.#a }, answer, replacement)
+    } catch (error) {
+      if (this.ended) return
+      if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
+      else await this.#cannot(error)
+    }
   }
 
   protected legs(): Leg[] {

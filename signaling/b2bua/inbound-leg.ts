@@ -1,7 +1,16 @@
+import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
 import { pause, type Timer } from '../../core/runtime/clock.ts'
-import { Cancelled, type Headers, type InboundInvite, type InboundRequest, LinkLost } from '../drachtio/types.ts'
+import {
+  Cancelled,
+  type Credentials,
+  type Headers,
+  type InboundInvite,
+  type InboundRequest,
+  LinkLost,
+} from '../drachtio/types.ts'
 import type { CallContext } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
+import { MediaRefusal } from './media.ts'
 import { ALLOW } from './methods.ts'
 import { answerHeaders, supports } from './session-timer.ts'
 
@@ -14,9 +23,11 @@ const STILL_HERE_MS = 50_000
 /** The leg of a caller: an INVITE until our final response, then a dialog. */
 export class InboundLeg extends Leg {
   readonly invite: InboundInvite
+  readonly #auth: Credentials | undefined
   readonly #late: boolean
   readonly #reliable: 'required' | 'supported' | 'no'
   readonly #stillHere: Timer
+  #earlyAnswer = false
   #progress: 'none' | 'ringing' | 'early' = 'none'
   #refused = false
   #answering: Promise<void> | null = null
@@ -24,11 +35,18 @@ export class InboundLeg extends Leg {
   /** Sends the BYE that waits for the ACK. */
   #bye: (() => void) | null = null
   #provisional: Promise<unknown> = Promise.resolve()
+  /** Our offer in a reliable provisional response; `answered` resolves when the PRACK's answer is applied. */
+  #early: { readonly answered: Promise<void>; readonly take: (sdp: string) => void } | null = null
   /** The status and headers of our final refusal. */
   #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
 
-  constructor(ctx: CallContext, options: LegOptions & { readonly invite: InboundInvite }) {
+  /** `auth` answers the caller's challenges to our requests in the dialog. */
+  constructor(
+    ctx: CallContext,
+    options: LegOptions & { readonly invite: InboundInvite; readonly auth?: Credentials | undefined },
+  ) {
     super(ctx, options)
+    this.#auth = options.auth
     this.invite = options.invite
     this.knownFrom(options.invite.source.address)
     this.#late = options.invite.body === ''
@@ -39,7 +57,10 @@ export class InboundLeg extends Leg {
         ? 'supported'
         : 'no'
     invite.onEarly(this.handler)
-    this.#stillHere = ctx.clock.after(STILL_HERE_MS, () => this.#say(183, { reliable: this.#must }))
+    this.#stillHere = ctx.clock.after(STILL_HERE_MS, () => {
+      if (this.#late && this.#must && !this.#early) this.ring(183)
+      else this.#say(183, { reliable: this.#must })
+    })
   }
 
   /** Whether the INVITE had no offer. Then our 200 carries the offer, and early media is impossible. */
@@ -58,13 +79,59 @@ export class InboundLeg extends Leg {
   ring(status: 180 | 181 | 182 | 183 = 180): void {
     if (this.answered || this.ended || this.#progress !== 'none') return
     this.#progress = 'ringing'
-    this.#say(status, { reliable: this.#must })
+    // RFC 3262 §5: the first reliable response to an INVITE without an offer has ours.
+    if (this.#late && this.#must)
+      this.#offerEarly(status).catch(err => this.log.info({ err }, 'an early offer came to nothing'))
+    else this.#say(status, { reliable: this.#must })
+  }
+
+  /** Sends our offer in a reliable provisional response. Resolves to false when the leg ends before the answer. */
+  async #offerEarly(status: number): Promise<boolean> {
+    if (!this.#early) {
+      let take = (_sdp: string): void => undefined
+      const given = new Promise<string>(resolve => {
+        take = resolve
+      })
+      const answered = given.then(sdp => this.takeAnswer(sdp))
+      // Who waits for it, in `answer` or `early`, sees the failure.
+      answered.catch(() => undefined)
+      this.#early = { answered, take }
+      const body = await this.makeOffer()
+      if (this.answered || this.ended) return false
+      this.#say(status, { body, reliable: true })
+    }
+    await this.#answeredEarly(this.#early.answered)
+    return !this.answered && !this.ended
+  }
+
+  /** Waits for the answer to our early offer. @throws MediaRefusal when it cannot be used or does not come */
+  async #answeredEarly(answered: Promise<void>): Promise<void> {
+    const none = pause(this.ctx.clock, PRACK_LIMIT_MS).then(() => {
+      throw new MediaRefusal('no_answer', 'the PRACK of our offer did not come')
+    })
+    // The loser of the race may fail later, when nobody waits for it.
+    none.catch(() => undefined)
+    await Promise.race([answered, none])
+  }
+
+  protected override acknowledgedEarly(prack: InboundRequest): boolean {
+    if (!this.#early || prack.body === '' || this.#earlyAnswer) return false
+    this.#earlyAnswer = true
+    prack.respond(200)
+    this.#early.take(prack.body)
+    return true
   }
 
   /** Sends a 183 with our SDP answer; false when the caller cannot have early media. @throws MediaRefusal */
   async early(): Promise<boolean> {
-    if (this.#late || this.answered || this.ended) return false
+    if (this.answered || this.ended) return false
     if (this.#progress === 'early') return true
+    if (this.#late) {
+      if (!this.#must) return false
+      if (!(await this.#offerEarly(183))) return false
+      this.#progress = 'early'
+      return true
+    }
     // A later 180 is not passed on: the caller already hears early media.
     const before = this.#progress
     this.#progress = 'early'
@@ -84,13 +151,17 @@ export class InboundLeg extends Leg {
   }
 
   async #answer(headers: Headers): Promise<void> {
-    const body = this.#late ? await this.makeOffer() : await this.makeAnswer()
+    if (this.#early) await this.#answeredEarly(this.#early.answered)
+    // An exchange that a PRACK completed leaves no SDP for the 200 (RFC 3262 §5).
+    const body = this.#early ? '' : this.#late ? await this.makeOffer() : await this.makeAnswer()
     await this.#prackLimit()
     if (this.ended || this.#refused) throw new Cancelled()
-    const late = this.#late ? this.lateAnswer() : null
+    const late = this.#late && !this.#early ? this.lateAnswer() : null
+    const timer = answerHeaders(this.invite)
     const answer = {
-      headers: { ...answerHeaders(this.invite), Allow: ALLOW, Supported: 'timer, 100rel', ...headers },
-      body,
+      headers: { ...timer, Allow: ALLOW, Supported: SUPPORTED, ...headers },
+      ...(body === '' ? {} : { body }),
+      ...(this.#auth ? { auth: this.#auth } : {}),
     }
     this.#stillHere.cancel()
     const dialog = await this.invite.accept(answer, this.handler)
@@ -99,7 +170,8 @@ export class InboundLeg extends Leg {
       this.#hangUp({})
       throw new LinkLost()
     }
-    this.confirmed(dialog)
+    const expires = timer['Session-Expires'] ?? null
+    this.confirmed(dialog, { expires, allow: this.invite.header('allow'), role: 'uas' })
     if (late) await this.takeAnswer(await late)
   }
 
@@ -132,7 +204,7 @@ export class InboundLeg extends Leg {
 
   /** Whether every provisional response has to be reliable. */
   get #must(): boolean {
-    return this.#reliable === 'required' && !this.#late
+    return this.#reliable === 'required'
   }
 
   #say(status: number, options: { body?: string; reliable: boolean }): void {

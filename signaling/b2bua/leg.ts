@@ -188,10 +188,16 @@ export class Leg {
     return this.session.hub.request('digits.send', { leg_id: this.id, send_id, digits })
   }
 
-  protected confirmed(dialog: Dialog): void {
+  /** The dialog is established; `session` is what the 2xx says of the session timer, and who we were in it. */
+  protected confirmed(
+    dialog: Dialog,
+    session: { readonly expires: string | null; readonly allow: string | null; readonly role: 'uac' | 'uas' },
+  ): void {
     this.dialog = dialog
     this.#answered = true
     this.#silent_ms = 0
+    this.#exchange.session.allowed(session.allow)
+    this.#exchange.session.agreed(session.expires, session.role)
   }
 
   /** Resolves with the answer in the ACK. If no ACK comes, the SIP server ends the dialog. */
@@ -259,6 +265,7 @@ export class Leg {
       case 'UPDATE':
         return void this.#exchange.received(request)
       case 'PRACK':
+        if (this.acknowledgedEarly(request)) return
         // RFC 3262 §5: a PRACK may carry a new offer.
         if (request.body !== '') return void this.#exchange.received(request)
         return request.respond(200)
@@ -291,6 +298,11 @@ export class Leg {
 
   protected acknowledged(ack: InboundRequest): void {
     if (!this.#ended) this.#exchange.acknowledged(ack)
+  }
+
+  /** Takes the answer that a PRACK carries when our provisional response had the offer; false for any other PRACK. */
+  protected acknowledgedEarly(_prack: InboundRequest): boolean {
+    return false
   }
 
   /** Ends a leg that a fault made unusable with BYE, and notifies the owner. */

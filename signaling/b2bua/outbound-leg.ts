@@ -1,15 +1,21 @@
-import type { Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
+import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
+import type { Credentials, Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
+import { tagOf } from '../drachtio/uri.ts'
 import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
+import type { DialogTags } from './refer-to.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
   readonly uri: string
   readonly proxy?: string
   readonly headers: Headers
-  readonly auth?: { readonly username: string; readonly password: string }
+  /** Answers challenges to the INVITE and within its dialog. */
+  readonly auth?: Credentials
 }
+
+const MAX_FORKS = 16
 
 interface OutboundListener extends LegListener {
   sent(facts: { readonly call_id: string }): void
@@ -30,6 +36,7 @@ export class OutboundLeg extends Leg {
   #invite: OutboundInvite | null = null
   #call_id: string | null = null
   #earlySdp = ''
+  readonly #early = new Map<string, DialogTags>()
   /** Applies the SDP of provisional responses one after the other, and that of the final response last. */
   #taking: Promise<void> = Promise.resolve()
   /** A BYE from the callee that came while its answer was being applied. */
@@ -46,6 +53,11 @@ export class OutboundLeg extends Leg {
 
   override get callingDialog(): boolean {
     return true
+  }
+
+  /** The early dialogs of our INVITE, one per fork. */
+  get earlyDialogs(): DialogTags[] {
+    return this.answered || this.ended ? [] : [...this.#early.values()]
   }
 
   /** Sends the INVITE and waits for the final answer. @throws MediaRefusal before anything is sent */
@@ -69,7 +81,7 @@ export class OutboundLeg extends Leg {
         ...facts,
         headers: {
           Allow: ALLOW,
-          Supported: 'timer, 100rel',
+          Supported: SUPPORTED,
           ...offerHeaders(undefined, min_se),
           'Content-Type': 'application/sdp',
           ...facts.headers,
@@ -90,6 +102,11 @@ export class OutboundLeg extends Leg {
 
   #provisional(response: SipResponse): void {
     this.knownFrom(response.source.address)
+    const remote_tag = tagOf(response.header('to'))
+    if (response.status > 100 && remote_tag !== '' && this.#early.size < MAX_FORKS) {
+      const { call_id } = response
+      this.#early.set(remote_tag, { call_id, local_tag: tagOf(response.header('from')), remote_tag })
+    }
     this.#taking = this.#taking.then(async () => {
       if (this.ended) return
       if (response.body === '') return this.#listener.progress(response, false)
@@ -119,7 +136,12 @@ export class OutboundLeg extends Leg {
       void result.dialog.bye()
       return { kind: 'failed', detail: 'ended while it was answered', link_lost: false }
     }
-    this.confirmed(result.dialog)
+    const { response } = result
+    this.confirmed(result.dialog, {
+      expires: response.header('session-expires') ?? response.header('x'),
+      allow: response.header('allow'),
+      role: 'uac',
+    })
     const parting = this.#parting
     // The owner learns of the answer before it learns of the BYE.
     if (parting) setImmediate(() => super.farEnd(parting))

@@ -7,10 +7,34 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 
 export interface ReplacedDialog {
   readonly call_id: string
-  /** The local tag of the Replaces header's recipient: the tag that we assigned. */
+  /** The local tag of the header's recipient: the tag that we assigned. */
   readonly to_tag: string
   readonly from_tag: string
+  /** The dialog may be replaced only until it is answered. */
+  readonly early_only: boolean
 }
+
+/** Parses a Replaces header (RFC 3891 §6.1); null unless it is one, with a Call-ID and both tags. */
+export function readReplaces(value: string): ReplacedDialog | null {
+  const [call_id = '', ...parameters] = value.split(';').map(part => part.trim())
+  const tag = (name: string): string =>
+    parameters.find(part => part.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
+  const [to_tag, from_tag] = [tag('to-tag'), tag('from-tag')]
+  if (call_id === '' || to_tag === '' || from_tag === '' || value.includes(',')) return null
+  return { call_id, to_tag, from_tag, early_only: parameters.some(part => part.toLowerCase() === 'early-only') }
+}
+
+export interface DialogTags {
+  readonly call_id: string
+  readonly local_tag: string
+  readonly remote_tag: string
+}
+
+/** Exactly the dialog that a Replaces header names to us (RFC 3891 §3). */
+export const isNamed =
+  ({ call_id, to_tag, from_tag }: ReplacedDialog) =>
+  (dialog: DialogTags): boolean =>
+    dialog.call_id === call_id && dialog.local_tag === to_tag && dialog.remote_tag === from_tag
 
 export interface ReferTarget {
   /** The header's value as received, byte for byte, for reports. */
@@ -49,15 +73,6 @@ export function readReferTo(value: string | null): ReferReading {
   if (number === '' && replaces === null) return { refused: 400 }
   const passed = headers.filter(([name]) => /^x-[a-z0-9-]{1,60}$/i.test(name) && !/^x-strowger/i.test(name))
   return { target: { raw: value, number, replaces, headers: Object.fromEntries(passed) } }
-}
-
-/** Parses a Replaces header (RFC 3891 §6.1); null unless it has a Call-ID and both tags. */
-function readReplaces(value: string): ReplacedDialog | null {
-  const [call_id = '', ...parameters] = value.split(';').map(part => part.trim())
-  const tag = (name: string): string =>
-    parameters.find(part => part.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
-  const [to_tag, from_tag] = [tag('to-tag'), tag('from-tag')]
-  return call_id === '' || to_tag === '' || from_tag === '' ? null : { call_id, to_tag, from_tag }
 }
 
 /** Returns the URI of a value that is exactly one address, in brackets or bare; otherwise null. */

@@ -4,6 +4,7 @@ import type { Leg } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import { type OfferState, offerStep } from './offer-answer.ts'
 import { refusalCode, warning } from './refusal.ts'
+import { SessionRefresh } from './session-refresh.ts'
 import { answerHeaders, intervalTooSmall } from './session-timer.ts'
 
 /** 64 x T1: no ACK comes later than this (RFC 3261 §13.3.1.4). */
@@ -21,9 +22,13 @@ export class Renegotiation {
   #ackTimer: Timer | null = null
   #onLateAnswer: ((sdp: string) => void) | null = null
 
+  /** Refreshes the session of the dialog. */
+  readonly session: SessionRefresh
+
   constructor(leg: Leg, clock: Clock) {
     this.#leg = leg
     this.#clock = clock
+    this.session = new SessionRefresh(leg, clock, () => this.#reinvite())
   }
 
   /** For an INVITE without an offer, whose 200 carries ours: resolves with the answer in the ACK. */
@@ -42,7 +47,15 @@ export class Renegotiation {
     const min_se = intervalTooSmall(request)
     if (min_se !== null) return request.respond(422, { headers: { 'Min-SE': min_se } })
     const timer = request.method === 'PRACK' ? {} : answerHeaders(request)
-    if (request.method === 'UPDATE' && request.body === '') return request.respond(200, { headers: timer })
+    const refreshed = (): void => {
+      if (request.method === 'PRACK' || !this.#leg.answered) return
+      this.session.allowed(request.header('allow'))
+      this.session.agreed(timer['Session-Expires'] ?? null, 'uas')
+    }
+    if (request.method === 'UPDATE' && request.body === '') {
+      refreshed()
+      return request.respond(200, { headers: timer })
+    }
     const step = offerStep(this.#state, request.body === '' ? 'remote_empty' : 'remote_offer')
     if (!step.allowed)
       return request.respond(step.sip_code, step.sip_code === 500 ? { headers: { 'Retry-After': '2' } } : {})
@@ -54,11 +67,13 @@ export class Renegotiation {
         this.#state = 'awaiting_ack'
         this.#onLateAnswer = answer => void this.#lateReanswer(answer)
         this.#ackTimer = this.#clock.after(ACK_LIMIT_MS, () => void this.#rollback())
+        refreshed()
         return request.respond(200, { headers, body: sdp })
       }
       await this.#leg.takeOffer(request.body)
       const sdp = await this.#leg.makeAnswer()
       this.#state = offerStep(this.#state, 'answered').state
+      refreshed()
       request.respond(200, { headers, body: sdp })
     } catch (error) {
       await this.#rollback()
@@ -90,6 +105,7 @@ export class Renegotiation {
 
   /** Cancels the timers; for a leg that has ended. */
   stop(): void {
+    this.session.stop()
     this.#ackTimer?.cancel()
   }
 
@@ -100,12 +116,14 @@ export class Renegotiation {
     if (!dialog || !step.allowed) return 491
     this.#state = step.state
     try {
-      const headers = { Allow: ALLOW, 'Content-Type': 'application/sdp' }
+      const headers = { Allow: ALLOW, ...this.session.headers, 'Content-Type': 'application/sdp' }
       const answer = await dialog.request('INVITE', { headers, body: await this.#leg.makeOffer() })
       if (answer.status >= 300 || answer.body === '') {
         await this.#rollback()
         return answer.status >= 300 ? answer.status : 488
       }
+      this.session.allowed(answer.header('allow'))
+      this.session.agreed(answer.header('session-expires') ?? answer.header('x'), 'uac')
       await this.#leg.takeAnswer(answer.body)
       this.#state = offerStep(this.#state, 'answered').state
       return answer.status

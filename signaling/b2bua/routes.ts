@@ -9,10 +9,10 @@ import {
 } from '../../core/domain/identity/index.ts'
 import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
-import type { Headers } from '../drachtio/types.ts'
+import type { Credentials, Headers } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
-import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
+import type { CarrierConfig, ProjectConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import type { CallContext } from './context.ts'
 import type { HuntHop } from './hunt.ts'
 import type { LegPolicy } from './media.ts'
@@ -93,7 +93,7 @@ export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Out
       To: `<sip:${outgoing.called_e164}@${ctx.config.domain}>`,
     },
     policy: trunkPolicy(trunk, literal(hostOf(proxy ?? uri))),
-    redirect_hosts: [],
+    redirects: [],
   })),
 ]
 
@@ -138,17 +138,25 @@ function huntHop(
     tls: target.tls,
     headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : of_trunk),
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
-    // A carrier that we register with may also challenge our INVITEs.
-    ...(carrier?.registration
-      ? {
-          auth: {
-            username: carrier.registration.username,
-            password: unseal(ctx.config.master_key, carrier.registration.password_sealed),
-          },
-        }
-      : {}),
-    redirect_hosts: carrier || !trunk ? [] : trunk.targets.map(other => hostOf(other.uri).toLowerCase()),
+    ...authOf(ctx, target.credentials),
+    redirects: redirectsOf(ctx, target, (carrier ?? trunk)?.targets ?? []),
   }
+}
+
+/** Opens the credentials with which we answer challenges. */
+export const authOf = (ctx: CallContext, sealed: SealedCredentials | null): { readonly auth?: Credentials } =>
+  sealed ? { auth: { username: sealed.username, password: unseal(ctx.config.master_key, sealed.password_sealed) } } : {}
+
+/** Returns the targets to whose hosts a 3xx of this target may lead, each with its own credentials and verification. */
+function redirectsOf(ctx: CallContext, target: Target, siblings: readonly Target[]): HuntHop['redirects'] {
+  if (target.redirects === 'off') return []
+  const reachable = target.redirects === 'listed' ? siblings.filter(({ enabled }) => enabled) : [target]
+  // The called target first: a redirect within its host keeps its credentials.
+  return [target, ...reachable.filter(({ id }) => id !== target.id)].map(({ uri, tls, credentials }) => ({
+    host: hostOf(uri).toLowerCase(),
+    tls,
+    ...authOf(ctx, credentials),
+  }))
 }
 
 /** The recipient of our INVITE. A `gateway` is a customer's own route into the public network. */

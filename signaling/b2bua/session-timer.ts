@@ -1,8 +1,8 @@
 import type { SipRequest } from '../drachtio/types.ts'
 
 /**
- * The negotiation of session timers (RFC 4028). The SIP server runs the timers and refreshes as the headers of the 2xx
- * say.
+ * The negotiation of session timers (RFC 4028). The SIP server ends a session that is not refreshed; session-refresh.ts
+ * refreshes it when that is ours to do.
  */
 
 const SESSION_SECONDS = 1800
@@ -52,6 +52,13 @@ export function answerHeaders(request: SipRequest): Record<string, string> {
 export const offerHeaders = (seconds = SESSION_SECONDS, min_se = MIN_SE_SECONDS): Record<string, string> => ({
   'Session-Expires': String(Math.max(seconds, min_se)),
   'Min-SE': String(min_se),
+})
+
+/** Returns the headers of our refresh (RFC 4028 §7.4). */
+export const refreshHeaders = (seconds: number, min_se: number): Record<string, string> => ({
+  Supported: 'timer',
+  'Session-Expires': `${seconds};refresher=uac`,
+  'Min-SE': String(Math.max(MIN_SE_SECONDS, min_se)),
 })
 
 const header = (request: SipRequest, name: string, compact: string): string | null =>

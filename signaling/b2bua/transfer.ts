@@ -2,12 +2,13 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sameTenant } from '../../core/domain/identity/index.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import type { Call, LegWaiter, Party } from './call.ts'
+import type { Call, LegWaiter, Party, RingingLeg } from './call.ts'
 import type { CallContext } from './context.ts'
+import type { InboundCall } from './inbound-call.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { notifyReferrer } from './refer-notify.ts'
-import { type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
+import { type DialogTags, isNamed, type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 
@@ -66,6 +67,8 @@ class Transfer implements LegWaiter {
   #over = false
   readonly #ringback: Ringback
   #called = ''
+  /** The transferor's other leg, whose dialog the Refer-To names. */
+  #replaced: Party | null = null
   /** Sends the NOTIFYs one after the other. */
   #telling: Promise<boolean> = Promise.resolve(true)
 
@@ -90,7 +93,10 @@ class Transfer implements LegWaiter {
   }
 
   gone(leg: Leg): boolean {
-    if (leg !== this.#transferor.leg || this.#over) return false
+    if (this.#over) return false
+    // RFC 5589 §7: the transferor may also end the dialog that the target takes over, as soon as we accept the REFER.
+    if (leg === this.#replaced?.leg) return true
+    if (leg !== this.#transferor.leg) return false
     this.#left = true
     this.#ringback.start(this.#called)
     return true
@@ -142,18 +148,24 @@ class Transfer implements LegWaiter {
 
   async #takeOver(replaces: ReplacedDialog): Promise<void> {
     const { call } = this.#transferor
-    const replaced = findDialog(call.ctx, this.#trunk_id, replaces)
+    // Some peers write the tags from their own point of view, so either order matches.
+    const { call_id, to_tag, from_tag } = replaces
+    const isIt = [replaces, { call_id, to_tag: from_tag, from_tag: to_tag, early_only: false }].map(isNamed)
+    const replaced = findDialog(call.ctx, this.#trunk_id, dialog => isIt.some(is => is(dialog)))
     const newcomer = replaced && replaced.leg !== this.#transferor.leg ? replaced.call.peerOf(replaced.leg) : null
     if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || replaced.call.transfer)
       return this.#failed(481)
-    await this.#finish(newcomer, replaced)
+    this.#replaced = replaced
+    replaced.call.transfer = this
+    await this.#finish(newcomer)
   }
 
   // ------------------------------------------------------------------------------------------------------------ both
 
   /** Joins and pairs the two legs that remain, and releases the transferor. */
-  async #finish(newcomer: Party, replaced: Party | null = null): Promise<void> {
+  async #finish(newcomer: Party): Promise<void> {
     const { leg } = this.#transferee
+    const replaced = this.#replaced
     await this.#ringback.stop()
     let mixed: boolean
     try {
@@ -163,40 +175,23 @@ class Transfer implements LegWaiter {
       if (!replaced) void newcomer.call.end({ cause: 'script' })
       return this.#failed(refusalCode(error))
     }
-    if (this.#over || leg.ended || newcomer.leg.ended) return
-    this.#transferee.call.pairWith({ ...newcomer, mixed })
-    newcomer.call.pairWith({ ...this.#transferee, mixed })
-    leg.prefer = newcomer.leg
-    newcomer.leg.prefer = leg
-    this.#succeeded(newcomer.call)
+    if (this.#over || leg.ended) return
+    if (newcomer.leg.ended) return this.#failed(480)
+    pair(this.#transferee, newcomer, mixed)
     replaced?.call.depart(replaced.leg)
+    this.#succeeded(newcomer.call)
   }
 
   /** Joins the media of both legs. Returns whether a mixer joins them. @throws MediaRefusal */
-  async #join(newcomer: Leg): Promise<boolean> {
-    const { leg } = this.#transferee
-    const { hub } = leg.session
-    if (leg.session === newcomer.session) {
-      try {
-        await hub.request('bridge', { a: leg.id, b: newcomer.id })
-      } catch (error) {
-        if (!(error instanceof MediaRefusal) || error.reason !== 'transcode_unavailable') throw error
-        // We cannot transcode between their codecs: re-INVITE the transferee with the newcomer's codec first.
-        leg.prefer = newcomer
-        if (!(await leg.reoffer())) throw error
-        await hub.request('bridge', { a: leg.id, b: newcomer.id })
-      }
-      return false
-    }
-    // Streams of two sessions may run on different threads, so a mixer joins them.
-    const conference_id = `transfer-${this.#transferee.call.sid}`
-    for (const leg_id of [leg.id, newcomer.id])
-      await hub.request('conference.join', { conference_id, leg_id, muted: false, deaf: false })
-    return true
+  #join(newcomer: Leg): Promise<boolean> {
+    return joinLegs(this.#transferee.leg, newcomer, `transfer-${this.#transferee.call.sid}`)
   }
 
   #succeeded(by: Call | null): void {
     this.#close()
+    const { call, leg } = this.#transferor
+    // The transferor may hang up as soon as it knows of the success, before it answers our NOTIFY (RFC 5589 §6.1).
+    call.leave(leg)
     this.#transferee.call.event('state', null, {
       what: 'transferred',
       by: this.#transferor.leg.id,
@@ -205,7 +200,6 @@ class Transfer implements LegWaiter {
       ...(by?.project_id === this.#transferee.call.project_id ? { call_sid: by.sid } : {}),
     })
     this.#tell('200 OK', 'terminated;reason=noresource')
-    const { call, leg } = this.#transferor
     if (!this.#left) void this.#telling.then(() => call.depart(leg))
   }
 
@@ -233,7 +227,8 @@ class Transfer implements LegWaiter {
 
   #close(): void {
     this.#over = true
-    for (const { call } of [this.#transferor, this.#transferee]) if (call.transfer === this) call.transfer = null
+    for (const party of [this.#transferor, this.#transferee, this.#replaced])
+      if (party?.call.transfer === this) party.call.transfer = null
   }
 
   #tell(status: string, state: string): void {
@@ -254,22 +249,108 @@ async function notify(dialog: Dialog, status: string, state: string): Promise<bo
   }
 }
 
-/**
- * Finds a dialog of the transferor's tenant in any call. Some peers write the tags from their own point of view, so
- * either order matches.
- */
-function findDialog(ctx: CallContext, trunk_id: string, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
-  const { trunks } = ctx.snapshot()
-  const own = trunks.get(trunk_id)
-  for (const call of ctx.calls.all()) {
+// ----------------------------------------------------------------------------------------- legs of different calls
+
+/** Finds an answered leg of the tenant of a trunk by its dialog, in any call. */
+export function findDialog(ctx: CallContext, trunk_id: string, isIt: (dialog: DialogTags) => boolean): Party | null {
+  for (const call of ctx.calls.all())
     for (const party of call.parties) {
-      const trunk = trunks.get(party.leg.trunk_id ?? '')
-      if (!own || !trunk || !sameTenant(trunk, own)) continue
       const dialog = party.leg.sipDialog
-      if (dialog?.call_id !== call_id) continue
-      const tags = [dialog.local_tag, dialog.remote_tag]
-      if ((tags[0] === to_tag && tags[1] === from_tag) || (tags[0] === from_tag && tags[1] === to_tag)) return party
+      if (dialog && isOfTenant(ctx, party.leg, trunk_id) && isIt(dialog)) return party
     }
+  return null
+}
+
+/** Finds a target of the tenant of a trunk that rings, by the early dialog of our INVITE. */
+export function findRinging(
+  ctx: CallContext,
+  trunk_id: string,
+  isIt: (dialog: DialogTags) => boolean,
+): { readonly call: Call; readonly leg: RingingLeg } | null {
+  for (const call of ctx.calls.all()) {
+    const leg = call.ringingLeg
+    if (leg && isOfTenant(ctx, leg, trunk_id) && leg.earlyDialogs.some(isIt)) return { call, leg }
   }
   return null
+}
+
+function isOfTenant({ snapshot }: CallContext, leg: Leg, trunk_id: string): boolean {
+  const { trunks } = snapshot()
+  const [own, theirs] = [trunks.get(trunk_id), trunks.get(leg.trunk_id ?? '')]
+  return own !== undefined && theirs !== undefined && sameTenant(own, theirs)
+}
+
+/**
+ * Joins a leg that stays with one that comes. Returns whether a mixer joins them.
+ * @throws MediaRefusal
+ */
+async function joinLegs(stays: Leg, comes: Leg, conference_id: string): Promise<boolean> {
+  const { hub } = stays.session
+  if (stays.session === comes.session) {
+    try {
+      await hub.request('bridge', { a: stays.id, b: comes.id })
+    } catch (error) {
+      if (!(error instanceof MediaRefusal) || error.reason !== 'transcode_unavailable') throw error
+      // We cannot transcode between their codecs: re-INVITE the leg that stays with the other's codec first.
+      stays.prefer = comes
+      if (!(await stays.reoffer())) throw error
+      await hub.request('bridge', { a: stays.id, b: comes.id })
+    }
+    return false
+  }
+  // Streams of two sessions may run on different threads, so a mixer joins them.
+  for (const leg_id of [stays.id, comes.id])
+    await hub.request('conference.join', { conference_id, leg_id, muted: false, deaf: false })
+  return true
+}
+
+/** Makes two joined legs of different calls one conversation: the end of one call ends the other. */
+function pair(one: Party, other: Party, mixed: boolean): void {
+  one.call.pairWith({ ...other, mixed })
+  other.call.pairWith({ ...one, mixed })
+  one.leg.prefer = other.leg
+  other.leg.prefer = one.leg
+}
+
+// ---------------------------------------------------------------------------------------------- INVITE with Replaces
+
+/** The leg that is replaced, and the party that the new caller is joined with. */
+export type Replacement =
+  | { readonly kind: 'confirmed'; readonly replaced: Party; readonly stays: Party }
+  | { readonly kind: 'early'; readonly stays: { readonly call: InboundCall; readonly leg: Leg } }
+
+/**
+ * Answers the new caller, joins it with the leg that stays, and releases the replaced leg. Does nothing more when one
+ * of them has ended meanwhile. @throws MediaRefusal, Cancelled, LinkLost
+ */
+export async function replaceLeg(comes: Party, answer: () => Promise<void>, how: Replacement): Promise<void> {
+  const { stays } = how
+  comes.leg.prefer = stays.leg
+  if (how.kind === 'early') {
+    await answer()
+    await how.stays.call.pickedUp(comes.leg)
+    if (comes.call.ended || stays.leg.ended) return end(comes)
+    pair(stays, comes, await joinLegs(stays.leg, comes.leg, comes.call.sid))
+    return
+  }
+  const { replaced } = how
+  // The replaced leg's peer may hang up by itself while we answer the new caller.
+  const waiter: LegWaiter = { gone: leg => leg === replaced.leg }
+  replaced.call.transfer = waiter
+  stays.call.transfer = waiter
+  try {
+    await answer()
+    if (comes.call.ended || stays.leg.ended) return end(comes)
+    const mixed = await joinLegs(stays.leg, comes.leg, comes.call.sid)
+    if (comes.call.ended || stays.leg.ended) return end(comes)
+    pair(stays, comes, mixed)
+    stays.call.event('state', null, { what: 'replaced', by: comes.leg.id })
+    replaced.call.depart(replaced.leg)
+  } finally {
+    for (const { call } of [replaced, stays]) if (call.transfer === waiter) call.transfer = null
+  }
+}
+
+function end({ call }: Party): void {
+  void call.end({ cause: 'called_hung_up' })
 }

@@ -1,4 +1,5 @@
 import type { Log } from '../../core/runtime/log.ts'
+import { Authorizer } from './authorizer.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
 import { challengeHeaders, outgoing, requestView, sendableStatus, statusText } from './messages.ts'
 import {
@@ -29,7 +30,7 @@ export interface Surroundings {
   readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
   /** Returns a promise that `work` settles, or `lost` when the link is lost or silent before that. */
   waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T>
-  dialog(facts: DialogFacts): Dialog
+  dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }): Dialog
 }
 
 /** Wraps an INVITE for a new call. */
@@ -109,6 +110,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
                   remote_tag: tagOf(view.header('from')),
                   remote_target: addressOf(view.header('contact')),
                   handler,
+                  authorizer: options.auth ? new Authorizer(options.auth) : null,
                 }),
               )
             })

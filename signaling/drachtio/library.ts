@@ -63,7 +63,6 @@ interface LibraryRequestOptions {
   headers?: Record<string, string>
   body?: string
   proxy?: string
-  auth?: { username: string; password: string }
   stackDialogId?: string
 }
 

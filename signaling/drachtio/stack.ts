@@ -1,6 +1,7 @@
 import { missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { Authorizer } from './authorizer.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
@@ -59,6 +60,13 @@ const REINVITE_GIVE_UP_MS = 180_000
 /** Matches the embedded edge. A drachtio-server crashes when a final response precedes the PRACK of a reliable one. */
 const OWN_EDGE = /-strowger$/
 const SILENT = 'the SIP server told of no answer'
+
+interface Outbound extends RequestOptions {
+  readonly stackDialogId?: string
+  /** The answer to a challenge, for the request that it repeats. */
+  readonly credentials?: Headers
+  readonly repeats?: LibraryRequest
+}
 
 /** Connects in the background, and reconnects whenever the link is lost. */
 export function connectStack(options: ConnectStackOptions): SipStack {
@@ -180,6 +188,8 @@ class Stack implements SipStack {
     let giveUp = (): void => undefined
     let given_up = false
     let over = false
+    const authorizer = options.auth ? new Authorizer(options.auth) : null
+    const challenged = authorizer?.request()
     /** Early dialogs of forks with a reliable provisional response (RFC 3262). They end with the final response. */
     const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
@@ -195,42 +205,47 @@ class Stack implements SipStack {
         }
         // The timeout bounds the sending of the INVITE, and the time after our CANCEL. The owner bounds the ringing.
         limit = this.#clock.after(GIVE_UP_MS, giveUp)
-        this.#send({ ...options, method: 'INVITE' }, true, (error, request) => {
-          if (!cancelled) limit?.cancel()
-          if (error) return settle({ kind: 'failed', detail: error.message, link_lost: false })
-          sent = request
-          progress.sent?.({ call_id: request.get('call-id') ?? '', source: requestView(request).source })
-          request.on('update', (update, answer) => deliver(this.#log, update, answer, progress.handler))
-          request.on('response', (response, ack) => {
-            const view = responseView(response)
-            const { stackDialogId } = response
-            if (response.status < 200) {
-              if (stackDialogId && view.header('rseq') !== null) {
-                early.add(stackDialogId)
-                this.#dialogs.set(stackDialogId, (r, a) => deliver(this.#log, r, a, progress.handler))
-                this.#guard(() => ack())
+        const send = (wanted: Outbound): void =>
+          this.#send(wanted, (error, request) => {
+            if (!cancelled) limit?.cancel()
+            if (error) return settle({ kind: 'failed', detail: error.message, link_lost: false })
+            sent = request
+            progress.sent?.({ call_id: request.get('call-id') ?? '', source: requestView(request).source })
+            request.on('update', (update, answer) => deliver(this.#log, update, answer, progress.handler))
+            request.on('response', (response, ack) => {
+              const view = responseView(response)
+              const { stackDialogId } = response
+              if (response.status < 200) {
+                if (stackDialogId && view.header('rseq') !== null) {
+                  early.add(stackDialogId)
+                  this.#dialogs.set(stackDialogId, (r, a) => deliver(this.#log, r, a, progress.handler))
+                  this.#guard(() => ack())
+                }
+                return progress.provisional?.(view)
               }
-              return progress.provisional?.(view)
-            }
-            for (const id of early) this.#dialogs.delete(id)
-            if (response.status >= 300 || !stackDialogId) {
-              return settle({ kind: 'refused', response: view })
-            }
-            this.#guard(() => ack())
-            const dialog = this.#dialog({
-              id: stackDialogId,
-              call_id: view.call_id,
-              local_tag: tagOf(view.header('from')),
-              remote_tag: tagOf(view.header('to')),
-              remote_target: addressOf(view.header('contact')),
-              handler: progress.handler,
-              ...(options.auth ? { auth: options.auth } : {}),
+              for (const id of early) this.#dialogs.delete(id)
+              const again =
+                cancelled || given_up ? null : challenged?.answer(view, { method: 'INVITE', uri: options.uri })
+              if (again) return send({ ...wanted, credentials: again, repeats: request })
+              if (response.status >= 300 || !stackDialogId) {
+                return settle({ kind: 'refused', response: view })
+              }
+              this.#guard(() => ack())
+              const dialog = this.#dialog({
+                id: stackDialogId,
+                call_id: view.call_id,
+                local_tag: tagOf(view.header('from')),
+                remote_tag: tagOf(view.header('to')),
+                remote_target: addressOf(view.header('contact')),
+                handler: progress.handler,
+                authorizer,
+              })
+              if (given_up) void dialog.bye()
+              else settle({ kind: 'answered', dialog, response: view })
             })
-            if (given_up) void dialog.bye()
-            else settle({ kind: 'answered', dialog, response: view })
+            if (cancelled || given_up) cancelNow(cancelled ?? {})
           })
-          if (cancelled || given_up) cancelNow(cancelled ?? {})
-        })
+        send({ ...options, method: 'INVITE' })
       },
     )
     void result.then(() => {
@@ -250,12 +265,12 @@ class Stack implements SipStack {
   }
 
   request(options: RequestOptions): Promise<SipResponse> {
-    return this.#transaction({ ...options }, true)
+    return this.#transaction(options, options.auth ? new Authorizer(options.auth) : null)
   }
 
   async endLeft(dialog_id: string): Promise<boolean> {
     try {
-      const { status } = await this.#transaction({ method: 'BYE', uri: '', stackDialogId: dialog_id }, false)
+      const { status } = await this.#transaction({ method: 'BYE', uri: '', stackDialogId: dialog_id }, null)
       return status !== 481
     } catch (error) {
       if (isUnknownDialog(error)) return false
@@ -263,20 +278,27 @@ class Stack implements SipStack {
     }
   }
 
-  #transaction(options: RequestOptions & { stackDialogId?: string }, initial: boolean): Promise<SipResponse> {
+  #transaction(options: Outbound, authorizer: Authorizer | null): Promise<SipResponse> {
     const ms = options.method === 'INVITE' ? REINVITE_GIVE_UP_MS : GIVE_UP_MS
     return this.#waiting<SipResponse | Error>(
       { lost: () => new LinkLost(), limit: { ms, outcome: () => new RequestFailed(SILENT) } },
       settle => {
-        this.#send(options, initial, (error, request) => {
-          if (error) return settle(error)
-          request.on('update', (update, answer) => this.#toDialog(update, answer))
-          request.on('response', (response, ack) => {
-            if (response.status < 200) return
-            if (options.method === 'INVITE' && response.status < 300) this.#guard(() => ack())
-            settle(responseView(response))
+        const challenged = authorizer?.request()
+        const { method } = options
+        const send = (wanted: Outbound): void =>
+          this.#send(wanted, (error, request) => {
+            if (error) return settle(error)
+            request.on('update', (update, answer) => this.#toDialog(update, answer))
+            request.on('response', (response, ack) => {
+              if (response.status < 200) return
+              if (method === 'INVITE' && response.status < 300) this.#guard(() => ack())
+              const view = responseView(response)
+              const again = challenged?.answer(view, { method, uri: request.uri })
+              if (again) send({ ...wanted, credentials: again, repeats: request })
+              else settle(view)
+            })
           })
-        })
+        send(options)
       },
     ).then(outcome => {
       if (outcome instanceof Error) throw outcome
@@ -284,26 +306,24 @@ class Stack implements SipStack {
     })
   }
 
-  #send(
-    options: RequestOptions & { stackDialogId?: string },
-    initial: boolean,
-    callback: (error: Error | null, request: LibraryRequest) => void,
-  ): void {
+  #send(options: Outbound, callback: (error: Error | null, request: LibraryRequest) => void): void {
     const refuse = (error: Error): void => callback(error, undefined as never)
     if (!this.#connected) {
       refuse(new LinkLost())
       return
     }
+    const { stackDialogId, repeats } = options
     try {
       this.#library.app.request(
         {
           method: options.method,
-          headers: outgoing(options.headers, { initial }),
-          ...(options.stackDialogId && !options.auth ? {} : { uri: options.uri }),
+          headers: {
+            ...outgoing({ ...options.headers, ...options.credentials }, { initial: !stackDialogId }),
+            ...(repeats && !stackDialogId ? sameRequest(repeats) : {}),
+          },
+          ...(stackDialogId ? { stackDialogId } : { uri: options.uri }),
           ...(options.body ? { body: options.body } : {}),
           ...(options.proxy ? { proxy: options.proxy } : {}),
-          ...(options.auth ? { auth: { ...options.auth } } : {}),
-          ...(options.stackDialogId ? { stackDialogId: options.stackDialogId } : {}),
         },
         (error, request) => {
           if (error) refuse(new RequestFailed(error.message))
@@ -336,8 +356,8 @@ class Stack implements SipStack {
     else if (request.method !== 'ACK') answerable(this.#log, request, answer).respond(481)
   }
 
-  #dialog(facts: DialogFacts & { auth?: RequestOptions['auth'] }) {
-    const { handler, auth, ...identity } = facts
+  #dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }) {
+    const { handler, authorizer, ...identity } = facts
     let ended = false
     const take = (request: LibraryRequest, answer: LibraryAnswer): void => {
       if (request.method === 'BYE') {
@@ -369,9 +389,8 @@ class Stack implements SipStack {
           stackDialogId: facts.id,
           ...(options.headers ? { headers: options.headers } : {}),
           ...(options.body ? { body: options.body } : {}),
-          ...(auth ? { auth } : {}),
         },
-        false,
+        authorizer,
       ).catch(error => {
         if (isUnknownDialog(error)) return gone(facts.call_id)
         throw error
@@ -461,6 +480,13 @@ class Stack implements SipStack {
     }
   }
 }
+
+/** A challenged request is sent again as the same request: same Call-ID and From, the next CSeq (RFC 3261 §22.2). */
+const sameRequest = (request: LibraryRequest): Record<string, string> => ({
+  From: request.get('from') ?? '',
+  'Call-ID': request.get('call-id') ?? '',
+  CSeq: `${Number.parseInt(request.get('cseq') ?? '0', 10) + 1} ${request.method}`,
+})
 
 const isUnknownDialog = (error: unknown): boolean =>
   error instanceof RequestFailed && /unable to find dialog/i.test(error.message)

@@ -36,6 +36,12 @@ export interface SipResponse extends Message {
   readonly reason: string
 }
 
+/** What answers a peer's challenge (RFC 3261 §22). */
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
 export interface ResponseOptions {
   readonly reason?: string
   readonly headers?: Headers
@@ -76,8 +82,8 @@ export interface InboundInvite extends SipRequest {
   /** Sends a provisional response. With `reliable` (RFC 3262) it resolves when the PRACK has come. */
   progress(status: number, options?: ResponseOptions & { reliable?: boolean }): Promise<void>
   refuse(status: number, options?: ResponseOptions): void
-  /** Sends 200 OK. @throws Cancelled, LinkLost */
-  accept(options: ResponseOptions, handler: DialogHandler): Promise<Dialog>
+  /** Sends 200 OK. `auth` answers challenges to our requests in the dialog. @throws Cancelled, LinkLost */
+  accept(options: ResponseOptions & { readonly auth?: Credentials }, handler: DialogHandler): Promise<Dialog>
   /** The peer sent CANCEL, and the SIP server has answered. Calls the listener at once if this has already happened. */
   onCancel(listener: (headers: Headers) => void): void
   /** Sets the handler of requests in the early dialog: UPDATE, INFO, and PRACK. */
@@ -90,7 +96,8 @@ export interface InviteOptions {
   readonly proxy?: string
   readonly headers: Headers
   readonly body: string
-  readonly auth?: { readonly username: string; readonly password: string }
+  /** Answers challenges to this request, and to those of the dialog that an INVITE makes. */
+  readonly auth?: Credentials
 }
 
 export type InviteResult =
@@ -118,7 +125,7 @@ export interface RequestOptions {
   readonly headers?: Headers
   readonly body?: string
   readonly proxy?: string
-  readonly auth?: { readonly username: string; readonly password: string }
+  readonly auth?: Credentials
 }
 
 /**

@@ -1,9 +1,10 @@
+import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
 import { CallRecords } from './agent/cdr.ts'
-import { AgentCore, DEFAULT_SUPPORTED } from './agent/core.ts'
+import { AgentCore } from './agent/core.ts'
 import { endLeftCall } from './agent/end-left.ts'
 import { type BlockedSource, SourceGuard } from './agent/guard.ts'
 import { endOrphans } from './agent/orphans.ts'
@@ -67,8 +68,6 @@ export interface EdgeOptions {
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
   /** Called with each SIP message in either direction, for the ladder. Must neither throw nor block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
-  /** Option tags that requests may require. Requests that require another tag get 420. */
-  readonly supported?: readonly string[] | undefined
   /** The refresher when a peer asks for a session timer without naming one. Default none: no timer runs. */
   readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
   /** How long a new call's INVITE may wait for its first response (Timer B). Default 64×T1 (RFC 3261 §17.1.1.2). */
@@ -205,7 +204,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const core = new AgentCore(stack, apps, records, {
     orphan_grace_ms: limits.orphan_grace_ms ?? 5_000,
     session_refresher: options.session_refresher ?? 'none',
-    supported: options.supported ? new Set(options.supported.map(tag => tag.toLowerCase())) : DEFAULT_SUPPORTED,
+    unsupported: unsupportedTags,
     ringing_ms: limits.ringing_ms ?? 900_000,
     no_response_ms: options.no_response_ms,
   })

@@ -193,7 +193,7 @@ async function place(
 ): Promise<Done> {
   const { called, caller } = options
   const row = await insertTestCall(ctx, sid, options)
-  const decided = await admitRow(ctx, row, whole(options.trunk, options.ask))
+  const decided = await admitRow(ctx, row, [whole(options.trunk, options.ask)])
   if (!decided.admitted) {
     const { reason, sentence: detail } = decided
     return { outcome: { answered: false, sip_code: sipRefusal(reason).code, reason, detail }, media: null }

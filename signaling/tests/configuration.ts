@@ -10,6 +10,7 @@ import {
   judgeTls,
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
@@ -96,7 +97,9 @@ function sharedSources(ctx: CallContext, trunk: TrunkConfig): { cidr: string; tr
 async function optionsOf(ctx: CallContext, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
   const begun_ms = ctx.clock.monotonic_ms()
   try {
-    const answer = await within(OPTIONS_LIMIT_MS, () => askOptions(ctx, target, null))
+    const answer = await within(OPTIONS_LIMIT_MS, () =>
+      askOptions({ ...ctx, unseal: sealed => unseal(ctx.config.master_key, sealed) }, target, null),
+    )
     const duration_ms = Math.round(ctx.clock.monotonic_ms() - begun_ms)
     if (isMadeUp(answer))
       return {

@@ -36,6 +36,7 @@ export class TargetHealth {
     readonly node_id: string
     readonly random: () => number
     readonly ways: Pick<WaysOut, 'find'>
+    readonly unseal: (sealed: string) => string
   }
   #stopped = false
 
@@ -47,6 +48,7 @@ export class TargetHealth {
     readonly node_id: string
     readonly random: () => number
     readonly ways: Pick<WaysOut, 'find'>
+    readonly unseal: (sealed: string) => string
   }) {
     this.#options = options
   }
@@ -153,12 +155,15 @@ export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 
 
 /** Sends OPTIONS to a target's addresses in turn; returns the first response. @throws as `askFirst` */
 export async function askOptions(
-  reach: Reach,
-  target: Pick<Target, 'uri' | 'transport' | 'tls'>,
+  reach: Reach & { readonly unseal: (sealed: string) => string },
+  target: Pick<Target, 'uri' | 'transport' | 'tls' | 'credentials'>,
   carrier_id: string | null,
 ): Promise<SipResponse> {
   const asked = { uri: targetUri(target.uri, target.transport), carrier_id, tls: target.tls }
-  return (await askFirst(reach, asked, { method: 'OPTIONS', headers: { Accept: 'application/sdp' } })).answer
+  const { credentials } = target
+  const auth = credentials && { username: credentials.username, password: reach.unseal(credentials.password_sealed) }
+  const request = { method: 'OPTIONS', headers: { Accept: 'application/sdp' }, ...(auth ? { auth } : {}) }
+  return (await askFirst(reach, asked, request)).answer
 }
 
 interface Reach {
@@ -173,7 +178,7 @@ interface Reach {
 export async function askFirst(
   { sip, ways }: Reach,
   asked: WayAsked,
-  request: Pick<RequestOptions, 'method' | 'headers'>,
+  request: Pick<RequestOptions, 'method' | 'headers' | 'auth'>,
 ): Promise<{ readonly answer: SipResponse; readonly way: Way }> {
   const found = await ways.find(asked)
   if (found.kind !== 'found') throw new NotReached(found.detail)

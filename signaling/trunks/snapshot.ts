@@ -25,6 +25,14 @@ export interface Target {
   readonly weight: number
   readonly enabled: boolean
   readonly tls: TlsVerification
+  /** What answers the target's challenges; for a carrier's target, what the carrier has. */
+  readonly credentials: SealedCredentials | null
+  readonly redirects: 'off' | 'same_host' | 'listed'
+}
+
+export interface SealedCredentials {
+  readonly username: string
+  readonly password_sealed: string
 }
 
 interface DigestCredential {
@@ -79,6 +87,7 @@ export interface CarrierConfig {
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
   /** Null when the carrier identifies us by address. */
   readonly registration: CarrierRegistration | null
+  readonly credentials: SealedCredentials | null
 }
 
 export interface NumberConfig {
@@ -201,7 +210,12 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         source_index: compileSources(
           sources.map(source => ({ cidr: source.cidr, selector_precedence: 0, owner: source.id })),
         ),
-        targets: (grouped.targets.get(row.id) ?? []).map(targetOf),
+        targets: (grouped.targets.get(row.id) ?? []).map(target =>
+          targetOf(target, {
+            redirects: target.redirects,
+            credentials: sealedOf(target.digest_username, target.digest_password_sealed),
+          }),
+        ),
       } satisfies TrunkConfig
     })
     if (trunk) trunks.set(row.id, trunk)
@@ -209,23 +223,33 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
   const carriers = new Map<string, CarrierConfig>()
   for (const row of rows.carriers) {
     if (row.enabled !== 1) continue
-    const carrier = keep(row.id, previous.carriers.get(row.id), () => ({
-      id: row.id,
-      name: row.name,
-      sandbox: row.sandbox === 1,
-      revision: row.revision,
-      codecs: codecsOf(row.codecs),
-      sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),
-      targets: (grouped.carrier_targets.get(row.id) ?? []).map(targetOf),
-      routes: (grouped.carrier_routes.get(row.id) ?? []).map(({ prefix, priority, cost_minor }) => ({
-        prefix,
-        priority,
-        cost_minor,
-      })),
-      registration: registrationOf(
+    const carrier = keep(row.id, previous.carriers.get(row.id), () => {
+      const registration = registrationOf(
         rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1),
-      ),
-    }))
+      )
+      // A carrier that we register with may also challenge our calls.
+      const credentials = rows.carrier_credentials.find(({ carrier_id }) => carrier_id === row.id) ?? registration
+      const own = {
+        redirects: row.redirects,
+        credentials: sealedOf(credentials?.username, credentials?.password_sealed),
+      }
+      return {
+        id: row.id,
+        name: row.name,
+        sandbox: row.sandbox === 1,
+        revision: row.revision,
+        codecs: codecsOf(row.codecs),
+        sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),
+        targets: (grouped.carrier_targets.get(row.id) ?? []).map(target => targetOf(target, own)),
+        routes: (grouped.carrier_routes.get(row.id) ?? []).map(({ prefix, priority, cost_minor }) => ({
+          prefix,
+          priority,
+          cost_minor,
+        })),
+        registration,
+        credentials: own.credentials,
+      }
+    })
     if (carrier) carriers.set(row.id, carrier)
   }
   const attribution = attributionOf(grouped.sources, trunks, carriers)
@@ -302,6 +326,7 @@ function attributionOf(
 
 const targetOf = (
   row: ConfigurationRows['targets'][number] | ConfigurationRows['carrier_targets'][number],
+  own: Pick<Target, 'credentials' | 'redirects'>,
 ): Target => ({
   id: row.id,
   uri: row.sip_uri,
@@ -310,7 +335,13 @@ const targetOf = (
   weight: row.weight,
   enabled: row.enabled === 1,
   tls: verificationOf(row),
+  ...own,
 })
+
+const sealedOf = (
+  username: string | null | undefined,
+  password_sealed: string | null | undefined,
+): SealedCredentials | null => (username && password_sealed ? { username, password_sealed } : null)
 
 const registrationOf = (
   row: ConfigurationRows['carrier_registrations'][number] | undefined,

@@ -4,6 +4,7 @@ import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
+import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import type { World } from '../support/world.ts'
 
@@ -18,6 +19,7 @@ t.test('baresip', async t => {
   const w = await sharedWorld(t)
   await t.test('one calls another through a trunk, and they hear each other', t => throughTrunk(t, w))
   await t.test('one registers with the settings that the platform shows, and is called', t => registered(t, w))
+  await t.test('one transfers its caller, and hangs up before the caller has reached the target', t => transfers(t, w))
 })
 
 async function throughTrunk(t: Test, w: World): Promise<void> {
@@ -92,13 +94,25 @@ async function registered(t: Test, w: World): Promise<void> {
   const desk = await register()
   await desk.says(/\[1 binding\]/)
 
+  const form = { To: called, From: w.numbers[3] ?? '', InlineMarkup: '<Response><Hangup/></Response>' }
+  const { body: created } = await w.voice('POST', '/Calls.json', form)
+  await desk.says(/Call established/)
+  t.match(await w.ended(created.sid), { status: 'completed', price: null }, 'a call of the API to it rings it')
+  const { carrier_id, trunk_id } = await w.state.db
+    .selectFrom('call')
+    .select(['carrier_id', 'trunk_id'])
+    .where('sid', '=', created.sid)
+    .executeTakeFirstOrThrow()
+  t.equal(carrier_id, null, `no carrier is asked (${trunk_id})`)
+
   const phone = await baresip(t, {
     host: PHONE,
     user: w.numbers[3] ?? '',
     tone_hz: 500,
     dial: `sip:${called}@${server.host}:${server.port}`,
   })
-  await Promise.all([phone, desk].map(one => one.says(/Call established/)))
+  await phone.says(/Call established/)
+  await desk.says(/Call established[\s\S]*Call established/)
   await until('all have received for some seconds', async () => {
     const rows = await w.state.db
       .selectFrom('media_quality')
@@ -112,4 +126,30 @@ async function registered(t: Test, w: World): Promise<void> {
   await Promise.all([phone, desk].map(one => one.plays(4000)))
   t.equal(strongestHz((await phone.heard()).subarray(8000)), 900, 'who calls the registered one hears it')
   t.equal(strongestHz((await desk.heard()).subarray(8000)), 500, 'and it hears him')
+}
+
+async function transfers(t: Test, w: World): Promise<void> {
+  const [near, far] = [await openSoftphone(t, '127.0.0.5'), await openSoftphone(t, '127.0.0.6')]
+  const [own, other] = [w.numbers[6] ?? '', w.numbers[7] ?? '']
+  const target = (host: string, port: number) => [
+    { sip_uri: `sip:${host}:${port}`, transport: 'udp', priority: 1, weight: 1 },
+  ]
+  await w.addTrunk(near.address)
+  await w.routeToTrunk(other, await w.addTrunk(far.address, { targets: target(far.address, far.port) }))
+  const desk = await baresip(t, { host: '127.0.0.7', user: own, tone_hz: 900, account: ';answermode=auto' })
+  await w.routeToTrunk(own, await w.addTrunk('127.0.0.7', { targets: target('127.0.0.7', desk.port) }))
+  const at = (number: string): string => `sip:${number}@${w.sip.host}:${w.sip.port}`
+  const caller = await near.dial(at(own), { from: w.numbers[8] ?? '' })
+  await caller.answered()
+  await desk.says(/Call established/)
+  desk.command('transfer', at(other))
+  const line = await far.incoming(other)
+  await line.answer()
+  await desk.says(/audio: destroyed/)
+  const stops = [caller.hum(600), line.hum(1000)]
+  await Promise.all([caller.hears(1000), line.hears(600)])
+  await Promise.all(stops.map(stop => stop()))
+  t.equal(caller.ended, null)
+  caller.hangUp()
+  t.equal(await line.over(), 'peer')
 }

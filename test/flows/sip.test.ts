@@ -175,7 +175,7 @@ t.test('between two legs', async t => {
     t.match(await endOf(w, (await lastCall(w)).sid), { status: 'busy', sip_code: 486, reason: 'peer_busy' })
   })
 
-  t.test('follows a redirect only to a target of the trunk', async t => {
+  t.test('follows a redirect only where its target allows it', async t => {
     const taking = await waiting(t, untilBye)
     const moved = (contact: string) => [
       receive.request('INVITE'),
@@ -183,18 +183,22 @@ t.test('between two legs', async t => {
       receive.request('ACK'),
     ]
     const near = await waiting(t, moved(`sip:${WORLD}@${TARGET}:${taking.port}`))
-    await trunkOf(w, [targetOf(near)])
+    await trunkOf(w, [{ ...targetOf(near), redirects: 'same_host' }])
     await story(t, w, [caller.invite(), ...answered, ...hangUp(2)])
     t.ok((await taking.done).ok)
 
     const far = await waiting(t, moved(`sip:${WORLD}@127.0.0.77:5060`))
-    await trunkOf(w, [targetOf(far)])
-    await story(t, w, [
+    await trunkOf(w, [{ ...targetOf(far), redirects: 'listed' }])
+    const fails = [
       caller.invite(),
       receive.response(100, { optional: true }),
       receive.response(480),
       caller.ackOfFailure,
-    ])
+    ]
+    await story(t, w, fails)
+    const off = await waiting(t, moved(`sip:${WORLD}@${TARGET}:5060`))
+    await trunkOf(w, [targetOf(off)])
+    await story(t, w, fails)
   })
 
   t.test('a digest trunk accepts the right password, and rejects a wrong one and a replay', async t => {

@@ -1,3 +1,4 @@
+import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import {
   addTrunk,
@@ -23,6 +24,7 @@ import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { answerKeepingTo, inDialog, KEPT_TO } from '../support/sip-steps.ts'
 import { awaits, callee, caller, pause, provisionals, receive, signals } from '../support/sipp.ts'
+import { type Line, openSoftphone, type Softphone } from '../support/softphone.ts'
 import { addTenant } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -63,6 +65,16 @@ async function anotherProject(w: World, e164: string): Promise<{ project_id: str
   return { project_id, account_sid }
 }
 
+/** Opens a softphone that is the only target and source of a trunk of its own, to which a number is routed. */
+async function person(t: Test, w: World, index: number, more: readonly object[] = []) {
+  const phone = await openSoftphone(t, `127.0.1.${index + 1}`)
+  const number = w.numbers[index] ?? ''
+  const target = { sip_uri: `sip:${phone.address}:${phone.port}`, transport: 'udp', priority: 1, weight: 1 }
+  const trunk_id = await w.addTrunk(phone.address, { targets: [target, ...more] })
+  if (number !== '') await w.routeToTrunk(number, trunk_id)
+  return { phone, number, trunk_id }
+}
+
 async function rtpPeer(t: Test, address: string): Promise<RtpPeer> {
   const peer = await openRtpPeer({ address })
   t.teardown(() => peer.close())
@@ -81,8 +93,24 @@ async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
   await Promise.all(humming)
 }
 
+/** Ends the line's call at the final NOTIFY, before that NOTIFY is answered. */
+function hangsUpWhenTold(line: Line): void {
+  line.onRequest = request => {
+    if (/SIP\/2\.0 200/.test(request.body)) line.hangUp()
+    request.answer(200)
+  }
+}
+
+/** Both say something until each has heard the other. */
+async function talk(near: Line, far: Line): Promise<void> {
+  const stops = [near.hum(600), far.hum(1000)]
+  await Promise.all([near.hears(1000), far.hears(600)])
+  await Promise.all(stops.map(stop => stop()))
+}
+
 t.test('transfers', async t => {
   const w = await sharedWorld(t)
+  const at = (number: string): string => `sip:${number}@${w.sip.host}:${w.sip.port}`
 
   t.test('blind, to a number behind another trunk: the two remaining parties hear each other', async t => {
     const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
@@ -346,6 +374,110 @@ t.test('transfers', async t => {
     await target.cue()
     t.ok((await target.done).ok)
     t.ok((await desk.done).ok)
+  })
+
+  t.test('a transferor that hangs up before it answers the final NOTIFY ends nobody else, twice in a row', async t => {
+    const [a, b, c, d] = [await person(t, w, 1), await person(t, w, 0), await person(t, w, 2), await person(t, w, 3)]
+    const from = await a.phone.dial(at(b.number), { from: a.number })
+    const first = await b.phone.incoming(b.number)
+    await first.answer()
+    hangsUpWhenTold(first)
+    void first.send('REFER', { headers: { 'Refer-To': `<${at(c.number)}>` } })
+    const second = await c.phone.incoming(c.number)
+    await second.answer()
+    t.equal(await first.over(), 'us')
+    await talk(from, second)
+    hangsUpWhenTold(second)
+    void second.send('REFER', { headers: { 'Refer-To': `<${at(d.number)}>` } })
+    const third = await d.phone.incoming(d.number)
+    await third.answer()
+    t.equal(await second.over(), 'us')
+    await talk(from, third)
+    from.hangUp()
+    t.equal(await third.over(), 'peer', 'the end of one is the end of the other, also after a second transfer')
+    await nothingLeft(t, w)
+  })
+
+  t.test('attended, and the transferor ends both of its calls as soon as the REFER is accepted', async t => {
+    const [a, b, c] = [await person(t, w, 5), await person(t, w, 6), await person(t, w, 7)]
+    const from = await a.phone.dial(at(b.number), { from: a.number })
+    const first = await b.phone.incoming(b.number)
+    await first.answer()
+    const consultation = await b.phone.dial(at(c.number), { from: b.number })
+    const second = await c.phone.incoming(c.number)
+    await second.answer()
+    await consultation.answered()
+    const { call_id, local_tag, remote_tag } = consultation.call?.dialog ?? {}
+    const replaces = encodeURIComponent(`${call_id};to-tag=${remote_tag};from-tag=${local_tag}`)
+    const refer = { headers: { 'Refer-To': `<${at(c.number)}?Replaces=${replaces}>` } }
+    t.match(await first.send('REFER', refer), { status: 202 })
+    consultation.hangUp()
+    first.hangUp()
+    await talk(from, second)
+    second.hangUp()
+    t.equal(await from.over(), 'peer')
+    await nothingLeft(t, w)
+  })
+
+  t.test('INVITE with Replaces takes the place of an answered leg, but only of the caller’s own tenant', async t => {
+    const [a, b] = [await person(t, w, 21), await person(t, w, 22)]
+    await w.routeToTrunk(w.numbers[0] ?? '', b.trunk_id)
+    await w.routeToTrunk(w.numbers[6] ?? '', a.trunk_id)
+    const from = await a.phone.dial(at(w.numbers[0] ?? ''), { from: w.numbers[6] ?? '' })
+    const first = await b.phone.incoming(w.numbers[0] ?? '')
+    await first.answer()
+    const { call_id = '', local_tag = '', remote_tag = '' } = first.call?.dialog ?? {}
+    const replaces = (to_tag: string, more = '') => ({
+      headers: { Require: 'replaces', Replaces: `${call_id};to-tag=${to_tag};from-tag=${local_tag}${more}` },
+      from: w.numbers[0] ?? '',
+    })
+    const stranger = await person(t, w, 23)
+    const belongsTo = (subaccount_id: string | null) =>
+      w.state.transaction(async trx => {
+        await trx.updateTable('trunk').set({ subaccount_id }).where('id', '=', stranger.trunk_id).execute()
+        await bumpConfiguration(trx)
+      })
+    await belongsTo('sub_other')
+    await w.routeToTrunk(w.numbers[6] ?? '', a.trunk_id)
+    const refused = async (phone: Softphone, how: ReturnType<typeof replaces>): Promise<number> => {
+      const line = await phone.dial(at(w.numbers[0] ?? ''), how)
+      return until('a final response', () => line.final ?? undefined)
+    }
+    t.equal(await refused(stranger.phone, replaces(remote_tag)), 481, 'a dialog of another tenant is unknown')
+    await belongsTo(null)
+    t.equal(await refused(b.phone, replaces('wrong')), 481)
+    t.equal(await refused(b.phone, replaces(remote_tag, ';early-only')), 486)
+    t.equal(first.ended, null)
+
+    const second = await b.phone.dial(at(w.numbers[0] ?? ''), replaces(remote_tag))
+    await second.answered()
+    t.equal(await first.over(), 'peer', 'the replaced dialog is ended')
+    await talk(from, second)
+    from.hangUp()
+    t.equal(await second.over(), 'peer')
+    await nothingLeft(t, w)
+  })
+
+  t.test('INVITE with Replaces picks up a call while its telephone rings', async t => {
+    const [a, b] = [await person(t, w, 24), await person(t, w, 25)]
+    await w.routeToTrunk(w.numbers[0] ?? '', b.trunk_id)
+    await w.routeToTrunk(w.numbers[6] ?? '', a.trunk_id)
+    const from = await a.phone.dial(at(w.numbers[0] ?? ''), { from: w.numbers[6] ?? '' })
+    const first = await b.phone.incoming(w.numbers[0] ?? '')
+    first.ring()
+    await until('the caller hears of it', () => from.progress.includes(180))
+    const { call_id = '', local_tag = '', remote_tag = '' } = first.call?.dialog ?? {}
+    const second = await b.phone.dial(at(w.numbers[0] ?? ''), {
+      headers: { Replaces: `${call_id};to-tag=${remote_tag};from-tag=${local_tag};early-only` },
+      from: w.numbers[0] ?? '',
+    })
+    await second.answered()
+    t.equal(await first.over(), 'cancelled')
+    await from.answered()
+    await talk(from, second)
+    second.hangUp()
+    t.equal(await from.over(), 'peer')
+    await nothingLeft(t, w)
   })
 
   t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))

@@ -46,6 +46,7 @@ interface TargetRow {
   readonly transport: string
   readonly priority: number
   readonly weight: number
+  readonly redirects?: 'off' | 'same_host' | 'listed'
 }
 
 export const targetOf = (peer: SippPeer, priority = 1, transport = 'udp'): TargetRow => ({

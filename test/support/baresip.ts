@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readWavFile, tone, wavBytes } from './audio.ts'
@@ -13,6 +14,8 @@ interface Baresip {
   printed(): string
   /** Waits for a line of its output. */
   says(pattern: RegExp): Promise<void>
+  /** Runs a command of its menu, such as `transfer`. */
+  command(name: string, parameters: string): void
   /** Waits until its loudspeaker has played this long. */
   plays(ms: number): Promise<unknown>
   /** Stops baresip and returns what its loudspeaker played (8 kHz). */
@@ -40,11 +43,11 @@ export async function baresip(
   },
 ): Promise<Baresip> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-baresip-'))
-  const port = await freePort()
+  const [port, control_port] = await Promise.all([freePort(), freePort()])
   const microphone = join(folder, 'microphone.wav')
   writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, 30_000)))
   const rtp = await freeBlock(32)
-  writeFileSync(join(folder, 'config'), configuration(options.host, port, rtp, folder, microphone))
+  writeFileSync(join(folder, 'config'), configuration(options.host, { port, control_port, rtp }, folder, microphone))
   const { server } = options
   const home = server ? `${server.host}:${server.port}` : options.host
   const account = `<sip:${options.user}@${home};transport=${options.transport ?? 'udp'}>`
@@ -75,6 +78,10 @@ export async function baresip(
     port,
     printed: () => printed,
     says,
+    command: (name, parameters) => {
+      const text = JSON.stringify({ command: name, params: parameters })
+      const socket = connect(control_port, '127.0.0.1', () => socket.end(`${text.length}:${text},`))
+    },
     plays: ms => until(`baresip has played ${ms} ms`, () => played(folder) >= (ms * 8000) / 1000),
     async heard() {
       await stop()
@@ -97,15 +104,19 @@ function played(folder: string): number {
 
 const configuration = (
   host: string,
-  port: number,
-  rtp: { readonly first: number; readonly last: number },
+  ports: {
+    readonly port: number
+    readonly control_port: number
+    readonly rtp: { readonly first: number; readonly last: number }
+  },
   folder: string,
   microphone: string,
 ): string =>
   [
-    `sip_listen ${host}:${port}`,
+    `sip_listen ${host}:${ports.port}`,
+    `ctrl_tcp_listen 127.0.0.1:${ports.control_port}`,
     `net_interface ${host}`,
-    `rtp_ports ${rtp.first}-${rtp.last}`,
+    `rtp_ports ${ports.rtp.first}-${ports.rtp.last}`,
     `audio_source aufile,${microphone}`,
     'audio_player aubridge,loudspeaker',
     'audio_alert aubridge,alert',
@@ -113,7 +124,7 @@ const configuration = (
     'auplay_srate 8000',
     'module_path /usr/lib/baresip/modules',
     ...['g711', 'srtp', 'aufile', 'aubridge', 'sndfile'].map(name => `module ${name}.so`),
-    ...['account', 'menu'].map(name => `module_app ${name}.so`),
+    ...['account', 'menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
     `snd_path ${folder}`,
     '',
   ].join('\n')

@@ -37,6 +37,7 @@ const ON_DRACHTIO = {
         RELIABLE,
       'a call survives a PRACK that never comes': RELIABLE,
       'an offer in a PRACK is answered in its 200': RELIABLE,
+      'an INVITE without an offer that requires 100rel gets our offer in a reliable 180': RELIABLE,
     },
   },
   baresip: { result: 'passes' },

@@ -11,7 +11,14 @@ let running: ReturnType<typeof openWorld> | null = null
 let customers = 0
 
 /** What belongs to no customer. A story may change it until its end. */
-const OF_ALL = ['carrier', 'carrier_source', 'carrier_target', 'carrier_route', 'carrier_registration'] as const
+const OF_ALL = [
+  'carrier',
+  'carrier_source',
+  'carrier_target',
+  'carrier_route',
+  'carrier_credential',
+  'carrier_registration',
+] as const
 
 /** Calls that the story has just ended, by a BYE that is on its way (RFC 3261 §17: 32 s). */
 const ON_ITS_WAY_MS = 45_000

@@ -137,7 +137,10 @@ export interface TrunkDraftLimitsInput {
 }
 
 export interface TrunkTargetInput {
+  readonly digest_password?: string
+  readonly digest_username?: string | null
   readonly priority: number
+  readonly redirects?: 'off' | 'same_host' | 'listed'
   readonly sip_uri: string
   readonly tls_fingerprint?: string | null
   readonly tls_verification?: 'required' | 'pinned' | 'off'
@@ -258,7 +261,9 @@ export interface AttachedPolicy {
 export interface TrunkRoute {
   readonly enabled: boolean
   readonly id: string
+  readonly digest_username: string | null
   readonly priority: number
+  readonly redirects: 'off' | 'same_host' | 'listed'
   readonly sip_uri: string
   readonly tls_fingerprint: string | null
   readonly tls_verification: 'required' | 'pinned' | 'off'
@@ -428,6 +433,8 @@ export interface TerminationTarget {
   readonly enabled: boolean
   readonly tls_verification: 'required' | 'pinned' | 'off'
   readonly tls_fingerprint: string | null
+  readonly redirects: 'off' | 'same_host' | 'listed'
+  readonly digest_username: string | null
   readonly created_at: string
   readonly updated_at: string
 }
@@ -440,6 +447,9 @@ export interface TerminationTargetInput {
   readonly weight?: number
   readonly tls_verification?: 'required' | 'pinned' | 'off'
   readonly tls_fingerprint?: string | null
+  readonly redirects?: 'off' | 'same_host' | 'listed'
+  readonly digest_username?: string | null
+  readonly digest_password?: string
 }
 
 export interface SubtrunkSummary {

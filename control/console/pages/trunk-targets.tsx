@@ -20,11 +20,29 @@ const NEW_TARGET: TargetForm = {
   enabled: true,
   tls_verification: 'required',
   tls_fingerprint: null,
+  redirects: 'off',
+  digest_username: null,
+  digest_password: '',
 }
 const VERIFICATIONS = [
   { value: 'required', text: 'Must be valid and name the target' },
   { value: 'pinned', text: 'Must be the one with this fingerprint' },
   { value: 'off', text: 'Is not verified' },
+]
+const FIELDS = [
+  '/sip_uri',
+  '/transport',
+  '/priority',
+  '/weight',
+  '/tls_verification',
+  '/tls_fingerprint',
+  '/digest_username',
+  '/digest_password',
+]
+const REDIRECTS = [
+  { value: 'off', text: 'Are not followed' },
+  { value: 'same_host', text: 'Are followed within this address' },
+  { value: 'listed', text: 'Are followed to any target of this trunk' },
 ]
 const isUnverified = ({ transport, tls_verification }: Pick<Target, 'transport' | 'tls_verification'>): boolean =>
   transport === 'tls' && tls_verification === 'off'
@@ -35,9 +53,21 @@ export function TrunkTargets(props: TrunkTab) {
   const [edited, setEdited] = useState<TargetForm | null>(null)
   const save = async () => {
     if (!edited) return
-    const { id, sip_uri, transport, priority, weight, enabled, tls_verification } = edited
+    const { id, sip_uri, transport, priority, weight, enabled, tls_verification, redirects } = edited
     const tls_fingerprint = tls_verification === 'pinned' ? edited.tls_fingerprint : null
-    const body = { sip_uri, transport, priority, weight, enabled, tls_verification, tls_fingerprint }
+    const { digest_username, digest_password } = edited
+    const digest = { digest_username, ...(digest_password === '' ? {} : { digest_password }) }
+    const body = {
+      sip_uri,
+      transport,
+      priority,
+      weight,
+      enabled,
+      tls_verification,
+      tls_fingerprint,
+      redirects,
+      ...digest,
+    }
     const done = await action.run(() =>
       id === undefined ? write('POST', '/termination-uris', body) : write('PATCH', `/termination-uris/${id}`, body),
     )
@@ -61,7 +91,7 @@ export function TrunkTargets(props: TrunkTab) {
       ) : (
         <TargetTable
           rows={trunk.routes}
-          edit={setEdited}
+          edit={target => setEdited({ ...target, digest_password: '' })}
           remove={({ id }) => void action.run(() => write('DELETE', `/termination-uris/${id}`))}
         />
       )}
@@ -131,13 +161,7 @@ interface TargetFieldsProps {
 }
 
 const TargetFields = ({ target, set, action, onSave }: TargetFieldsProps & { readonly onSave: () => void }) => (
-  <Form
-    onSubmit={onSave}
-    submit="Save"
-    busy={action.busy}
-    problem={action.problem}
-    fields={['/sip_uri', '/transport', '/priority', '/weight', '/tls_verification', '/tls_fingerprint']}
-  >
+  <Form onSubmit={onSave} submit="Save" busy={action.busy} problem={action.problem} fields={FIELDS}>
     <TextField
       label="Address"
       mono
@@ -175,8 +199,41 @@ const TargetFields = ({ target, set, action, onSave }: TargetFieldsProps & { rea
       />
     </div>
     <CertificateFields target={target} set={set} action={action} />
+    <ChallengeFields target={target} set={set} action={action} />
     <CheckField label="Enabled" checked={target.enabled} onInput={enabled => set({ enabled })} />
   </Form>
+)
+
+/** What answers the target's challenges, and where its 3xx may send a call. */
+const ChallengeFields = ({ target, set, action }: TargetFieldsProps) => (
+  <>
+    <div class="grid-2">
+      <TextField
+        label="User name for its challenges"
+        value={target.digest_username ?? ''}
+        onInput={name => set({ digest_username: name === '' ? null : name })}
+        problem={action.problem}
+        at="/digest_username"
+      />
+      <TextField
+        label="Password"
+        type="password"
+        value={target.digest_password}
+        placeholder={target.id === undefined ? '' : 'unchanged'}
+        onInput={digest_password => set({ digest_password })}
+        problem={action.problem}
+        at="/digest_password"
+      />
+    </div>
+    <SelectField
+      label="Redirects (3xx)"
+      value={target.redirects}
+      onInput={value => set({ redirects: value as Target['redirects'] })}
+      options={REDIRECTS}
+      problem={action.problem}
+      at="/redirects"
+    />
+  </>
 )
 
 /** How the certificate of a TLS target is verified. */

@@ -4,6 +4,8 @@ export interface CarrierWish {
   readonly name: string
   readonly enabled: boolean
   readonly codecs: readonly string[]
+  /** Where a 3xx of the carrier may send a call; unset means off. */
+  readonly redirects?: 'off' | 'same_host' | 'listed'
   /** CIDRs from which the carrier sends INVITEs. */
   readonly sources: readonly string[]
   readonly targets: readonly {
@@ -28,7 +30,7 @@ export interface CarrierChange {
   readonly do: 'change'
   readonly id: string
   readonly wish: CarrierWish
-  readonly was: Pick<CarrierWish, 'name' | 'enabled' | 'codecs'>
+  readonly was: Pick<CarrierWish, 'name' | 'enabled' | 'codecs' | 'redirects'>
   readonly sources: Difference<string>
   readonly targets: Difference<CarrierWish['targets'][number]>
   readonly routes: Difference<CarrierWish['routes'][number]>
@@ -73,6 +75,7 @@ export function planChange(known: CarrierWish & { readonly id: string }, wish: C
     [sources, targets, routes].every(({ added, removed }) => added.length + removed.length === 0) &&
     known.name === wish.name &&
     known.enabled === wish.enabled &&
+    redirectsText(known) === redirectsText(wish) &&
     known.codecs.join() === wish.codecs.join()
   return same ? null : { do: 'change', id: known.id, wish, was: known, sources, targets, routes }
 }
@@ -84,7 +87,7 @@ export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
     const { wish } = step
     if (step.do === 'add')
       return [
-        `+ carrier ${wish.name}${wish.enabled ? '' : ' (disabled)'}, ${wish.codecs.join(',')}`,
+        `+ carrier ${wish.name}${wish.enabled ? '' : ' (disabled)'}, ${wish.codecs.join(',')}${redirectsText(wish)}`,
         ...lines('+', wish.sources, wish.targets, wish.routes),
       ]
     const { was, sources, targets, routes } = step
@@ -92,11 +95,15 @@ export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
       `~ carrier ${wish.name}`,
       ...(was.enabled === wish.enabled ? [] : [`  ~ ${wish.enabled ? 'enabled' : 'disabled'}`]),
       ...(was.codecs.join() === wish.codecs.join() ? [] : [`  ~ codecs ${was.codecs.join()} to ${wish.codecs.join()}`]),
+      ...(redirectsText(was) === redirectsText(wish) ? [] : [`  ~${redirectsText(wish) || ' redirects off'}`]),
       ...lines('-', sources.removed, targets.removed, routes.removed),
       ...lines('+', sources.added, targets.added, routes.added),
     ]
   })
 }
+
+export const redirectsText = ({ redirects = 'off' }: Pick<CarrierWish, 'redirects'>): string =>
+  redirects === 'off' ? '' : ` redirects ${redirects}`
 
 const targetText = (target: CarrierWish['targets'][number]): string =>
   `${target.sip_uri} ${target.transport} priority ${target.priority} weight ${target.weight}${tlsText(target)}`

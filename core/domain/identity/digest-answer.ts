@@ -7,6 +7,8 @@ interface Challenge {
   readonly algorithm: DigestAlgorithm
   readonly qop: 'auth' | null
   readonly opaque: string | null
+  /** The credentials were right and only their nonce was too old (RFC 7616 §3.3). */
+  readonly stale: boolean
 }
 
 /**
@@ -26,7 +28,9 @@ export function readChallenges(header: string): Challenge[] {
       .split(/[\s,]+/)
     // auth-int covers the body, and the SIP server may still change the body before it sends the request.
     if (qops && !qops.includes('auth')) continue
-    found.push({ realm, nonce, algorithm: given, qop: qops ? 'auth' : null, opaque: parameters.get('opaque') ?? null })
+    const stale = parameters.get('stale')?.toLowerCase() === 'true'
+    const qop = qops ? 'auth' : null
+    found.push({ realm, nonce, algorithm: given, qop, opaque: parameters.get('opaque') ?? null, stale })
   }
   return found.sort((a, b) => Number(b.algorithm === 'SHA-256') - Number(a.algorithm === 'SHA-256'))
 }

@@ -6,7 +6,7 @@ import { listCarrierRegistrations } from './carrier-registrations.ts'
 /** Adds a carrier with its sources, targets and routes. Returns its id. */
 export async function insertCarrier(trx: Trx, carrier: CarrierWish, now: string): Promise<string> {
   const id = newId.carrier()
-  const { name, codecs, enabled } = carrier
+  const { name, codecs, enabled, redirects = 'off' } = carrier
   await trx
     .insertInto('carrier')
     .values({
@@ -15,6 +15,7 @@ export async function insertCarrier(trx: Trx, carrier: CarrierWish, now: string)
       codecs: JSON.stringify(codecs),
       enabled: enabled ? 1 : 0,
       sandbox: 0,
+      redirects,
       revision: 1,
       created_at: now,
     })
@@ -65,21 +66,42 @@ export async function changeCarrier(trx: Trx, step: CarrierChange): Promise<void
       name: wish.name,
       codecs: JSON.stringify(wish.codecs),
       enabled: wish.enabled ? (1 as const) : (0 as const),
+      redirects: wish.redirects ?? 'off',
       revision: eb('revision', '+', 1),
     }))
     .where('id', '=', id)
     .execute()
 }
 
+/** Sets what answers the carrier's challenges; null removes it. */
+export async function putCarrierCredential(
+  trx: Trx,
+  carrier_id: string,
+  credential: { readonly username: string; readonly password_sealed: string } | null,
+): Promise<void> {
+  await trx
+    .updateTable('carrier')
+    .set(eb => ({ revision: eb('revision', '+', 1) }))
+    .where('id', '=', carrier_id)
+    .execute()
+  await trx.deleteFrom('carrier_credential').where('carrier_id', '=', carrier_id).execute()
+  if (credential)
+    await trx
+      .insertInto('carrier_credential')
+      .values({ carrier_id, ...credential })
+      .execute()
+}
+
 export type Carrier = Awaited<ReturnType<typeof listCarriers>>[number]
 
 /** Lists every carrier with its sources, targets and routes, by name. */
 export async function listCarriers(db: Db | Trx) {
-  const [carriers, sources, targets, routes, registrations] = await Promise.all([
+  const [carriers, sources, targets, routes, credentials, registrations] = await Promise.all([
     db.selectFrom('carrier').selectAll().orderBy('name').execute(),
     db.selectFrom('carrier_source').selectAll().orderBy('cidr').execute(),
     db.selectFrom('carrier_target').selectAll().orderBy('priority').execute(),
     db.selectFrom('carrier_route').selectAll().orderBy('prefix').execute(),
+    db.selectFrom('carrier_credential').select(['carrier_id', 'username']).execute(),
     listCarrierRegistrations(db),
   ])
   return carriers.map(carrier => ({
@@ -88,6 +110,7 @@ export async function listCarriers(db: Db | Trx) {
     sources: sources.filter(row => row.carrier_id === carrier.id).map(row => row.cidr),
     targets: targets.filter(row => row.carrier_id === carrier.id),
     routes: routes.filter(row => row.carrier_id === carrier.id),
+    digest_username: credentials.find(row => row.carrier_id === carrier.id)?.username ?? null,
     registration: registrations.find(row => row.carrier_id === carrier.id) ?? null,
   }))
 }
@@ -99,7 +122,7 @@ const BELOW = ['carrier_source', 'carrier_target', 'carrier_route'] as const
 
 /** Removes a carrier. Its running calls continue. */
 export async function deleteCarrier(trx: Trx, id: string): Promise<void> {
-  for (const table of [...BELOW, 'carrier_registration', 'carrier_registration_state'] as const)
+  for (const table of [...BELOW, 'carrier_credential', 'carrier_registration', 'carrier_registration_state'] as const)
     await trx.deleteFrom(table).where('carrier_id', '=', id).execute()
   await trx.deleteFrom('carrier').where('id', '=', id).execute()
 }

@@ -22,6 +22,7 @@ const READS = {
   carrier_sources: statement(db => db.selectFrom('carrier_source').selectAll()),
   carrier_targets: statement(db => db.selectFrom('carrier_target').selectAll()),
   carrier_routes: statement(db => db.selectFrom('carrier_route').selectAll()),
+  carrier_credentials: statement(db => db.selectFrom('carrier_credential').selectAll()),
   carrier_registrations: statement(db => db.selectFrom('carrier_registration').selectAll()),
   applications: statement(db => db.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null)),
   // Numbers of a project, and numbers in quarantine.

@@ -154,7 +154,17 @@ export async function updateTarget(
   id: string,
   changes: Pick<
     TargetRow,
-    'sip_uri' | 'transport' | 'priority' | 'weight' | 'enabled' | 'tls_verification' | 'tls_fingerprint' | 'updated_at'
+    | 'sip_uri'
+    | 'transport'
+    | 'priority'
+    | 'weight'
+    | 'enabled'
+    | 'tls_verification'
+    | 'tls_fingerprint'
+    | 'redirects'
+    | 'digest_username'
+    | 'digest_password_sealed'
+    | 'updated_at'
   >,
 ): Promise<void> {
   await trx.updateTable('termination_target').set(changes).where('id', '=', id).execute()

@@ -162,6 +162,9 @@ export interface DigestCredentialTable {
   created_at: Instant
 }
 
+/** Which hosts a 3xx may send a call to: none, the one that was called, or any target of the same trunk or carrier. */
+export type Redirects = 'off' | 'same_host' | 'listed'
+
 export interface TerminationTargetTable {
   id: string
   trunk_id: string
@@ -172,6 +175,10 @@ export interface TerminationTargetTable {
   tls_verification: Generated<'required' | 'pinned' | 'off'>
   /** SHA-256 of the certificate, for `pinned`. */
   tls_fingerprint: Generated<string | null>
+  redirects: Generated<Redirects>
+  /** Answers the target's challenges, with the password; null when it does not challenge us. */
+  digest_username: Generated<string | null>
+  digest_password_sealed: Generated<string | null>
   enabled: Flag
   created_at: Instant
   updated_at: Instant
@@ -185,7 +192,15 @@ export interface CarrierTable {
   /** 1: the sandbox carrier. Only projects in sandbox mode use it. It is never billed. */
   sandbox: Flag
   revision: number
+  redirects: Generated<Redirects>
   created_at: Instant
+}
+
+/** What answers a carrier's challenges. */
+export interface CarrierCredentialTable {
+  carrier_id: string
+  username: string
+  password_sealed: string
 }
 
 export interface CarrierSourceTable {

@@ -90,6 +90,7 @@ export interface Schema {
   media_quality: signaling.MediaQualityTable
   registration: signaling.RegistrationTable
   sip_dialog: signaling.SipDialogTable
+  carrier_credential: configuration.CarrierCredentialTable
   carrier_registration: signaling.CarrierRegistrationTable
   carrier_registration_state: signaling.CarrierRegistrationStateTable
   simulated_call: voice.SimulatedCallTable

@@ -1,7 +1,7 @@
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { plainReply, responseSentReply } from '../control/wire.ts'
-import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { contactForAnswer, Dialog } from '../dialog/dialog.ts'
 import { newTag, newUuid } from '../sip/ids.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { tagOf } from '../sip/uri.ts'
@@ -73,7 +73,7 @@ export class Answers {
     // RFC 3261 §12.1.1: each response that creates a dialog, even an early one, needs a Contact.
     const own_contact =
       (success && invites) || (leg && status < 200) || (success && request.method === 'UPDATE' && pending.leg)
-        ? listenerAddress(received.listener)
+        ? contactForAnswer(received.listener, request)
         : undefined
     addOwnHeaders(draft, command, 'response', received.listener)
     const contact = addContacts(draft, command, received.listener, own_contact)

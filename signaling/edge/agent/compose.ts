@@ -93,7 +93,7 @@ export function withRealHost(value: string, listener: Listener, contact = false,
   }
   // Without this parameter, a peer that called us over TCP would send its next request over UDP.
   const transport =
-    !contact || listener.protocol === 'udp' || listener.protocol === 'tls' || value.includes('transport=')
+    !contact || listener.protocol === 'udp' || /^<?sips:/i.test(value) || value.includes('transport=')
       ? ''
       : `;transport=${listener.protocol}`
   const real = `${uriHost(listener.advertised_host)}:${listener.port}${transport}`

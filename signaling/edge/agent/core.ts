@@ -18,34 +18,13 @@ interface AgentSettings {
   readonly orphan_grace_ms: number
   /** The refresher when neither the INVITE that requests a session timer nor the application names one. */
   readonly session_refresher: 'none' | 'uac' | 'uas'
-  /** Option tags that a request may require (RFC 3261 §8.2.2.3). */
-  readonly supported: ReadonlySet<string>
+  /** Returns the required option tags that are not supported in this method (RFC 3261 §8.2.2.3). */
+  readonly unsupported: (method: string, required: readonly string[]) => readonly string[]
   /** The longest that a call may ring. */
   readonly ringing_ms: number
   /** Timer B of INVITEs for new calls. Undefined means 64×T1. */
   readonly no_response_ms: number | undefined
 }
-
-export const DEFAULT_SUPPORTED: ReadonlySet<string> = new Set([
-  '100rel',
-  'timer',
-  'replaces',
-  'norefersub',
-  'path',
-  'outbound',
-  'gruu',
-  'histinfo',
-  'from-change',
-  'tdialog',
-  'join',
-  'early-session',
-  'answermode',
-  'privacy',
-  'eventlist',
-  'pref',
-  'sec-agree',
-  'resource-priority',
-])
 
 export class AgentCore {
   readonly stack: SipStack
@@ -117,6 +96,13 @@ export class AgentCore {
       port: stream ? (destination.connection?.remote.port ?? destination.port) : listener.port,
       at: this.clock.now(),
     }
+  }
+
+  /** Returns the refusal of a request that requires what we do not support; undefined for any other. */
+  refusalOfRequired(request: SipMessage): { status: number; headers: (readonly [string, string])[] } | undefined {
+    if (!request.has('require')) return undefined
+    const tags = this.settings.unsupported(request.method, request.list('require'))
+    return tags.length === 0 ? undefined : { status: 420, headers: [['Unsupported', tags.join(', ')]] }
   }
 
   /** Forgets a leg and stops its timers. Open transactions run to their own end. */

@@ -195,7 +195,10 @@ class ProxyRun {
       if (this.#plan.remain_in_dialog) {
         const name = request.method === 'REGISTER' ? 'Path' : 'Record-Route'
         draft.headers.unshift(
-          new Draft('').add(name, `<${listenerUri(listener)};lr>`).headers[0] as (typeof draft.headers)[0],
+          new Draft('').add(
+            name,
+            `<${listenerUri(listener, undefined, own?.scheme === 'sips' && listener.protocol === 'tls')};lr>`,
+          ).headers[0] as (typeof draft.headers)[0],
         )
       }
       return draft

@@ -1,6 +1,6 @@
 import type { ControlClient } from '../control/client.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { Dialog, listenerAddress, viaFor } from '../dialog/dialog.ts'
+import { contactFor, Dialog, viaFor } from '../dialog/dialog.ts'
 import { newBranch, newUuid } from '../sip/ids.ts'
 import { type Draft, parseCSeq, type SipMessage } from '../sip/message.ts'
 import { bodyOf, headerOf } from '../sip/sent-text.ts'
@@ -12,7 +12,7 @@ import { cancelFor } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { Leg, type PendingClient } from './leg.ts'
 import { textFor } from './pending.ts'
-import { armAfterResponse } from './session-timer.ts'
+import { armAfterResponse, armAfterUpdate } from './session-timer.ts'
 import { subscribed } from './subscription.ts'
 
 // Requests that applications sent, and the network's responses to them (drachtio-control-protocol.md §10, §11).
@@ -258,6 +258,7 @@ export class SentRequests {
     } else if (leg && pending.method === 'UPDATE' && status < 300) {
       if (leg.session) leg.sdp = bodyOf(sent.text) || leg.sdp
       leg.dialog.refreshTarget(response, from, false)
+      armAfterUpdate(this.#core, leg, response)
     } else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
       const state = headerOf(sent.text, 'Subscription-State') ?? ''
       if (state.toLowerCase().startsWith('terminated')) this.#core.dropLeg(leg)
@@ -312,7 +313,7 @@ export class SentRequests {
       local,
       remote: headerOf(sent.text, 'To') ?? '',
       seq: response.cseq.seq,
-      contact: headerOf(sent.text, 'Contact') ?? listenerAddress(sent.listener),
+      contact: headerOf(sent.text, 'Contact') ?? contactFor(sent.listener, [uri]),
       uri,
     })
     dialog.establish(response, from, this.#flow(sent))

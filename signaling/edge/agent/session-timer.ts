@@ -10,7 +10,8 @@ import type { Leg, SessionTimer } from './leg.ts'
 const MIN_SE = 90
 /** How long to wait before another attempt when a refresh could not be made. */
 const BUSY_MS = 2_000
-const PASSING: ReadonlySet<number> = new Set([491, 500, 503, 504])
+/** Also a challenge: the application has the credentials, and refreshes the session itself. */
+const PASSING: ReadonlySet<number> = new Set([401, 407, 491, 500, 503, 504])
 
 interface SessionExpires {
   readonly seconds: number
@@ -68,6 +69,12 @@ export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage
     return
   }
   arm(core, leg, said.seconds, said.refresher === 'uas' ? 'peer' : 'us', offer)
+}
+
+/** Restarts the timer that the 2xx to an application's UPDATE refreshes. */
+export function armAfterUpdate(core: AgentCore, leg: Leg, response: SipMessage): void {
+  const { session } = leg
+  if (session) armWithin(core, leg, session, response)
 }
 
 /** Restarts the timer because the peer sent a re-INVITE or UPDATE. Either proves that the session is alive. */
@@ -158,6 +165,10 @@ function refresh(core: AgentCore, leg: Leg): void {
 
 function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage, from: Address): void {
   leg.dialog.refreshTarget(response, from, false)
+  armWithin(core, leg, session, response)
+}
+
+function armWithin(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
   const said = parseSessionExpires(response.get('session-expires'))
   const refresher = said?.refresher === 'uas' ? 'peer' : 'us'
   arm(core, leg, said?.seconds || session.interval_seconds, refresher, '')

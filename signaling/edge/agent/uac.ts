@@ -3,7 +3,7 @@ import { defaultPort, protocolOf } from '../../../core/runtime/sip/locate.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { listenerAddress } from '../dialog/dialog.ts'
+import { contactFor } from '../dialog/dialog.ts'
 import { METHODS } from '../sip/headers.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft, parseCSeq } from '../sip/message.ts'
@@ -262,7 +262,7 @@ function newRequest(
     draft,
     command,
     listener,
-    method === 'INVITE' || method === 'SUBSCRIBE' ? listenerAddress(listener) : undefined,
+    method === 'INVITE' || method === 'SUBSCRIBE' ? contactFor(listener, [command.uri]) : undefined,
   )
   addBody(draft, command)
   return draft

@@ -177,9 +177,7 @@ export class ServerSide {
     }
     // Only an INVITE may be forwarded. Other requests end here, so their hop count does not matter.
     if (method === 'INVITE' && request.max_forwards === 0) return { status: 483, headers: [] }
-    const unsupported = request.list('require').filter(tag => !this.#core.settings.supported.has(tag.toLowerCase()))
-    if (unsupported.length > 0) return { status: 420, headers: [['Unsupported', unsupported.join(', ')]] }
-    return undefined
+    return this.#core.refusalOfRequired(request)
   }
 
   /** Fails a pending request whose application disconnected. */

@@ -46,6 +46,11 @@ export class DialogRequests {
       refuse(transaction, 481)
       return
     }
+    const refused = this.#core.refusalOfRequired(request)
+    if (refused) {
+      refuse(transaction, refused.status, undefined, refused.headers)
+      return
+    }
     if ((method === 'INVITE' || method === 'UPDATE') && sessionTooSmall(request)) {
       refuse(transaction, 422, undefined, [['Min-SE', '90']])
       return

@@ -7,16 +7,32 @@ import type { Address, Destination, Listener, Protocol, Received } from '../tran
 // Dialog state (RFC 3261 §12): identifiers, sequence numbers, route set and target. A dialog drafts requests from them
 // but sends nothing.
 
-/** Returns the Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. */
-export function listenerAddress(listener: Listener, user?: string): string {
-  return `<${listenerUri(listener, user)}>`
+/**
+ * Returns the Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. `secure`:
+ * with the scheme SIPS.
+ */
+export function listenerAddress(listener: Listener, user?: string, secure = false): string {
+  return `<${listenerUri(listener, user, secure)}>`
 }
 
-/** Returns `sip:user@host:port` with the scheme and transport parameter of the listening point. */
-export function listenerUri(listener: Listener, user?: string): string {
-  const scheme = listener.protocol === 'tls' ? 'sips' : 'sip'
+/**
+ * Returns our Contact in a dialog. Its scheme is SIPS only if one of the URIs that the request named is (RFC 3261
+ * §8.1.1.8): other peers need not be able to reach a SIPS URI.
+ */
+export function contactFor(listener: Listener, named: readonly (string | undefined)[]): string {
+  const secure = named.some(value => /^[^<]*<\s*sips:|^\s*sips:/i.test(value ?? ''))
+  return listenerAddress(listener, undefined, secure && listener.protocol === 'tls')
+}
+
+/** Returns our Contact in an answer. The request-URI and the first Record-Route, else the peer's Contact, decide. */
+export const contactForAnswer = (listener: Listener, request: SipMessage): string =>
+  contactFor(listener, [request.uri, request.list('record-route')[0] ?? request.contact?.uri])
+
+/** Returns `sip:user@host:port` with the transport parameter of the listening point. */
+export function listenerUri(listener: Listener, user?: string, secure = false): string {
+  const scheme = secure ? 'sips' : 'sip'
   const who = user === undefined || user === '' ? '' : `${user}@`
-  const transport = listener.protocol === 'udp' || listener.protocol === 'tls' ? '' : `;transport=${listener.protocol}`
+  const transport = listener.protocol === 'udp' || secure ? '' : `;transport=${listener.protocol}`
   return `${scheme}:${who}${uriHost(listener.advertised_host)}:${listener.port}${transport}`
 }
 
@@ -102,7 +118,7 @@ export class Dialog {
       remote_seq: request.cseq.seq,
       target,
       routes,
-      contact: listenerAddress(received.listener),
+      contact: contactForAnswer(received.listener, request),
       protocol: received.protocol,
       connection: received.connection,
       source: routes.length === 0 ? natSource(target, received.source, received.protocol === 'udp') : undefined,

@@ -38,6 +38,8 @@ t.test('calls over TLS and WebSocket are answered and hung up, and OPTIONS pass 
   t.teardown(() => secure.destroy())
   t.equal(secure.authorized, true, 'the certificate that we made verifies')
   await callOver(t, 'TLS', robot, text => void secure.write(text), secure)
+  const asSips = (text: string): string => text.replace(/^INVITE sip:/, 'INVITE sips:')
+  await callOver(t, 'TLS', robot, text => void secure.write(asSips(text)), secure, 'sips')
 
   for (const protocol of ['ws', 'wss'] as const) {
     const web = new WebSocket(`${protocol}://127.0.0.1:${portOf(protocol)}`, 'sip', { rejectUnauthorized: false })
@@ -71,6 +73,7 @@ async function callOver(
     on(event: string, run: (data: Buffer) => void): unknown
     off(event: string, run: (data: Buffer) => void): unknown
   },
+  scheme: 'sip' | 'sips' = 'sip',
 ): Promise<void> {
   let text = ''
   let wake = (): void => undefined
@@ -90,14 +93,17 @@ async function callOver(
     text = ''
     return whole
   }
-  const call_id = `over-${name}`
+  const call_id = `${scheme}-over-${name}`
   send(request('INVITE', 9, { call_id, via: `SIP/2.0/${name}`, body: SDP }))
   const answer = await until(/SIP\/2\.0 200 [\s\S]*\r\n\r\n/)
+  // RFC 3261 §12.1.1: SIPS only for a request of SIPS; a peer without it could not send its ACK and BYE.
+  const transport = scheme === 'sips' ? '' : `;transport=${name.toLowerCase()}`
+  t.match(answer, new RegExp(`Contact: <${scheme}:[^;>]*${transport}>`), `${name}: our Contact`)
   send(
     request('ACK', 9, { call_id, via: `SIP/2.0/${name}`, to_tag: tagOf(answer.slice(answer.indexOf('SIP/2.0 200'))) }),
   )
   while (!robot.seen.some(s => s.method === 'ACK' && s.text.includes(call_id))) await pause(5)
-  robot.command(`bye-${name}|sip||${call_id};from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  robot.command(`bye-${scheme}-${name}|sip||${call_id};from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
   // The 200 may have been retransmitted before the ACK.
   const heard = await until(/^BYE [\s\S]*\r\n\r\n/m)
   const bye = heard.slice(heard.search(/^BYE /m))

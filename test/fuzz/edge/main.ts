@@ -3,9 +3,10 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { seeded } from '../../../bench/random.ts'
+import { unsupportedTags } from '../../../core/domain/calls/option-tags.ts'
 import { Apps } from '../../../signaling/edge/agent/apps.ts'
 import { CallRecords } from '../../../signaling/edge/agent/cdr.ts'
-import { AgentCore, DEFAULT_SUPPORTED } from '../../../signaling/edge/agent/core.ts'
+import { AgentCore } from '../../../signaling/edge/agent/core.ts'
 import { Proxies } from '../../../signaling/edge/agent/proxy.ts'
 import { ClientSide } from '../../../signaling/edge/agent/uac.ts'
 import { ServerSide } from '../../../signaling/edge/agent/uas.ts'
@@ -145,7 +146,7 @@ async function openEdge() {
   const core = new AgentCore(stack, apps, new CallRecords(true, apps, clock), {
     orphan_grace_ms: 5_000,
     session_refresher: 'none',
-    supported: DEFAULT_SUPPORTED,
+    unsupported: unsupportedTags,
     ringing_ms: 900_000,
     no_response_ms: undefined,
   })

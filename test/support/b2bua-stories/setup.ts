@@ -135,6 +135,27 @@ export const SETUP: readonly Story[] = [
     ],
   },
   {
+    title: 'an INVITE without an offer that requires 100rel gets our offer in a reliable 180',
+    peer: [
+      lateInvite('Require: 100rel'),
+      receive.response(100, { optional: true }),
+      reliableProvisional(180),
+      inDialog('PRACK', 2, { headers: 'RAck: [$rseq] 1 INVITE', body: sdp() }),
+      receive.response(200),
+      peerIsThrough,
+      answerWith(200, 'Content-Length: 0'),
+      ackOf(1),
+      ...hangUp(3),
+    ],
+    target: [
+      receive.request('INVITE'),
+      callee.respond(180, 'Ringing'),
+      untilPeerIsThrough,
+      ...answers.slice(2),
+      ...ended,
+    ],
+  },
+  {
     title: 'a call survives a PRACK that never comes',
     peer: [
       caller.invite({ headers: 'Require: 100rel' }),

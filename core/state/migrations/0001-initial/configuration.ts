@@ -44,8 +44,8 @@ export const CONFIGURATION: Tables = {
     key: 'id',
     columns:
       'id trunk_id sip_uri transport created_at updated_at priority:int weight:int enabled:int ' +
-      'tls_verification tls_fingerprint?',
-    defaults: { tls_verification: 'required' },
+      'tls_verification tls_fingerprint? redirects digest_username? digest_password_sealed?',
+    defaults: { tls_verification: 'required', redirects: 'off' },
     indexes: {
       termination_target_trunk: 'trunk_id',
     },
@@ -84,7 +84,12 @@ export const CONFIGURATION: Tables = {
   },
   carrier: {
     key: 'id',
-    columns: 'id name codecs created_at enabled:int sandbox:int revision:int',
+    columns: 'id name codecs created_at enabled:int sandbox:int revision:int redirects',
+    defaults: { redirects: 'off' },
+  },
+  carrier_credential: {
+    key: 'carrier_id',
+    columns: 'carrier_id username password_sealed',
   },
   carrier_source: {
     key: 'id',

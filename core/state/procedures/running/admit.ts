@@ -35,6 +35,15 @@ export interface Admission {
 /** Decides, takes slots and money, and writes the call's row with the decision. A refused call is also ended. */
 export function admitCall(query: Query, input: AdmitInput): Admission {
   const { requests, verstat, now_ms } = input
+  const { outcome, part } = takeAll(query, requests)
+  const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
+  const call = keptCall(input, { decided: outcome, part })
+  const position = insertCall(query, { ...call, decision_trace }, now_ms)
+  return { position, part, ...settled(query, call.sid, outcome, now_ms) }
+}
+
+/** Takes what each side of a call needs, until one refuses. */
+function takeAll(query: Query, requests: readonly AdmissionRequest[]) {
   let outcome: AdmissionOutcome | null = null
   let part: AdmissionRequest['part'] = 'inbound'
   for (const request of requests) {
@@ -43,10 +52,7 @@ export function admitCall(query: Query, input: AdmitInput): Admission {
     if (!outcome.admitted) break
   }
   if (!outcome) throw new Error('a call without an admission request')
-  const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
-  const call = keptCall(input, { decided: outcome, part })
-  const position = insertCall(query, { ...call, decision_trace }, now_ms)
-  return { position, part, ...settled(query, call.sid, outcome, now_ms) }
+  return { outcome, part }
 }
 
 /** Returns the call row to store, which depends on the side that refuses. */
@@ -56,22 +62,24 @@ export const keptCall = (
 ): NewCall => (callers && !decided.admitted && part !== 'inbound' ? callers : call)
 
 export interface AdmitRowInput {
-  readonly request: AdmissionRequest
-  /** A call refused for this reason stays queued, because the condition is temporary. */
+  /** One per side of the call. The first refusal decides. */
+  readonly requests: readonly AdmissionRequest[]
+  /** A call of one side that is refused for this reason stays queued, because the condition is temporary. */
   readonly waits_for: Reason | null
   readonly now_ms: number
 }
 
 /** Decides on a call that already has a row. */
-export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Settled {
-  const outcome = take(query, { request, dry_run: false })
+export function admitRow(query: Query, { requests, waits_for, now_ms }: AdmitRowInput): Settled {
+  const { outcome } = takeAll(query, requests)
+  const call_sid = requests[0]?.call_sid ?? ''
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }
   const changes = {
     decision_trace: JSON.stringify(decisionOf(outcome, null)),
     updated_at: new Date(now_ms).toISOString(),
   }
-  changeCall(query, changes, request.call_sid)
-  return settled(query, request.call_sid, outcome, now_ms)
+  changeCall(query, changes, call_sid)
+  return settled(query, call_sid, outcome, now_ms)
 }
 
 type Settled = Pick<Admission, 'decided' | 'told'>

@@ -1,6 +1,8 @@
 import { unseal } from '../../../../core/runtime/secrets.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { readConfiguration } from '../../../../core/state/configuration/snapshot.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
+import { compileSnapshot, EMPTY_SNAPSHOT } from '../../../../signaling/trunks/snapshot.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { asks, change, operatorKey, trailOf } from '../../../support/operators.ts'
@@ -118,6 +120,28 @@ t.test('a list of carriers is applied whole, and applied again it changes nothin
   t.same(await apply([]), [], 'without prune, carriers outside the list remain')
   t.same(await apply([], { prune: true }), ['- carrier Lagos Telecom'])
   t.match(await ask('GET', '/carriers'), { body: { data: [{ sandbox: true }] } }, 'the sandbox carrier remains')
+})
+
+t.test('credentials answer a carrier’s challenges; their password is sealed and appears nowhere', async t => {
+  const password = 'correct horse battery staple'
+  const { body } = await ask('POST', '/carriers', { ...LAGOS, name: 'Abuja Telecom', redirects: 'listed' })
+  t.match(body, { redirects: 'listed', digest_username: null })
+  const path = `/carriers/${body.id}`
+  const set = await change(ask, 'PUT', `${path}/credentials`, { username: 'strowger', password })
+  t.match(set, { status: 200, body: { digest_username: 'strowger', registration: null } })
+  const row = await w.state.db.selectFrom('carrier_credential').selectAll().executeTakeFirstOrThrow()
+  t.equal(unseal(w.settings.master_key, row.password_sealed), password)
+  const { snapshot } = compileSnapshot(await readConfiguration(w.state), EMPTY_SNAPSHOT)
+  t.match(snapshot.carriers.get(body.id), {
+    credentials: { username: 'strowger' },
+    targets: LAGOS.targets.map(() => ({ credentials: { username: 'strowger' }, redirects: 'listed' })),
+  })
+  const removed = await change(ask, 'DELETE', `${path}/credentials`, undefined)
+  t.match(removed, { status: 200, body: { digest_username: null } })
+  t.same((await events()).slice(-2), ['carrier.credentials_changed', 'carrier.credentials_removed'])
+  const trail = await w.state.db.selectFrom('audit_event').selectAll().execute()
+  t.notMatch(JSON.stringify(trail) + set.text, new RegExp(password))
+  await change(ask, 'DELETE', path, undefined)
 })
 
 t.test('a registration is set and ended; its password is sealed and appears nowhere', async t => {

@@ -1,7 +1,7 @@
 import { lostNodes } from '../../../../control/reconcilers/lost-nodes.ts'
 import { trunkProgress } from '../../../../control/reconcilers/trunk-progress.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
-import { digestHa1 } from '../../../../core/runtime/secrets.ts'
+import { digestHa1, unseal } from '../../../../core/runtime/secrets.ts'
 import { verifyChain } from '../../../../core/state/people/audit.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
@@ -146,6 +146,34 @@ t.test(
     t.match(off.body, { tls_verification: 'off', tls_fingerprint: null })
   },
 )
+
+t.test('a target’s password is sealed, never shown, and does not follow a change of its address', async t => {
+  const w = await controlPlane(t)
+  const { id, path } = await trunk(w, { targets: [] })
+  const at = `${path}/termination-uris`
+  const secret = 'correct horse battery staple'
+  const uri = { sip_uri: 'sip:203.0.113.20:5060', transport: 'udp' }
+  const digest = { digest_username: 'us', digest_password: secret }
+  t.match(await write(w, 'POST', at, 1, { ...uri, digest_password: secret }), { status: 422 }, 'whose password?')
+  t.match(await write(w, 'POST', at, 1, { ...uri, digest_username: 'us' }), { status: 422 }, 'which password?')
+  const made = await write(w, 'POST', at, 1, { ...uri, ...digest, redirects: 'same_host' })
+  t.match(made, { status: 201, body: { digest_username: 'us', redirects: 'same_host' } })
+  const row = () => w.state.db.selectFrom('termination_target').selectAll().executeTakeFirstOrThrow()
+  t.equal(unseal(w.settings.master_key, (await row()).digest_password_sealed ?? ''), secret)
+
+  const one = `${at}/${made.body.id}`
+  const kept = await write(w, 'PATCH', one, 2, { ...uri, weight: 7 })
+  t.match(kept.body, { digest_username: 'us', redirects: 'same_host', weight: 7 })
+  t.equal(unseal(w.settings.master_key, (await row()).digest_password_sealed ?? ''), secret)
+  const elsewhere = { sip_uri: 'sip:203.0.113.66:5060', transport: 'udp' }
+  t.match(await write(w, 'PATCH', one, 3, { ...elsewhere, digest_username: 'us' }), { status: 422 })
+  const moved = await write(w, 'PATCH', one, 3, elsewhere)
+  t.match(moved, { status: 200, body: { digest_username: null } })
+  t.equal((await row()).digest_password_sealed, null, 'another host is not given the password’s digests')
+  const trail = await w.state.db.selectFrom('audit_event').selectAll().execute()
+  const shown = (await w.ask('GET', `/v1/trunks/${id}`)).text
+  t.notMatch(JSON.stringify(trail) + made.text + kept.text + shown, new RegExp(secret))
+})
 
 t.test('suspend and resume change the status; suspending a suspended trunk changes nothing', async t => {
   const w = await controlPlane(t)

@@ -3,7 +3,13 @@ import pino from 'pino'
 import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { Hunt, type HuntHop, type HuntListener } from '../../../../signaling/b2bua/hunt.ts'
 import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
-import type { Dialog, InviteProgress, InviteResult, SipResponse } from '../../../../signaling/drachtio/types.ts'
+import type {
+  Dialog,
+  InviteOptions,
+  InviteProgress,
+  InviteResult,
+  SipResponse,
+} from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -15,14 +21,16 @@ const response = (status: number): SipResponse => ({
 })
 
 /** Starts a hunt over targets of these names, and records what they and the caller see. */
-function hunt(names: readonly string[], limits_silence = false) {
+function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = false) {
+  const auths: (string | undefined)[] = []
   const seen: string[] = []
   const clock = new ManualClock()
   const invites = new Map<string, { progress: InviteProgress; settle: (result: InviteResult) => void }>()
   const sip = {
     limits_silence,
-    invite({ uri }: { readonly uri: string }, progress: InviteProgress) {
+    invite({ uri, auth }: InviteOptions, progress: InviteProgress) {
       seen.push(`INVITE ${uri}`)
+      auths.push(auth?.username)
       let over = false
       const result = new Promise<InviteResult>(resolve => {
         const settle = (how: InviteResult): void => {
@@ -54,7 +62,10 @@ function hunt(names: readonly string[], limits_silence = false) {
     answered: (_leg, _response, hop) => void seen.push(`answered by ${hop.uri}`),
     failed: ({ code }) => void seen.push(`failed ${code}`),
   } as HuntListener
-  const hops = names.map(uri => ({ uri, target: uri, transport: 'udp', headers: {}, policy: {}, redirect_hosts: [] }))
+  const hops = names.map(name => {
+    const over = typeof name === 'string' ? { uri: name } : name
+    return { target: over.uri, transport: 'udp', headers: {}, policy: {}, redirects: [], ...over }
+  })
   const begun = new Hunt(ctx, {
     ...{ call_sid: 'CA', hops: hops as unknown as HuntHop[], session, listener, keep: nothing, ring_ms: 120_000 },
     ...{ log: pino({ level: 'silent' }), prefer: null },
@@ -65,7 +76,7 @@ function hunt(names: readonly string[], limits_silence = false) {
     if (!invite) throw new Error(`no INVITE to ${uri}`)
     return invite
   }
-  return { seen, clock, of }
+  return { seen, clock, of, auths }
 }
 
 /** Lets pending promises settle. */
@@ -89,6 +100,36 @@ t.test('a hunt cancels a silent target after 5 s, but leaves the last one to the
   of('b').settle({ kind: 'refused', response: made_up })
   await rest()
   t.same(seen, ['failed 408'], 'the caller has a final answer within 64 s')
+})
+
+const moved = (...contacts: readonly string[]): InviteResult => {
+  const contact = contacts.map(uri => `<${uri}>`).join(', ')
+  const header = (name: string): string | null => (name === 'contact' ? contact : null)
+  return { kind: 'refused', response: { ...response(302), header } }
+}
+const hosts = (...names: readonly string[]): HuntHop['redirects'] =>
+  names.map(host => ({ host, tls: { mode: 'off' }, auth: { username: host, password: 'secret' } }))
+
+t.test('a redirect leads only to a host that the target allows, with the credentials of that host', async t => {
+  const { seen, of, auths } = hunt([
+    { uri: 'sip:1@a', redirects: hosts('a', 'b'), auth: { username: 'a', password: 'x' } },
+  ])
+  await rest()
+  of('sip:1@a').settle(moved('sip:1@evil', 'sip:2@B:5070'))
+  await rest()
+  t.same(seen, ['INVITE sip:1@a', 'INVITE sip:2@B:5070'])
+  t.same(auths, ['a', 'b'], 'the password of one host is not tried at another')
+  of('sip:2@B:5070').settle(moved('sip:1@a'))
+  await rest()
+  t.equal(seen.at(-1), 'failed 480', 'a second redirect is not followed')
+})
+
+t.test('a redirect of a target that allows none is a failure', async t => {
+  const { seen, of } = hunt([{ uri: 'sip:1@a', redirects: [], auth: { username: 'a', password: 'x' } }])
+  await rest()
+  of('sip:1@a').settle(moved('sip:2@a'))
+  await rest()
+  t.same(seen, ['INVITE sip:1@a', 'failed 480'])
 })
 
 t.test('a target that has rung may stay silent longer than 5 s', async t => {

@@ -176,6 +176,49 @@ t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
   }
 })
 
+t.test(
+  'an INVITE without an offer that requires 100rel gets ours in a reliable 180; the PRACK has the answer',
+  async t => {
+    const { session, listener, dialog } = stage()
+    const said: object[] = []
+    const taken: string[] = []
+    const { hub } = session
+    Object.assign(session, {
+      hub: {
+        request: (method: string, given: { sdp?: string }) => {
+          if (method === 'leg.remote_answer') taken.push(given.sdp ?? '')
+          return hub.request(method as never, given as never)
+        },
+      },
+    })
+    let early: DialogHandler = () => undefined
+    const invite = {
+      ...message({ require: '100rel' }),
+      onEarly: (given: DialogHandler) => {
+        early = given
+      },
+      progress: async (status: number, { body, reliable }: { body?: string; reliable?: boolean }) =>
+        void said.push({ status, body, reliable }),
+      async accept({ body }: { body?: string }) {
+        said.push({ status: 200, body })
+        return dialog
+      },
+    } as unknown as InboundInvite
+    const ctx = { clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
+    const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    leg.ring()
+    await turn()
+    t.same(said, [{ status: 180, body: 'v=0 ours', reliable: true }])
+    const answering = leg.answer()
+    const prack = request('PRACK', {}, 'v=0 theirs')
+    early(prack.made, asPeer)
+    await answering
+    t.same(prack.answers, [200])
+    t.same(taken, ['v=0 theirs'])
+    t.same(said.at(-1), { status: 200, body: undefined }, 'the exchange is complete')
+  },
+)
+
 t.test('our BYE waits for the ACK of our 200, and is sent once', async t => {
   const { leg, byes, handle } = await inbound()
   await leg.end('Q.850;cause=16')

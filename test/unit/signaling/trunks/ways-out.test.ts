@@ -13,7 +13,7 @@ t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
 
 const carrier: CarrierConfig = {
   ...{ id: 'car_a', name: 'A', sandbox: false, revision: 1, codecs: ['PCMU'], sources: ['9.9.9.0/24'] },
-  ...{ routes: [], registration: null },
+  ...{ routes: [], registration: null, credentials: null },
   targets: [
     {
       id: 't',
@@ -23,6 +23,8 @@ const carrier: CarrierConfig = {
       weight: 1,
       enabled: true,
       tls: { mode: 'required' },
+      credentials: null,
+      redirects: 'off',
     },
   ],
 }

@@ -137,7 +137,7 @@ async function calls(w: AdmissionWorld) {
   const numbers = { from_number: '+2342010000001', to_number: '+2348031234567', number_id: 'PN1' }
   const facts = { sid: admission.call_sid, account_sid: 'AC1', application_id: null, request: String(request) }
   t.match(await run('place_call', { admission, ...facts, ...numbers }), { row: { status: 'queued' } })
-  await run('admit_row', { request: admission, waits_for: 'cps_exceeded', now_ms: NOW_MS })
+  await run('admit_row', { requests: [admission], waits_for: 'cps_exceeded', now_ms: NOW_MS })
   const at_ms = NOW_MS + 1000
   const ended = { ending: ENDED, ended_ms: NOW_MS + 60_000, pdd_ms: 700, media: null }
   await run('write_call', {

@@ -1,0 +1,45 @@
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import type { Call, Party } from '../b2bua/call.ts'
+import { InboundCall } from '../b2bua/inbound-call.ts'
+import { isNamed, readReplaces } from '../b2bua/refer-to.ts'
+import { findDialog, findRinging, type Replacement } from '../b2bua/transfer.ts'
+import type { InboundInvite } from '../drachtio/types.ts'
+import type { Destination } from './call-row.ts'
+import type { AdmissionContext } from './context.ts'
+import type { Peer } from './peer.ts'
+
+/**
+ * Decides what an INVITE with Replaces does (RFC 3891 §3): only a trunk's peer may send it, and only for a dialog of
+ * its own tenant. A dialog of anyone else is unknown to it.
+ */
+export function replacedBy(
+  ctx: AdmissionContext,
+  invite: InboundInvite,
+  peer: Peer,
+): Extract<Destination, { kind: 'replaced' }> | { readonly code: 400 | 481 | 486 | 491 | 488 } {
+  const named = readReplaces(invite.header('replaces') ?? '')
+  if (!named) return { code: 400 }
+  if (peer.kind !== 'trunk') return { code: 481 }
+  const { trunk } = peer
+  const found = findDialog(ctx, trunk.id, isNamed(named))
+  if (found && named.early_only) return { code: 486 }
+  const replacement = found ? answeredLeg(found) : ringing(findRinging(ctx, trunk.id, isNamed(named))?.call ?? null)
+  if (typeof replacement === 'number') return { code: replacement }
+  // Admission reads the called number: that of the party which stays.
+  const { from_number, to_number } = replacement.stays.call.row_now
+  const called = [to_number, from_number].find(number => parseNumber(number, DEFAULT_COUNTRY)) ?? to_number
+  return { kind: 'replaced', project_id: trunk.project_id, trunk, called, replacement }
+}
+
+function answeredLeg(replaced: Party): Replacement | 488 | 491 {
+  const stays = replaced.call.peerOf(replaced.leg)
+  // A leg on which a document runs has no party to be joined with.
+  if (!stays) return 488
+  if (replaced.call.transfer || stays.call.transfer) return 491
+  return { kind: 'confirmed', replaced, stays }
+}
+
+function ringing(call: Call | null): Replacement | 481 {
+  return call instanceof InboundCall ? { kind: 'early', stays: { call, leg: call.leg } } : 481
+}
