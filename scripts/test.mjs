@@ -16,8 +16,8 @@ import { runGroup } from './test/process.mjs'
 /** The times of the last run on this machine, and of the machine where somebody last wrote them for all. */
 const LAST = 'build/test-times.json'
 const COMMITTED = 'test/times.json'
-/** The expected time of a file that has never run, in ms. */
-const UNKNOWN_MS = 5_000
+/** The expected time of a file that has never run, in ms: one that starts a platform, and any other. */
+const unknown_ms = file => (/^test\/(flows|adversary)\//.test(file) ? 30_000 : 5_000)
 
 const FLAGS = /^--(changed|times|alone|write-times|jobs=\d+)$/
 
@@ -61,7 +61,7 @@ const paths = args.filter(arg => !arg.startsWith('-'))
 const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7) ?? availableParallelism() + 1)
 
 const times = { ...read(COMMITTED), ...read(LAST) }
-const expected_ms = file => times[file]?.wall_ms ?? UNKNOWN_MS
+const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
 const files = chosen(flags, paths)
 const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') })
 // The whole check is one more process. It begins first, because a fault that it finds is the cheapest to know.
