@@ -7,6 +7,7 @@ import { type Db, failure, openState, type State, type Trx } from '../../../../.
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
 import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/port.ts'
 import t, { type Test as Tap } from '../../../../support/harness/index.ts'
+import { PATIENCE_MS } from '../../../../support/wait.ts'
 
 // The control plane's access to the state (decision 0002): hot reads and short transactions on its own thread, and
 // other reads concurrent with a waiting write.
@@ -51,7 +52,7 @@ const added = (state: State, id: string): Promise<void> =>
   })
 
 async function opened(t: Pick<Tap, 'teardown'>, local: boolean, data_dir: string): Promise<State> {
-  const state = await openState({ data_dir, local })
+  const state = await openState({ data_dir, local, busy_timeout_ms: PATIENCE_MS })
   t.teardown(() => state.close())
   return state
 }
