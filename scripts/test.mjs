@@ -78,7 +78,7 @@ if (flags.has('--write-times')) {
   const present = Object.entries(all).filter(([file]) => existsSync(join('.', file)))
   const lines = present
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([file, time]) => `  "${file}": ${JSON.stringify(time)}`)
+    .map(([file, time]) => `  "${file}": { "wall_ms": ${time.wall_ms}, "cpu_ms": ${time.cpu_ms} }`)
   writeFileSync(COMMITTED, `{\n${lines.join(',\n')}\n}\n`)
 }
 printer.close({ all: flags.has('--times') })
