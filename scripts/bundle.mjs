@@ -1,7 +1,7 @@
 // Bundles the TypeScript sources into build/bundle: one file for each process and thread, and chunks that they share.
 // A bundle starts in a fraction of the time of a thousand small files. `npm start` and bin/strowger run it, and so do
 // the tests that start a platform. The other tests run the output of tsc beside it (decision 0700).
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -54,10 +54,21 @@ try {
     chunkFileNames: 'chunks/[name]-[hash].js',
   })
   await bundle.close()
+  for (const { fileName } of output) if (fileName.endsWith('.js')) narrow(join(TARGET, fileName))
   removeOld(new Set(output.map(({ fileName }) => fileName)))
 } catch (error) {
   console.error(`bundle: the sources could not be bundled:\n${error instanceof Error ? error.message : error}`)
   process.exit(1)
+}
+
+/**
+ * Escapes the characters of a file outside Latin-1. V8 keeps the text of every loaded file, with two bytes a character
+ * when one of them is outside it. The lines stay the same, and so the map of the file stays good.
+ */
+function narrow(path) {
+  const text = readFileSync(path, 'utf8')
+  const escaped = text.replace(/[^\0-\xff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  if (escaped !== text) writeFileSync(path, escaped)
 }
 
 /** Removes what earlier bundles left. */

@@ -28,12 +28,13 @@ export interface Platform {
   stop(): Promise<void>
 }
 
-export async function startPlatform(): Promise<Platform> {
+export async function startPlatform(settings: Readonly<Record<string, string>> = {}): Promise<Platform> {
   const target_port = await freePort()
   const { folder, sip_port, pids, made, stop } = await startUp('platform', {
     STROWGER_RTP_PORTS: RTP_PORTS,
     // The sandbox would take one of those ports.
     STROWGER_SANDBOX: 'off',
+    ...settings,
   })
   const state = await openState({ data_dir: folder })
   const trunk_id = await addTrunk(made, target_port)

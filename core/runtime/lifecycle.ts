@@ -1,5 +1,7 @@
 import { createSecureContext } from 'node:tls'
+import { systemClock } from './clock.ts'
 import { ConfigError, type Settings } from './config.ts'
+import { giveBackMemory } from './give-back.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
 import { becomeUser, toBecome } from './own-user.ts'
@@ -60,6 +62,7 @@ export async function runProcess<C extends Settings>(
     }
     stopOnSignal(running, log, () => served.close())
     starting.over()
+    giveBackMemory(systemClock)
     drainOnWord(running)
     process.send?.({ ready: true } satisfies Word)
   } catch (error) {

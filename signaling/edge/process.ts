@@ -10,7 +10,6 @@ import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { tlsOptions } from './certificates.ts'
 import { type ConfiguredPeers, configuredPeers } from './configured-peers.ts'
-import { giveBackMemory } from './give-back.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
@@ -45,11 +44,9 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   })
   beginWith(node, { peers, unwritten, edge, log, open: gate.open })
   exposeStats(edge, ladder, hep, metrics)
-  const giving = giveBackMemory(systemClock, () => edge.stats().counters.received)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
     async stop() {
-      giving.cancel()
       edge.close()
       await ladder.close()
       await hep?.close()

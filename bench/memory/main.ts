@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startPlatform } from '../platform/platform.ts'
+
+// Measures the memory of each process of a platform: at once after the start, after a rest, and after calls, with the
+// slope of each rest. The reference is a process of Node.js that does nothing: its pages of the program itself count in
+// every process, though the machine holds them once. `own` leaves them out.
+//
+//   npm run bench -- memory [--rest 60] [--calls 1000] [--rate 20]
+
+const MIB = 1024
+/** The most that all processes may take together at rest, in processes of Node.js that do nothing. */
+const MOST_RATIO = 2.2
+const SETTLE_MS = 5000
+const LOOK_MS = 1000
+
+const { values: given } = parseArgs({
+  options: {
+    /** Seconds of each rest. */
+    rest: { type: 'string', default: '60' },
+    calls: { type: 'string', default: '1000' },
+    rate: { type: 'string', default: '20' },
+  },
+})
+const [rest_s = 0, calls = 0, rate = 0] = [given.rest, given.calls, given.rate].map(Number)
+
+/** MiB in the memory of the machine, and what of it belongs to this process alone. */
+interface Memory {
+  readonly rss: number
+  readonly own: number
+}
+
+interface Rest {
+  readonly first: Memory
+  readonly last: Memory
+  /** MiB a minute of `own`. */
+  readonly slope: number
+}
+
+const bare = await memoryOfNode()
+const platform = await startPlatform({ STROWGER_RTP_PORTS: '20000-29999', STROWGER_SANDBOX: 'on' })
+try {
+  await pause(SETTLE_MS)
+  const before = await rested()
+  const { failed } = await platform.calls(rate, calls, 0)
+  const after = await rested()
+  if (failed > 0) console.log(`${failed} of ${calls} calls failed`)
+  process.exitCode = report(before, after) && failed === 0 ? 0 : 1
+} finally {
+  await platform.stop()
+}
+
+/** Watches every process for the length of a rest. */
+async function rested(): Promise<Map<string, Rest>> {
+  const looks = new Map<string, Memory[]>(Object.keys(platform.pids).map(name => [name, []]))
+  for (let left_ms = rest_s * 1000; left_ms > 0; left_ms -= LOOK_MS) {
+    for (const [name, list] of looks) list.push(memoryOf(platform.pids[name] ?? 0))
+    await pause(LOOK_MS)
+  }
+  return new Map(
+    [...looks].map(([name, list]) => {
+      const [first, last] = [list[0], list.at(-1)]
+      if (!first || !last) throw new Error('--rest must be at least 1')
+      return [name, { first, last, slope: slopeOf(list.map(({ own }) => own)) * (60_000 / LOOK_MS) }]
+    }),
+  )
+}
+
+function memoryOf(pid: number): Memory {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+  const of = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(rollup)?.[1] ?? 0) / MIB
+  return { rss: of('Rss'), own: of('Private_Clean') + of('Private_Dirty') }
+}
+
+/** Returns the slope of the least-squares line through values at equal distances. */
+function slopeOf(values: readonly number[]): number {
+  const middle = (values.length - 1) / 2
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  const over = values.reduce((sum, value, at) => sum + (at - middle) * (value - mean), 0)
+  const under = values.reduce((sum, _value, at) => sum + (at - middle) ** 2, 0)
+  return under === 0 ? 0 : over / under
+}
+
+async function memoryOfNode(): Promise<Memory> {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+  await pause(2000)
+  const memory = memoryOf(child.pid ?? 0)
+  child.kill('SIGKILL')
+  return memory
+}
+
+/** Prints a line for each process. Returns whether they keep the limit. */
+function report(before: ReadonlyMap<string, Rest>, after: ReadonlyMap<string, Rest>): boolean {
+  const cells = (values: readonly (string | number)[]): string =>
+    values
+      .map((one, at) => (typeof one === 'number' ? one.toFixed(1) : one)[at === 0 ? 'padEnd' : 'padStart'](13))
+      .join('')
+  console.log(`MiB; rests of ${rest_s} s; ${calls} calls at ${rate}/s between them`)
+  console.log(
+    cells([
+      'process',
+      'rss at once',
+      'rested',
+      'after calls',
+      'own at once',
+      'rested',
+      'after calls',
+      'MiB/min',
+      'after calls',
+    ]),
+  )
+  const rows = [...before].map(([name, { first, last, slope }]) => {
+    const { last: called, slope: slope_after } = after.get(name) ?? { last, slope }
+    return { name, figures: [first.rss, last.rss, called.rss, first.own, last.own, called.own, slope, slope_after] }
+  })
+  for (const { name, figures } of rows) console.log(cells([name, ...figures]))
+  const sums = (rows[0]?.figures ?? []).map((_, at) => rows.reduce((sum, { figures }) => sum + (figures[at] ?? 0), 0))
+  console.log(cells(['all', ...sums]))
+  console.log(cells(['node alone', bare.rss, '', '', bare.own]))
+  const ratio = (sums[1] ?? 0) / (bare.rss * rows.length)
+  const bad = ratio > MOST_RATIO
+  console.log(
+    `at rest ${ratio.toFixed(2)} x as much as processes that do nothing (limit ${MOST_RATIO})${bad ? ' ABOVE' : ''}`,
+  )
+  mkdirSync('bench/results', { recursive: true })
+  const results = { at: new Date().toISOString(), rest_s, calls, rate, bare, ratio, processes: rows, sums }
+  writeFileSync('bench/results/memory.json', `${JSON.stringify(results, null, 2)}\n`)
+  return !bad
+}

@@ -1,0 +1,60 @@
+import { performance } from 'node:perf_hooks'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Clock, Timer } from './clock.ts'
+
+/** The period in which work is measured. */
+const PERIOD_MS = 10_000
+/** A period in which the event loop worked for less than this ends a burst. */
+const QUIET_MS = 300
+/** A heap with no more free space than this is not collected. */
+const SPARE_BYTES = 3 * 1024 * 1024
+/** A heap that uses more than this is not collected, because the pause would disturb calls. */
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** What V8 and the event loop tell of this process, and its garbage collection. */
+interface Engine {
+  /** For how long the event loop has worked so far. */
+  worked_ms(): number
+  /** Bytes of the heap. */
+  heap(): { readonly used: number; readonly total: number }
+  collect(): void
+}
+
+/**
+ * Collects the heap of this process once after its start and after each burst of work. V8 collects only when a program
+ * allocates, so an idle process would keep the memory of a burst for hours.
+ */
+export function giveBackMemory(
+  clock: Pick<Clock, 'every'>,
+  { worked_ms, heap, collect }: Engine = engineOfProcess(),
+): Timer {
+  let before = worked_ms()
+  // The start is the first burst.
+  let burst = true
+  return clock.every(PERIOD_MS, () => {
+    const now = worked_ms()
+    const quiet = now - before < QUIET_MS
+    before = now
+    if (!quiet) {
+      burst = true
+      return
+    }
+    if (!burst) return
+    burst = false
+    const { used, total } = heap()
+    if (used < MOST_BYTES && total - used > SPARE_BYTES) collect()
+  })
+}
+
+function engineOfProcess(): Engine {
+  setFlagsFromString('--expose-gc')
+  return {
+    worked_ms: () => performance.eventLoopUtilization().active,
+    heap() {
+      const { used_heap_size: used, total_heap_size: total } = getHeapStatistics()
+      return { used, total }
+    },
+    collect: runInNewContext('gc') as () => void,
+  }
+}

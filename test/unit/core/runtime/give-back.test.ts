@@ -1,0 +1,41 @@
+import { giveBackMemory } from '../../../../core/runtime/give-back.ts'
+import t from '../../../support/harness/index.ts'
+
+const MIB = 1024 * 1024
+const ROOMY = { used: 20 * MIB, total: 40 * MIB }
+
+/** Runs periods in which the event loop worked for so many milliseconds. Returns those after which it collected. */
+function collectedAfter(periods: readonly number[], heap = ROOMY): number[] {
+  const collected: number[] = []
+  let at = 0
+  let worked_ms = 0
+  let end = (): void => undefined
+  giveBackMemory(
+    {
+      every(_period_ms, run) {
+        end = run
+        return { cancel: () => undefined }
+      },
+    },
+    { worked_ms: () => worked_ms, heap: () => heap, collect: () => collected.push(at) },
+  )
+  for (const ms of periods) {
+    worked_ms += ms
+    end()
+    at++
+  }
+  return collected
+}
+
+t.test('an idle process gives memory back once after its start', async t => {
+  t.same(collectedAfter([0, 10, 0, 20]), [0])
+})
+
+t.test('a process that works gives nothing back; it does so once when the burst is over', async t => {
+  t.same(collectedAfter([5000, 5000, 400, 10, 10, 5000, 0, 0]), [3, 6])
+})
+
+t.test('a heap without spare room, or one whose collection would disturb calls, is left alone', async t => {
+  t.same(collectedAfter([0, 0], { used: 20 * MIB, total: 22 * MIB }), [])
+  t.same(collectedAfter([0, 0], { used: 65 * MIB, total: 120 * MIB }), [])
+})
