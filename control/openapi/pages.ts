@@ -16,24 +16,24 @@ interface Routes {
   readonly operator: readonly Route[]
 }
 
-/** Builds the documents of both JSON APIs and `/docs` from the routes at start. */
+/** Serves the documents of both JSON APIs and `/docs`, each built from the routes at its first request. */
 export function referencePages(routes: Routes, services: Services): Readonly<Record<string, Page>> {
   const about = { base_url: services.settings.base_url, version: API_VERSION }
-  const document = (made: object): Page => {
-    const text = JSON.stringify(made, null, 1)
+  const document = (make: () => object): Page => {
+    const text = once(() => JSON.stringify(make(), null, 1))
     return ctx => {
       ctx.type = 'application/json; charset=utf-8'
-      ctx.body = text
+      ctx.body = text()
     }
   }
-  const contents = page('Endpoints', contentsOf(routes.v1, '/v1'))
-  const operator_contents = page('Endpoints for operators', contentsOf(routes.operator, '/operator/v1'))
+  const contents = once(() => page('Endpoints', contentsOf(routes.v1, '/v1')))
+  const operator_contents = once(() => page('Endpoints for operators', contentsOf(routes.operator, '/operator/v1')))
   return {
-    '/v1/openapi.json': document(openApiDocument(routes.v1, about, MANAGEMENT)),
-    '/operator/v1/openapi.json': document(openApiDocument(routes.operator, about, OPERATOR)),
-    '/docs/operator': ctx => html(ctx, operator_contents),
+    '/v1/openapi.json': document(() => openApiDocument(routes.v1, about, MANAGEMENT)),
+    '/operator/v1/openapi.json': document(() => openApiDocument(routes.operator, about, OPERATOR)),
+    '/docs/operator': ctx => html(ctx, operator_contents()),
     ...viewerPages(),
-    '/docs/endpoints': ctx => html(ctx, contents),
+    '/docs/endpoints': ctx => html(ctx, contents()),
     '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
     '/docs/errors/:code': ctx => {
       const code = (ctx as Context & { readonly params: { readonly code: string } }).params.code
@@ -41,6 +41,15 @@ export function referencePages(routes: Routes, services: Services): Readonly<Rec
       if (body === null) ctx.status = 404
       html(ctx, page(body === null ? 'No such error' : code, body ?? '<p>There is no error of this name.</p>'))
     },
+  }
+}
+
+/** Returns a function that makes its text at the first call and keeps it. */
+function once(make: () => string): () => string {
+  let made: string | undefined
+  return () => {
+    made ??= make()
+    return made
   }
 }
 

@@ -2,14 +2,11 @@ import type { Route } from '../../control/http/route.ts'
 import { CONSOLE_ROUTES } from '../../control/session/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { VOICE_ROUTES } from '../../control/voice/index.ts'
-import { newId } from '../../core/runtime/ids.ts'
-import { hashPassword } from '../../core/runtime/secrets.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
-import { insertMember } from '../../core/state/people/organizations.ts'
 import { type Made, nameOf, recipeOf } from '../conformance/control/recipes.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../support/control-plane.ts'
 import t from '../support/harness/index.ts'
-import { addTenant, asTenant } from '../support/tenants.ts'
+import { addAdmin, addTenant, asTenant } from '../support/tenants.ts'
 
 /**
  * Tests tenant isolation on every endpoint of three registries. One tenant, the thief, sends requests with its own
@@ -209,16 +206,8 @@ const TABLES: Readonly<Record<string, string>> = {
 
 /** Signs in an admin of the thief's organization and returns the session's headers. */
 async function signedIn(): Promise<Record<string, string>> {
-  const { state } = plane
-  const { organization_id } = await state.db
-    .selectFrom('project')
-    .select('organization_id')
-    .where('id', '=', thief.demo.project_id)
-    .executeTakeFirstOrThrow()
-  const [email, password, now] = ['thief@rival.test', 'correct horse battery', new Date().toISOString()]
-  const password_hash = await hashPassword(password)
-  const row = { id: newId.member(), organization_id, email, password_hash, role: 'org:admin' as const }
-  await state.transaction(trx => insertMember(trx, { ...row, operator: 0, created_at: now }))
+  const [email, password] = ['thief@rival.test', 'correct horse battery']
+  await addAdmin(plane.state, thief.demo.project_id, email, password)
   const answer = await plane.ask('POST', '/console/api/session', { key: null, body: { email, password } })
   const cookie = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
   return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token }

@@ -3,10 +3,9 @@ import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { fillDisk, lockState } from '../support/faults.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { freeBlock } from '../support/ports.ts'
 import { rated } from '../support/rated.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
 
 // Unavailable storage, and a killed signaling process: no call is wrongly admitted, and no running call and no money is
 // lost.
@@ -17,8 +16,7 @@ const TARGET = '127.0.0.62'
 const KILLED_CALLS = 200
 
 t.test('admission during faults', async t => {
-  const ports = await freeBlock(2 * 4 * KILLED_CALLS)
-  const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
+  const w = await sharedWorld(t, { rtp_ports: 2 * 4 * KILLED_CALLS })
   const { db } = w.state
   await rated(w)
   let take = (call: Call): void => call.answer({ body: sdpOf(TARGET) })

@@ -7,10 +7,9 @@ import { play } from '../support/b2bua-stories/story.ts'
 import { addTrunk, nothingLeft } from '../support/b2bua-world.ts'
 import { embeddedOnly } from '../support/edges.ts'
 import t from '../support/harness/index.ts'
-import { freeBlock } from '../support/ports.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { world } from '../support/world.ts'
 
 /** The caller's response and the call's status, unless they are the same code and `failed`. */
 const OTHERWISE: Readonly<Record<number, readonly [heard: number, status: string]>> = {
@@ -32,9 +31,8 @@ const TOGETHER = 30
 const codeOf = (uri = ''): number => Number(/(\d{3})@/.exec(uri)?.[1])
 
 t.test('stories of the B2BUA', async t => {
-  // A port is not reused for 30 s, and this test has more legs than a small block has ports.
-  const { first, last } = await freeBlock(2200)
-  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_RTP_PORTS: `${first}-${last}` })
+  // This test has more legs than a small block has ports.
+  const w = await sharedWorld(t, { rtp_ports: 2200 })
   await t.test('each story runs over each of its transports', { jobs: 6 }, async t => {
     // The longest stories run first.
     for (const story of [...ENDING, ...SETUP, ...DIALOG, ...HEADERS])

@@ -38,16 +38,6 @@ async function throughTrunk(t: Test, w: World): Promise<void> {
   const phone = await baresip(t, { host: PHONE, user: own, tone_hz: 500, dial: called })
   await phone.says(/Call established/)
   await desk.says(/Call established/)
-  await until('both legs have received for some seconds', async () => {
-    const rows = await w.state.db
-      .selectFrom('media_quality')
-      .innerJoin('call', 'call.sid', 'media_quality.call_sid')
-      .select(['leg_id', 'stats'])
-      .where('project_id', '=', w.project_id)
-      .execute()
-    const heard = rows.filter(row => JSON.parse(row.stats).packets_received > 150).map(row => row.leg_id)
-    return new Set(heard).size === 2
-  })
   await Promise.all([phone, desk].map(one => one.plays(4000)))
 
   const [atPhone, cdr] = [
@@ -113,16 +103,6 @@ async function registered(t: Test, w: World): Promise<void> {
   })
   await phone.says(/Call established/)
   await desk.says(/Call established[\s\S]*Call established/)
-  await until('all have received for some seconds', async () => {
-    const rows = await w.state.db
-      .selectFrom('media_quality')
-      .innerJoin('call', 'call.sid', 'media_quality.call_sid')
-      .select(['media_quality.leg_id', 'media_quality.stats'])
-      .where('call.to_number', '=', called)
-      .execute()
-    const heard = rows.filter(row => JSON.parse(row.stats).packets_received > 150).map(row => row.leg_id)
-    return new Set(heard).size === 2
-  })
   await Promise.all([phone, desk].map(one => one.plays(4000)))
   t.equal(strongestHz((await phone.heard()).subarray(8000)), 900, 'who calls the registered one hears it')
   t.equal(strongestHz((await desk.heard()).subarray(8000)), 500, 'and it hears him')

@@ -1,10 +1,10 @@
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
 import t from '../support/harness/index.ts'
+import { sharedWorld } from '../support/shared-world.ts'
+import { addAdmin } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
 
 // Every page of the console with content: axe's findings, overflow, and screenshots at both widths, which
 // test-results/console stores.
@@ -18,7 +18,7 @@ const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice
 
 t.test('pages of the console', async t => {
   rmSync(PICTURES, { recursive: true, force: true })
-  const [w, browser] = await Promise.all([world(t), openBrowser(t)])
+  const [w, browser] = await Promise.all([sharedWorld(t), openBrowser(t)])
   const trunk_id = await w.addTrunk('127.0.0.9', {
     targets: [{ sip_uri: 'sip:127.0.0.1:9', transport: 'udp', priority: 10, weight: 100 }],
   })
@@ -45,11 +45,8 @@ t.test('pages of the console', async t => {
     ...['/editor', '/policies', `/policies/${policy.body.id}`, '/destinations', '/subaccounts'],
     ...['/billing', '/audit', '/keys', '/webhooks', '/platform', '/members', '/account', '/no-such-page'],
   ]
-  const admin = {
-    base_url: w.base_url,
-    email: 'admin@strowger.local',
-    password: readFileSync(join(w.data_dir, 'console-password'), 'utf8').trim(),
-  }
+  const admin = { base_url: w.base_url, email: 'pages@customer.test', password: 'a long enough password' }
+  await addAdmin(w.state, w.project_id, admin.email, admin.password)
 
   for (const [name, width] of Object.entries(WIDTHS))
     t.test(`at ${width} pixels`, async t => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -7,9 +7,10 @@ import { tone, wavBytes } from '../support/audio.ts'
 import { strowger } from '../support/child.ts'
 import { complaintsOf, openBrowser, signIn } from '../support/console.ts'
 import t from '../support/harness/index.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
+import { addAdmin } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
 
 // An operator's daily work in a real browser. Every step uses what the page shows.
 
@@ -51,11 +52,11 @@ t.test('the console in a browser', async t => {
   writeFileSync(microphone, wavBytes(48_000, Int16Array.from([...beep, ...pause])))
 
   const [w, browser] = await Promise.all([
-    world(t),
+    sharedWorld(t),
     openBrowser(t, [`--use-file-for-fake-audio-capture=${microphone}`]),
   ])
-  const password = readFileSync(join(w.data_dir, 'console-password'), 'utf8').trim()
-  const admin = { base_url: w.base_url, email: 'admin@strowger.local', password }
+  const admin = { base_url: w.base_url, email: 'admin@customer.test', password: 'a long enough password' }
+  await addAdmin(w.state, w.project_id, admin.email, admin.password)
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
   const page = await signIn(context, admin)
   const complaints = complaintsOf(page)

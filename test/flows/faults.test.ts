@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from '../support/harness/index.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import { type ProcessName, world } from '../support/world.ts'
+import type { ProcessName } from '../support/world.ts'
 
 // Any of the four processes may be killed at any moment: the others continue, it restarts, and nothing stays half-done.
 
@@ -13,7 +14,7 @@ const TALKS = '+2348030000008'
 const MARKUP = '<Response><Pause length="600"/></Response>'
 
 t.test('kill -9 of a process during a call', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const create = async (InlineMarkup: string, form: Record<string, string> = {}): Promise<string> => {
     const From = w.numbers[0] ?? ''
     const { status, body } = await w.voice('POST', '/Calls.json', { From, To: TALKS, InlineMarkup, ...form })

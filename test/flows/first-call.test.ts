@@ -20,7 +20,11 @@ t.test('first calls by REST', async t => {
     return body.sid
   }
   const recordings = async (sid: string): Promise<{ wav: ReturnType<typeof readWavFile>; sid: string }[]> => {
-    const { body } = await w.voice('GET', `/Calls/${sid}/Recordings.json`)
+    // A recording is completed shortly after its call.
+    const body = await until('every recording is completed', async () => {
+      const { body } = await w.voice('GET', `/Calls/${sid}/Recordings.json`)
+      return body.recordings.every(({ status }: { status: string }) => status === 'completed') && body
+    })
     return Promise.all(
       body.recordings.map(async (recording: { sid: string }) => {
         const file = join(w.data_dir, `${recording.sid}.test.wav`)

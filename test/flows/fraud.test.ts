@@ -4,11 +4,11 @@ import { MAIN } from '../../bench/up.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
-import { freeBlock } from '../support/ports.ts'
 import { importPriceBook } from '../support/rated.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // A drill: a digest password is stolen. The thief calls an expensive prefix from another address, fifty calls at once,
 // while the owner continues to work.
@@ -27,14 +27,21 @@ async function priced(w: World): Promise<void> {
   const rate = { rate_unit: 'minute' as const, increment_initial_seconds: 60, increment_additional_seconds: 60 }
   await importPriceBook(
     w.state,
-    { project_id: null, name: 'Drill', direction: 'outbound', currency: 'NGN', effective_from: now, created_at: now },
+    {
+      project_id: w.project_id,
+      name: 'Drill',
+      direction: 'outbound',
+      currency: 'NGN',
+      effective_from: now,
+      created_at: now,
+    },
     [
       { ...rate, prefix: '234', label: 'Nigeria', rate_micro: 2_000_000 },
       { ...rate, prefix: '88213', label: 'Satellite', rate_micro: PREMIUM_MINOR * 1_000_000 },
     ],
   )
   await w.state.transaction(async trx => {
-    await trx.updateTable('project').set({ sandbox: 0 }).execute()
+    await trx.updateTable('project').set({ sandbox: 0 }).where('id', '=', w.project_id).execute()
     await bumpConfiguration(trx)
   })
 }
@@ -58,9 +65,8 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
 }
 
 t.test('a stolen password does little damage: its prefix is closed automatically', async t => {
-  // A port is not reused for 30 s after a call. The drill and the later calls need unused ones.
-  const { first, last } = await freeBlock(CALLS * 4 + 100)
-  const w = await world(t, { STROWGER_RTP_PORTS: `${first}-${last}` })
+  // The drill and the later calls need unused ports.
+  const w = await sharedWorld(t, { rtp_ports: CALLS * 4 + 100 })
   await priced(w)
   const target = await sipp(t, {
     steps: [
@@ -192,6 +198,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
       .selectFrom('call')
       .select(['ended_at', 'answered_at'])
       .where('to_number', '=', HOME)
+      .where('project_id', '=', w.project_id)
       .orderBy('position')
       .executeTakeFirstOrThrow()
     t.match(first, { answered_at: String, ended_at: null }, 'the call of the owner that ran goes on')

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
+import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 
 // The promises of the management API, observed from outside with all processes running: a write takes effect for SIP,
 // its reported progress is true, and no kill reverts what was committed.
@@ -14,7 +15,7 @@ const CALLED = '+2348030000001'
 const SOURCE = '127.0.0.41'
 
 t.test('the management API of a running platform', async t => {
-  const w = await world(t)
+  const w = await sharedWorld(t)
   const trunk_id = await w.addTrunk('127.0.0.40')
   const trunk = async () => (await w.manage('GET', `/trunks/${trunk_id}`)).body
   const write = async (method: string, path: string, body?: unknown) => {

@@ -104,9 +104,9 @@ t.test('documents that bridge calls', async t => {
     const after = Object.fromEntries((await web.seen('/after')).fields)
     t.match(after, { DialCallStatus: 'completed', RecordingSid: /^RE/ })
     await w.ended(sid)
-    const recording = await until('the recording is there', async () => {
+    const recording = await until('the recording is completed', async () => {
       const { body } = await w.voice('GET', `/Calls/${sid}/Recordings.json`)
-      return body.recordings[0]
+      return body.recordings[0]?.status === 'completed' && body.recordings[0]
     })
     t.equal(recording.sid, after['RecordingSid'])
     const { bytes } = await w.voice('GET', `/Recordings/${recording.sid}.wav`)

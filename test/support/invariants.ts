@@ -3,7 +3,7 @@ import { type Open, openOf, stillOpen } from '../../bench/descriptors.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { State } from '../../core/state/index.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
-import { until } from './wait.ts'
+import { SCRAPE_AGAIN_MS, until } from './wait.ts'
 import { type WebRequest, webRequests } from './web.ts'
 
 /** Metrics that count resources of live calls. Without a call each must be 0. */
@@ -47,7 +47,7 @@ export async function assertInvariants(w: {
     return broken.length === 0
   }
   // Calls that have just ended still release their resources.
-  await until('the invariants hold', holds, ON_ITS_WAY_MS).catch(error => {
+  await until('the invariants hold', holds, ON_ITS_WAY_MS, SCRAPE_AGAIN_MS).catch(error => {
     throw broken.length === 0 ? error : new Error(broken.join('; '))
   })
   const foreign = await wronglySigned(w.state, w.master_key)

@@ -1,4 +1,5 @@
 import type { ImportedRate } from '../../core/domain/rating/index.ts'
+import { newId } from '../../core/runtime/ids.ts'
 import type { State } from '../../core/state/index.ts'
 import { insertPriceBook, type PriceBookRow } from '../../core/state/money/rates.ts'
 import type { World } from './world.ts'
@@ -11,10 +12,11 @@ const SINCE = '2026-01-01T00:00:00.000Z'
  */
 export async function rated(w: World, rate_micro = 60_000_000, increment_seconds = 10): Promise<void> {
   const { db } = w.state
+  const id = `pbk_${newId.uuid()}`
   await db
     .insertInto('price_book')
     .values({
-      ...{ id: 'pbk_test', project_id: w.project_id, name: 'Test', direction: 'outbound', currency: 'NGN' },
+      ...{ id, project_id: w.project_id, name: 'Test', direction: 'outbound', currency: 'NGN' },
       ...{ effective_from: SINCE, revision: 1, created_at: SINCE },
     })
     .execute()
@@ -22,8 +24,8 @@ export async function rated(w: World, rate_micro = 60_000_000, increment_seconds
     .insertInto('rate')
     .values({
       ...{
-        id: 'rat_test',
-        price_book_id: 'pbk_test',
+        id: `rat_${newId.uuid()}`,
+        price_book_id: id,
         prefix: '234',
         label: 'Nigeria',
         rate_micro,
@@ -33,7 +35,7 @@ export async function rated(w: World, rate_micro = 60_000_000, increment_seconds
       increment_additional_seconds: increment_seconds,
     })
     .execute()
-  await db.updateTable('project').set({ sandbox: 0 }).execute()
+  await db.updateTable('project').set({ sandbox: 0 }).where('id', '=', w.project_id).execute()
   await db
     .updateTable('configuration')
     .set(eb => ({ revision: eb('revision', '+', 1) }))

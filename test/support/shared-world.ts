@@ -4,10 +4,15 @@ import type { State, Trx } from '../../core/state/index.ts'
 import { atProcessEnd, type Test } from './harness/index.ts'
 import { addTenant } from './tenants.ts'
 import { until } from './wait.ts'
-import { openWorld, reportBroken, type World } from './world.ts'
+import { openWorld, RTP_PORTS, type World } from './world.ts'
+
+interface Platform {
+  readonly opened: ReturnType<typeof openWorld>
+  readonly rtp_ports: number
+}
 
 /** The platform of this process, from its first story on. */
-let running: ReturnType<typeof openWorld> | null = null
+let running: Platform | null = null
 let customers = 0
 
 /** What belongs to no customer. A story may change it until its end. */
@@ -27,12 +32,15 @@ const ON_ITS_WAY_MS = 45_000
  * Gives the story a customer of its own, with ten numbers, on a platform that all stories of this process share: a
  * start costs more than most stories. Stories of one process run one after the other, so the story has the platform for
  * itself. At its end it must leave no call; the invariants are checked and its trunks are released. After a story that
- * failed, the next one gets a fresh platform. A story that changes settings, kills or drains processes, or stands for
- * the demo project, starts its own `world`.
+ * failed, the next one gets a fresh platform, and so does one that needs more `rtp_ports`: a port is not reused within
+ * half a minute. A story that changes settings, drains processes, or stands for the demo project, starts its own
+ * `world`.
  */
-export async function sharedWorld(t: Test): Promise<World> {
-  running ??= startForAll()
-  const { w: platform, close } = await running
+export async function sharedWorld(t: Test, { rtp_ports = RTP_PORTS } = {}): Promise<World> {
+  if (running && running.rtp_ports < rtp_ports) await stop(running)
+  running ??= start(rtp_ports)
+  const mine = running
+  const { w: platform } = await mine.opened
   const customer = await addTenant(platform.state, platform.master_key, numbersOf(++customers), `Customer ${customers}`)
   await until('the signaling node knows the customer', () =>
     platform.state.db
@@ -44,20 +52,30 @@ export async function sharedWorld(t: Test): Promise<World> {
   const before = await rowsOfAll(platform.state)
   const w = platform.as(customer)
   t.teardown(async () => {
-    if (t.passing() && (await reportBroken(t, () => leave(w, before)))) return
-    t.comment(w.log())
-    running = null
-    await close()
+    let whole = false
+    try {
+      if (t.passing()) await leave(w, before)
+      whole = t.passing()
+    } finally {
+      if (!whole) {
+        await stop(mine)
+        t.comment(w.log())
+      }
+    }
   })
   return w
 }
 
-function startForAll(): ReturnType<typeof openWorld> {
-  const opened = openWorld()
-  atProcessEnd(async () => {
-    if (running === opened) await (await opened).close()
-  })
-  return opened
+function start(rtp_ports: number): Platform {
+  const platform = { opened: openWorld({ rtp_ports }), rtp_ports }
+  atProcessEnd(() => stop(platform))
+  return platform
+}
+
+async function stop(platform: Platform): Promise<void> {
+  if (running !== platform) return
+  running = null
+  await (await platform.opened).close()
 }
 
 /** Ten numbers in Lagos that no other customer has. */

@@ -1,9 +1,10 @@
 import { newId } from '../../core/runtime/ids.ts'
-import { unseal } from '../../core/runtime/secrets.ts'
+import { hashPassword, unseal } from '../../core/runtime/secrets.ts'
 import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { State } from '../../core/state/index.ts'
 import { insertOrganization, insertProject } from '../../core/state/people/customers.ts'
+import { insertMember } from '../../core/state/people/organizations.ts'
 import type { ControlPlane } from './control-plane.ts'
 
 /** A tenant of the platform other than the demo project's. */
@@ -49,6 +50,18 @@ export async function addTenant(
     api_key: await addAdminKey(state.db, made.id, now),
     numbers,
   }
+}
+
+/** Adds an admin to the project's organization, who signs in to the console. */
+export async function addAdmin(state: State, project_id: string, email: string, password: string): Promise<void> {
+  const { organization_id } = await state.db
+    .selectFrom('project')
+    .select('organization_id')
+    .where('id', '=', project_id)
+    .executeTakeFirstOrThrow()
+  const password_hash = await hashPassword(password)
+  const row = { id: newId.member(), organization_id, email, password_hash, role: 'org:admin', operator: 0 } as const
+  await state.transaction(trx => insertMember(trx, { ...row, created_at: new Date().toISOString() }))
 }
 
 /** Returns the same control plane for another tenant: `ask` and `voice` use that tenant's credentials. */

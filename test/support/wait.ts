@@ -4,21 +4,33 @@ export const PATIENCE_MS = 90_000
 /** What the open waits of this process wait for. A test that reaches its time limit prints them. */
 export const pendingWaits = new Set<{ readonly what: string }>()
 
-/** Waits until `look` returns a value other than undefined, null or false. Fails with `what` after `limit_ms`. */
+/** Bounds of the time between two looks. Most looks ask a process of the platform, which costs CPU time. */
+const LOOK_AGAIN_MS = { least: 10, most: 150 }
+
+/** The longest time between two looks at metrics: each asks all processes of a platform. */
+export const SCRAPE_AGAIN_MS = 500
+
+/**
+ * Waits until `look` returns a value other than undefined, null or false. Fails with `what` after `limit_ms`. It looks
+ * often at first and less often the longer it waits: after a tenth of the time so far, at the latest after `most_ms`.
+ */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   limit_ms = PATIENCE_MS,
+  most_ms = LOOK_AGAIN_MS.most,
 ): Promise<T> {
-  const deadline = performance.now() + limit_ms
+  const begun_ms = performance.now()
   const wait = { what }
   pendingWaits.add(wait)
   try {
     for (;;) {
       const seen = await look()
       if (seen !== undefined && seen !== null && seen !== false) return seen
-      if (performance.now() > deadline) throw new Error(`timed out after ${limit_ms} ms: ${what}`)
-      await new Promise(resolve => setTimeout(resolve, 50))
+      const waited_ms = performance.now() - begun_ms
+      if (waited_ms > limit_ms) throw new Error(`timed out after ${limit_ms} ms: ${what}`)
+      const pause_ms = Math.min(most_ms, Math.max(LOOK_AGAIN_MS.least, waited_ms / 10))
+      await new Promise(resolve => setTimeout(resolve, pause_ms))
     }
   } finally {
     pendingWaits.delete(wait)

@@ -11,7 +11,7 @@ import type { Test } from './harness/index.ts'
 import { assertInvariants } from './invariants.ts'
 import { type Platform, startPlatform } from './platform.ts'
 import { freeBlock, freePort } from './ports.ts'
-import { until } from './wait.ts'
+import { PATIENCE_MS, SCRAPE_AGAIN_MS, until } from './wait.ts'
 
 interface Reply {
   readonly status: number
@@ -68,6 +68,9 @@ export interface World {
   log(): string
 }
 
+/** Enough ports for the media of a few calls at once. */
+export const RTP_PORTS = 200
+
 /** Who a world belongs to. */
 type Customer = Pick<World, 'project_id' | 'api_key' | 'account_sid' | 'auth_token' | 'numbers'>
 
@@ -83,37 +86,36 @@ interface DigestTrunk {
  * see `sharedWorld`.
  */
 export async function world(t: Test, env: Record<string, string> = {}, beside?: World): Promise<World> {
-  const opened = await openWorld(env, beside)
+  const opened = await openWorld({ env, ...(beside ? { beside } : {}) })
   t.teardown(async () => {
-    // After a teardown throws, tap runs no other, and the file would hang on resources that those would close.
-    if (t.passing() && !beside) await reportBroken(t, opened.w.intact)
-    await opened.close()
-    if (!t.passing()) t.comment(opened.w.log())
+    let whole = false
+    try {
+      if (t.passing() && !beside) await opened.w.intact()
+      whole = t.passing()
+    } finally {
+      await opened.close()
+      if (!whole) t.comment(opened.w.log())
+    }
   })
   return opened.w
 }
 
-/** Reports a broken invariant as a fault of the test that has ended. Resolves with whether all of them hold. */
-export async function reportBroken(t: Test, look: () => Promise<void>): Promise<boolean> {
-  try {
-    await look()
-    return true
-  } catch (error) {
-    process.exitCode = 1
-    console.error(`BROKEN at the end of ${t.name}:`, error)
-    return false
-  }
+interface Opened {
+  readonly w: World
+  close(): Promise<void>
 }
 
-/** Starts a platform, which the caller closes. */
-export async function openWorld(
-  env: Readonly<Record<string, string>> = {},
-  beside?: World,
-): Promise<{ readonly w: World; close(): Promise<void> }> {
+/** Starts a platform, which the caller closes. `rtp_ports` is the number of its ports for media. */
+export async function openWorld(options: {
+  readonly env?: Readonly<Record<string, string>>
+  readonly beside?: World
+  readonly rtp_ports?: number
+}): Promise<Opened> {
+  const { env = {}, beside } = options
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
   if (beside) shareDatabase(beside.data_dir, data_dir)
   const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
-  const rtp_ports = await freeBlock(200)
+  const rtp_ports = await freeBlock(options.rtp_ports ?? RTP_PORTS)
   const settings = {
     PATH: process.env['PATH'] ?? '',
     HOME: data_dir,
@@ -218,18 +220,23 @@ function present(parts: {
       }),
     manage,
     voice,
-    ended: sid =>
-      until(`call ${sid} ends`, async () => {
-        const { body } = await voice('GET', `/Calls/${sid}.json`)
-        return body.end_time === null ? undefined : body
-      }),
+    async ended(sid) {
+      const row = () => state.db.selectFrom('call').select('ended_at').where('sid', '=', sid).executeTakeFirst()
+      await until(`call ${sid} ends`, async () => (await row())?.ended_at)
+      return (await voice('GET', `/Calls/${sid}.json`)).body
+    },
     metrics,
     untilNone: (...names) =>
-      until(`none of ${names.join(', ')}`, async () => {
-        const value = await metrics()
-        // A drachtio-server has none of the edge's metrics.
-        return names.every(name => (DRACHTIO_PROGRAM !== null && name.startsWith('edge_')) || value(name) === 0)
-      }),
+      until(
+        `none of ${names.join(', ')}`,
+        async () => {
+          const value = await metrics()
+          // A drachtio-server has none of the edge's metrics.
+          return names.every(name => (DRACHTIO_PROGRAM !== null && name.startsWith('edge_')) || value(name) === 0)
+        },
+        PATIENCE_MS,
+        SCRAPE_AGAIN_MS,
+      ),
     addTrunk: (source, over = {}) => addTrunk(manage, source, over),
     async addDigestTrunk(over = {}) {
       const body = await createTrunk(manage, { auth_mode: 'digest', sources: [], ...over })
