@@ -91,8 +91,10 @@ export async function baresip(
   }
 }
 
+/** Returns the file of the latest call. */
 const loudspeaker = (folder: string): string | undefined => {
-  const name = readdirSync(folder).find(entry => entry.endsWith('-dec.wav'))
+  const names = readdirSync(folder).filter(entry => entry.endsWith('-dec.wav'))
+  const name = names.sort().at(-1)
   return name && join(folder, name)
 }
 
