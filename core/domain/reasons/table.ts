@@ -560,7 +560,7 @@ export const REASONS = {
   source_conflict: caller({
     http: 409,
     sentence: 'the source {value} would be ambiguous with trunk {name}',
-    mend: 'Choose another selector_precedence.',
+    mend: 'Remove it from that trunk, or add it to this one as an IP credential with another selector_precedence.',
   }),
   source_of_carrier: caller({
     http: 409,

@@ -36,6 +36,13 @@ t.test('a HEP packet has the addresses, time and text of a message, without secr
     t.ok(hex.includes(bytes.replaceAll(' ', '')), what)
   }
   t.notOk(hex.includes(Buffer.from('0123abcd').toString('hex')), 'the digest response is removed')
+  const sdp = 'v=0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2Vj\r\n'
+  const head = 'INVITE sip:a SIP/2.0\r\nContent-Type: application/sdp\r\n'
+  const keyed = encodeHep(message({ text: `${head}Content-Length: ${sdp.length}\r\n\r\n${sdp}` }), 'CA1', options)
+  const copy = keyed.toString('latin1')
+  const body = copy.slice(copy.indexOf('\r\n\r\n') + 4, copy.lastIndexOf('\r\n') + 2)
+  t.match(copy, /inline:\*\*\*/, 'the mask is ASCII')
+  t.match(copy, new RegExp(`Content-Length: ${body.length}\r\n`), 'the length is that of the body that is left')
   const out = encodeHep(
     message({
       direction: 'out',
