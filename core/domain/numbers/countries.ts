@@ -55,10 +55,16 @@ function compile(): ReadonlyMap<string, DestinationCountry> {
   )
 }
 
-const COUNTRIES = compile()
+let compiled: ReadonlyMap<string, DestinationCountry> | null = null
+
+/** Compiled at the first use: most commands and threads name no country. */
+function countries(): ReadonlyMap<string, DestinationCountry> {
+  compiled ??= compile()
+  return compiled
+}
 
 /** Lists every country, ordered by ISO code. */
 export const destinationCountries = (): readonly DestinationCountry[] =>
-  [...COUNTRIES.values()].sort((a, b) => (a.iso_code < b.iso_code ? -1 : 1))
+  [...countries().values()].sort((a, b) => (a.iso_code < b.iso_code ? -1 : 1))
 
-export const findCountry = (iso_code: string): DestinationCountry | undefined => COUNTRIES.get(iso_code.toUpperCase())
+export const findCountry = (iso_code: string): DestinationCountry | undefined => countries().get(iso_code.toUpperCase())
