@@ -280,6 +280,10 @@ export interface StreamStats {
   readonly longest_burst: number
   readonly jitter_ms: number
   readonly jitter_max_ms: number
+  /** The mean of the jitter at each second in which packets came. */
+  readonly jitter_mean_ms: number
+  /** Gaps of more than a second after the first packet, without holds and announced pauses. To the second while open. */
+  readonly without_media_ms: number
   /** From the peer's receiver reports; null before the first report. */
   readonly rtt_ms: number | null
   readonly remote_fraction_lost: number | null

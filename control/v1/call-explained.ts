@@ -1,11 +1,13 @@
 import { toldCallId } from '../../core/domain/calls/foreign.ts'
+import { sumOfLegs } from '../../core/domain/calls/leg-figures.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../../core/domain/ladder/unavailable.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, cdrOf, eventsOf } from '../../core/state/calls/call-history.ts'
 import { listCallRecordings } from '../../core/state/calls/calls.ts'
 import { LADDER_DAYS, ladderOf } from '../../core/state/calls/ladder.ts'
-import { mediaQualityOf } from '../../core/state/calls/media-quality.ts'
+import { legFiguresOf, mediaQualityOf } from '../../core/state/calls/media-quality.ts'
+import type { Db } from '../../core/state/index.ts'
 import { explainCall, findReservation } from '../../core/state/money/reservations.ts'
 import { roleAllows } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
@@ -19,6 +21,52 @@ const TextOrNull = nullable(Text)
 const InstantOrNull = nullable(Instant)
 /** The details of an event, reported by a script, a peer or the media worker. Their members depend on its kind. */
 const Facts = Type.Record(Text, Type.Unknown())
+
+const LegCodec = resource('LegCodec', { codec: Text, from: Instant })
+const Milliseconds = nullable(Type.Number())
+/** The final figures of a leg, from the counters of its whole life. */
+const LegFigures = resource('LegFigures', {
+  answered_at: InstantOrNull,
+  codec: TextOrNull,
+  codecs: list(LegCodec),
+  complete: Flag,
+  ended_at: Instant,
+  jitter_max_ms: Milliseconds,
+  jitter_ms: Milliseconds,
+  leg_id: Text,
+  mos: nullable(Type.Number()),
+  octets_received: Count64,
+  octets_sent: Count64,
+  packets_discarded: Count64,
+  packets_late: Count64,
+  packets_lost: Count64,
+  packets_received: Count64,
+  packets_sent: Count64,
+  packets_unsent: Count64,
+  remote_address: TextOrNull,
+  remote_jitter_ms: Milliseconds,
+  remote_mos: nullable(Type.Number()),
+  remote_packets_lost: nullable(Type.Integer()),
+  remote_port: nullable(Int32),
+  rtt_ms: Milliseconds,
+  seconds_without_media: Count64,
+  secured: Flag,
+  side: oneOf('caller', 'called', 'application'),
+  signalled_address: TextOrNull,
+  signalled_port: nullable(Int32),
+  strangers_dropped: Count64,
+})
+/** Sums over the legs that have ended. */
+const MediaTotals = resource('MediaTotals', {
+  octets_received: Count64,
+  octets_sent: Count64,
+  packets_discarded: Count64,
+  packets_late: Count64,
+  packets_lost: Count64,
+  packets_received: Count64,
+  packets_sent: Count64,
+  packets_unsent: Count64,
+})
 
 const Attempt = resource('CallAttempt', {
   sequence: Type.Integer(),
@@ -47,6 +95,8 @@ const CallDetail = resource('CallDetail', {
     }),
   ),
   initiated_at: InstantOrNull,
+  /** Final figures; null while no leg has ended. */
+  media: nullable(resource('CallFigures', { legs: list(LegFigures), totals: MediaTotals })),
   price_explanation: nullable(list(Text)),
   record: nullable(
     resource('CallRecord', {
@@ -92,11 +142,14 @@ const CallDecision = resource('CallDecision', {
 const CallMedia = resource('CallMedia', {
   legs: list(
     resource('LegQuality', {
+      /** Null until the leg has ended. */
+      figures: nullable(LegFigures),
       leg_id: Text,
       samples: list(resource('QualitySample', { at: Instant, stats: Facts })),
       samples_kept: Count64,
     }),
   ),
+  totals: MediaTotals,
   unavailable_reason: TextOrNull,
 })
 
@@ -119,6 +172,7 @@ export const explainedCalls = [
         carrier_id: call.carrier_id,
         events: events.map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) })),
         initiated_at: call.initiated_at,
+        media: await presentFigures(db, call.sid),
         price_explanation: await explainCall(db, call.sid),
         record: record
           ? {
@@ -172,17 +226,24 @@ export const explainedCalls = [
     method: 'get',
     path: '/calls/{call_id}/media',
     summary: 'Media quality of each leg of a call over its time',
-    description: 'A sample each ten seconds and one at the end; of a very long call evenly thinned out to 720 a leg.',
+    description:
+      'Final figures of each leg that has ended, and a sample each ten seconds; of a very long call evenly thinned out to 720 a leg.',
     scope: 'call_diagnostics:read',
     replies: { 200: CallMedia },
     async run({ db, call }) {
-      const legs = seriesOf(await mediaQualityOf(db, call.sid))
+      const figures = await legFiguresOf(db, call.sid)
+      const legs = seriesOf(await mediaQualityOf(db, call.sid), figures)
       const unavailable_reason = legs.length > 0 ? null : 'No media of this call was measured.'
-      return { status: 200, body: { legs, unavailable_reason } }
+      return { status: 200, body: { legs, totals: sumOfLegs(figures), unavailable_reason } }
     },
   }),
 ]
 
 async function presentAttempts(rows: ReturnType<typeof attemptsOf>): Promise<Static<typeof Attempt>[]> {
   return (await rows).map(({ id: _id, call_sid: _sid, ...attempt }) => attempt)
+}
+
+async function presentFigures(db: Db, call_sid: string): Promise<Static<typeof CallDetail>['media']> {
+  const figures = await legFiguresOf(db, call_sid)
+  return figures.length === 0 ? null : { legs: figures, totals: sumOfLegs(figures) }
 }

@@ -1,4 +1,5 @@
 import type { TracedFinding } from '../../core/domain/admission/types.ts'
+import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import type { HistoryRow } from '../../core/state/calls/call-history.ts'
 import type { CallAttemptTable, MediaQualityTable } from '../../core/state/index.ts'
 
@@ -56,16 +57,28 @@ function endWords({ status, sip_code, reason, ended_by, ended_at }: Explained['c
 }
 
 const MAX_SAMPLES = 720
+const SIDES: readonly LegFigures['side'][] = ['caller', 'called', 'application']
 
-/** Returns the samples of each leg. A long series is thinned out evenly, but keeps its first and last sample. */
-export function seriesOf(rows: readonly Pick<MediaQualityTable, 'leg_id' | 'at' | 'stats'>[], max = MAX_SAMPLES) {
+/**
+ * Returns the samples and final figures of each leg. A long series is thinned out evenly, but keeps its first and last
+ * sample.
+ */
+export function seriesOf(
+  rows: readonly Pick<MediaQualityTable, 'leg_id' | 'at' | 'stats'>[],
+  figures: readonly LegFigures[] = [],
+  max = MAX_SAMPLES,
+) {
   const legs = new Map<string, (typeof rows)[number][]>()
   for (const row of rows) {
     const leg = legs.get(row.leg_id)
     if (leg) leg.push(row)
     else legs.set(row.leg_id, [row])
   }
-  return [...legs].map(([leg_id, kept]) => ({
+  for (const { leg_id } of figures) if (!legs.has(leg_id)) legs.set(leg_id, [])
+  const order = (leg_id: string): number => SIDES.indexOf(figures.find(one => one.leg_id === leg_id)?.side ?? 'called')
+  const sorted = [...legs].sort(([a], [b]) => order(a) - order(b))
+  return sorted.map(([leg_id, kept]) => ({
+    figures: figures.find(one => one.leg_id === leg_id) ?? null,
     leg_id,
     samples_kept: kept.length,
     samples: thinned(kept, max).map(({ at, stats }) => ({ at, stats: JSON.parse(stats) as Record<string, unknown> })),

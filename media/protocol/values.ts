@@ -110,6 +110,18 @@ export const LegStats = Type.Object(
     /** The jitter of what we receive (RFC 3550 §A.8). */
     jitter_ms: Type.Number(),
     jitter_max_ms: Type.Number(),
+    /** Over the whole leg. */
+    jitter_mean_ms: Type.Number(),
+    /** Gaps of more than a second after the first packet, without holds and announced pauses. */
+    without_media_ms: Type.Integer(),
+    /** The codecs that offers and answers have settled, each with the time from which it held. */
+    codecs: Type.Array(Type.Object({ codec: CodecName, from: Type.String() }, closed)),
+    /** Packets that came too late to be decoded. A relay has none. */
+    packets_late: Type.Integer(),
+    /** Packets of the peer that are not used: duplicates, of unknown types, and those counted below as dropped. */
+    packets_discarded: Type.Integer(),
+    /** Packets of ours that the system refused to send. */
+    packets_unsent: Type.Integer(),
     /** From the peer's last RTCP report about what we send; null when none came. */
     remote_packets_lost: orNull(Type.Integer()),
     remote_jitter_ms: orNull(Type.Number()),

@@ -6,6 +6,7 @@ import type { VoipMetrics } from './xr.ts'
 
 interface LegFacts {
   readonly settled: Settled | null
+  readonly codecs: LegStats['codecs']
   readonly latched: { readonly address: string; readonly port: number } | null
   readonly voip_metrics: VoipMetrics | null
   /** The path of a browser's leg; null for other legs. */
@@ -13,7 +14,10 @@ interface LegFacts {
 }
 
 /** Returns the counters of a stream in the form of the protocol, with the quality rating derived from them. */
-export function legStats(stats: StreamStats | null, { settled, latched, voip_metrics, browser }: LegFacts): LegStats {
+export function legStats(
+  stats: StreamStats | null,
+  { settled, codecs, latched, voip_metrics, browser }: LegFacts,
+): LegStats {
   const r = stats && settled ? rating(stats, settled) : null
   const signalled = settled?.remote ?? null
   const used =
@@ -32,6 +36,12 @@ export function legStats(stats: StreamStats | null, { settled, latched, voip_met
     longest_burst: stats?.longest_burst ?? 0,
     jitter_ms: round(stats?.jitter_ms ?? 0, 2),
     jitter_max_ms: round(stats?.jitter_max_ms ?? 0, 2),
+    jitter_mean_ms: round(stats?.jitter_mean_ms ?? 0, 2),
+    without_media_ms: Math.round(stats?.without_media_ms ?? 0),
+    codecs: [...codecs],
+    packets_late: stats?.late_frames ?? 0,
+    packets_discarded: stats === null ? 0 : discarded(stats),
+    packets_unsent: stats?.send_failed ?? 0,
     remote_packets_lost: stats?.remote_packets_lost ?? null,
     remote_jitter_ms: stats?.remote_jitter_ms == null ? null : round(stats.remote_jitter_ms, 2),
     rtt_ms: stats?.rtt_ms == null ? null : round(stats.rtt_ms, 2),
@@ -51,11 +61,20 @@ export function legStats(stats: StreamStats | null, { settled, latched, voip_met
   }
 }
 
+const discarded = (stats: StreamStats): number =>
+  stats.packets_duplicate +
+  stats.unexpected_dropped +
+  stats.malformed_dropped +
+  stats.policed_dropped +
+  stats.strangers_dropped +
+  stats.srtp_auth_failed +
+  stats.srtp_replayed
+
 /** Rates what a stream receives. A relay has no jitter buffer, so the listener's is estimated from the jitter. */
 function rating(stats: StreamStats, settled: Settled): number | null {
   if (stats.packets_received === 0) return null
   const expected = stats.packets_received + stats.packets_lost
-  const buffer_ms = Math.max(stats.jitter_buffer_ms, 20, 2 * stats.jitter_ms)
+  const buffer_ms = Math.max(stats.jitter_buffer_ms, 20, 2 * stats.jitter_mean_ms)
   // Only the number of bursts and the longest one are known. Taking all bursts to be that long gives a lower bound for
   // the number of loss events.
   const events = stats.packets_lost - stats.loss_bursts * Math.max(0, stats.longest_burst - 1)

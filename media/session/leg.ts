@@ -1,7 +1,7 @@
 import { hearPress, type Press, TONES_ECHO_MS } from '../../core/domain/calls/key-echo.ts'
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import type { Settled } from '../../core/domain/codecs/negotiate.ts'
-import type { Clock } from '../../core/runtime/clock.ts'
+import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { MediaEvent, PlayPiece, Stream } from '../../native/index.ts'
 import type { DetectionSettings } from '../detect/answering-machine.ts'
 import { Detection } from '../detect/detection.ts'
@@ -42,6 +42,8 @@ interface LegOptions {
 
 /** The most notes on the SDP of one leg. */
 const MAX_NOTES = 60
+/** The most changes of codec that one leg keeps. */
+const MAX_CODECS = 32
 
 /** One side of a call: its SDP, the stream that the SDP describes, and what is played to it. */
 export class Leg {
@@ -60,6 +62,8 @@ export class Leg {
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
   readonly #noted = new Set<string>()
+  /** The codecs of this leg, each with the time from which it held. */
+  readonly #codecs: { codec: CodecName; from: string }[] = []
   readonly #sends = new Map<string, string>()
   #next_send = 1
   /** Recent keys that may still arrive a second time by the other method (RFC 4733 or in-band). */
@@ -93,6 +97,7 @@ export class Leg {
   /** Applies the settled offer and answer to the stream. A changed address unlatches it. */
   apply(settled: Settled | null): void {
     if (!settled) return
+    this.#settled(settled.codec)
     this.#listen()
     if (!this.#browser) {
       this.stream.describe(streamDescription(settled))
@@ -100,6 +105,11 @@ export class Leg {
     }
     if (settled.dtls) this.#browser.setRemote(settled.dtls)
     this.stream.describe(browserStreamDescription(settled, this.#browserState))
+  }
+
+  #settled(codec: CodecName): void {
+    if (this.#codecs.at(-1)?.codec === codec || this.#codecs.length >= MAX_CODECS) return
+    this.#codecs.push({ codec, from: iso(this.#options.clock.now()) })
   }
 
   /** Tells what the reader of SDP forgave; each thing once. */
@@ -243,6 +253,7 @@ export class Leg {
   stats(): LegStats {
     return legStats(this.stream.stats(), {
       settled: this.negotiation.settled,
+      codecs: this.#codecs,
       latched: this.#latched,
       voip_metrics: this.#voipMetrics,
       browser: this.#browserState,

@@ -1,4 +1,5 @@
 import { type EndFacts, type Ending, ending } from '../../core/domain/calls/endings.ts'
+import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
@@ -14,6 +15,7 @@ import type { CallContext } from './context.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import type { DialogTags } from './refer-to.ts'
+import { legSummary } from './summary.ts'
 
 /** More time is reserved when this much of the paid time is left. */
 const EXTEND_BEFORE_SECONDS = 5
@@ -61,6 +63,7 @@ export abstract class Call {
   #money: Timer | null = null
   #ringing = false
   #runs = 0
+  readonly #measured: LegFigures[] = []
   #partner: Partner | null = null
   /** The transfer in progress. */
   transfer: LegWaiter | null = null
@@ -294,6 +297,19 @@ export abstract class Call {
     const legs = [...this.legs(), ...partner].filter(other => other.answered && !other.ended)
     if (legs.length > 0 && legs.every(other => other.silent_ms >= this.ctx.config.dead_call_seconds * 1000))
       void this.end({ cause: 'media_timeout' })
+  }
+
+  /** Stores the final figures of a leg. */
+  protected legMeasured(figures: LegFigures): void {
+    this.#measured.push(figures)
+    this.#writes.step({ step: 'leg', figures })
+  }
+
+  /** Returns the figures of legs that are neither of these: targets that did not answer, and legs that were replaced. */
+  protected otherLegs(...main: readonly (Leg | null)[]): { others?: object[] } {
+    const others = this.#measured.filter(({ leg_id }) => !main.some(leg => leg?.id === leg_id))
+    const heard = others.filter(({ packets_received, packets_sent }) => packets_received + packets_sent > 0)
+    return heard.length === 0 ? {} : { others: heard.map(figures => legSummary({ figures, codec: null }) ?? {}) }
   }
 
   /** Ends the call once. Repeated calls wait for the same end. */

@@ -329,6 +329,7 @@ export class Hunt {
       refer: (leg, request) => told.refer(leg, request),
       notify: (leg, request) => told.notify(leg, request),
       held: (leg, held) => told.held(leg, held),
+      measured: (leg, figures) => told.measured(leg, figures),
       message: (leg, request) => told.message(leg, request),
       media: (leg, event) => told.media(leg, event),
     }

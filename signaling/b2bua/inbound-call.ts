@@ -156,7 +156,12 @@ export class InboundCall extends Call {
   }
 
   protected mediaSummary(): object | null {
-    return { a: legSummary(this.#a), b: this.#b ? legSummary(this.#b) : null, mode: this.#bridged }
+    return {
+      a: legSummary(this.#a),
+      b: this.#b ? legSummary(this.#b) : null,
+      mode: this.#bridged,
+      ...this.otherLegs(this.#a, this.#b),
+    }
   }
 
   protected pddMs(): number | null {
@@ -328,6 +333,7 @@ export class InboundCall extends Call {
         else request.respond(200)
       },
       message: (leg, request) => void passMessage({ call: this, leg }, request),
+      measured: (_leg, figures) => this.legMeasured(figures),
       held: (leg, held) =>
         this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
       media: (leg, event) => {

@@ -1,5 +1,6 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
+import { type LegFigures, legFigures } from '../../core/domain/calls/leg-figures.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -32,6 +33,8 @@ export interface LegListener {
   /** The peer reports on a REFER of ours; the listener answers the request. */
   notify(leg: Leg, request: InboundRequest): void
   held(leg: Leg, held: boolean): void
+  /** The leg's media is closed; these are its final figures. */
+  measured(leg: Leg, figures: LegFigures): void
   /** The peer sends a text for the other side; the listener answers the request. */
   message(leg: Leg, request: InboundRequest): void
   media(leg: Leg, event: MediaEvent): void
@@ -65,7 +68,10 @@ export class Leg {
   readonly #exchange: Renegotiation
   /** Recent keys that may still arrive again by the other way. */
   #pressed: readonly Press<KeyWay>[] = []
-  #stats: LegStats | null = null
+  #figures: LegFigures | null = null
+  /** The last sample, for a leg whose worker is lost before it ends. */
+  #sample: LegStats | null = null
+  #answered_ms: number | null = null
   #codec: string | null = null
   #silent_ms = 0
   #received = 0
@@ -109,8 +115,14 @@ export class Leg {
     return this.#codec
   }
 
-  get stats(): LegStats | null {
-    return this.#stats
+  /** The final figures, once the media is closed; null when nothing was measured. */
+  get figures(): LegFigures | null {
+    return this.#figures
+  }
+
+  /** Which party this leg leads to. */
+  protected get side(): LegFigures['side'] {
+    return this.callingDialog ? 'called' : 'caller'
   }
 
   /** How long the peer has been silent; 0 while it sends or is on hold. */
@@ -195,6 +207,7 @@ export class Leg {
   ): void {
     this.dialog = dialog
     this.#answered = true
+    this.#answered_ms ??= this.ctx.clock.now()
     this.#silent_ms = 0
     this.#exchange.session.allowed(session.allow)
     this.#exchange.session.agreed(session.expires, session.role)
@@ -349,6 +362,7 @@ export class Leg {
       this.#heard = true
       this.#silent_ms = 0
     } else if (event.event === 'leg.stats') {
+      this.#sample = event.stats
       if (event.stats.packets_received > this.#received) this.#silent_ms = 0
       this.#received = event.stats.packets_received
     }
@@ -390,11 +404,21 @@ export class Leg {
     return this.prefer && !this.prefer.ended ? { prefer_leg: this.prefer.id } : {}
   }
 
+  #measured(last: LegStats | null): void {
+    const stats = last ?? this.#sample
+    if (stats === null || this.#figures) return
+    this.#figures = legFigures(this.foreign ? withoutAddresses(stats) : stats, {
+      leg_id: this.id,
+      side: this.side,
+      answered_ms: this.#answered_ms,
+      ended_ms: this.ctx.clock.now(),
+      complete: last !== null,
+    })
+    this.listener.measured(this, this.#figures)
+  }
+
   #closeMedia(): Promise<void> {
-    if (this.#mediaOpen)
-      this.#closing ??= this.session.closeLeg(this.id).then(stats => {
-        this.#stats = stats && this.foreign ? withoutAddresses(stats) : stats
-      })
+    if (this.#mediaOpen) this.#closing ??= this.session.closeLeg(this.id).then(stats => this.#measured(stats))
     return this.#closing ?? Promise.resolve()
   }
 }

@@ -138,7 +138,7 @@ export class OutboundCall extends Call {
   }
 
   protected mediaSummary(): object | null {
-    return this.#leg ? { a: null, b: legSummary(this.#leg), mode: null } : null
+    return this.#leg ? { a: null, b: legSummary(this.#leg), mode: null, ...this.otherLegs(this.#leg) } : null
   }
 
   protected pddMs(): number | null {
@@ -195,6 +195,7 @@ export class OutboundCall extends Call {
         else request.respond(200)
       },
       message: (leg, request) => void passMessage({ call: this, leg }, request),
+      measured: (_leg, figures) => this.legMeasured(figures),
       held: (_leg, held) => this.event('state', null, { what: held ? 'held' : 'resumed', leg: 'b' }),
       media: (leg, event: MediaEvent) => {
         this.mediaSample(leg, event)

@@ -1,22 +1,21 @@
 import type { EndFacts } from '../../core/domain/calls/endings.ts'
 import type { Leg, LegCause } from './leg.ts'
 
-/** The part of a leg's media statistics that the CDR keeps. */
-export function legSummary(leg: Leg): object | null {
-  const { stats, codec } = leg
-  if (!stats) return codec === null ? null : { codec }
+/** The part of a leg's final figures that the CDR keeps. */
+export function legSummary({ figures, codec }: Pick<Leg, 'figures' | 'codec'>): object | null {
+  if (!figures) return codec === null ? null : { codec }
   return {
-    codec: stats.codec ?? codec,
-    secured: stats.secured,
-    packets_received: stats.packets_received,
-    packets_sent: stats.packets_sent,
-    packets_lost: stats.packets_lost,
-    jitter_ms: stats.jitter_ms,
-    rtt_ms: stats.rtt_ms,
-    mos: stats.mos,
-    strangers_dropped: stats.strangers_dropped,
-    remote_address: stats.remote_address,
-    signalled_address: stats.signalled_address,
+    codec: figures.codec ?? codec,
+    secured: figures.secured,
+    packets_received: figures.packets_received,
+    packets_sent: figures.packets_sent,
+    packets_lost: figures.packets_lost,
+    jitter_ms: figures.jitter_ms,
+    rtt_ms: figures.rtt_ms,
+    mos: figures.mos,
+    strangers_dropped: figures.strangers_dropped,
+    remote_address: figures.remote_address,
+    signalled_address: figures.signalled_address,
   }
 }
 

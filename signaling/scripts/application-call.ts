@@ -24,6 +24,10 @@ class WireLeg extends Leg {
   override get answered(): boolean {
     return true
   }
+
+  protected override get side(): 'application' {
+    return 'application'
+  }
 }
 
 /**
@@ -168,6 +172,7 @@ export class ApplicationCall extends Call {
       ended: () => void this.end({ cause: 'media_unavailable' }),
       refer: (_leg, request) => request.respond(603),
       notify: (_leg, request) => request.respond(481),
+      measured: (_leg, figures) => this.legMeasured(figures),
       held: () => undefined,
       message: (_leg, request) => request.respond(405),
     }

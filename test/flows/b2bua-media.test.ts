@@ -328,6 +328,50 @@ t.test('media between two legs', async t => {
     t.equal(counted, before + 1, 'as a call of one direction')
   })
 
+  t.test('figures: a call of two seconds has those of each whole leg, as counted on the wire', async t => {
+    const packetsOfTrunk = async (trunk_id: string | null): Promise<number> => {
+      const { total } = await w.state.db
+        .selectFrom('trunk_step')
+        .select(eb => eb.fn.sum<number>('packets_received').as('total'))
+        .where('trunk_id', '=', trunk_id)
+        .where('step_ms', '=', 60_000)
+        .executeTakeFirstOrThrow()
+      return Number(total ?? 0)
+    }
+    const { near, far } = await connected(world)
+    const call = await lastCall(w)
+    const before = await packetsOfTrunk(call.trunk_id)
+    await talk(near, far)
+    await talk(near, far)
+    const wire = { near: near.rtp.sent, far: far.rtp.sent }
+    near.hangUp()
+    await far.over()
+    const { body } = await until('the final figures', async () => {
+      const read = await w.manage('GET', `/calls/${call.sid}`)
+      return read.body.ended_at === null ? undefined : read
+    })
+    const [caller, called] = body.media.legs
+    t.match([caller.side, called.side], ['caller', 'called'])
+    t.match(caller, { complete: true, codec: 'PCMU', packets_lost: 0, packets_unsent: 0 })
+    t.match(caller.codecs, [{ codec: 'PCMU' }])
+    const counts = { of: [caller.packets_received, called.packets_received], wire: [wire.near, wire.far] }
+    for (const at of [0, 1])
+      t.ok(Math.abs((counts.of[at] ?? 0) - (counts.wire[at] ?? 0)) <= 1, `received as sent: ${JSON.stringify(counts)}`)
+    t.equal(caller.packets_sent, near.rtp.received.length, 'sent as received by the caller')
+    t.equal(called.packets_sent, far.rtp.received.length, 'sent as received by the called')
+    t.equal(caller.octets_received, 160 * caller.packets_received)
+    const { totals } = body.media
+    t.equal(totals.packets_received, caller.packets_received + called.packets_received)
+    t.equal((await packetsOfTrunk(call.trunk_id)) - before, totals.packets_received, 'the trunk counts the same')
+    const { body: media } = await w.manage('GET', `/calls/${call.sid}/media`)
+    t.strictSame(
+      media.legs.map((leg: { figures: object }) => leg.figures),
+      body.media.legs,
+      'short calls have no sample, and yet their figures',
+    )
+    t.strictSame(media.totals, totals)
+  })
+
   t.test('a carrier’s call to a trunk’s number: both hear each other, and its X- headers are removed', async t => {
     const carrier = await openSoftphone(t, '127.0.0.28')
     const own = w.numbers[6] ?? ''

@@ -64,6 +64,8 @@ export function writeRtp(fields: Omit<RtpPacket, 'from_port' | 'at_ms'>): Buffer
 export class RtpPeer {
   readonly port: number
   readonly received: RtpPacket[] = []
+  /** How many packets this peer has sent. */
+  sent = 0
   readonly #socket: Socket
   readonly #options: PeerOptions
   readonly #codec: G711
@@ -202,6 +204,7 @@ export class RtpPeer {
   /** Sends bytes, unless the peer is closed: the rest of a tone may outlast the test. */
   raw(bytes: Buffer, port = this.#target_port): void {
     if (this.#closed) return
+    this.sent++
     this.#socket.send(bytes, port, this.#target_address)
   }
 

@@ -4,27 +4,56 @@ import { count } from '../lib/format.ts'
 import { Card, Empty, Facts, Loaded, Stat, Stats } from '../ui/basics.tsx'
 import { Chart } from '../ui/chart.tsx'
 
-interface LegStats {
+interface Sample {
   readonly codec?: string | null
   readonly secured?: boolean
   readonly packets_received?: number
   readonly packets_sent?: number
   readonly packets_lost?: number
-  readonly jitter_ms?: number
-  readonly jitter_max_ms?: number
+  readonly jitter_ms?: number | null
   readonly rtt_ms?: number | null
   readonly mos?: number | null
-  readonly remote_address?: string | null
-  readonly remote_port?: number | null
-  readonly signalled_address?: string | null
-  readonly signalled_port?: number | null
+}
+
+/** The final figures of a leg. */
+interface Figures {
+  readonly side: 'caller' | 'called' | 'application'
+  readonly codec: string | null
+  readonly codecs: readonly { readonly codec: string; readonly from: string }[]
+  readonly secured: boolean
+  readonly complete: boolean
+  readonly packets_received: number
+  readonly packets_sent: number
+  readonly octets_received: number
+  readonly octets_sent: number
+  readonly packets_lost: number
+  readonly remote_packets_lost: number | null
+  readonly packets_late: number
+  readonly packets_discarded: number
+  readonly jitter_ms: number | null
+  readonly jitter_max_ms: number | null
+  readonly rtt_ms: number | null
+  readonly mos: number | null
+  readonly seconds_without_media: number
+  readonly remote_address: string | null
+  readonly remote_port: number | null
+  readonly signalled_address: string | null
+  readonly signalled_port: number | null
 }
 
 interface Leg {
   readonly leg_id: string
-  readonly samples: readonly { readonly at: string; readonly stats: LegStats }[]
+  /** Null while the leg runs. */
+  readonly figures: Figures | null
+  readonly samples: readonly { readonly at: string; readonly stats: Sample }[]
   readonly samples_kept: number
 }
+
+const NAMES = {
+  caller: 'Leg of the caller',
+  called: 'Leg of the called',
+  application: 'Leg of the application',
+} as const
 
 export function CallMedia({ call_id, live }: { call_id: string; live: boolean }) {
   const of = useData<{ legs: readonly Leg[]; unavailable_reason: string | null }>(
@@ -37,55 +66,57 @@ export function CallMedia({ call_id, live }: { call_id: string; live: boolean })
         legs.length === 0 ? (
           <Card flush>
             <Empty title="No media was measured">
-              {unavailable_reason ?? 'The first figures come ten seconds into a call.'}
+              {unavailable_reason ?? 'The first figures come ten seconds into a call, the final ones when it ends.'}
             </Empty>
           </Card>
         ) : (
-          legs.map((leg, index) => (
-            <LegCard
-              key={leg.leg_id}
-              leg={leg}
-              name={index === 0 ? 'Leg of the caller' : legs.length === 2 ? 'Leg of the called' : `Leg ${index + 1}`}
-            />
-          ))
+          legs.map(leg => <LegCard key={leg.leg_id} leg={leg} />)
         )
       }
     </Loaded>
   )
 }
 
-function LegCard({ leg, name }: { leg: Leg; name: string }) {
-  const last: LegStats = leg.samples.at(-1)?.stats ?? {}
-  const lost = last.packets_lost ?? 0
-  const expected = (last.packets_received ?? 0) + lost
-  const { times, quality, delay } = useMemo(() => {
-    const pick = (read: (stats: LegStats) => number | null | undefined) =>
-      leg.samples.map(sample => read(sample.stats) ?? null)
-    return {
-      times: leg.samples.map(sample => Date.parse(sample.at) / 1000),
-      quality: [{ name: 'MOS', values: pick(stats => stats.mos), color: '--accent' }],
-      delay: [
-        { name: 'Jitter, ms', values: pick(stats => stats.jitter_ms), color: '--lane-1' },
-        { name: 'Round trip, ms', values: pick(stats => stats.rtt_ms), color: '--lane-2' },
-      ],
-    }
-  }, [leg.samples])
-  const address = (host: string | null | undefined, port: number | null | undefined) => (host ? `${host}:${port}` : '–')
+/** What the charts show: the samples of every ten seconds. */
+const seriesOf = (samples: Leg['samples']) => {
+  const pick = (read: (stats: Sample) => number | null | undefined) => samples.map(({ stats }) => read(stats) ?? null)
+  return {
+    times: samples.map(({ at }) => Date.parse(at) / 1000),
+    quality: [{ name: 'MOS', values: pick(({ mos }) => mos), color: '--accent' }],
+    delay: [
+      { name: 'Jitter, ms', values: pick(({ jitter_ms }) => jitter_ms), color: '--lane-1' },
+      { name: 'Round trip, ms', values: pick(({ rtt_ms }) => rtt_ms), color: '--lane-2' },
+    ],
+  }
+}
+
+/** The side of a leg that still runs is told by its id. */
+const nameOf = ({ leg_id, figures }: Leg): string =>
+  NAMES[figures?.side ?? (leg_id.endsWith('-a') ? 'caller' : /-(near|far)$/.test(leg_id) ? 'application' : 'called')]
+
+function LegCard({ leg }: { leg: Leg }) {
+  const { figures } = leg
+  const now: Sample | Figures = figures ?? leg.samples.at(-1)?.stats ?? {}
+  const lost = now.packets_lost ?? 0
+  const expected = (now.packets_received ?? 0) + lost
+  const name = nameOf(leg)
+  const { times, quality, delay } = useMemo(() => seriesOf(leg.samples), [leg.samples])
+  const hint = `${now.codec ?? 'no codec'}${now.secured ? ', encrypted' : ', not encrypted'}${figures ? '' : ', so far'}`
   return (
-    <Card title={name} hint={`${last.codec ?? 'no codec'}${last.secured ? ', encrypted' : ', not encrypted'}`}>
+    <Card title={name} hint={hint}>
       <Stats>
-        <Stat name="MOS" value={last.mos?.toFixed(2) ?? '–'} />
+        <Stat name="MOS" value={now.mos?.toFixed(2) ?? '–'} />
         <Stat
           name="Jitter"
-          value={`${last.jitter_ms?.toFixed(1) ?? '–'} ms`}
-          hint={`at most ${last.jitter_max_ms?.toFixed(1) ?? '–'} ms`}
+          value={`${now.jitter_ms?.toFixed(1) ?? '–'} ms`}
+          hint={figures ? `at most ${figures.jitter_max_ms?.toFixed(1) ?? '–'} ms` : 'now'}
         />
         <Stat
           name="Lost"
           value={expected === 0 ? '–' : `${((lost / expected) * 100).toFixed(2)} %`}
           hint={`${count(lost)} of ${count(expected)} packets`}
         />
-        <Stat name="Round trip" value={last.rtt_ms == null ? '–' : `${last.rtt_ms.toFixed(1)} ms`} />
+        <Stat name="Round trip" value={now.rtt_ms == null ? '–' : `${now.rtt_ms.toFixed(1)} ms`} />
       </Stats>
       {leg.samples.length > 1 && (
         <div class="columns">
@@ -105,14 +136,28 @@ function LegCard({ leg, name }: { leg: Leg; name: string }) {
           />
         </div>
       )}
-      <Facts
-        rows={[
-          ['Received', `${count(last.packets_received ?? 0)} packets`],
-          ['Sent', `${count(last.packets_sent ?? 0)} packets`],
-          ['Signalled address', address(last.signalled_address, last.signalled_port)],
-          ['Packets come from', address(last.remote_address, last.remote_port)],
-        ]}
-      />
+      <Facts rows={figures ? finalRows(figures) : runningRows(now)} />
     </Card>
   )
 }
+
+const packets = (of: number, octets?: number): string =>
+  `${count(of)} packets${octets === undefined ? '' : `, ${count(octets)} octets`}`
+const address = (host: string | null, port: number | null): string => (host ? `${host}:${port}` : '–')
+
+const runningRows = (now: Sample): [string, string][] => [
+  ['Received so far', packets(now.packets_received ?? 0)],
+  ['Sent so far', packets(now.packets_sent ?? 0)],
+]
+
+const finalRows = (of: Figures): [string, string][] => [
+  ['Received', packets(of.packets_received, of.octets_received)],
+  ['Sent', packets(of.packets_sent, of.octets_sent)],
+  ['Late, discarded', `${count(of.packets_late)}, ${count(of.packets_discarded)}`],
+  ['Lost on the way to the peer', of.remote_packets_lost === null ? 'not reported' : packets(of.remote_packets_lost)],
+  ['Without media', `${count(of.seconds_without_media)} s`],
+  ['Codecs', of.codecs.map(({ codec }) => codec).join(', then ') || '–'],
+  ['Signalled address', address(of.signalled_address, of.signalled_port)],
+  ['Packets come from', address(of.remote_address, of.remote_port)],
+  ...(of.complete ? [] : ([['Note', 'The media worker was lost; these are its last figures.']] as [string, string][])),
+]

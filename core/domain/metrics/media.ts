@@ -27,8 +27,9 @@ type MediaFigures = Pick<
 
 /** Returns the contribution of an answered call's media; empty when no leg was measured. */
 export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>): Partial<MediaFigures> {
-  const { legs, transcoded } = readMedia(call.media)
+  const { legs, others, transcoded } = readMedia(call.media)
   if (legs.length === 0) return {}
+  const all = [...legs, ...others]
   const silent = legs.filter(leg => leg.packets_received === 0).length
   const one_way = legs.length > 1 && silent > 0 && silent < legs.length && call.duration_seconds >= ONE_WAY_SECONDS
   const jitters = legs.flatMap(leg => leg.jitter_ms ?? [])
@@ -38,8 +39,8 @@ export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>
     no_media_calls: silent === legs.length ? 1 : 0,
     one_way_calls: one_way ? 1 : 0,
     transcoded_calls: transcoded ? 1 : 0,
-    packets_received: sum(legs.map(leg => leg.packets_received)),
-    packets_lost: sum(legs.map(leg => leg.packets_lost)),
+    packets_received: sum(all.map(leg => leg.packets_received)),
+    packets_lost: sum(all.map(leg => leg.packets_lost)),
     jitter_legs: jitters.length,
     jitter_us: sum(jitters.map(jitter => Math.round(jitter * 1000))),
     mos_legs: scores.length,
@@ -49,12 +50,18 @@ export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** Parses a record's media: the legs' summaries by name, and whether the bridge transcoded. */
-function readMedia(json: string | null): { readonly legs: readonly LegSummary[]; readonly transcoded: boolean } {
+/** Parses a record's media: both legs' summaries, those of its other legs, and whether the bridge transcoded. */
+function readMedia(json: string | null): {
+  readonly legs: readonly LegSummary[]
+  readonly others: readonly LegSummary[]
+  readonly transcoded: boolean
+} {
   const media: unknown = json === null ? null : JSON.parse(json)
-  if (typeof media !== 'object' || media === null) return { legs: [], transcoded: false }
+  if (typeof media !== 'object' || media === null) return { legs: [], others: [], transcoded: false }
   const legs = Object.values(media).flatMap(value => legOf(value) ?? [])
-  return { legs, transcoded: 'mode' in media && media.mode === 'transcode' }
+  const others =
+    'others' in media && Array.isArray(media.others) ? media.others.flatMap(value => legOf(value) ?? []) : []
+  return { legs, others, transcoded: 'mode' in media && media.mode === 'transcode' }
 }
 
 function legOf(value: unknown): LegSummary | null {

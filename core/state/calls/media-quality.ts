@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import type { LegFigures } from '../../domain/calls/leg-figures.ts'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, MediaQualityTable, Trx } from '../db.ts'
 
@@ -24,6 +25,18 @@ export async function addMediaQuality(
 
 export const mediaQualityOf = (db: Db | Trx, call_sid: string): Promise<Selectable<MediaQualityTable>[]> =>
   db.selectFrom('media_quality').selectAll().where('call_sid', '=', call_sid).orderBy('id').execute()
+
+/** Returns the final figures of the legs that have ended, in the order of their end. */
+export async function legFiguresOf(db: Db | Trx, call_sid: string): Promise<LegFigures[]> {
+  const rows = await db
+    .selectFrom('leg_figures')
+    .select('figures')
+    .where('call_sid', '=', call_sid)
+    .orderBy('ended_at')
+    .orderBy('leg_id')
+    .execute()
+  return rows.map(({ figures }) => JSON.parse(figures) as LegFigures)
+}
 
 /** Deletes samples older than `before_ms`, at most `limit` at a time. */
 export const pruneMediaQuality = async (db: Db, before_ms: number, limit = 5000): Promise<void> => {

@@ -87,6 +87,7 @@ export interface Schema {
   member_security: control.MemberSecurityTable
   recording_consent: control.RecordingConsentTable
   target_evidence: signaling.TargetEvidenceTable
+  leg_figures: signaling.LegFiguresTable
   media_quality: signaling.MediaQualityTable
   registration: signaling.RegistrationTable
   sip_dialog: signaling.SipDialogTable

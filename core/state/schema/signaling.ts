@@ -14,7 +14,16 @@ export interface TargetEvidenceTable {
   checked_at: Instant
 }
 
-/** Media quality of one leg, sampled every 10 s and at its end. */
+/** The final media figures of one leg, written once when it ends. */
+export interface LegFiguresTable {
+  call_sid: string
+  leg_id: string
+  ended_at: Instant
+  /** LegFigures of core/domain/calls/leg-figures.ts. */
+  figures: Json
+}
+
+/** Media quality of one leg, sampled every 10 s. */
 export interface MediaQualityTable {
   id: Generated<number>
   call_sid: string

@@ -32,6 +32,11 @@ struct StreamCounters {
   Count duplicate, reordered, strangers, malformed;
   Count policed, unexpected, srtp_auth_failed, srtp_replayed, keys_received, send_failed;
   Count rtcp_received, rtcp_sent, concealed, late;
+  // The jitter of each second in which packets came, summed; the mean is their quotient.
+  Count jitter_seconds;
+  Cell<double> jitter_sum_ms;
+  // Gaps of more than a second between packets that were due: those that are over, and the one that lasts.
+  Count gaps_ms, gap_ms;
   Cell<double> rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
   Cell<int64_t> remote_lost;
   Cell<bool> remote_known, rtt_known, latched;

@@ -17,6 +17,8 @@ constexpr uint64_t kSettlingUs = 2'000'000;
 constexpr uint64_t kNamedFirstUs = 1'000'000;
 /** The burst that a stalled network may deliver at once, as a time at three times the nominal rate. */
 constexpr uint64_t kBurstUs = 500'000;
+/** A pause between packets that is longer counts as time without media. */
+constexpr uint64_t kGapUs = 1'000'000;
 constexpr uint8_t kUnknownPayload = 0xff;
 }  // namespace
 
@@ -26,6 +28,7 @@ Receiver::Receiver(Stream& stream, StreamCounters& counted, ThreadContext& conte
 }
 
 void Receiver::describe(const StreamConfig& before, const StreamConfig& next, uint64_t now_us) {
+  if (before.may_receive && !next.may_receive) end_gap(now_us);
   if (!(next.remote_rtp == before.remote_rtp)) {
     former_ = latched_;
     latched_ = Address{};
@@ -198,6 +201,7 @@ bool Receiver::count(const RtpView& v, const PayloadFacts& facts, uint64_t now_u
   c.ssrc_changes = stats_.ssrc_changes();
   c.jitter_ms = stats_.jitter_ms();
   c.jitter_max_ms = stats_.jitter_max_ms();
+  if (now_us - last_received_us_ > kGapUs) end_gap(now_us);
   if (last_received_us_ == 0) {
     const int64_t at = wall_ms();
     c.first_packet_ms = at;
@@ -260,10 +264,28 @@ void Receiver::end_recordings(uint64_t now_us) {
 
 // Housekeeping
 
+/** Returns how long packets have been due; 0 before the first, in a hold and in a pause that the peer announced. */
+uint64_t Receiver::gap_us(uint64_t now_us) const {
+  if (!last_received_us_ || !may_receive_ || told_pause_) return 0;
+  const uint64_t gap = now_us - std::max(last_received_us_, silent_since_us_);
+  return gap > kGapUs ? gap : 0;
+}
+
+void Receiver::end_gap(uint64_t now_us) {
+  counted_.gaps_ms += gap_us(now_us) / 1000;
+  counted_.gap_ms = 0;
+}
+
 void Receiver::second_tick(uint64_t now_us) {
   keys_.expire(now_us);
   if (last_received_us_)
     counted_.last_packet_ms = wall_ms() - static_cast<int64_t>((now_us - last_received_us_) / 1000);
+  counted_.gap_ms = gap_us(now_us) / 1000;
+  if (counted_.packets_received != timed_packets_) {
+    timed_packets_ = counted_.packets_received;
+    ++counted_.jitter_seconds;
+    counted_.jitter_sum_ms += stats_.jitter_ms();
+  }
   if (may_receive_ && stream_.config().remote_rtp.known()) tell_silence(now_us);
   if (srtp_.has_failed(now_us)) stream_.tell(EventType::srtp_failed);
 }

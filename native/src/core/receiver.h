@@ -109,6 +109,8 @@ class Receiver : private ReceiverLines {
   const PayloadFacts* payload_facts(uint8_t pt);
   inline bool count(const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void tell_silence(uint64_t now_us);
+  uint64_t gap_us(uint64_t now_us) const;
+  void end_gap(uint64_t now_us);
 
   // forwarding
   void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
@@ -121,6 +123,7 @@ class Receiver : private ReceiverLines {
   Newcomers newcomers_;
   Address former_;  // the peer's address before the last SDP
   uint64_t described_us_, silent_since_us_;
+  uint64_t timed_packets_ = 0;  // received packets up to the last second
 };
 
 }  // namespace media

@@ -137,6 +137,8 @@ Napi::Value to_js(Napi::Env env, const StreamCounters& c) {
   count("longest_burst", c.longest_burst);
   set("jitter_ms", c.jitter_ms);
   set("jitter_max_ms", c.jitter_max_ms);
+  set("jitter_mean_ms", c.jitter_seconds == 0 ? c.jitter_ms : c.jitter_sum_ms / static_cast<double>(c.jitter_seconds));
+  set("without_media_ms", static_cast<double>(c.gaps_ms + c.gap_ms));
   maybe("rtt_ms", c.rtt_known, c.rtt_ms);
   maybe("remote_fraction_lost", c.remote_known, c.remote_fraction_lost);
   maybe("remote_packets_lost", c.remote_known, static_cast<double>(c.remote_lost));

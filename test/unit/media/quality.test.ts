@@ -97,6 +97,8 @@ t.test('a leg is rated by what it received, and has no rating before the first p
     longest_burst: 1,
     jitter_ms: 3.1512,
     jitter_max_ms: 9,
+    jitter_mean_ms: 4,
+    without_media_ms: 0,
     rtt_ms: 40,
     remote_fraction_lost: 0,
     remote_packets_lost: 2,
@@ -139,13 +141,15 @@ t.test('a leg is rated by what it received, and has no rating before the first p
     dtls: null,
   }
   const latched = { address: '198.51.100.4', port: 61_000 }
-  const stats = legStats(counters, { settled, latched, voip_metrics: null, browser: null })
+  const stats = legStats(counters, { settled, codecs: [], latched, voip_metrics: null, browser: null })
   t.match(stats, {
     codec: 'PCMU',
     secured: false,
     jitter_ms: 3.15,
     first_packet_at: '2026-01-02T03:04:05.000Z',
     srtp_dropped: 3,
+    packets_discarded: 8,
+    jitter_mean_ms: 4,
     remote_address: '198.51.100.4',
     remote_port: 61_000,
     signalled_address: '10.0.0.9',
@@ -154,13 +158,16 @@ t.test('a leg is rated by what it received, and has no rating before the first p
   // 5 % random loss: Ie,eff = 95 · 5 / 30.1 = 15.8; 60 ms one way: Id = 1.4; R = 76.
   t.equal(stats.r_factor, 76)
   t.ok(stats.mos !== null && stats.mos > 3.8 && stats.mos < 3.95)
-  t.match(legStats(null, { settled: null, latched: null, voip_metrics: null, browser: null }), {
+  t.match(legStats(null, { settled: null, codecs: [], latched: null, voip_metrics: null, browser: null }), {
     mos: null,
     codec: null,
     packets_sent: 0,
   })
   t.equal(
-    legStats({ ...counters, packets_received: 0 }, { settled, latched: null, voip_metrics: null, browser: null }).mos,
+    legStats(
+      { ...counters, packets_received: 0 },
+      { settled, codecs: [], latched: null, voip_metrics: null, browser: null },
+    ).mos,
     null,
   )
 })

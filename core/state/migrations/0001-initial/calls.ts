@@ -84,6 +84,10 @@ export const CALLS: Tables = {
       sip_message_call: 'sip_call_id id',
     },
   },
+  leg_figures: {
+    key: 'call_sid leg_id',
+    columns: 'call_sid leg_id ended_at figures',
+  },
   media_quality: {
     counted: 'id',
     columns: 'call_sid leg_id at stats',

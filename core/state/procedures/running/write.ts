@@ -1,4 +1,5 @@
 import type { Selectable, Updateable } from 'kysely'
+import type { LegFigures } from '../../../domain/calls/leg-figures.ts'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
@@ -21,6 +22,8 @@ export type CallStep =
   /** Another target is tried. */
   | { readonly step: 'attempt'; readonly attempt: NewAttempt; readonly at_ms: number }
   | { readonly step: 'attempt_changed'; readonly sequence: number; readonly changes: AttemptChanges }
+  /** A leg has ended: its final media figures. The first ones count. */
+  | { readonly step: 'leg'; readonly figures: LegFigures }
   /** The call ends: status, CDR, slots, money and last callback. */
   | { readonly step: 'end'; readonly facts: FinalFacts; readonly answered: boolean }
 
@@ -72,12 +75,21 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
     case 'attempt_changed':
       changeAttempt(query, step.changes, sid, step.sequence)
       return NOTHING
+    case 'leg':
+      insertFigures(query, {
+        call_sid: sid,
+        leg_id: step.figures.leg_id,
+        ended_at: step.figures.ended_at,
+        figures: JSON.stringify(step.figures),
+      })
+      return NOTHING
     case 'end':
       return end(query, sid, step.facts, step.answered)
   }
 }
 
 const insertAttempt = inserting('call_attempt', ['call_sid', 'sequence', 'target', 'transport', 'started_at'])
+const insertFigures = inserting('leg_figures', ['call_sid', 'leg_id', 'ended_at', 'figures'], 'on conflict do nothing')
 const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')
 
 function progress(

@@ -57,7 +57,7 @@ function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = fa
   const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
   const listener = {
     ...{ ended: nothing, attempt: nothing, digit: nothing, refer: nothing, notify: nothing, held: nothing },
-    ...{ message: nothing, media: nothing, early: async () => false },
+    ...{ measured: nothing, message: nothing, media: nothing, early: async () => false },
     ringing: () => void seen.push('ringing'),
     answered: (_leg, _response, hop) => void seen.push(`answered by ${hop.uri}`),
     failed: ({ code }) => void seen.push(`failed ${code}`),

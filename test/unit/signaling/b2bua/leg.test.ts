@@ -61,7 +61,7 @@ function stage() {
   const listener: LegListener = {
     ended: (_leg, { cause }) => void log.push(`ended: ${cause}`),
     digit: (_leg, digit) => void log.push(`key ${digit}`),
-    ...{ refer: nothing, notify: nothing, held: nothing, message: nothing, media: nothing },
+    ...{ refer: nothing, notify: nothing, held: nothing, measured: nothing, message: nothing, media: nothing },
   }
   return { log, byes, waits, session, dialog, listener }
 }
