@@ -282,7 +282,7 @@ export interface StreamStats {
   readonly jitter_max_ms: number
   /** The mean of the jitter at each second in which packets came. */
   readonly jitter_mean_ms: number
-  /** Gaps of more than a second after the first packet, without holds and announced pauses. To the second while open. */
+  /** Gaps of more than a second after the first packet, without holds and announced pauses. */
   readonly without_media_ms: number
   /** From the peer's receiver reports; null before the first report. */
   readonly rtt_ms: number | null

@@ -305,7 +305,7 @@ export abstract class Call {
     this.#writes.step({ step: 'leg', figures })
   }
 
-  /** Returns the figures of legs that are neither of these: targets that did not answer, and legs that were replaced. */
+  /** Returns the figures of other legs than these: targets that did not answer, and legs that were replaced. */
   protected otherLegs(...main: readonly (Leg | null)[]): { others?: object[] } {
     const others = this.#measured.filter(({ leg_id }) => !main.some(leg => leg?.id === leg_id))
     const heard = others.filter(({ packets_received, packets_sent }) => packets_received + packets_sent > 0)

@@ -1161,6 +1161,7 @@ export interface CallDetail {
   readonly carrier_id: string | null
   readonly events: readonly CallEvent[]
   readonly initiated_at: string | null
+  readonly media: CallFigures | null
   readonly price_explanation: readonly string[] | null
   readonly record: CallRecord | null
   readonly recordings: readonly Recording[]
@@ -1187,6 +1188,59 @@ export interface CallEvent {
   readonly detail: Readonly<Record<string, unknown>>
   readonly kind: 'http' | 'warning' | 'error' | 'state' | 'script'
   readonly number: number | null
+}
+
+export interface CallFigures {
+  readonly legs: readonly LegFigures[]
+  readonly totals: MediaTotals
+}
+
+export interface LegFigures {
+  readonly answered_at: string | null
+  readonly codec: string | null
+  readonly codecs: readonly LegCodec[]
+  readonly complete: boolean
+  readonly ended_at: string
+  readonly jitter_max_ms: number | null
+  readonly jitter_ms: number | null
+  readonly leg_id: string
+  readonly mos: number | null
+  readonly octets_received: number
+  readonly octets_sent: number
+  readonly packets_discarded: number
+  readonly packets_late: number
+  readonly packets_lost: number
+  readonly packets_received: number
+  readonly packets_sent: number
+  readonly packets_unsent: number
+  readonly remote_address: string | null
+  readonly remote_jitter_ms: number | null
+  readonly remote_mos: number | null
+  readonly remote_packets_lost: number | null
+  readonly remote_port: number | null
+  readonly rtt_ms: number | null
+  readonly seconds_without_media: number
+  readonly secured: boolean
+  readonly side: 'caller' | 'called' | 'application'
+  readonly signalled_address: string | null
+  readonly signalled_port: number | null
+  readonly strangers_dropped: number
+}
+
+export interface LegCodec {
+  readonly codec: string
+  readonly from: string
+}
+
+export interface MediaTotals {
+  readonly octets_received: number
+  readonly octets_sent: number
+  readonly packets_discarded: number
+  readonly packets_late: number
+  readonly packets_lost: number
+  readonly packets_received: number
+  readonly packets_sent: number
+  readonly packets_unsent: number
 }
 
 export interface CallRecord {
@@ -1241,10 +1295,12 @@ export interface CallDecision {
 
 export interface CallMedia {
   readonly legs: readonly LegQuality[]
+  readonly totals: MediaTotals
   readonly unavailable_reason: string | null
 }
 
 export interface LegQuality {
+  readonly figures: LegFigures | null
   readonly leg_id: string
   readonly samples: readonly QualitySample[]
   readonly samples_kept: number

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import type { LegFigures as Figures } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
 import { Card, Empty, Facts, Loaded, Stat, Stats } from '../ui/basics.tsx'
@@ -13,32 +14,6 @@ interface Sample {
   readonly jitter_ms?: number | null
   readonly rtt_ms?: number | null
   readonly mos?: number | null
-}
-
-/** The final figures of a leg. */
-interface Figures {
-  readonly side: 'caller' | 'called' | 'application'
-  readonly codec: string | null
-  readonly codecs: readonly { readonly codec: string; readonly from: string }[]
-  readonly secured: boolean
-  readonly complete: boolean
-  readonly packets_received: number
-  readonly packets_sent: number
-  readonly octets_received: number
-  readonly octets_sent: number
-  readonly packets_lost: number
-  readonly remote_packets_lost: number | null
-  readonly packets_late: number
-  readonly packets_discarded: number
-  readonly jitter_ms: number | null
-  readonly jitter_max_ms: number | null
-  readonly rtt_ms: number | null
-  readonly mos: number | null
-  readonly seconds_without_media: number
-  readonly remote_address: string | null
-  readonly remote_port: number | null
-  readonly signalled_address: string | null
-  readonly signalled_port: number | null
 }
 
 interface Leg {

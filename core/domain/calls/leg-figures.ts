@@ -141,7 +141,7 @@ const SUMMED = [
   'packets_unsent',
 ] as const
 
-export type LegTotals = Readonly<Record<(typeof SUMMED)[number], number>>
+type LegTotals = Readonly<Record<(typeof SUMMED)[number], number>>
 
 export function sumOfLegs(legs: readonly Pick<LegFigures, (typeof SUMMED)[number]>[]): LegTotals {
   const sum = (name: (typeof SUMMED)[number]) => legs.reduce((total, leg) => total + leg[name], 0)
