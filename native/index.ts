@@ -219,6 +219,7 @@ export class Session {
       left: options.left.id,
       right: options.right ? options.right.id : 0,
       both: options.what === 'both',
+      sent_only: options.what === 'sent',
       rate_hz: options.rate_hz ?? 8000,
       max_ms: options.max_ms ?? 0,
       silence_ms: options.silence_ms ?? 0,

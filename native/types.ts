@@ -176,8 +176,11 @@ export interface RecordOptions {
   readonly channels: 1 | 2
   readonly left: Stream
   readonly right: Stream | null
-  /** Mono only. 'received' mixes audio received from `left` and `right`; 'both' adds audio sent to `left`. */
-  readonly what?: 'received' | 'both'
+  /**
+   * Mono only. 'received' mixes audio received from `left` and `right`; 'both' adds audio sent to `left`; 'sent' is that
+   * alone.
+   */
+  readonly what?: 'received' | 'both' | 'sent'
   readonly rate_hz?: 8000 | 16000
   readonly max_ms?: number | null
   /** Ends the recording after this much silence on `left`; null: never. */

@@ -35,7 +35,8 @@ export function expandAlaw(byte: number): number {
 /** Converts a sample to a G.711 µ-law byte (ITU-T G.711 table 2b). */
 export function compressUlaw(sample: number): number {
   const sign = sample < 0 ? 0x80 : 0
-  const magnitude = Math.min(Math.abs(sample), 32_635) + 0x84
+  // The complement: a negative sample on the border of two segments takes the nearer code.
+  const magnitude = Math.min(sample < 0 ? ~sample : sample, 32_635) + 0x84
   const segment = Math.floor(Math.log2(magnitude)) - 7
   return ~(sign | (segment << 4) | ((magnitude >> (segment + 3)) & 0x0f)) & 0xff
 }

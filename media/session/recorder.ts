@@ -143,7 +143,7 @@ export class Recorder {
       channels: request.channels,
       left: left.stream,
       right: right?.stream ?? null,
-      what: request.what === 'both' && !right ? 'both' : 'received',
+      what: request.what === 'sent' ? 'sent' : request.what === 'both' && !right ? 'both' : 'received',
       max_ms: request.max_ms,
       silence_ms: request.silence_ms,
       finish_keys: request.finish_keys,

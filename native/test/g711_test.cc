@@ -2,6 +2,7 @@
 #include "../src/codec/g711.h"
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,16 @@ void g711_tests() {
   }
   check::equal(encoded_a, 0, "every sample from zero up falls into its A-law interval");
   check::equal(encoded_u, 0, "every sample from zero up falls into its µ-law interval");
+  int farther = 0;
+  for (int s = -32124; s < 0; ++s) {
+    const int taken = std::abs(t.from_ulaw[t.to_ulaw[static_cast<uint16_t>(s)]] - s);
+    for (const int16_t other : t.from_ulaw)
+      if (std::abs(other - s) < taken) {
+        ++farther;
+        break;
+      }
+  }
+  check::equal(farther, 0, "every sample below zero takes its nearest µ-law code");
   int unlike = 0;
   for (int code = 0; code < 256; ++code) {
     const auto c = static_cast<uint8_t>(code);

@@ -13,7 +13,7 @@ function segment(value: number, lowest_bit: number): number {
 
 function muLaw(sample: number): number {
   const sign = sample < 0 ? 0x80 : 0
-  const magnitude = Math.min(Math.abs(sample), CLIP) + BIAS
+  const magnitude = Math.min(sample < 0 ? ~sample : sample, CLIP) + BIAS
   const exponent = segment(magnitude, 7)
   return ~(sign | (exponent << 4) | ((magnitude >> (exponent + 3)) & 0x0f)) & 0xff
 }

@@ -18,6 +18,9 @@ import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { transcribe } from './transcribe.ts'
 
+/** What a recording of one track holds, as seen from the leg: what its peer says, or what it hears. */
+const ONE_WAY = { inbound: 'received', outbound: 'sent' } as const
+
 type Ended = Extract<MediaEvent, { event: 'record.ended' }>
 
 interface Recording {
@@ -95,8 +98,8 @@ export class Recorder {
     retention_days: number | null = null,
   ): void {
     const { leg } = this.#host
-    const one_way = command.track !== 'both'
-    const left = command.track === 'outbound' && child ? child.id : leg.id
+    const { track } = command
+    const one_way = track !== 'both'
     const channels = one_way ? 1 : command.channels
     void this.#begin({
       id: command.id,
@@ -107,9 +110,9 @@ export class Recorder {
       callback: command.callback,
       params: {
         channels,
-        left,
+        left: leg.id,
         right: one_way ? null : (child?.id ?? null),
-        what: one_way ? 'received' : 'both',
+        what: track === 'both' ? 'both' : ONE_WAY[track],
         max_ms: null,
         silence_ms: null,
         finish_keys: '',

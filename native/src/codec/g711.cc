@@ -25,7 +25,8 @@ int16_t expand_alaw(uint8_t code) {
 
 uint8_t compress_ulaw(int sample) {
   const int sign = sample < 0 ? 0x80 : 0;
-  int magnitude = sample < 0 ? -sample : sample;
+  // The complement: a negative sample on the border of two segments takes the nearer code.
+  int magnitude = sample < 0 ? ~sample : sample;
   magnitude = (magnitude > 32635 ? 32635 : magnitude) + 0x84;
   int segment = 7;
   while (segment > 0 && !(magnitude & (0x80 << segment))) --segment;

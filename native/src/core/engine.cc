@@ -108,8 +108,9 @@ void Engine::record(RecordRequest request) {
   Worker* worker = at->second.worker;
   auto recording = std::make_shared<Recording>(request.config, worker->chunks());
   const bool stereo = request.config.channels == 2;
-  const bool sent = stereo ? request.right == 0 : request.both;
-  recording->set_channel(0, 0);
+  const bool sent = stereo ? request.right == 0 : request.both || request.sent_only;
+  // Its packets still give the keys, the silence and the end of the leg.
+  recording->set_channel(0, request.sent_only ? Recording::kUnheard : 0);
   recording->set_channel(1, stereo ? 1 : 0);
   recording->set_channel(2, stereo ? 1 : 0);
   recording->writer_open(mono_us());

@@ -26,6 +26,7 @@ struct RecordRequest {
   RecordConfig config;
   uint32_t left = 0, right = 0;
   bool both = false;
+  bool sent_only = false;  // mono: only what is sent to `left`
 };
 
 class Engine {

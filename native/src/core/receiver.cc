@@ -217,7 +217,8 @@ bool Receiver::count(const RtpView& v, const PayloadFacts& facts, uint64_t now_u
 void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
   uint8_t* payload = packet + v.header;
   const bool noise = facts.kind == PayloadKind::comfort_noise;
-  if (!noise)
+  // Recordings and the mix see the same mute.
+  if (!noise && !recordings_.empty() && !stream_.sources().muted())
     for (auto& r : recordings_)
       r.recording->packet_audio(r.track, v.ssrc, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload,
                                 now_us);

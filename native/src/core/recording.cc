@@ -157,7 +157,7 @@ void Recording::steer(Track& t, const Packet& p, int64_t pos) {
 void Recording::put(RecordDesk& desk, Track& t, int64_t pos, const int16_t* pcm, int samples) {
   const int64_t from = std::max({pos, t.next, flushed_}), to = std::min(pos + samples, flushed_ + capacity_);
   t.next = std::max(t.next, to);
-  if (from >= to) return;
+  if (from >= to || t.channel == kUnheard) return;
   const auto channel = static_cast<size_t>(t.channel);
   int16_t* const line = desk.line[channel].data();
   auto at = static_cast<size_t>(from - flushed_);
@@ -179,7 +179,7 @@ void Recording::measure(Track& t, int64_t pos, const int16_t* pcm, int samples) 
 
 void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_t* payload, size_t bytes) {
   Track& t = tracks_[track];
-  if (track < 2) heard_ = true;
+  if (t.channel != kUnheard && (track < 2 || tracks_[0].channel == kUnheard)) heard_ = true;
   if (t.codec != p.codec || t.clock_rate != p.clock_rate) {
     const Codec* codec = find_codec(p.codec);
     t.codec = p.codec;

@@ -62,6 +62,8 @@ class Recording {
   /** Reports whether the recording is to end. The recorder's thread then handles it at once. */
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
 
+  /** The channel of a track that is not written. */
+  static constexpr int kUnheard = -1;
   /** Sets the channel of a track, which is one direction of one leg. */
   void set_channel(int track, int channel) { tracks_[track].channel = channel; }
   static constexpr int kTracks = 3;  // received from left, received from right, sent to left

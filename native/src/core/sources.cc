@@ -73,6 +73,10 @@ void Sources::join(std::shared_ptr<ConferencePort> port) {
   conference_ = std::move(port);
 }
 
+bool Sources::muted() const {
+  return conference_ && conference_->muted.load(std::memory_order_relaxed);
+}
+
 bool Sources::leave() {
   if (!conference_) return false;
   conference_->left.store(true, std::memory_order_release);

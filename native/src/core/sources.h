@@ -35,6 +35,8 @@ class Sources {
   /** Leaves the conference. False when the stream was in none. */
   bool leave();
   ConferencePort* conference() const { return conference_.get(); }
+  /** Whether the others of a conference do not hear this stream. */
+  bool muted() const;
   /** Ends prompts, feeds and keys, and reports their ends. */
   void close();
   void stop_clock() { timer_.cancel(); }

@@ -137,6 +137,7 @@ RecordRequest record_request(const Napi::Object& o) {
   r.left = static_cast<uint32_t>(number(o, "left"));
   r.right = static_cast<uint32_t>(number(o, "right"));
   r.both = flag(o, "both");
+  r.sent_only = flag(o, "sent_only");
   return r;
 }
 

@@ -411,6 +411,38 @@ t.test('a key is reported once when a gateway passes its tones before a long RFC
   await client.request('session.close', { session_id })
 })
 
+t.test('a recording of what a leg hears holds that alone, and a muted participant is not recorded', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer(), await w.peer()]
+  const left = await w.answeredLeg(session_id, a)
+  const right = await w.answeredLeg(session_id, b)
+  await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+  const recorded = async (recording_id: string, what: 'sent' | 'received', talk: () => Promise<unknown>) => {
+    const file = join(w.data_dir, 'recordings', `${recording_id}.wav`)
+    const common = { session_id, channels: 1, left: left.leg_id, right: null, max_ms: null, silence_ms: null } as const
+    const rest = { finish_keys: '', beep: false, trim: false }
+    await client.request('record.start', { ...common, ...rest, what, recording_id, file })
+    await talk()
+    await client.request('record.stop', { recording_id })
+    await w.event('record.ended', event => event.recording_id === recording_id)
+    return readWavFile(file).channels[0] ?? new Int16Array(0)
+  }
+  const both = () => Promise.all([a.send(tone(1000, 1000)), b.send(tone(600, 1000))])
+  const heard = await recorded('RE-sent', 'sent', both)
+  t.equal(strongestHz(heard), 600, 'what the callee says')
+  t.ok(toneLevelDbm0(heard, 1000) < -40, 'and not what the caller says')
+
+  await client.request('unbridge', { leg_id: left.leg_id })
+  const join_ = { conference_id: 'CF-mute', deaf: false }
+  await client.request('conference.join', { ...join_, leg_id: left.leg_id, muted: true })
+  const muted = await recorded('RE-muted', 'received', both)
+  t.ok(muted.length === 0 || levelDbm0(muted) < -60, 'the recording sees the mute of the mix')
+  await client.request('conference.join', { ...join_, leg_id: left.leg_id, muted: false })
+  const open = await recorded('RE-open', 'received', both)
+  t.equal(strongestHz(open), 1000, 'unmuted, it is recorded')
+  await client.request('session.close', { session_id })
+})
+
 t.test('a dual recording holds the caller left and the callee right, aligned, and reports its hash', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]
