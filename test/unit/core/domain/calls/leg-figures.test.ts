@@ -1,5 +1,5 @@
-import t from 'tap'
 import { legFigures, type MeasuredLeg, sumOfLegs } from '../../../../../core/domain/calls/leg-figures.ts'
+import t from '../../../../support/harness/index.ts'
 
 const ANSWERED = Date.UTC(2026, 10, 25, 12, 0, 0)
 const counters: MeasuredLeg = {
