@@ -177,8 +177,8 @@ export interface RecordOptions {
   readonly left: Stream
   readonly right: Stream | null
   /**
-   * Mono only. 'received' mixes audio received from `left` and `right`; 'both' adds audio sent to `left`; 'sent' is that
-   * alone.
+   * Mono only. 'received' mixes audio received from `left` and `right`; 'both' adds audio sent to `left`; 'sent' is
+   * that alone.
    */
   readonly what?: 'received' | 'both' | 'sent'
   readonly rate_hz?: 8000 | 16000

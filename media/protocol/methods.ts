@@ -188,7 +188,7 @@ export const METHODS = {
         channels: Type.Union([Type.Literal(1), Type.Literal(2)]),
         left: orNull(Id),
         right: orNull(Id),
-        /** `received`: only what `left` sends. `both`: also the other channel or what we play. `sent`: what it hears. */
+        /** `received`: what `left` sends. `both`: also the other channel or what we play. `sent`: what `left` hears. */
         what: words('received', 'both', 'sent'),
         max_ms: orNull(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
         /** The recording ends after this much silence on the left leg. */

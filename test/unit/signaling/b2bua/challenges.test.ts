@@ -64,7 +64,7 @@ async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, a
     listener: {
       ended: (_leg, { cause }) => void ended.push(cause),
       ...{ digit: nothing, refer: nothing, notify: nothing, held: nothing, message: nothing, media: nothing },
-      ...{ sent: nothing, progress: nothing },
+      ...{ measured: nothing, sent: nothing, progress: nothing },
     },
   })
   const outcome = await leg.place({
