@@ -11,7 +11,14 @@ export const SIGN_INS: RateLimit = { burst: 5, per_second: 1 / 180 }
 const STEP_SECONDS = 30
 
 const wrong = (): Refusal =>
-  refuse('unauthenticated', {}, { detail: 'The email, the password or the one-time code is not right.' })
+  refuse(
+    'unauthenticated',
+    {},
+    {
+      detail: 'The email, the password or the one-time code is not right.',
+      extra: { remediation: 'Check all three, or ask an admin of your organization to set a new password.' },
+    },
+  )
 
 /** The hash for unknown emails: checking against it takes as long as a check for a known email. */
 const NOBODYS_HASH = hashOfNothing()

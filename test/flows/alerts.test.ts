@@ -245,7 +245,8 @@ t.test(
       state: 'firing',
       severity: 'warning',
       trunk_id,
-      reason: /sip:a\.example\.com .* left 2 keep-alives/,
+      reason: /sip:a\.example\.com .* left 2 keep-alives unanswered/,
+      evidence: [{}, { label: 'Last answer', text: 'none (the SIP server gave up with 408)' }],
     })
     t.match(alert.suggested_actions[0], { href: `/v1/trunks/${trunk_id}/tests` })
 

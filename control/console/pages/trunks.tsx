@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<TrunkSummary>[] = [
     cell: trunk => `${count(trunk.concurrency_used)} of ${count(trunk.concurrency_limit)}`,
     right: true,
   },
-  { title: 'Calls per second', cell: trunk => trunk.cps ?? '–', right: true, wide: true },
+  { title: 'Most calls per second', cell: trunk => trunk.cps ?? 'no ceiling', right: true, wide: true },
   { title: 'Numbers', cell: trunk => count(trunk.numbers), right: true, wide: true },
   { title: 'Subaccount', cell: trunk => trunk.subaccount_name ?? '–', wide: true },
 ]

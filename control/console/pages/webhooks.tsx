@@ -8,7 +8,7 @@ import { messagesAt } from '../lib/problem.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
-import { Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { CheckField, Chips, Form, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
@@ -170,7 +170,7 @@ export function Webhooks() {
                 hrefOf={row => hrefOf(`/webhooks/${row.id}`)}
                 columns={[
                   { title: 'Address', cell: row => <span class="mono">{row.url}</span> },
-                  { title: 'State', cell: row => <Status of={row.enabled ? 'enabled' : 'disabled'} /> },
+                  { title: 'State', cell: row => <Health of={row} /> },
                   { title: 'Events', cell: row => row.event_kinds.join(', '), wide: true },
                   { title: 'Changed', cell: row => <Time at={row.updated_at} />, wide: true },
                 ]}
@@ -193,6 +193,15 @@ export function Webhooks() {
       )}
     </>
   )
+}
+
+/** How the newest deliveries of an endpoint went: an endpoint that is enabled may still answer nothing. */
+function Health({ of: { id, enabled } }: { of: Endpoint }) {
+  const path = enabled ? `/v1/webhook-endpoints/${id}/deliveries?limit=5` : null
+  const deliveries = useData<ListOf<Delivery>>(path, { poll_ms: 15_000 })
+  const tried = (deliveries.data?.data ?? []).filter(({ attempts }) => attempts > 0)
+  const failing = tried.length > 0 && tried.every(({ state }) => state !== 'delivered')
+  return failing ? <Badge tone="bad">Failing</Badge> : <Status of={enabled ? 'enabled' : 'disabled'} />
 }
 
 const keyOf = (delivery: Delivery): string => delivery.id
@@ -281,6 +290,16 @@ export function WebhookPage({ params }: PageProps) {
   )
 }
 
+/** Only a pending delivery has a next try. One that is due runs as soon as the platform gets to it. */
+const NextTry = ({ of: { state, next_attempt_at: at } }: { of: Delivery }) =>
+  state !== 'pending' || at === null ? (
+    <span class="muted">–</span>
+  ) : Date.parse(at) <= Date.now() ? (
+    <span>due now</span>
+  ) : (
+    <Time at={at} />
+  )
+
 interface DeliveriesProps {
   readonly of: Pages<Delivery>
   readonly sendAgain: (id: string) => void
@@ -300,7 +319,7 @@ const Deliveries = ({ of, sendAgain }: DeliveriesProps) => (
           { title: 'State', cell: row => <Status of={row.state} /> },
           { title: 'Answer', cell: row => row.last_status ?? row.last_error ?? '–' },
           { title: 'Tries', cell: row => count(row.attempts), right: true, wide: true },
-          { title: 'Next try', cell: row => <Time at={row.next_attempt_at} />, wide: true },
+          { title: 'Next try', cell: row => <NextTry of={row} />, wide: true },
           { title: 'When', cell: row => <Time at={row.created_at} /> },
           {
             title: '',

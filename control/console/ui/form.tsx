@@ -84,7 +84,8 @@ const focused = new WeakSet<Element>()
 function focusOnce(element: HTMLInputElement | null): void {
   if (!element || focused.has(element)) return
   focused.add(element)
-  element.focus()
+  // The page stays at its top, wherever the field is.
+  element.focus({ preventScroll: true })
 }
 
 /** An input for an integer. Empty means null. */

@@ -46,6 +46,10 @@ function inScope(scope: Scope, { subject, trunk_id }: Finding): boolean {
   return (subject.type === scope.type && subject.id === scope.id) || (scope.type === 'trunk' && trunk_id === scope.id)
 }
 
+/** A target that gives any answer is healthy, so the code of a degraded one is our own SIP server's. */
+const gaveUp = (code: number | null): string =>
+  code === null ? 'the keep-alive could not be sent' : `the SIP server gave up with ${code}`
+
 /** `open` has the keys of alerts that have not ended. They resolve only at the resolution's amount. */
 export function judgeBalance(policy: AlertPolicy, facts: BalanceFacts, open: ReadonlySet<string>): Look {
   const { account, currency } = facts
@@ -212,7 +216,7 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: Reado
         'Check that the peer runs, that its firewall lets our OPTIONS in, and that address and port are right.',
       evidence: [
         evidence('Target', { text: target.name }),
-        evidence('Last answer', { text: target.last_code === null ? 'none' : String(target.last_code) }),
+        evidence('Last answer', { text: `none (${gaveUp(target.last_code)})` }),
         evidence('Asked', { text: target.checked_at }),
       ],
       suggested_actions: [
