@@ -1,5 +1,6 @@
 import { toldCallId } from '../../core/domain/calls/foreign.ts'
 import { sumOfLegs } from '../../core/domain/calls/leg-figures.ts'
+import { readCallRequest } from '../../core/domain/calls/request.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../../core/domain/ladder/unavailable.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -86,6 +87,16 @@ const CallDetail = resource('CallDetail', {
   ...callFields,
   attempts: list(Attempt),
   carrier_id: TextOrNull,
+  /** Who diverted the call to us, the last one first (RFC 5806, RFC 7044). */
+  diverters: list(
+    resource('CallDiverter', {
+      counter: Count64,
+      number: Text,
+      /** The number asked not to be shown to the called party. */
+      private: Flag,
+      reason: Text,
+    }),
+  ),
   events: list(
     resource('CallEvent', {
       at: Instant,
@@ -94,7 +105,9 @@ const CallDetail = resource('CallDetail', {
       number: nullable(Type.Integer()),
     }),
   ),
+  first_diverter: TextOrNull,
   initiated_at: InstantOrNull,
+  last_diverter: TextOrNull,
   /** Final figures; null while no leg has ended. */
   media: nullable(resource('CallFigures', { legs: list(LegFigures), totals: MediaTotals })),
   price_explanation: nullable(list(Text)),
@@ -171,6 +184,7 @@ export const explainedCalls = [
         attempts: await presentAttempts(attemptsOf(db, call.sid)),
         carrier_id: call.carrier_id,
         events: events.map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) })),
+        ...presentDiverters(call.request),
         initiated_at: call.initiated_at,
         media: await presentFigures(db, call.sid),
         price_explanation: await explainCall(db, call.sid),
@@ -238,6 +252,15 @@ export const explainedCalls = [
     },
   }),
 ]
+
+function presentDiverters(request: string | null) {
+  const { diverters = [] } = readCallRequest(request)
+  return {
+    diverters: diverters.map(({ counter, number, hidden, reason }) => ({ counter, number, private: hidden, reason })),
+    first_diverter: diverters.at(-1)?.number ?? null,
+    last_diverter: diverters[0]?.number ?? null,
+  }
+}
 
 async function presentAttempts(rows: ReturnType<typeof attemptsOf>): Promise<Static<typeof Attempt>[]> {
   return (await rows).map(({ id: _id, call_sid: _sid, ...attempt }) => attempt)

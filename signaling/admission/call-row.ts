@@ -1,18 +1,23 @@
-import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
+import { toldHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { isForeign } from '../../core/domain/calls/foreign.ts'
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { sameTenant, type Tenant, type Verstat } from '../../core/domain/identity/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
+import { PIDF_TYPE } from '../../core/domain/sip/body.ts'
+import type { Diverter } from '../../core/domain/sip/diversion.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { Replacement } from '../b2bua/transfer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Ask } from './gate.ts'
 import type { Peer } from './peer.ts'
 
 /** Decides which project owns the call of an INVITE, and builds the call's row. */
+
+/** A location is stored with the call and sent to its application. Those that devices send are below 3 KiB. */
+const MAX_LOCATION_LENGTH = 8192
 
 /** The facts of a peer's INVITE. */
 export interface Asked {
@@ -26,9 +31,12 @@ export interface Asked {
   readonly caller_name: string | null
   readonly restricted: boolean
   readonly max_forwards: number
-  readonly diversion: string | null
+  /** Who diverted the call to us, the last one first. */
+  readonly diverters: readonly Diverter[]
   /** The verification result of a carrier's signature; null when we do not verify. */
   readonly verstat: Verstat | null
+  /** What was read otherwise than written, and what is not sent on: sentences for the call's events. */
+  readonly notes: readonly string[]
 }
 
 /**
@@ -103,13 +111,20 @@ function tenantOf(peer: Peer): Tenant | null {
   return peer.kind === 'client' ? { project_id: peer.project_id, subaccount_id: null } : null
 }
 
+/** Returns the caller's location by value (RFC 6442 §4.1), as received. */
+function locationIn(invite: InboundInvite): { pidf_lo?: string } {
+  const found = invite.content().parts.find(({ type }) => type === PIDF_TYPE)
+  return found && found.content.length <= MAX_LOCATION_LENGTH ? { pidf_lo: found.content } : {}
+}
+
 function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }: Owner): CallRequest {
   const sip = {
     domain: hostOf(invite.uri),
     username: asked.called,
     call_id: invite.call_id,
     source_ip: invite.source.address,
-    headers: customHeaders(invite.headers),
+    headers: toldHeaders(invite.headers),
+    ...locationIn(invite),
     ...(asked.restricted ? { restricted: true as const } : {}),
     ...(asked.verstat ? { verstat: asked.verstat } : {}),
   }
@@ -122,7 +137,9 @@ function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }
         }
       : {}),
     ...(foreign ? {} : { sip }),
-    forwarded_from: asked.diversion,
+    forwarded_from: asked.diverters.at(-1)?.number ?? null,
+    ...(asked.diverters.length > 0 ? { diverters: asked.diverters } : {}),
+    ...(asked.caller_name === null || asked.restricted ? {} : { caller_name: asked.caller_name }),
   }
 }
 

@@ -1,9 +1,9 @@
 import { clientDomain } from '../../core/domain/identity/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { invitationHeaders, type Outgoing, openPolicy } from '../b2bua/routes.ts'
-import { hostOf } from '../drachtio/uri.ts'
 
 /**
  * Returns the hops to the registered contacts of the project's `client:<name>`, the latest registration first.

@@ -78,7 +78,7 @@ export class Originator {
       restricted: false,
       caller_name: null,
       max_forwards: 70,
-      diversion: null,
+      diverters: [],
       passed: {},
       attest: attestationOf(outcome.caller_ownership, null),
     }

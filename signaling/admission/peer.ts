@@ -1,6 +1,6 @@
 import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
+import { hostOf, uriOf } from '../../core/domain/sip/address.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { CarrierConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
@@ -105,4 +105,4 @@ function firstNumber(ctx: AdmissionContext, project_id: string): string | null {
   return first
 }
 
-const hostOfTo = (invite: InboundInvite): string => hostOf(addressOf(invite.header('to')))
+const hostOfTo = (invite: InboundInvite): string => hostOf(uriOf(invite.header('to')))

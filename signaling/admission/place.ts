@@ -4,6 +4,7 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
+import { userOrHost } from '../../core/domain/sip/address.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
@@ -12,12 +13,12 @@ import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
-import { userOf } from '../drachtio/uri.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
 import type { AdmissionContext } from './context.ts'
+import { divertedBy } from './diverting.ts'
 import type { Ask } from './gate.ts'
 
 /** Places outbound calls: gathers the facts, asks for admission and starts the INVITEs. */
@@ -168,7 +169,7 @@ async function placeNumber(
     restricted: sent_on && hidesCaller(parent.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: sent_on ? (parseNumber(parent.row_now.to_number, DEFAULT_COUNTRY)?.e164 ?? null) : null,
+    diverters: sent_on ? divertedBy(parent, parent.row_now.to_number, parent.divertsBecause) : [],
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }
@@ -189,7 +190,7 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'sip', userOf(first.uri))])
+  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'sip', userOrHost(first.uri))])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(parent, inserted.sid, command)
   const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
@@ -236,7 +237,7 @@ async function allowed(
   const [first, ...others] = uris
   const kept = first ? [first] : []
   for (const uri of others) {
-    const ask = askUnnumbered(parent, command, 'sip', userOf(uri.uri))
+    const ask = askUnnumbered(parent, command, 'sip', userOrHost(uri.uri))
     const request = { ...ask, call_sid: parent.sid, node_id: ctx.node_id, now_ms: ctx.clock.now() }
     const outcome = await takeAdmission(ctx.state.db, request, { dry_run: true })
     if (outcome.admitted || !OF_DESTINATION.includes(outcome.reason)) kept.push(uri)
@@ -275,7 +276,7 @@ function unnumbered(parent: Call, call_sid: string, { caller_id, caller_id_sourc
     restricted: caller_id_source === 'parent' && hidesCaller(parent.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: null,
+    diverters: [],
     passed: {},
   }
 }

@@ -1,18 +1,15 @@
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
-import { attestationOf, readCaller, readRemoteParty, type Verstat } from '../../core/domain/identity/index.ts'
-import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
-import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { attestationOf } from '../../core/domain/identity/index.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import type { AdmittedCall, Decided } from '../../core/state/calls/running-calls.ts'
+import { type AdmittedCall, type Decided, insertCall, type NewCall } from '../../core/state/calls/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
 import { authOf, carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
 import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import { addressOf, userOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
@@ -20,12 +17,11 @@ import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
 import { credentialsFor, identify, type Peer } from './peer.ts'
 import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
+import { readInvite, verstatOf } from './read-invite.ts'
 import { refuse } from './refuse.ts'
 import { replacedBy } from './replaced.ts'
 
 /** Handles INVITEs from the network: identifies the peer, reads the request, admits it and starts the call. */
-
-const DEFAULT_MAX_FORWARDS = 70
 
 export async function receiveInvite(
   ctx: AdmissionContext,
@@ -36,7 +32,7 @@ export async function receiveInvite(
   if (!peer) return
   if (ctx.draining()) return refuse(ctx, invite, 'draining')
   if (!ctx.media.connected) return refuse(ctx, invite, 'media_unavailable')
-  const asked = read(peer, invite)
+  const asked = readInvite(peer, invite)
   if (asked.max_forwards <= 0) return refuse(ctx, invite, 'too_many_hops')
   if (comesBack(ctx, invite, asked)) {
     refuse(ctx, invite, 'loop_detected', { value: asked.called })
@@ -47,12 +43,15 @@ export async function receiveInvite(
     invite.refuse(422, { headers: { 'Min-SE': min_se } })
     return
   }
+  const { refused } = invite.content()
+  if (refused) return refuse(ctx, invite, 'body_unsupported', { value: refused.value }, refused.headers)
   const offered = offeredIn(invite)
   if (offered && 'fault' in offered) {
     ctx.metrics.refusals.inc({ reason: 'no_common_codec' })
     const { code, headers } = sipRefusal('no_common_codec', {}, `the SDP of the offer cannot be used: ${offered.fault}`)
     return invite.refuse(code, { headers })
   }
+  if (asked.foreign_context !== null) return refuseForeignNumber(ctx, invite, asked, asked.foreign_context)
   const destination = invite.header('replaces') === null ? destinationOf(ctx, asked) : replacedBy(ctx, invite, peer)
   if ('code' in destination) return invite.refuse(destination.code)
   if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
@@ -65,50 +64,23 @@ export async function receiveInvite(
   }
 }
 
-function read(peer: Peer, invite: InboundInvite): Asked {
-  const called = calledOf(peer, invite)
-  const from = invite.header('from') ?? ''
-  const remote_party = readRemoteParty(invite.header('remote-party-id'))
-  const asserted = invite.header('p-asserted-identity') ?? remote_party?.address
-  const client = peer.kind === 'client' ? peer : null
-  const caller = readCaller(
-    {
-      from: client?.caller ?? userOf(addressOf(from)),
-      asserted: asserted && !client ? userOf(addressOf(asserted)) : null,
-      privacy: [...(invite.header('privacy') ?? '').split(/[;,]/), ...(remote_party?.restricted ? ['id'] : [])],
-    },
-    DEFAULT_COUNTRY,
-  )
-  const hops = invite.header('max-forwards')
-  return {
-    peer,
-    called,
-    called_e164: parseNumber(called, DEFAULT_COUNTRY)?.e164 ?? null,
-    caller: caller.number?.e164 ?? caller.given,
-    caller_given: caller.given,
-    caller_name: /^\s*"([^"]{1,64})"/.exec(from)?.[1] ?? null,
-    restricted: caller.restricted,
-    max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
-    diversion: diverted(invite),
-    verstat: null,
+/** Refuses a local number of a foreign plan. The caller's own project sees the call. */
+async function refuseForeignNumber(
+  ctx: AdmissionContext,
+  invite: InboundInvite,
+  asked: Asked,
+  context: string,
+): Promise<void> {
+  const owner = callersOwn(asked.peer)
+  const keep = async (call: NewCall): Promise<void> => {
+    const row = await insertCall(ctx.state.db, call, ctx.clock.now())
+    await endUnplaced(ctx, row, { cause: 'not_admitted', reason: 'number_incomplete', sip_code: 484 })
   }
-}
-
-/** Verifies a carrier's signature. A customer's PBX is not verified: its numbers decide which caller it may present. */
-async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
-  if (asked.peer.kind !== 'carrier') return null
-  const identity = invite.header('identity') ?? invite.header('y')
-  return ctx.stir.verify(identity, { caller: asked.caller, called: asked.called_e164 ?? asked.called })
-}
-
-/**
- * Returns the user part of the request-URI. A carrier that we register with may call our contact instead; then the
- * number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
- */
-function calledOf(peer: Peer, invite: InboundInvite): string {
-  const user = userOf(invite.uri)
-  if (peer.kind !== 'carrier' || peer.carrier.registration?.contact_user !== user) return user
-  return userOf(addressOf(invite.header('p-called-party-id') ?? invite.header('to'))) || user
+  if (owner)
+    await keep(callRow(ctx, newId.call(), invite, asked, owner)).catch(err =>
+      ctx.log.error({ err, sip_call_id: invite.call_id }, 'a refused call could not be kept'),
+    )
+  refuse(ctx, invite, 'number_incomplete', { value: asked.called, limit: context })
 }
 
 /** Whether a target has returned our own call: it names one that is live here, with the same called number. */
@@ -116,12 +88,6 @@ function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): 
   const sid = invite.header('x-strowger-callsid')
   const running = sid === null ? undefined : ctx.calls.get(sid)
   return running !== undefined && running.row_now.to_number === (asked.called_e164 ?? asked.called)
-}
-
-/** Returns the number that the caller dialled first, from Diversion or History-Info. */
-function diverted(invite: InboundInvite): string | null {
-  const given = invite.header('diversion') ?? invite.header('history-info')
-  return given === null ? null : (parseNumber(userOf(addressOf(given)), DEFAULT_COUNTRY)?.e164 ?? null)
 }
 
 function destinationOf(ctx: AdmissionContext, asked: Asked): Destination | { refused: Reason; facts: ReasonFacts } {
@@ -160,8 +126,9 @@ interface Offered {
  * name in c= is resolved only for an admitted call; until then the peer counts as where its SIP came from.
  */
 function offeredIn(invite: InboundInvite): Offered | null | { readonly fault: string } {
-  if (invite.body === '') return null
-  const reading = readSdp(invite.body, () => invite.source.address)
+  const { sdp } = invite.content()
+  if (sdp === '') return null
+  const reading = readSdp(sdp, () => invite.source.address)
   if ('refused' in reading) return { fault: reading.detail }
   const audio = reading.sdp.lines.filter(line => line.kind === 'audio' && line.port !== 0)
   const fault = reading.sdp.lines.find(line => line.kind === 'audio' && line.fault !== null)?.fault
@@ -216,6 +183,7 @@ async function admitAndBegin(
     { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
     'call admitted',
   )
+  for (const detail of [...asked.notes, ...invite.content().notes]) running.event('warning', null, { detail })
   const policy = callerPolicy(asked.peer, invite.source.address, offered?.family ?? null)
   await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, owner.foreign))
 }
@@ -273,7 +241,7 @@ function planOf(
     restricted: asked.restricted,
     caller_name: asked.caller_name,
     max_forwards: asked.max_forwards - 1,
-    diversion: asked.diversion,
+    diverters: asked.diverters,
     passed: asked.peer.kind === 'trunk' && !foreign ? customHeaders(invite.headers) : {},
     attest: attestationOf(decided.caller_ownership, null),
     verstat: asked.verstat,

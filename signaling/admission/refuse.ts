@@ -1,6 +1,6 @@
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { CallContext } from '../b2bua/context.ts'
-import type { InboundInvite } from '../drachtio/types.ts'
+import type { Headers, InboundInvite } from '../drachtio/types.ts'
 
 /** Refuses an INVITE before it becomes a call: counts it, logs it and answers with the reason. */
 export function refuse(
@@ -8,11 +8,12 @@ export function refuse(
   invite: InboundInvite,
   reason: Reason,
   facts: ReasonFacts = {},
+  more: Headers = {},
 ): void {
   ctx.metrics.refusals.inc({ reason })
   const { code, headers } = sipRefusal(reason, facts)
   ctx.log.info({ reason, code, source: invite.source.address, sip_call_id: invite.call_id }, 'INVITE refused')
-  invite.refuse(code, { headers })
+  invite.refuse(code, { headers: { ...headers, ...more } })
 }
 
 /** Refuses an unknown peer's INVITE without a log line. The response is no larger than the INVITE (threats §2.4). */

@@ -13,6 +13,7 @@ import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts
 import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
+import { divertedBy } from './diverting.ts'
 import type { Ask } from './gate.ts'
 import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
 
@@ -230,7 +231,7 @@ function outgoing(
     restricted: forwarded && hidesCaller(transferor.call.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: diversion === null ? null : (parseNumber(diversion, DEFAULT_COUNTRY)?.e164 ?? null),
+    diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection'),
     passed: target.headers,
   }
 }

@@ -208,6 +208,12 @@ export abstract class Call {
     this.#writes.attempt(step)
   }
 
+  /**
+   * Why our number sends the caller on with the next Dial, as a reason of RFC 5806: the outcome of the Dial before it,
+   * else `unconditional`.
+   */
+  divertsBecause = 'unconditional'
+
   event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
     const at_ms = this.ctx.clock.now()
     void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail: shownFacts(detail) }, at_ms))

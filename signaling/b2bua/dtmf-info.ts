@@ -1,12 +1,21 @@
+import type { BodyReading } from '../../core/domain/sip/body.ts'
 import type { SipRequest } from '../drachtio/types.ts'
 
-/** Reads the key of an INFO: `application/dtmf-relay` (Signal=5) or `application/dtmf` (5). Null when it has none. */
-export function keyOfInfo(request: SipRequest): string | null {
-  const type = (request.header('content-type') ?? request.header('c') ?? '').split(';')[0]?.trim().toLowerCase()
-  const body = request.body.slice(0, 256)
-  if (type === 'application/dtmf-relay') return key(/^\s*Signal\s*=\s*(\S{1,2})\s*$/im.exec(body)?.[1])
-  if (type === 'application/dtmf') return key(body.trim())
-  return null
+const KEYS: ReadonlySet<string> = new Set(['application/dtmf-relay', 'application/dtmf'])
+
+/**
+ * Reads the key of an INFO: `application/dtmf-relay` (Signal=5) or `application/dtmf` (5). The digit is null when it
+ * has none. `refused`: the body is none of these, and not optional.
+ */
+export function keyOfInfo(request: SipRequest): { readonly digit: string | null } & Pick<BodyReading, 'refused'> {
+  const { parts, refused } = request.content(KEYS)
+  const found = parts.find(({ type }) => KEYS.has(type))
+  const headers = { Accept: [...KEYS].join(', ') }
+  if (!found) return { digit: null, refused: refused && { ...refused, headers } }
+  const text = found.content.slice(0, 256)
+  const relayed = found.type === 'application/dtmf-relay'
+  const digit = key(relayed ? /^\s*Signal\s*=\s*(\S{1,2})\s*$/im.exec(text)?.[1] : text.trim())
+  return { digit, refused: digit === null ? { value: `${found.type} without a key`, headers } : null }
 }
 
 const NAMED: Readonly<Record<string, string>> = { '10': '*', '11': '#', '12': 'A', '13': 'B', '14': 'C', '15': 'D' }

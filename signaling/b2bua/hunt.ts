@@ -6,11 +6,11 @@ import {
   outcomeOf,
   triesNextAddress,
 } from '../../core/domain/routing/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable } from '../../core/state/index.ts'
 import type { Credentials, Headers, SipResponse } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import type { Way } from '../trunks/ways-out.ts'
 import { kindOfTransport } from './browser.ts'
 import type { AttemptStep } from './call-writes.ts'

@@ -98,7 +98,7 @@ export class InboundCall extends Call {
   async begin(policy: LegPolicy, plan: Plan): Promise<void> {
     try {
       await this.#a.openMedia(policy, kindOfCaller(this.#a.invite))
-      if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.body)
+      if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.content().sdp)
     } catch (error) {
       await this.#cannot(error)
       return

@@ -49,7 +49,7 @@ export class InboundLeg extends Leg {
     this.#auth = options.auth
     this.invite = options.invite
     this.knownFrom(options.invite.source.address)
-    this.#late = options.invite.body === ''
+    this.#late = options.invite.content().sdp === ''
     const { invite } = options
     this.#reliable = supports(invite.header('require'), '100rel')
       ? 'required'
@@ -115,10 +115,10 @@ export class InboundLeg extends Leg {
   }
 
   protected override acknowledgedEarly(prack: InboundRequest): boolean {
-    if (!this.#early || prack.body === '' || this.#earlyAnswer) return false
+    if (!this.#early || prack.content().sdp === '' || this.#earlyAnswer) return false
     this.#earlyAnswer = true
     prack.respond(200)
-    this.#early.take(prack.body)
+    this.#early.take(prack.content().sdp)
     return true
   }
 

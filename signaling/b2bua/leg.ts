@@ -3,14 +3,15 @@ import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key
 import { type LegFigures, legFigures } from '../../core/domain/calls/leg-figures.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, DialogHandler, Headers, InboundRequest, ServerEnd } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import type { CallContext } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
 import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
 import { askPlaced } from './media-places.ts'
 import { ALLOW } from './methods.ts'
+import { refusedBody } from './refusal.ts'
 import { Renegotiation } from './renegotiation.ts'
 
 /** How a key came: as media (RFC 4733 events or in-band tones), or by INFO. */
@@ -280,7 +281,7 @@ export class Leg {
       case 'PRACK':
         if (this.acknowledgedEarly(request)) return
         // RFC 3262 §5: a PRACK may carry a new offer.
-        if (request.body !== '') return void this.#exchange.received(request)
+        if (request.content().sdp !== '' || request.content().refused) return void this.#exchange.received(request)
         return request.respond(200)
       case 'INFO':
         return this.#info(request)
@@ -339,11 +340,9 @@ export class Leg {
   }
 
   #info(request: InboundRequest): void {
-    const digit = keyOfInfo(request)
-    if (digit !== null) {
-      request.respond(200)
-      this.#key(digit, 'info', 0)
-    } else request.respond(request.body === '' ? 200 : 415)
+    const { digit, refused } = keyOfInfo(request)
+    request.respond(refused ? 415 : 200, refused ? { headers: refusedBody(refused) } : {})
+    if (digit !== null) this.#key(digit, 'info', 0)
   }
 
   #key(digit: string, way: KeyWay, held_ms: number): void {

@@ -1,7 +1,9 @@
+import { mediaType } from '../../core/domain/sip/body.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { Party } from './call.ts'
 import { ALLOW } from './methods.ts'
 
+const TEXT: ReadonlySet<string> = new Set(['text/plain', ''])
 /** Longer texts need a message session (RFC 3428 §8). */
 const MAX_BYTES = 1300
 
@@ -12,8 +14,9 @@ const MAX_BYTES = 1300
 export async function passMessage({ call, leg }: Party, request: InboundRequest): Promise<void> {
   const dialog = call.peerOf(leg)?.leg.sipDialog
   const type = request.header('content-type') ?? request.header('c') ?? 'text/plain'
+  const { refused } = request.content(TEXT)
   if (!dialog) return request.respond(405, { headers: { Allow: ALLOW } })
-  if (!/^text\/plain\b/i.test(type)) return request.respond(415, { headers: { Accept: 'text/plain' } })
+  if (refused || mediaType(type) !== 'text/plain') return request.respond(415, { headers: { Accept: 'text/plain' } })
   if (Buffer.byteLength(request.body) > MAX_BYTES) return request.respond(413)
   try {
     const answer = await dialog.request('MESSAGE', { headers: { 'Content-Type': type }, body: request.body })

@@ -1,6 +1,6 @@
 import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
+import { tagOf } from '../../core/domain/sip/uri.ts'
 import type { Credentials, Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
-import { tagOf } from '../drachtio/uri.ts'
 import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
@@ -102,15 +102,16 @@ export class OutboundLeg extends Leg {
 
   #provisional(response: SipResponse): void {
     this.knownFrom(response.source.address)
-    const remote_tag = tagOf(response.header('to'))
+    const remote_tag = tagOf(response.header('to') ?? '')
     if (response.status > 100 && remote_tag !== '' && this.#early.size < MAX_FORKS) {
       const { call_id } = response
-      this.#early.set(remote_tag, { call_id, local_tag: tagOf(response.header('from')), remote_tag })
+      this.#early.set(remote_tag, { call_id, local_tag: tagOf(response.header('from') ?? ''), remote_tag })
     }
     this.#taking = this.#taking.then(async () => {
       if (this.ended) return
-      if (response.body === '') return this.#listener.progress(response, false)
-      const early = await this.#take(response.body)
+      const { sdp } = response.content()
+      if (sdp === '') return this.#listener.progress(response, false)
+      const early = await this.#take(sdp)
       if (!this.ended) this.#listener.progress(response, early === null)
     })
   }
@@ -125,9 +126,8 @@ export class OutboundLeg extends Leg {
       void result.dialog.bye()
       return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
     }
-    const { body } = result.response
-    const bad =
-      body === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : body === '' ? null : await this.#take(body)
+    const { sdp } = result.response.content()
+    const bad = sdp === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : sdp === '' ? null : await this.#take(sdp)
     if (bad !== null) {
       void result.dialog.bye({ Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
       return { kind: 'bad_answer', detail: bad }

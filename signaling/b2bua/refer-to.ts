@@ -1,4 +1,6 @@
-import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { dialled, headerOfUri, readAddress } from '../../core/domain/sip/address.ts'
+import { splitList } from '../../core/domain/sip/uri.ts'
 
 /**
  * Parses what a REFER asks for (RFC 3515 §2.1): a number to call, or a dialog to take over (RFC 3891). Admission
@@ -39,7 +41,7 @@ export const isNamed =
 export interface ReferTarget {
   /** The header's value as received, byte for byte, for reports. */
   readonly raw: string
-  /** The decoded user part of a sip: URI, or the number of a tel: URI without visual separators. */
+  /** The number in its context, or the decoded user part of a sip: URI that holds none. */
   readonly number: string
   readonly replaces: ReplacedDialog | null
   /** X- headers of the URI, for the new INVITE. */
@@ -50,74 +52,25 @@ type ReferReading =
   | { readonly target: ReferTarget }
   /** 400: not exactly one valid Refer-To (RFC 3515 §2.4.2). 416: neither sip: nor tel:. 501: a method except INVITE. */
   | { readonly refused: 400 | 416 | 501 }
+  /** A local number of a numbering plan that is not ours (RFC 3966 §5.1.5). */
+  | { readonly refused: 484; readonly number: string; readonly context: string }
 
-const MAX_LENGTH = 2048
-const MAX_HEADERS = 16
+const SCHEMES = new Set(['sip', 'sips', 'tel'])
 
 export function readReferTo(value: string | null): ReferReading {
-  if (value === null || value.length > MAX_LENGTH) return { refused: 400 }
-  const uri = uriOf(value.trim())
-  if (uri === null) return { refused: 400 }
-  const [, scheme = '', rest = ''] = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/.exec(uri) ?? []
-  if (scheme === '') return { refused: 400 }
-  if (!/^(sips?|tel)$/i.test(scheme)) return { refused: 416 }
-  const at = rest.indexOf('?')
-  const address = at < 0 ? rest : rest.slice(0, at)
-  const headers = at < 0 ? [] : readHeaders(rest.slice(at + 1))
-  const method = /;\s*method=([^;]+)/i.exec(address)?.[1]?.trim() ?? 'INVITE'
+  const address = readAddress(value)
+  if (value === null || !address || splitList(value).length > 1) return { refused: 400 }
+  if (!SCHEMES.has(address.scheme)) return { refused: 416 }
+  const method = address.of_uri.get('method') ?? address.of_number.get('method') ?? 'INVITE'
   if (method.toUpperCase() !== 'INVITE') return { refused: 501 }
-  const replacing = headers.find(([name]) => name.toLowerCase() === 'replaces')
-  const replaces = replacing === undefined ? null : readReplaces(replacing[1])
-  if (replacing !== undefined && replaces === null) return { refused: 400 }
-  const number = /^tel$/i.test(scheme) ? telNumber(address) : sipUser(address)
-  if (number === '' && replaces === null) return { refused: 400 }
-  const passed = headers.filter(([name]) => /^x-[a-z0-9-]{1,60}$/i.test(name) && !/^x-strowger/i.test(name))
+  const replacing = headerOfUri(address, 'replaces')
+  const replaces = replacing === null ? null : readReplaces(replacing)
+  if (replacing !== null && replaces === null) return { refused: 400 }
+  const called = dialled(address, DEFAULT_COUNTRY)
+  if (called.number === null) {
+    if (!replaces) return { refused: 484, number: address.user, context: called.context }
+  } else if (called.number === '' && replaces === null) return { refused: 400 }
+  const number = called.number ?? address.user
+  const passed = address.headers.filter(([name]) => /^x-[a-z0-9-]{1,60}$/i.test(name) && !/^x-strowger/i.test(name))
   return { target: { raw: value, number, replaces, headers: Object.fromEntries(passed) } }
-}
-
-/** Returns the URI of a value that is exactly one address, in brackets or bare; otherwise null. */
-function uriOf(value: string): string | null {
-  const bracketed = /^(?:"(?:[^"\\]|\\.)*"\s*|[^<>",]*)<([^<>\s]*)>\s*(?:;[^<>,]*)?$/.exec(value)
-  if (bracketed) return bracketed[1] ?? null
-  // A bare address ends at the first semicolon. One with a question mark or comma needs brackets (RFC 3261 §20.10).
-  return /^[^<>"\s,?]+$/.test(value) ? (value.split(';')[0] ?? null) : null
-}
-
-function readHeaders(text: string): [string, string][] {
-  return text
-    .split('&')
-    .slice(0, MAX_HEADERS)
-    .flatMap(pair => {
-      const at = pair.indexOf('=')
-      const [name, value] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
-      return name === '' ? [] : [[decoded(name), decoded(value)] as [string, string]]
-    })
-}
-
-const sipUser = (address: string): string => {
-  const at = address.lastIndexOf('@')
-  const user = at < 0 ? '' : (address.slice(0, at).split(';')[0]?.split(':')[0] ?? '')
-  return decoded(user)
-}
-
-/** Reads a tel: number. A local number is prefixed with its phone-context when that is a prefix (RFC 3966 §5.1.5). */
-function telNumber(address: string): string {
-  const [given = '', ...parameters] = address.split(';')
-  const number = decoded(given).replace(/[-.()]/g, '')
-  const context = parameters.map(part => /^phone-context=(\+[\d.()-]+)$/i.exec(part)?.[1]).find(Boolean)
-  if (number.startsWith('+') || context === undefined) return number
-  const prefix = context.replace(/[-.()]/g, '')
-  const full = `${prefix}${number}`
-  // Telephones write the number as dialled nationally: its leading 0 is not part of the international number.
-  return number.startsWith('0') && !parseNumber(full, '') ? `${prefix}${number.slice(1)}` : full
-}
-
-function decoded(text: string): string {
-  let plain = text
-  try {
-    plain = decodeURIComponent(text)
-  } catch {
-    // Text with malformed escapes is kept unchanged.
-  }
-  return plain.replace(/[\r\n\0]/g, '')
 }

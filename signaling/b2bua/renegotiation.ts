@@ -3,7 +3,7 @@ import type { InboundRequest } from '../drachtio/types.ts'
 import type { Leg } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import { type OfferState, offerStep } from './offer-answer.ts'
-import { refusalCode, warning } from './refusal.ts'
+import { refusalCode, refusedBody, warning } from './refusal.ts'
 import { SessionRefresh } from './session-refresh.ts'
 import { answerHeaders, intervalTooSmall } from './session-timer.ts'
 
@@ -46,23 +46,25 @@ export class Renegotiation {
   async received(request: InboundRequest): Promise<void> {
     const min_se = intervalTooSmall(request)
     if (min_se !== null) return request.respond(422, { headers: { 'Min-SE': min_se } })
+    const { sdp: offer, refused } = request.content()
+    if (refused) return request.respond(415, { headers: refusedBody(refused) })
     const timer = request.method === 'PRACK' ? {} : answerHeaders(request)
     const refreshed = (): void => {
       if (request.method === 'PRACK' || !this.#leg.answered) return
       this.session.allowed(request.header('allow'))
       this.session.agreed(timer['Session-Expires'] ?? null, 'uas')
     }
-    if (request.method === 'UPDATE' && request.body === '') {
+    if (request.method === 'UPDATE' && offer === '') {
       refreshed()
       return request.respond(200, { headers: timer })
     }
-    const step = offerStep(this.#state, request.body === '' ? 'remote_empty' : 'remote_offer')
+    const step = offerStep(this.#state, offer === '' ? 'remote_empty' : 'remote_offer')
     if (!step.allowed)
       return request.respond(step.sip_code, step.sip_code === 500 ? { headers: { 'Retry-After': '2' } } : {})
     this.#state = step.state
     const headers = { ...timer, Allow: ALLOW }
     try {
-      if (request.body === '') {
+      if (offer === '') {
         const sdp = await this.#leg.makeOffer()
         this.#state = 'awaiting_ack'
         this.#onLateAnswer = answer => void this.#lateReanswer(answer)
@@ -70,7 +72,7 @@ export class Renegotiation {
         refreshed()
         return request.respond(200, { headers, body: sdp })
       }
-      await this.#leg.takeOffer(request.body)
+      await this.#leg.takeOffer(offer)
       const sdp = await this.#leg.makeAnswer()
       this.#state = offerStep(this.#state, 'answered').state
       refreshed()
@@ -100,7 +102,7 @@ export class Renegotiation {
     this.#state = offerStep(this.#state, 'ack').state
     const take = this.#onLateAnswer
     this.#onLateAnswer = null
-    take?.(ack.body)
+    take?.(ack.content().sdp)
   }
 
   /** Cancels the timers; for a leg that has ended. */
@@ -118,13 +120,14 @@ export class Renegotiation {
     try {
       const headers = { Allow: ALLOW, ...this.session.headers, 'Content-Type': 'application/sdp' }
       const answer = await dialog.request('INVITE', { headers, body: await this.#leg.makeOffer() })
-      if (answer.status >= 300 || answer.body === '') {
+      const { sdp } = answer.content()
+      if (answer.status >= 300 || sdp === '') {
         await this.#rollback()
         return answer.status >= 300 ? answer.status : 488
       }
       this.session.allowed(answer.header('allow'))
       this.session.agreed(answer.header('session-expires') ?? answer.header('x'), 'uac')
-      await this.#leg.takeAnswer(answer.body)
+      await this.#leg.takeAnswer(sdp)
       this.#state = offerStep(this.#state, 'answered').state
       return answer.status
     } catch (error) {

@@ -8,9 +8,12 @@ import {
   verstatText,
 } from '../../core/domain/identity/index.ts'
 import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
+import { type Diverter, diversionHeaders } from '../../core/domain/sip/diversion.ts'
+import { quotedName } from '../../core/domain/sip/names.ts'
+import { parseUri } from '../../core/domain/sip/uri.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { Credentials, Headers } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { CarrierConfig, ProjectConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import type { CallContext } from './context.ts'
@@ -28,8 +31,8 @@ export interface Outgoing {
   readonly restricted: boolean
   readonly caller_name: string | null
   readonly max_forwards: number
-  /** For a forwarded call: the number that the caller dialled first (RFC 5806). */
-  readonly diversion: string | null
+  /** Who diverted the call, the last one first (RFC 5806). */
+  readonly diverters: readonly Diverter[]
   /** X- headers from the call's origin, already filtered; sent only to the customer's own trunks. */
   readonly passed: Headers
   /** The attestation that we sign for carriers; we sign none when it is null or absent. */
@@ -62,11 +65,10 @@ export function egressHops(
     },
     nextShare(project.id),
   )
-  // Carriers bill or trust the diverting number, so they get a diversion only when it is the project's own number.
-  const diverted = outgoing.diversion === null ? undefined : ctx.snapshot().numbers.get(outgoing.diversion)
-  const diversion = diverted?.project_id === project.id ? outgoing.diversion : null
+  // Carriers bill or trust the diverting number, so they get only diversions by numbers of the project itself.
+  const own = outgoing.diverters.filter(({ number }) => ctx.snapshot().numbers.get(number)?.project_id === project.id)
   return hops.map(hop =>
-    huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diversion }, 'gateway'),
+    huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diverters: own }, 'gateway'),
   )
 }
 
@@ -174,14 +176,13 @@ export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Reci
     to === 'carrier' && attest
       ? ctx.stir.identity({ caller: outgoing.caller_e164, called: outgoing.called_e164, attest })
       : null
-  const name = outgoing.caller_name?.replace(/["\\]/g, '').replace(/[^\x20-\x7e]/g, '') ?? ''
   return {
-    From: name !== '' && !outgoing.restricted ? `"${name.slice(0, 64)}" ${from}` : from,
+    From: outgoing.restricted ? from : `${quotedName(outgoing.caller_name)}${from}`,
     ...(asserted === null ? {} : { 'P-Asserted-Identity': assertedTo(to, asserted, verstat) }),
     ...(identity === null ? {} : { Identity: identity }),
     ...(privacy ? { Privacy: privacy } : {}),
     'Max-Forwards': String(outgoing.max_forwards),
-    ...(outgoing.diversion ? diverted(outgoing.diversion, outgoing.called_e164, domain) : {}),
+    ...diversionHeaders(outgoing.diverters, { called: outgoing.called_e164, domain, trusted: to !== 'customer' }),
     ...(to !== 'carrier' ? { ...outgoing.passed, 'X-Strowger-CallSid': outgoing.call_sid } : {}),
   }
 }
@@ -189,12 +190,6 @@ export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Reci
 /** ATIS-1000074 §5.3: `verstat` is a parameter of the number. */
 const assertedTo = (to: Recipient, asserted: string, verstat: Verstat | null | undefined) =>
   verstat && to !== 'carrier' ? asserted.replace('@', `;verstat=${verstatText(verstat)}@`) : asserted
-
-/** The history of a forwarded call, in both forms that PBXs read (RFC 5806, RFC 7044). */
-const diverted = (first: string, called: string, domain: string): Record<string, string> => ({
-  Diversion: `<sip:${first}@${domain}>;reason=unconditional`,
-  'History-Info': `<sip:${first}@${domain}>;index=1, <sip:${called}@${domain}>;index=1.1;mp=1`,
-})
 
 export const trunkPolicy = (trunk: TrunkConfig | null, signalled_from: string | null): LegPolicy => ({
   codecs: trunk ? [...trunk.codecs] : ['PCMU', 'PCMA'],
@@ -224,6 +219,8 @@ const literal = (host: string): string | null => (parseAddress(host) ? host : nu
 
 /** Returns the URI with this user part and without headers. Scheme, host, port and parameters stay. */
 function withUser(uri: string, user: string): string {
-  const match = /^(sips?:)(?:[^@]*@)?([^?]*)/i.exec(uri)
-  return match ? `${match[1]}${user}@${match[2]}` : uri
+  const parsed = parseUri(uri)
+  if (!parsed) return uri
+  const { scheme, opaque } = parsed
+  return `${scheme}:${user}@${opaque.slice(opaque.indexOf('@') + 1).split('?', 1)[0]}`
 }

@@ -1,5 +1,6 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sameTenant } from '../../core/domain/identity/index.ts'
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party, RingingLeg } from './call.ts'
@@ -28,7 +29,7 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
   const transferee = call.peerOf(leg)
   const refused = 'refused' in reading ? reading.refused : refusal(transferor, transferee)
   if ('refused' in reading || !transferee || leg.trunk_id === null || refused !== null) {
-    request.respond(refused ?? 603, refused === 503 ? { headers: { 'Retry-After': '10' } } : {})
+    request.respond(refused ?? 603, { headers: headersOf(refused, reading) })
     return
   }
   // RFC 4488: the transferor may ask for no subscription.
@@ -45,6 +46,16 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
   })
   new Transfer(transferor, transferee, leg.trunk_id, silent).begin(target)
 }
+
+const headersOf = (
+  refused: number | null,
+  reading: ReturnType<typeof readReferTo>,
+): Readonly<Record<string, string>> =>
+  'context' in reading
+    ? sipRefusal('number_incomplete', { value: reading.number, limit: reading.context }).headers
+    : refused === 503
+      ? { 'Retry-After': '10' }
+      : {}
 
 /**
  * Returns the code that refuses a REFER, or null: 603 when the leg is unanswered, has no trunk or has no peer to

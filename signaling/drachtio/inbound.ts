@@ -1,3 +1,5 @@
+import { uriOf } from '../../core/domain/sip/address.ts'
+import { tagOf } from '../../core/domain/sip/uri.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer } from './authorizer.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
@@ -14,7 +16,6 @@ import {
   type ResponseOptions,
   type ServerEnd,
 } from './types.ts'
-import { addressOf, tagOf } from './uri.ts'
 
 // Requests from the SIP server, and our responses.
 
@@ -106,9 +107,9 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
                 around.dialog({
                   id: dialog_id,
                   call_id: view.call_id,
-                  local_tag: tagOf(to),
-                  remote_tag: tagOf(view.header('from')),
-                  remote_target: addressOf(view.header('contact')),
+                  local_tag: tagOf(to ?? ''),
+                  remote_tag: tagOf(view.header('from') ?? ''),
+                  remote_target: uriOf(view.header('contact')),
                   handler,
                   authorizer: options.auth ? new Authorizer(options.auth) : null,
                 }),

@@ -1,3 +1,4 @@
+import { type BodyReading, readBody } from '../../core/domain/sip/body.ts'
 import { type LibraryMessage, type LibraryRequest, type LibraryResponse, statusTexts } from './library.ts'
 import type { Headers, SipRequest, SipResponse, Source, Transport } from './types.ts'
 
@@ -24,19 +25,39 @@ const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
 function read(message: LibraryMessage) {
   // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
+  const header = (name: string): string | null => {
+    // The first of two spellings of a name wins.
+    by_name ??= new Map(
+      Object.entries(message.headers)
+        .reverse()
+        .map(([known, value]) => [known.toLowerCase(), value]),
+    )
+    return by_name.get(name.toLowerCase()) ?? null
+  }
+  const body = message.body ?? ''
+  let usual: BodyReading | null = null
+  const read = (understood?: ReadonlySet<string>): BodyReading =>
+    readBody(
+      body,
+      {
+        type: header('content-type') ?? header('c'),
+        disposition: header('content-disposition'),
+        // The library takes `e` for another header.
+        encoding: header('content-encoding') ?? header('contact-encoding') ?? header('e'),
+        transfer_encoding: header('content-transfer-encoding'),
+      },
+      understood,
+    )
   return {
     call_id: message.get('call-id') ?? '',
-    header(name: string): string | null {
-      // The first of two spellings of a name wins.
-      by_name ??= new Map(
-        Object.entries(message.headers)
-          .reverse()
-          .map(([known, value]) => [known.toLowerCase(), value]),
-      )
-      return by_name.get(name.toLowerCase()) ?? null
-    },
+    header,
     headers: message.headers,
-    body: message.body ?? '',
+    body,
+    content(understood?: ReadonlySet<string>): BodyReading {
+      if (understood) return read(understood)
+      usual ??= read()
+      return usual
+    },
   }
 }
 

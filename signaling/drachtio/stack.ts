@@ -1,4 +1,7 @@
 import { missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
+import { uriOf } from '../../core/domain/sip/address.ts'
+import { readBody } from '../../core/domain/sip/body.ts'
+import { tagOf } from '../../core/domain/sip/uri.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer } from './authorizer.ts'
@@ -23,7 +26,6 @@ import {
   type SipResponse,
   type SipStack,
 } from './types.ts'
-import { addressOf, tagOf } from './uri.ts'
 
 interface ConnectStackOptions {
   readonly host: string
@@ -234,9 +236,9 @@ class Stack implements SipStack {
               const dialog = this.#dialog({
                 id: stackDialogId,
                 call_id: view.call_id,
-                local_tag: tagOf(view.header('from')),
-                remote_tag: tagOf(view.header('to')),
-                remote_target: addressOf(view.header('contact')),
+                local_tag: tagOf(view.header('from') ?? ''),
+                remote_tag: tagOf(view.header('to') ?? ''),
+                remote_target: uriOf(view.header('contact')),
                 handler: progress.handler,
                 authorizer,
               })
@@ -336,7 +338,7 @@ class Stack implements SipStack {
   }
 
   #received(request: LibraryRequest, answer: LibraryAnswer): void {
-    const tagged = tagOf(request.get('to') ?? null) !== ''
+    const tagged = tagOf(request.get('to') ?? '') !== ''
     if (request.stackDialogId && this.#dialogs.has(request.stackDialogId)) this.#toDialog(request, answer)
     else if (request.source !== 'network' || request.method === 'ACK') return
     else if (tagged) answerable(this.#log, request, answer).respond(481)
@@ -498,5 +500,6 @@ const gone = (call_id: string): SipResponse => ({
   header: () => null,
   headers: {},
   body: '',
+  content: () => readBody('', { type: null, disposition: null, encoding: null }),
   source: { address: '', port: 0, transport: 'udp' },
 })

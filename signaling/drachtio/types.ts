@@ -1,3 +1,5 @@
+import type { BodyReading } from '../../core/domain/sip/body.ts'
+
 /**
  * SIP as the signaling node sees it: transactions and dialogs, independent of how the SIP server is reached. Promises
  * of this interface always settle: with the peer's response, with `LinkLost` when the link to the SIP server is lost,
@@ -21,8 +23,10 @@ interface Message {
   header(name: string): string | null
   /** Names that begin with `X-` or `P-` are as received; others are in lower case. */
   readonly headers: Headers
-  /** Empty when the message has no body. */
+  /** As received; empty when the message has no body. `content` reads it. */
   readonly body: string
+  /** Reads the body by its Content-Type. `understood`: the types that can be handled; default: those of calls. */
+  content(understood?: ReadonlySet<string>): BodyReading
   readonly source: Source
 }
 

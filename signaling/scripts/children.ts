@@ -33,6 +33,13 @@ const END_CAUSES = {
   completed: 'script',
 } as const
 
+/** Why the caller is sent on after a Dial with this outcome (RFC 5806 §4.1). */
+const DIVERTS_AFTER: Readonly<Record<string, string>> = {
+  busy: 'user-busy',
+  'no-answer': 'no-answer',
+  failed: 'unavailable',
+}
+
 /** The child calls of one script. */
 export class Children {
   readonly #script: Script
@@ -275,6 +282,7 @@ export class Children {
     if (child.transferred) return
     this.#children.delete(child.name)
     const final = call.final
+    this.#script.host.call.divertsBecause = DIVERTS_AFTER[final?.status ?? 'failed'] ?? 'unconditional'
     this.#emit({
       type: 'child_ended',
       child: child.name,

@@ -9,6 +9,9 @@ import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 /** How long a Refer waits for the final NOTIFY (voice-compat.md §10, Refer). */
 const NOTIFY_LIMIT_MS = 60_000
 
+/** What a NOTIFY reports (RFC 3515 §2.4.5). */
+const SIPFRAG: ReadonlySet<string> = new Set(['message/sipfrag'])
+
 interface Sent {
   readonly id: string
   readonly sip_code: number
@@ -36,7 +39,7 @@ export class Referrals {
     request.respond(200)
     const sent = this.#sent
     if (!sent || !/^refer/i.test(request.header('event') ?? request.header('o') ?? 'refer')) return
-    const code = /^SIP\/2\.0\s+(\d{3})/.exec(request.body)?.[1]
+    const code = /^SIP\/2\.0\s+(\d{3})/.exec(request.content(SIPFRAG).parts[0]?.content ?? '')?.[1]
     if (code !== undefined) sent.notify_code = Number(code)
     const over = /terminated/i.test(request.header('subscription-state') ?? '')
     if (over || (sent.notify_code !== null && sent.notify_code >= 200)) this.#over()

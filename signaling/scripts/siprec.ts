@@ -91,7 +91,7 @@ export class Siprec {
     const { dialog, response } = await this.#place(session, connector.uri, body)
     session.dialog = dialog
     if (!this.#sessions.has(session.command.id)) return void dialog.bye()
-    const answers = splitAnswer(response.body)
+    const answers = splitAnswer(response.content().sdp)
     for (const [index, { leg_id, what }] of session.legs.entries()) {
       const sdp = answers[index]
       if (sdp === undefined) throw new Error('the recording server does not take every stream')

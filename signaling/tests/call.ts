@@ -1,4 +1,5 @@
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import { userOrHost } from '../../core/domain/sip/address.ts'
 import {
   type CallOutcome,
   judgeCall,
@@ -19,7 +20,6 @@ import type { HuntHop } from '../b2bua/hunt.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
-import { userOf } from '../drachtio/uri.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
@@ -63,7 +63,7 @@ export async function probeTargets(
     const ask: TestAsk = {
       part: direction === 'outbound' ? 'outbound' : 'inbound',
       over: 'sip',
-      called: userOf(target.uri),
+      called: userOrHost(target.uri),
       caller,
       own_targets: null,
     }
@@ -211,7 +211,7 @@ async function place(
     restricted: false,
     caller_name: 'Strowger test',
     max_forwards: 70,
-    diversion: null,
+    diverters: [],
     passed: {},
   })
   return new Promise(resolve => {

@@ -1,4 +1,5 @@
 import { holdsAddress } from '../../core/domain/identity/index.ts'
+import { hostOf } from '../../core/domain/sip/address.ts'
 import {
   codecsInSdp,
   judgeApplied,
@@ -12,7 +13,6 @@ import {
 } from '../../core/domain/trunk-tests/index.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { CallContext } from '../b2bua/context.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
 import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
@@ -107,7 +107,7 @@ async function optionsOf(ctx: CallContext, target: Target): Promise<{ outcome: O
         sdp: null,
       }
     const { status, reason } = answer
-    return { outcome: { status, reason, duration_ms }, sdp: answer.body === '' ? null : answer.body }
+    return { outcome: { status, reason, duration_ms }, sdp: answer.content().sdp || null }
   } catch (error) {
     if (error instanceof TooLate) return { outcome: { silent_ms: OPTIONS_LIMIT_MS }, sdp: null }
     return { outcome: { error: codeOf(error) }, sdp: null }

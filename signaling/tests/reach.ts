@@ -1,6 +1,6 @@
+import { hostOf } from '../../core/domain/sip/address.ts'
 import { judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
 import type { CallContext } from '../b2bua/context.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import { certificateAt } from '../trunks/peer-certificate.ts'
 import type { Target } from '../trunks/snapshot.ts'

@@ -19,11 +19,11 @@ import {
   realmFor,
   verifyDigest,
 } from '../../core/domain/identity/index.ts'
+import { hostOf, uriOf } from '../../core/domain/sip/address.ts'
 import { clientPassword, readClientToken } from '../../core/runtime/client-token.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { SipRequest } from '../drachtio/types.ts'
-import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -203,7 +203,7 @@ type Source = SipRequest['source']
 
 const holderKey = ({ transport, address }: Source): string => `${transport} ${address}`
 const flowKey = ({ transport, address, port }: Source): string => `${transport} ${address} ${port}`
-const clientOf = ({ source, header }: SipRequest): string => `${source.address} ${addressOf(header('from'))}`
+const clientOf = ({ source, header }: SipRequest): string => `${source.address} ${uriOf(header('from'))}`
 
 const entriesOf = ({ credentials, trunks }: Snapshot) =>
   [...credentials.values()]

@@ -1,7 +1,8 @@
 import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
+import { hostOf, readAddress, readAddresses } from '../../core/domain/sip/address.ts'
+import { splitList, unquoted } from '../../core/domain/sip/uri.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import { parseUri } from '../../core/runtime/sip/uri.ts'
 import {
   liveRegistrations,
   pruneRegistrations,
@@ -11,7 +12,6 @@ import {
 } from '../../core/state/calls/registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from './digest.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -35,6 +35,7 @@ interface Contact {
 interface Asked {
   readonly uri: string
   readonly expires_seconds: number
+  readonly has_maddr: boolean
 }
 
 const DEFAULT_SECONDS = 3600
@@ -144,8 +145,7 @@ export class Registrar {
       request.respond(401, { challenges: outcome.challenges })
       return null
     }
-    const address = /^[^<]*<([^>]*)>|^\s*([^;\s]*)/.exec(request.header('to') ?? '')
-    const registered = /^sips?:([^@;]*)@/i.exec(address?.[1] ?? address?.[2] ?? '')?.[1]
+    const registered = readAddress(request.header('to'))?.user
     // A token is valid for one name only.
     if (outcome.kind !== 'authenticated' || registered !== outcome.token.client) {
       request.respond(403)
@@ -167,9 +167,10 @@ export class Registrar {
       await removeRegistrations(state.db, credential_id, null)
       for (const [key, row] of this.#rows) if (row.credential_id === credential_id) this.#rows.delete(key)
     }
-    const asked = header === null || header.trim() === '*' ? [] : readContacts(header, default_seconds)
+    const listed = header === null || header.trim() === '*' ? '' : header
+    const asked = readContacts(listed, default_seconds)
     // `maddr` would send requests to another address than the host (RFC 3261 §19.1.1). Refuse it (decision 0566).
-    if (asked.some(({ uri }) => parseUri(uri)?.params.has('maddr') !== false)) {
+    if (asked.length < splitList(listed).length || asked.some(({ has_maddr }) => has_maddr)) {
       request.respond(400, { reason: 'Bad Contact' })
       return
     }
@@ -233,13 +234,11 @@ function contactOf(row: RegistrationRow): Contact {
 const seconds = (text: string | null): number | null =>
   text !== null && /^\s*\d{1,9}\s*$/.test(text) ? Number(text) : null
 
-function readContacts(header: string, default_seconds: number): Asked[] {
-  const contacts: Asked[] = []
-  for (const match of header.matchAll(/<([^<>"\s]{1,512})>([^,]*)|(sips?:[^,;<>"\s]{1,512})([^,]*)/g)) {
-    const uri = match[1] ?? match[3] ?? ''
-    if (!/^sips?:/i.test(uri) || contacts.length >= MAX_CONTACTS) continue
-    const own = /;\s*expires\s*=\s*"?(\d{1,9})/i.exec(match[2] ?? match[4] ?? '')?.[1]
-    contacts.push({ uri, expires_seconds: own === undefined ? default_seconds : Number(own) })
-  }
-  return contacts
-}
+const readContacts = (header: string, default_seconds: number): Asked[] =>
+  readAddresses(header)
+    .filter(({ scheme }) => scheme === 'sip' || scheme === 'sips')
+    .map(({ uri, params, of_uri }) => ({
+      uri,
+      expires_seconds: seconds(unquoted(params.get('expires') ?? '')) ?? default_seconds,
+      has_maddr: of_uri.has('maddr'),
+    }))

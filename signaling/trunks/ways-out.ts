@@ -13,6 +13,7 @@ import {
   type WaysOutFacts,
   wayOutRefusal,
 } from '../../core/domain/network/ways-out.ts'
+import { parseUri } from '../../core/domain/sip/uri.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../../core/runtime/config.ts'
 import {
@@ -24,7 +25,6 @@ import {
   systemDns,
 } from '../../core/runtime/sip/locate.ts'
 import { literalOf, ownListeners } from '../../core/runtime/sip/own-listeners.ts'
-import { parseUri } from '../../core/runtime/sip/uri.ts'
 import type { SipStack } from '../drachtio/types.ts'
 import { targetUri } from './health.ts'
 import type { Snapshot } from './snapshot.ts'

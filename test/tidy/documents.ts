@@ -7,8 +7,10 @@ import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { testTexts } from '../conformance/markup/fixtures.ts'
 import { edgeRows } from '../support/edges.ts'
+import { factOf, worldCases } from '../support/sip-world.ts'
 import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
+import { readerRows } from './readers.ts'
 
 /** A document generated from the code. `npm run documents` writes it; tidy fails when it is out of date. */
 interface Generated {
@@ -44,6 +46,35 @@ const errors = (): string =>
       ]),
     ),
   ].join('\n')
+
+const readers = (): string =>
+  [
+    '# What we read of SIP',
+    '',
+    'Each header and body has one reader, which signaling, edge, media and ladder call: strict in what we send, generous',
+    'in what we take, silent about nothing. A reader returns what is needed and notes on the rest, which stand among the',
+    'events of the call; it refuses only when what is needed is missing. `test/tidy/readers.ts` refuses a second reader.',
+    '',
+    table(['headers', 'what is read', 'reader', 'callers'], readerRows()),
+    '',
+    '## What devices of the world send',
+    '',
+    'Each case is a file of `fixtures/sip/world` and runs in `test/flows/sip-world.test.ts`, as the INVITE of a trunk and',
+    'as the answer of a target. The results are the final status of the INVITE, and what the caller gets of the answer.',
+    '',
+    table(['case', 'device', 'odd', 'right', 'INVITE', 'answer'], caseRows()),
+  ].join('\n')
+
+const caseRows = (): string[][] =>
+  worldCases().map(one => {
+    const ways = factOf(one, 'ways', 'invite answer')
+    return [
+      one.name,
+      ...['device', 'odd', 'right'].map(fact => (one.facts.get(fact) ?? []).join(' ')),
+      ways.includes('invite') ? factOf(one, 'status', '200') : '–',
+      ways.includes('answer') ? factOf(one, 'answered', '200') : '–',
+    ]
+  })
 
 const endpoints = (): string =>
   [
@@ -123,6 +154,7 @@ export const generatedDocuments = (): Generated[] => [
   ...[
     { path: 'docs/errors.md', text: errors() },
     { path: 'docs/api.md', text: endpoints() },
+    { path: 'docs/readers.md', text: readers() },
     { path: 'docs/configuration.md', text: configuration() },
     { path: 'docs/markup.md', text: markup() },
     { path: DECISION_INDEX, text: decisionIndex() },

@@ -8,6 +8,7 @@ import { generatedDocuments } from './documents.ts'
 import { exportFindings } from './exports.ts'
 import { lengthFindings } from './lengths.ts'
 import { mirrorFindings } from './mirror.ts'
+import { readerFindings } from './readers.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
 
@@ -85,6 +86,7 @@ const found = [
   ...outOfDate,
   ...threatFindings(),
   ...decisionFindings(all),
+  ...readerFindings(all),
   ...lengthFindings(all),
   ...mirrorFindings(all, existsSync),
   ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),

@@ -1159,8 +1159,11 @@ export interface CallDetail {
   readonly trunk_id: string | null
   readonly attempts: readonly CallAttempt[]
   readonly carrier_id: string | null
+  readonly diverters: readonly CallDiverter[]
   readonly events: readonly CallEvent[]
+  readonly first_diverter: string | null
   readonly initiated_at: string | null
+  readonly last_diverter: string | null
   readonly media: CallFigures | null
   readonly price_explanation: readonly string[] | null
   readonly record: CallRecord | null
@@ -1181,6 +1184,13 @@ export interface CallAttempt {
   readonly sip_code: number | null
   readonly result: 'answered' | 'refused' | 'failed' | 'canceled' | 'no_answer' | null
   readonly reason: string | null
+}
+
+export interface CallDiverter {
+  readonly counter: number
+  readonly number: string
+  readonly private: boolean
+  readonly reason: string
 }
 
 export interface CallEvent {

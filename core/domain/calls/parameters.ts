@@ -48,6 +48,7 @@ export function standardParameters(call: CallFacts): Record<string, string> {
     SipUsername: call.sip?.username,
     SipCallId: call.sip?.call_id,
     SipSourceIp: call.sip?.source_ip,
+    SipPidfLo: call.sip?.pidf_lo,
     StirVerstat: call.sip?.verstat ? verstatText(call.sip.verstat, true) : null,
   }
   const parameters: Record<string, string> = {}

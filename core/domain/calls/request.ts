@@ -1,4 +1,5 @@
 import type { Verstat } from '../identity/passport.ts'
+import type { Diverter } from '../sip/diversion.ts'
 
 /**
  * The request of a call, stored as JSON in `call.request`. The API writes it for its calls, and signaling for inbound
@@ -21,7 +22,12 @@ export interface CallRequest {
   readonly machine_detection?: Readonly<Record<string, unknown>> | null
   /** The SIP origin of an inbound call. Requests about the call have it as parameters. */
   readonly sip?: SipOrigin | null
+  /** The number that the caller dialled first, of a call that was diverted to us. */
   readonly forwarded_from?: string | null
+  /** Who diverted the call to us, the last one first; absent when nobody did. */
+  readonly diverters?: readonly Diverter[]
+  /** The caller's display name as it came; absent when there is none or the caller withholds the number. */
+  readonly caller_name?: string
 }
 
 /** The SIP facts of an inbound call. */
@@ -30,8 +36,10 @@ export interface SipOrigin {
   readonly username: string
   readonly call_id: string
   readonly source_ip: string
-  /** Its X- headers. */
+  /** Its X- headers, User-to-User, Diversion and Geolocation. */
   readonly headers: Readonly<Record<string, string>>
+  /** The caller's location, an XML document (RFC 5491, RFC 6442); absent when the INVITE has none. */
+  readonly pidf_lo?: string
   /** The caller withholds the number; otherwise absent. */
   readonly restricted?: true
   /** The verification result of the carrier's signature of the caller; absent when none was checked. */

@@ -1,3 +1,4 @@
+import { mediaType, readBody, SDP_TYPE } from '../sip/body.ts'
 import { maskCards } from './cards.ts'
 
 const SECRET_HEADERS = /^((?:proxy-)?authorization|identity)[ \t]*:(.*)$/gim
@@ -5,9 +6,9 @@ const DIGEST_SECRETS = /\b(response|nonce|cnonce|opaque)="[^"]*"/gi
 /** Matches SDES keys (RFC 4568 §6.1) and DTMF keys in INFO bodies, which may be card numbers. */
 const SDES_KEYS = /^(a=crypto:\d+ \S+ )inline:\S+/gim
 const INFO_KEYS = /^(Signal=).+$/gim
-/** Matches the type of a body that consists of the key only. */
-const BARE_KEYS = /^(content-type|c)[ \t]*:[ \t]*application\/dtmf[ \t]*(;|$)/im
-const SDP = /^(content-type|c)[ \t]*:[ \t]*application\/sdp/im
+const CONTENT_TYPE = /^(?:content-type|c)[ \t]*:(.*(?:\r?\n[ \t].*)*)/im
+/** The type of a body that consists of the key only. */
+const BARE_KEYS = 'application/dtmf'
 
 /** Removes digest responses, SRTP keys and typed keys from a SIP message. */
 export function redactSip(text: string): string {
@@ -19,8 +20,13 @@ export function redactSip(text: string): string {
 
 /** Redacts a body. Numbers in headers are those of the call, and in SDP session ids. */
 function redactBody(head: string, body: string): string {
-  if (BARE_KEYS.test(head)) return body.replace(/[^\r\n]+/g, '…')
-  return SDP.test(head) ? body : maskCards(body)
+  if (body.length < 5) return body
+  const given = CONTENT_TYPE.exec(head)?.[1] ?? ''
+  const type = mediaType(given)
+  if (type === SDP_TYPE) return body
+  if (type !== BARE_KEYS && !type.startsWith('multipart/')) return maskCards(body)
+  const { parts } = readBody(body.replace(/^\r?\n\r?\n/, ''), { type: given, disposition: null, encoding: null })
+  return parts.some(part => part.type === BARE_KEYS) ? body.replace(/[^\r\n]+/g, '…') : maskCards(body)
 }
 
 function redactLines(text: string): string {

@@ -1,5 +1,6 @@
 import {
   type CountryCode,
+  getCountryCallingCode,
   isSupportedCountry,
   type PhoneNumber,
   parsePhoneNumberFromString,
@@ -70,6 +71,10 @@ function parse(given: string, country: string): ParsedNumber | null {
   const full = text.startsWith('0') ? undefined : international(`+${text}`)
   return full?.isPossible() ? presented(full, `+${text}`) : presented(national)
 }
+
+/** Returns the calling code of a country, such as 234; '' for an unknown country. */
+export const callingCode = (country: string): string =>
+  isSupportedCountry(country) ? getCountryCallingCode(country) : ''
 
 /** Parses like `parseNumber`, keeps the given text, and routes emergency and short codes as configured. */
 export function parseCalled(

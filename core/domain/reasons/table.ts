@@ -97,6 +97,12 @@ export const REASONS = {
     mend: 'Look for a routing loop between the peers of this call.',
   }),
 
+  body_unsupported: caller({
+    sip: 415,
+    sentence: 'the body has {value}, which is not understood here',
+    mend: 'Send the body as application/sdp, or mark the part with handling=optional.',
+  }),
+
   // The thirteen checks of admission (design section 4), in their order.
   project_disabled: suspended('Project'),
   subaccount_suspended: suspended('Subaccount'),
@@ -134,6 +140,11 @@ export const REASONS = {
     sip_number: 32206,
     sentence: 'the called number {value} is not an E.164 number',
     mend: 'Send + and the country code, or a national number of {limit}.',
+  }),
+  number_incomplete: caller({
+    sip: 484,
+    sentence: 'the called number {value} is local to {limit}, which is no numbering plan of this platform',
+    mend: 'Send the number with + and the country code, or phone-context with + and the country code.',
   }),
   caller_not_owned: caller({
     sip: 403,

@@ -1,3 +1,6 @@
+import { readAddresses } from '../sip/address.ts'
+import { unquoted } from '../sip/uri.ts'
+
 /** Decides when to register again with a carrier (RFC 3261 §10.2.4). Pure, so that a table can test every case. */
 
 export interface RegistrationAnswer {
@@ -49,10 +52,14 @@ export function nextRegistration(
 
 /** Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. */
 export function grantedSeconds(contact: string | null, expires: string | null, own_user: string): number | null {
-  for (const value of (contact ?? '').split(/,(?=[^>]*(?:<|$))/)) {
-    if (!value.toLowerCase().includes(`sip:${own_user.toLowerCase()}@`)) continue
-    const own = /;\s*expires\s*=\s*"?(\d{1,9})/i.exec(value)?.[1]
-    if (own !== undefined) return Number(own)
+  for (const { user, params } of readAddresses(contact)) {
+    const own = secondsIn(params.get('expires'))
+    if (own !== null && user.toLowerCase() === own_user.toLowerCase()) return own
   }
-  return expires !== null && /^\s*\d{1,9}\s*$/.test(expires) ? Number(expires) : null
+  return secondsIn(expires?.trim())
+}
+
+function secondsIn(text: string | undefined): number | null {
+  const digits = unquoted(text ?? '')
+  return /^\d{1,9}$/.test(digits) ? Number(digits) : null
 }

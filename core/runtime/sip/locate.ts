@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { TlsVerification } from '../../domain/network/tls-verification.ts'
 import { orderByPriority } from '../../domain/routing/order.ts'
+import type { SipUri } from '../../domain/sip/uri.ts'
 import type { Clock } from '../clock.ts'
-import type { SipUri } from './uri.ts'
 
 // Locates the destinations of a SIP URI: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses resolve synchronously.
 // An address that failed lately is tried last but never omitted. Answers are cached; stale ones are used when DNS

@@ -2,9 +2,9 @@ import { networkInterfaces } from 'node:os'
 import { compileSources, parseAddress } from '../../domain/identity/index.ts'
 import type { ServedAt } from '../../domain/network/contacts.ts'
 import type { OwnListeners, WayOut } from '../../domain/network/ways-out.ts'
+import { parseUri } from '../../domain/sip/uri.ts'
 import { addressesOf, type Settings } from '../config.ts'
 import { defaultPort, protocolOf } from './locate.ts'
-import { parseUri } from './uri.ts'
 
 /** Returns the addresses that this platform listens on. No customer's request may be sent there. */
 export function ownListeners(config: Settings): OwnListeners {

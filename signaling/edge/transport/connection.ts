@@ -9,6 +9,8 @@ import type { Address, Listener, Protocol } from './types.ts'
 interface ConnectionEvents {
   readonly message: (connection: StreamConnection, text: string) => void
   readonly broken: (connection: StreamConnection, item: StreamItem & { kind: 'broken' }) => void
+  /** The peer sends no more and may still read. */
+  readonly ended: (connection: StreamConnection) => void
   readonly closed: (connection: StreamConnection) => void
 }
 
@@ -43,6 +45,9 @@ export class StreamConnection {
   /** Further keys by which requests to this peer find the connection (RFC 5923). */
   readonly aliases: string[] = []
   #open = true
+  /** Requests of the peer without a final response. */
+  #unanswered = 0
+  #finishing = false
   #connecting: { text: string; failed: (error: Error) => void }[] | undefined
   #queued_bytes = 0
   readonly #setup: ConnectionSetup
@@ -73,6 +78,7 @@ export class StreamConnection {
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#data(chunk.toString('latin1')))
     socket.on('error', error => this.fail(error))
+    socket.on('end', () => this.#setup.events.ended(this))
     socket.on('close', () => this.fail(new Error('connection closed')))
   }
 
@@ -113,10 +119,25 @@ export class StreamConnection {
       return
     }
     this.#write(text)
+    if (isFinal(text) && this.#unanswered > 0 && --this.#unanswered === 0 && this.#finishing) this.#end()
   }
 
-  /** Sends what waits, then closes. */
-  end(): void {
+  /** Answers what could not be framed. It is none of the requests that wait for their answer. */
+  refuse(text: string): void {
+    if (this.#open) this.#write(text)
+  }
+
+  /**
+   * Closes as soon as each request that the peer has sent has its final response. Returns whether some still wait.
+   * Whole requests are answered, whatever came behind them (RFC 4475 §3.1.2.4).
+   */
+  finish(): boolean {
+    this.#finishing = true
+    if (this.#unanswered === 0) this.#end()
+    return this.#unanswered > 0
+  }
+
+  #end(): void {
     this.#socket?.end()
     this.#web?.close()
   }
@@ -149,8 +170,10 @@ export class StreamConnection {
     // A message that is incomplete now began after the last complete one.
     if (items.length > 0) this.incomplete_at = 0
     for (const item of items) {
-      if (item.kind === 'message') this.#setup.events.message(this, item.text)
-      else if (item.kind === 'ping') this.#socket?.write('\r\n')
+      if (item.kind === 'message') {
+        if (isRequest(item.text)) this.#unanswered++
+        this.#setup.events.message(this, item.text)
+      } else if (item.kind === 'ping') this.#socket?.write('\r\n')
       else this.#setup.events.broken(this, item)
       if (!this.#open) return
     }
@@ -158,6 +181,11 @@ export class StreamConnection {
     else if (this.incomplete_at === 0) this.incomplete_at = this.active_at
   }
 }
+
+const isFinal = (text: string): boolean => text.startsWith('SIP/2.0 ') && text.charCodeAt(8) >= 50
+
+/** An ACK has no response. */
+const isRequest = (text: string): boolean => !text.startsWith('SIP/') && !text.startsWith('ACK ')
 
 // RFC 7118 §5.2: text frames must be UTF-8. Other messages are sent as binary frames.
 function isUtf8(text: string): boolean {

@@ -10,6 +10,8 @@ import type { Address, Listener, Protocol, Received, TransportEvents, TransportL
 
 /** A connection has one alias for each port on which its peer listens and each name in the peer's certificate. */
 const MAX_ALIASES = 16
+/** How long a connection that can no longer be read waits for answers to what was read. */
+const ANSWERS_MS = 5_000
 
 export class ConnectionTable {
   readonly #limits: TransportLimits
@@ -134,10 +136,10 @@ export class ConnectionTable {
         },
         broken: (from, item) => {
           const answer = this.#events.broken(heard(item.text, from), item.status, item.why)
-          if (answer !== undefined) from.send(answer, () => undefined)
-          from.end()
-          this.#clock.after(1_000, () => from.fail(new Error('stream could not be followed')))
+          if (answer !== undefined) from.refuse(answer)
+          this.#finish(from, 'stream could not be followed')
         },
+        ended: from => this.#finish(from, 'connection closed'),
         closed: from => this.#gone(from),
       },
     })
@@ -150,6 +152,12 @@ export class ConnectionTable {
     this.#sweeper.cancel()
     for (const { socket } of this.#handshakes.values()) socket.destroy()
     for (const connection of this.#open.all()) connection.fail(new Error('stack closed'))
+  }
+
+  /** Closes a connection on which nothing more can be read, after the requests before that have been answered. */
+  #finish(connection: StreamConnection, why: string): void {
+    const limit_ms = connection.finish() ? ANSWERS_MS : 1_000
+    this.#clock.after(limit_ms, () => connection.fail(new Error(why)))
   }
 
   #gone(connection: StreamConnection): void {

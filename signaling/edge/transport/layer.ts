@@ -288,7 +288,7 @@ export class TransportLayer {
   }
 
   async #listenTcp(wanted: ListenerOptions): Promise<void> {
-    const listener = await this.#opened(createTcpServer({ noDelay: true }), wanted, server => {
+    const listener = await this.#opened(createTcpServer({ noDelay: true, allowHalfOpen: true }), wanted, server => {
       server.on('connection', (socket: Socket) => {
         if (this.#connections.admits(socket, 'tcp'))
           this.#connections.accepted(listener, socket)?.attachSocket(socket, false)
@@ -300,7 +300,7 @@ export class TransportLayer {
     const { tls } = this.#options
     if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
     const secure = secureServer(tls, options =>
-      createTlsServer(options, socket => {
+      createTlsServer({ ...options, allowHalfOpen: true }, socket => {
         this.#connections.accepted(listener, socket, certifiedBy(socket))?.attachSocket(socket, false)
       }),
     )
@@ -360,7 +360,7 @@ export class TransportLayer {
       })
       connection.attachSocket(socket, true)
     } else {
-      const socket = connectTcp(from)
+      const socket = connectTcp({ ...from, allowHalfOpen: true })
       socket.once('connect', ready)
       connection.attachSocket(socket, true)
     }

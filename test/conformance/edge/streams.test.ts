@@ -50,6 +50,23 @@ t.test('a keep-alive is answered, and a message may arrive byte by byte', async 
   t.equal(breaks, '\r\n\r\n', 'the keep-alive between them is answered')
 })
 
+t.test('whole requests are answered before a connection closes for what came behind them', async t => {
+  const w = await world(t)
+  const two = [options({ call_id: 'first' }), options({ call_id: 'second' })].join('')
+  for (const behind of ['a=rtp', 'garbage\r\n\r\n', '', '\r\n']) {
+    const stream = await open(t, w)
+    stream.socket.end(two + behind)
+    await stream.closed
+    for (const call_id of ['first', 'second'])
+      t.match(
+        stream.read(),
+        new RegExp(`SIP/2.0 200[^]*Call-ID: ${call_id}\r`),
+        `${call_id}, before ${behind || 'the end'}`,
+      )
+  }
+  await until('no connection stays', () => w.edge.stats().sip_connections === 0)
+})
+
 t.test('a message that is too large or cannot be framed is refused, and its connection closes', async t => {
   const w = await world(t)
   const begin = 'OPTIONS sip:x SIP/2.0\r\nVia: SIP/2.0/TCP 127.0.0.1;branch=z9hG4bKh\r\n'

@@ -20,6 +20,7 @@ export const callFactsOf = (row: ToldCall, request: CallRequest = readCallReques
   status: row.status,
   number_sid: row.number_id,
   forwarded_from: request.forwarded_from ?? null,
+  caller_name: request.caller_name ?? null,
   sip: request.sip ?? null,
 })
 

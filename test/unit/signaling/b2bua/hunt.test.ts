@@ -17,6 +17,7 @@ import t from '../../../support/harness/index.ts'
 
 const response = (status: number): SipResponse => ({
   ...{ call_id: 'c', headers: {}, header: () => null, body: '', status, reason: '' },
+  content: () => ({ sdp: '', parts: [], refused: null, notes: [] }),
   source: { address: '198.51.100.7', port: 5060, transport: 'udp' },
 })
 
@@ -150,7 +151,8 @@ t.test('an abandoned target that answers late is hung up, and the call goes to t
   await rest()
   seen.splice(0)
   const dialog = (of_: string) => ({ call_id: of_, bye: async () => void seen.push(`BYE ${of_}`) }) as unknown as Dialog
-  const ok = { ...response(200), body: 'v=0 theirs' }
+  const content = () => ({ sdp: 'v=0 theirs', parts: [], refused: null, notes: [] })
+  const ok = { ...response(200), content }
   of('a').settle({ kind: 'answered', dialog: dialog('a'), response: ok })
   await rest()
   t.same(seen.splice(0), ['BYE a'])

@@ -24,7 +24,8 @@ import t from '../../../support/harness/index.ts'
 const SOURCE = { address: '192.0.2.1', port: 5060, transport: 'udp' } as const
 
 function message(headers: Record<string, string> = {}, body = '') {
-  return { call_id: 'c', headers, header: (name: string) => headers[name] ?? null, body, source: SOURCE }
+  const content = () => ({ sdp: body, parts: [], refused: null, notes: [] })
+  return { call_id: 'c', headers, header: (name: string) => headers[name] ?? null, body, content, source: SOURCE }
 }
 
 /** Makes a request that records the codes of its responses. */

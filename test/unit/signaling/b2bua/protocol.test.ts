@@ -1,4 +1,7 @@
-import { readRemoteParty } from '../../../../core/domain/identity/index.ts'
+import { hostOf, readUri, uriOf } from '../../../../core/domain/sip/address.ts'
+import { readBody } from '../../../../core/domain/sip/body.ts'
+import { readRemoteParty } from '../../../../core/domain/sip/remote-party.ts'
+import { tagOf } from '../../../../core/domain/sip/uri.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
 import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
@@ -11,7 +14,6 @@ import {
 } from '../../../../signaling/b2bua/session-timer.ts'
 import { outgoing, sendableStatus } from '../../../../signaling/drachtio/messages.ts'
 import type { SipRequest } from '../../../../signaling/drachtio/types.ts'
-import { addressOf, hostOf, tagOf, userOf } from '../../../../signaling/drachtio/uri.ts'
 import { targetUri } from '../../../../signaling/trunks/health.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -22,6 +24,8 @@ const request = (headers: Record<string, string>, body = ''): SipRequest => ({
   headers,
   header: name => headers[name.toLowerCase()] ?? null,
   body,
+  content: understood =>
+    readBody(body, { type: headers['content-type'] ?? null, disposition: null, encoding: null }, understood),
   source: { address: '10.0.0.1', port: 5060, transport: 'udp' },
 })
 
@@ -63,7 +67,7 @@ t.test('our 2xx answers the requested session timer, and an interval below 90 s 
 })
 
 t.test('a key is read from both INFO body types, and anything else is not a key', async t => {
-  const info = (type: string, body: string) => keyOfInfo(request({ 'content-type': type }, body))
+  const info = (type: string, body: string) => keyOfInfo(request({ 'content-type': type }, body)).digit
   t.equal(info('application/dtmf-relay', 'Signal=5\r\nDuration=160'), '5')
   t.equal(info('application/dtmf-relay', 'Duration=1\r\nSignal= *'), '*')
   t.equal(info('application/dtmf-relay; charset=x', 'signal=11'), '#')
@@ -101,15 +105,15 @@ t.test('outgoing headers contain no line breaks and do not set headers of the di
 })
 
 t.test('tags, addresses, users and hosts are read from headers and URIs', async t => {
-  t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'no', 'the first tag wins, even within the URI')
+  t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'yes', 'a parameter of the URI is not the tag')
   t.equal(tagOf('<sip:a@b>'), '')
-  t.equal(addressOf('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
-  t.equal(addressOf('sip:a@b;expires=3'), 'sip:a@b')
-  t.equal(userOf('sip:%2B2348030000001;x=y@host:5060'), '+2348030000001')
-  t.equal(userOf('sip:a%0d%0ab@host'), 'ab')
-  t.equal(userOf('sip:%ZZ@host'), '%ZZ')
-  t.equal(userOf('tel:+234-803;phone-context=x'), '+234-803')
-  t.equal(userOf('sip:host'), 'host')
+  t.equal(uriOf('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
+  t.equal(uriOf('sip:a@b;expires=3'), 'sip:a@b')
+  t.equal(readUri('sip:%2B2348030000001;x=y@host:5060')?.user, '+2348030000001')
+  t.equal(readUri('sip:a%0d%0ab@host')?.user, 'ab')
+  t.equal(readUri('sip:%ZZ@host'), null)
+  t.equal(readUri('tel:+234-803;phone-context=x')?.user, '+234-803')
+  t.equal(readUri('sip:host')?.user, '')
   t.equal(hostOf('sip:u@[::1]:5060;lr'), '::1')
   t.equal(hostOf('sips:example.org?x=y'), 'example.org')
   t.equal(targetUri('sip:a.example', 'tcp'), 'sip:a.example;transport=tcp')
@@ -130,12 +134,19 @@ t.test('the contacts of a redirect are ordered by q, and lose the headers of the
 
 t.test('a Remote-Party-ID gives the calling party and whether it may be shown', t => {
   const of = (header: string | null) => readRemoteParty(header)
-  t.same(of('<sip:1@x>'), { address: '<sip:1@x>', restricted: false })
-  t.same(of('"A, <b>" <sip:1@x>;privacy=off;screen=yes'), { address: '"A, <b>" <sip:1@x>', restricted: false })
-  t.match(of('<sip:2@x>;party=called;privacy=full, <sip:1@x>;party=calling'), { restricted: false })
+  t.match(of('<sip:1@x>'), { address: { user: '1', name: null }, restricted: false })
+  t.match(of('"A, <b>" <sip:1@x>;privacy=off;screen=yes'), {
+    address: { user: '1', name: 'A, <b>' },
+    restricted: false,
+  })
+  t.match(of('"A" <sip:1@x>;privacy=name'), { address: { user: '1', name: null }, restricted: false })
+  t.match(of('<sip:2@x>;party=called;privacy=full, sip:1@x;party="calling"'), {
+    address: { user: '1' },
+    restricted: false,
+  })
   t.match(of('<sip:1@x>; Privacy="full"'), { restricted: true })
   t.match(of('<sip:1@x>;privacy=uri'), { restricted: true })
-  for (const none of [null, '', 'sip:1@x', '<sip:2@x>;party=called', '<<<']) t.equal(of(none), null, `${none}`)
+  for (const none of [null, '', '<sip:2@x>;party=called', '<<<']) t.equal(of(none), null, `${none}`)
   t.equal(of('"'.repeat(100_000)), null)
   t.end()
 })

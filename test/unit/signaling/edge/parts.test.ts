@@ -194,6 +194,7 @@ t.test('the connection of a peer that does not read is closed at 5,000 unsent by
     events: {
       message: () => events.push('message'),
       broken: () => events.push('broken'),
+      ended: () => events.push('ended'),
       closed: () => events.push('closed'),
     },
   })

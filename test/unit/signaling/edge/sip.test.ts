@@ -38,7 +38,7 @@ t.test('URIs are parsed according to RFC 3261 §19.1', async t => {
 })
 
 t.test('addresses are parsed with and without brackets, quotes and display names', async t => {
-  t.match(parseNameAddress('"A \\" <b>" <sip:a@b;x=1>;tag=t1'), { display: 'A \\" <b>', uri: 'sip:a@b;x=1' })
+  t.match(parseNameAddress('"A \\" <b>" <sip:a@b;x=1>;tag=t1'), { name: 'A " <b>', uri: 'sip:a@b;x=1' })
   t.equal(
     parseNameAddress('sip:a@b;tag=t2')?.params.get('tag'),
     't2',

@@ -45,6 +45,7 @@ function desk() {
       headers: {},
       header: name => ({ authorization, from })[name] ?? null,
       body: '',
+      content: () => ({ sdp: '', parts: [], refused: null, notes: [] }),
       source: { address, port: 5060, transport: 'udp', ...flow },
     })
   const challenge = (address?: string): string => {

@@ -1,7 +1,8 @@
-import { isIPv6 } from 'node:net'
+import { parseAddress } from '../identity/address.ts'
 
 // Parses URIs and the address forms around them (RFC 3261 §19, §20, §25.1) in one pass over the text. No regular
-// expression runs on a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes unchanged.
+// expression runs on a stranger's bytes. Text is a byte string at the edge and ordinary text elsewhere, so characters
+// above 127 pass unchanged.
 
 /** A SIP or SIPS URI, or a URI of another scheme. `opaque` holds everything after the colon. */
 export interface SipUri {
@@ -20,7 +21,8 @@ export interface SipUri {
 
 /** A From, To, Contact or Route value: `"display" <uri>;params` or the bare form. */
 export interface NameAddress {
-  readonly display: string | undefined
+  /** The display name without quotes and escapes; undefined when there is none. */
+  readonly name: string | undefined
   readonly uri: string
   readonly params: ReadonlyMap<string, string>
 }
@@ -92,7 +94,7 @@ function parseHostPort(text: string): { host: string; port: number | undefined }
     if (close < 2) return undefined
     host = text.slice(1, close)
     after = text.slice(close + 1)
-    if (!isIPv6(host)) return undefined
+    if (!host.includes(':') || parseAddress(host) === null) return undefined
   } else {
     const colon = text.indexOf(':')
     host = colon < 0 ? text : text.slice(0, colon)
@@ -121,7 +123,10 @@ export function parseDigits(text: string, max: number): number | undefined {
   return n > max ? undefined : n
 }
 
-/** Parses `"display" <uri>;params`, `display <uri>;params` or `uri;params`; undefined when malformed. */
+/**
+ * Parses `"name" <uri>;params`, `name <uri>;params` or `uri;params`; undefined when malformed. An unquoted name may
+ * hold any character that cannot end it, such as `@` or UTF-8, though RFC 3261 §25.1 allows only tokens.
+ */
 export function parseNameAddress(text: string): NameAddress | undefined {
   const s = text.trim()
   if (s.startsWith('"')) {
@@ -129,38 +134,52 @@ export function parseNameAddress(text: string): NameAddress | undefined {
     if (close < 0) return undefined
     const open = skipSpace(s, close + 1)
     if (s.charCodeAt(open) !== 60) return undefined
-    return addressFrom(s, s.slice(1, close), open)
+    return addressFrom(s, unescaped(s.slice(1, close)), open)
   }
   const open = s.indexOf('<')
   if (open >= 0) {
-    // Before the angle bracket, a quote is only valid as the first character.
-    const display = s.slice(0, open).trim()
-    if (display.includes('"') || display.includes(';')) return undefined
-    for (let i = 0; i < display.length; i++) {
-      const c = display.charCodeAt(i)
-      // RFC 3261 §25.1 allows only tokens here; commas and other separators need quotes.
-      if (c === 44 || c === 64 || c === 58 || c === 91 || c === 93) return undefined
+    const name = s.slice(0, open).trim()
+    for (let i = 0; i < name.length; i++) {
+      const c = name.charCodeAt(i)
+      // These end the value or begin a quoted string elsewhere, so the name cannot be told from what surrounds it.
+      if (c === 34 || c === 44 || c === 59) return undefined
     }
-    return addressFrom(s, display === '' ? undefined : display, open)
+    return addressFrom(s, name, open)
   }
   // Bare form: parameters after the first ';' belong to the header, and the URI has no comma or '?' (RFC 3261 §20).
   const semi = s.indexOf(';')
   const uri = (semi < 0 ? s : s.slice(0, semi)).trim()
   if (uri.length === 0 || uri.includes(',') || uri.includes('?')) return undefined
   const params = semi < 0 ? NO_PARAMS : readParams(s, semi)
-  return params ? { display: undefined, uri, params } : undefined
+  return params ? { name: undefined, uri, params } : undefined
 }
 
-function addressFrom(s: string, display: string | undefined, open: number): NameAddress | undefined {
+function addressFrom(s: string, given: string, open: number): NameAddress | undefined {
   const close = s.indexOf('>', open)
   if (close < 0) return undefined
+  const name = given.trim() === '' ? undefined : given
   const uri = s.slice(open + 1, close).trim()
   const rest = skipSpace(s, close + 1)
-  if (rest === s.length) return uri === '' ? undefined : { display, uri, params: NO_PARAMS }
+  if (rest === s.length) return uri === '' ? undefined : { name, uri, params: NO_PARAMS }
   if (s.charCodeAt(rest) !== 59 || uri === '') return undefined
   const params = readParams(s, rest)
-  return params ? { display, uri, params } : undefined
+  return params ? { name, uri, params } : undefined
 }
+
+/** Removes the backslashes of quoted pairs (RFC 3261 §25.1). */
+function unescaped(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted
+  let out = ''
+  for (let i = 0; i < quoted.length; i++) {
+    if (quoted.charCodeAt(i) === 92) i++
+    out += quoted.charAt(i)
+  }
+  return out
+}
+
+/** Returns a value without the quotes and escapes of a quoted string; a token unchanged. */
+export const unquoted = (value: string): string =>
+  value.startsWith('"') && value.endsWith('"') && value.length > 1 ? unescaped(value.slice(1, -1)) : value
 
 /** Parses a Via value; undefined when malformed. White space is allowed around '/' and ':' (RFC 4475 §3.1.1.1). */
 export function parseVia(text: string): Via | undefined {

@@ -1,0 +1,113 @@
+import { readCaller, type Verstat } from '../../core/domain/identity/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import {
+  type Dialled,
+  dialled,
+  type PeerAddress,
+  readAddress,
+  readAddresses,
+  readUri,
+  unsentParameters,
+} from '../../core/domain/sip/address.ts'
+import { readDiverters } from '../../core/domain/sip/diversion.ts'
+import { readRemoteParty } from '../../core/domain/sip/remote-party.ts'
+import type { InboundInvite } from '../drachtio/types.ts'
+import type { Asked } from './call-row.ts'
+import type { AdmissionContext } from './context.ts'
+import type { Peer } from './peer.ts'
+
+/** Reads the numbers, names and limits of a peer's INVITE. */
+
+const DEFAULT_MAX_FORWARDS = 70
+
+/**
+ * The facts of an INVITE. `foreign_context`: the called number is a local one of this numbering plan, which is not ours
+ * (RFC 3966 §5.1.5). Calling it would reach somebody else.
+ */
+type Reading = Asked & { readonly foreign_context: string | null }
+
+export function readInvite(peer: Peer, invite: InboundInvite): Reading {
+  const called_address = calledOf(peer, invite)
+  const called = called_address ? dialled(called_address, DEFAULT_COUNTRY) : { number: '' }
+  const written = called.number ?? called_address?.user ?? ''
+  const called_e164 = called.number === null ? null : (parseNumber(called.number, DEFAULT_COUNTRY)?.e164 ?? null)
+  const from = readAddress(invite.header('from'))
+  const remote_party = readRemoteParty(invite.header('remote-party-id'))
+  const asserted = assertedOf(invite) ?? remote_party?.address ?? null
+  const client = peer.kind === 'client' ? peer : null
+  const caller = readCaller(
+    {
+      from: client?.caller ?? numberIn(from),
+      asserted: asserted && !client ? numberIn(asserted) : null,
+      privacy: [...(invite.header('privacy') ?? '').split(/[;,]/), ...(remote_party?.restricted ? ['id'] : [])],
+    },
+    DEFAULT_COUNTRY,
+  )
+  const hops = invite.header('max-forwards')
+  return {
+    peer,
+    called: written,
+    called_e164,
+    foreign_context: called.number === null ? called.context : null,
+    caller: caller.number?.e164 ?? caller.given,
+    caller_given: caller.given,
+    caller_name: (caller.from === 'asserted' ? asserted?.name : null) ?? from?.name ?? null,
+    restricted: caller.restricted,
+    max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
+    diverters: readDiverters({
+      diversion: invite.header('diversion'),
+      history: invite.header('history-info'),
+      called: called_e164 ?? written,
+      country: DEFAULT_COUNTRY,
+    }),
+    verstat: null,
+    notes: [...notesOf('the called number', called_address, called), ...notesOf('the caller', asserted ?? from, null)],
+  }
+}
+
+/** Verifies a carrier's signature. A customer's PBX is not verified: its numbers decide which caller it may present. */
+export async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
+  if (asked.peer.kind !== 'carrier') return null
+  const identity = invite.header('identity') ?? invite.header('y')
+  return ctx.stir.verify(identity, { caller: asked.caller, called: asked.called_e164 ?? asked.called })
+}
+
+/**
+ * Returns the address that is called: the request-URI. A carrier that we register with may call our contact instead;
+ * then the number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
+ */
+function calledOf(peer: Peer, invite: InboundInvite): PeerAddress | null {
+  const uri = readUri(invite.uri)
+  if (peer.kind !== 'carrier' || uri === null || peer.carrier.registration?.contact_user !== uri.user) return uri
+  const named = readAddress(invite.header('p-called-party-id') ?? invite.header('to'))
+  return named === null || named.user === '' ? uri : named
+}
+
+/** Returns the first P-Asserted-Identity with a number, else the first (RFC 3325 §9.1 allows a sip: and a tel: URI). */
+function assertedOf(invite: InboundInvite): PeerAddress | null {
+  const all = readAddresses(invite.header('p-asserted-identity'))
+  return all.find(address => parseNumber(numberIn(address), DEFAULT_COUNTRY) !== null) ?? all[0] ?? null
+}
+
+/**
+ * Returns a caller's number in its context. One of a foreign plan keeps its context, so that it is shown and never
+ * taken for a number of ours.
+ */
+function numberIn(address: PeerAddress | null): string {
+  if (!address) return ''
+  const { number } = dialled(address, DEFAULT_COUNTRY)
+  return number ?? `${address.user};phone-context=${address.of_number.get('phone-context') ?? ''}`
+}
+
+/** Says what was read otherwise than written, and what is not sent on. */
+function notesOf(what: string, address: PeerAddress | null, read: Dialled | null): string[] {
+  if (!address) return []
+  const unsent = unsentParameters(address)
+  return [
+    ...(read?.number != null && read.number !== address.user
+      ? [`${what} ${address.user} was read as ${read.number}, in the context that it names`]
+      : []),
+    ...(unsent.length > 0 ? [`parameters of ${what} are not sent on: ${unsent.join(', ').slice(0, 200)}`] : []),
+  ]
+}
