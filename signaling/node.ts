@@ -20,7 +20,7 @@ import type { MediaClient } from '../media/protocol/client.ts'
 import type { AdmissionContext } from './admission/context.ts'
 import { type AdmissionGate, createGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'
-import { placeChild } from './admission/place.ts'
+import { admitReferral, placeChild } from './admission/place.ts'
 import { receiveInvite } from './admission/receive.ts'
 import { placeTransferred } from './admission/transfer-target.ts'
 import { MediaHub } from './b2bua/media.ts'
@@ -142,7 +142,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     voice: options.voice,
     rooms: new Rooms(),
     queues: new Queues(),
-    children: { place: (parent, asked) => placeChild(ctx, parent, asked) },
+    children: {
+      place: (parent, asked) => placeChild(ctx, parent, asked),
+      refer: (parent, uri) => admitReferral(ctx, parent, uri),
+    },
     authToken,
   }
   const registrations = new CarrierRegistrations({

@@ -192,6 +192,7 @@ function requestOf(i: number, sizes: Sizes): AdmissionRequest {
   return {
     call_sid: sid(i),
     part: 'outbound',
+    way: 'peer',
     node_id: 'node_bench',
     project_id: PROJECT_ID,
     service: { type: 'trunk', id: `trk_${trunk}` },

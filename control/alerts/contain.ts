@@ -1,3 +1,4 @@
+import type { ServiceTraffic } from '../../core/domain/alerts/index.ts'
 import type { Proposal } from '../../core/domain/fraud/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
@@ -34,24 +35,25 @@ const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix:
 
 /** For this long after a person has released a containment, the same traffic only fires the alert. */
 const RESPITE_MS = 3_600_000
-const releasedLately = (trx: Trx, project_id: string, trunk_id: string, prefix: string, now_ms: number) =>
+const releasedLately = (trx: Trx, project_id: string, trunk_id: string | null, prefix: string, now_ms: number) =>
   trx
     .selectFrom('containment')
     .select('id')
     .where('project_id', '=', project_id)
-    .where('trunk_id', '=', trunk_id)
+    .where('trunk_id', trunk_id === null ? 'is' : '=', trunk_id)
     .where('prefix', '=', prefix)
     .where('released_at', '>', iso(now_ms - RESPITE_MS))
     .executeTakeFirst()
 
 /**
- * Closes a prefix of a trunk automatically and ends its running calls, because every minute of fraud costs money
- * (decision 0455). Returns undefined when the prefix is already closed or a person has recently released it.
+ * Closes a prefix of a service automatically and ends its running calls, because every minute of fraud costs money
+ * (decision 0455). For the voice account it closes the prefix to the whole project (decision 0770). Returns undefined
+ * when the prefix is already closed or a person has recently released it.
  */
 export async function containByItself(
   trx: Trx,
   context: AlertContext,
-  trunk_id: string,
+  { trunk_id }: Pick<ServiceTraffic, 'trunk_id'>,
   proposal: Proposal,
   /** Returns the alert of the containment, and fires it when none is open. */
   alerted: () => Promise<AlertRow>,
@@ -80,7 +82,8 @@ export async function containByItself(
   const live = await trx
     .selectFrom('call')
     .select('sid')
-    .where('trunk_id', '=', trunk_id)
+    .where('project_id', '=', project.id)
+    .where(eb => (trunk_id === null ? eb('origin', '!=', 'trunk') : eb('trunk_id', '=', trunk_id)))
     .where('ended_at', 'is', null)
     .where('direction', '!=', 'inbound')
     .where('to_number', 'like', `+${proposal.prefix}%`)

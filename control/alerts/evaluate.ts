@@ -1,6 +1,7 @@
 import {
   type AlertKind,
   type AlertPolicy,
+  actionsOf,
   alertKey,
   judgeApply,
   judgeBalance,
@@ -10,7 +11,9 @@ import {
   judgeSpend,
   judgeVelocity,
   type Look,
-  type TrunkTraffic,
+  type ServiceTraffic,
+  subjectOf,
+  titleOf,
   transitions,
 } from '../../core/domain/alerts/index.ts'
 import { type FraudRules, propose, protectedBy } from '../../core/domain/fraud/index.ts'
@@ -19,7 +22,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/state/alerts/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alerts/alert-policies.ts'
 import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts/alerts.ts'
-import { noteSources, protectedFacts, trafficFacts, trunkSpend } from '../../core/state/alerts/traffic-facts.ts'
+import { noteSources, protectedFacts, serviceSpend, trafficFacts } from '../../core/state/alerts/traffic-facts.ts'
 import { overruledSources } from '../../core/state/configuration/sources.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Services } from '../http/services.ts'
@@ -78,12 +81,12 @@ export function fraudWatch(): Reconciler {
       for (const scene of await scenes(services)) {
         const velocity = scene.policies.get('spend_velocity')
         if (!velocity) continue
-        const trunks = await traffic(services, scene, velocity, ceilings)
-        await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, trunks))
+        const found = await traffic(services, scene, velocity, ceilings)
+        await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, found))
         const now = iso(scene.now_ms)
-        await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, trunks, now))
-        await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, trunks))
-        if (trunks.length > 0 && (await contain(scene, trunks))) services.bus.ring('commands')
+        await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, found, now))
+        await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, found))
+        if (found.length > 0 && (await contain(scene, found))) services.bus.ring('commands')
       }
     },
   }
@@ -94,12 +97,12 @@ async function traffic(
   { project, policies, now_ms, time_zone }: Scene,
   velocity: AlertPolicy,
   ceilings: Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>,
-): Promise<readonly TrunkTraffic[]> {
+): Promise<readonly ServiceTraffic[]> {
   const steady_ms = clock.monotonic_ms()
   let ceiling = ceilings.get(project.id)
   if (!ceiling || steady_ms - ceiling.at_ms > CEILING_EVERY_MS) {
     const window_ms = (velocity.platform_ceiling_window_seconds ?? 3600) * 1000
-    ceiling = { at_ms: steady_ms, spend: await trunkSpend(state.db, project.id, now_ms - window_ms) }
+    ceiling = { at_ms: steady_ms, spend: await serviceSpend(state.db, project.id, now_ms - window_ms) }
     ceilings.set(project.id, ceiling)
   }
   return trafficFacts(state, {
@@ -112,13 +115,13 @@ async function traffic(
 }
 
 /** Closes the prefixes that the fraud rules propose. Returns whether it closed any. */
-async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<boolean> {
+async function contain(scene: Scene, found: readonly ServiceTraffic[]): Promise<boolean> {
   const rules = rulesOf(scene.policies)
   const now = iso(scene.now_ms)
   let facts: Awaited<ReturnType<typeof protectedFacts>> | null = null
   let closed = false
-  for (const trunk of trunks) {
-    const proposals = propose(trunk, rules, now)
+  for (const service of found) {
+    const proposals = propose(service, rules, now)
     if (proposals.length === 0) continue
     facts ??= await protectedFacts(scene.state.db, scene.project.id)
     for (const proposal of proposals) {
@@ -126,9 +129,9 @@ async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<b
       if (!policy?.enabled || protectedBy(proposal.prefix, facts) !== null) continue
       closed =
         (await scene.state.transaction(trx =>
-          containByItself(trx, scene, trunk.id, proposal, async () => {
-            const dedupe_key = alertKey(proposal.alert_kind, trunk.id, ...proposal.alert_key)
-            return fire(trx, scene, policy, bare(trunk, proposal, dedupe_key))
+          containByItself(trx, scene, service, proposal, async () => {
+            const dedupe_key = alertKey(proposal.alert_kind, service.id, ...proposal.alert_key)
+            return fire(trx, scene, policy, bare(service, proposal, dedupe_key))
           }),
         )) !== undefined || closed
     }
@@ -138,28 +141,28 @@ async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<b
 
 /** Returns the alert of a containment whose alert kind has not fired. It states what was closed and why. */
 const bare = (
-  trunk: TrunkTraffic,
+  service: ServiceTraffic,
   proposal: { readonly alert_kind: AlertKind; readonly reason_detail: string; readonly prefix: string },
   dedupe_key: string,
 ) => ({
   kind: proposal.alert_kind,
   dedupe_key,
   severity: 'critical' as const,
-  subject: { id: trunk.id, name: trunk.name, type: 'trunk' as const },
-  trunk_id: trunk.id,
-  reason: `Trunk ${trunk.name}: ${proposal.reason_detail}; +${proposal.prefix} is closed.`,
+  subject: subjectOf(service),
+  trunk_id: service.trunk_id,
+  reason: `${titleOf(service)}: ${proposal.reason_detail}; +${proposal.prefix} is closed.`,
   remediation: 'If the calls are yours, ask for the release of the containment; if not, rotate the credential.',
   evidence: [
     {
-      amount_minor: trunk.spend_minor,
-      currency: trunk.currency,
-      held: trunk.held_minor > 0,
-      label: `Spent within ${trunk.window_seconds} s`,
-      note: `${trunk.calls} calls`,
+      amount_minor: service.spend_minor,
+      currency: service.currency,
+      held: service.held_minor > 0,
+      label: `Spent within ${service.window_seconds} s`,
+      note: `${service.calls} calls`,
       text: null,
     },
   ],
-  suggested_actions: [{ href: `/v1/calls?trunk_id=${trunk.id}`, label: "See the trunk's calls" }],
+  suggested_actions: actionsOf(service),
   version: null,
 })
 

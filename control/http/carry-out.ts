@@ -139,7 +139,7 @@ type Loaded = Record<string, unknown>
 
 async function load({ route, caller, project, params }: Run, db: Db): Promise<Loaded | Refusal> {
   const loaded: Loaded = {}
-  for (const param of Object.keys(params)) {
+  for (const param of [...Object.keys(params), ...(route.loads ?? [])]) {
     const loader = Object.hasOwn(route.loaders, param) ? route.loaders[param] : undefined
     if (!loader) continue
     const id = params[param] ?? ''

@@ -38,8 +38,8 @@ export type Loaders = Readonly<Record<string, Loader<string, any>>>
 
 type NameOf<L> = L extends Loader<infer N, infer _Row> ? N : never
 type RowOf<L> = L extends Loader<string, infer Row> ? Row : never
-type LoadedBy<L extends Loaders, P extends string> = {
-  readonly [K in ParamNames<P> & keyof L as NameOf<L[K]>]: RowOf<L[K]>
+type LoadedBy<L extends Loaders, K extends string> = {
+  readonly [N in K & keyof L as NameOf<L[N]>]: RowOf<L[N]>
 }
 
 type Replies = Readonly<Record<number, TSchema | null>>
@@ -101,6 +101,7 @@ interface Definition<
   Q extends TObject | undefined,
   B extends TObject | undefined,
   T,
+  W extends keyof L & string,
 > {
   readonly method: M
   readonly path: P
@@ -115,7 +116,9 @@ interface Definition<
   /** The route limits itself to the subaccount of a restricted key, or returns nothing that belongs to one. */
   readonly restricted_keys?: boolean
   /** The loaded resource whose revision If-Match names. */
-  readonly if_match?: NameOf<L[ParamNames<P> & keyof L]>
+  readonly if_match?: NameOf<L[(ParamNames<P> | W) & keyof L]>
+  /** Resources to load that the path does not name, because a project has one. */
+  readonly loads?: readonly W[]
   /** True: Idempotency-Key is required. False: it is ignored, because the answer must not be stored. */
   readonly idempotent?: boolean
   /** The route needs no credential: the sign-in. */
@@ -151,7 +154,7 @@ interface Definition<
       readonly query: Q extends TObject ? Static<Q> : undefined
       readonly body: B extends TObject ? Static<B> : undefined
       readonly prepared: T
-    } & LoadedBy<L, P>,
+    } & LoadedBy<L, ParamNames<P> | W>,
   ): Promise<Answers<NoInfer<R>, M> | Refusal<NoInfer<F> | CommonReason>>
 }
 
@@ -166,6 +169,7 @@ export interface Route {
   readonly context?: 'project' | 'organization'
   readonly restricted_keys?: boolean
   readonly if_match?: string
+  readonly loads?: readonly string[]
   readonly idempotent?: boolean
   readonly anonymous?: boolean
   readonly applies?: boolean
@@ -207,6 +211,7 @@ export const routesWith =
     Q extends TObject | undefined = undefined,
     B extends TObject | undefined = undefined,
     T = undefined,
+    const W extends keyof L & string = never,
   >(
-    definition: Definition<L, M, P, R, F, Q, B, T>,
+    definition: Definition<L, M, P, R, F, Q, B, T, W>,
   ): Route => ({ ...(definition as unknown as Omit<Route, 'loaders'>), loaders })

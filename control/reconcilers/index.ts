@@ -7,11 +7,11 @@ import { notifications } from '../alerts/notifications.ts'
 import { shortMessages } from '../alerts/short-messages.ts'
 import type { Services } from '../http/services.ts'
 import { auditEvents } from './audit-events.ts'
+import { convergence } from './convergence.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
-import { policyApplies } from './policy-applies.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
 import { recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
@@ -27,7 +27,7 @@ import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 const RECONCILERS: readonly Reconciler[] = [
   lostNodes,
   trunkProgress,
-  policyApplies,
+  convergence,
   quarantines,
   oldDeliveries,
   orphanedLeases,

@@ -2,7 +2,8 @@ import { iso } from '../../core/runtime/clock.ts'
 import { liveCalls } from '../../core/state/calls/counters.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
-import { releasingSubtrunks, saveSubtrunk } from '../../core/state/configuration/subtrunks.ts'
+import { detachPolicy } from '../../core/state/configuration/policy-attachments.ts'
+import { listDelegations, releasingSubtrunks, saveSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import {
   releaseTrunk,
   releasingTrunks,
@@ -33,6 +34,7 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
     const { state: applied } = await appliedState(state.db, trunk, clock.now())
     if (applied !== 'applied' || (await trunkReferences(state.db, trunk.id)) !== null) continue
     await state.transaction(async trx => {
+      await detachPolicy(trx, { type: 'trunk', id: trunk.id })
       await releaseTrunk(trx, trunk, iso(clock.now()))
       await bumpConfiguration(trx)
     })
@@ -41,12 +43,13 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
   }
 }
 
-/** Releases subtrunks after their last call. A releasing subtrunk has no delegations. */
+/** Releases subtrunks after their last call, once no node routes a number to them. Their policy is detached. */
 async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
   for (const subtrunk of await releasingSubtrunks(state.db)) {
     const live = (await liveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0
-    if (live > 0) continue
+    if (live > 0 || (await listDelegations(state.db, subtrunk.id)).length > 0) continue
     await state.transaction(async trx => {
+      await detachPolicy(trx, { type: 'subtrunk', id: subtrunk.id })
       await saveSubtrunk(trx, subtrunk, { status: 'released' }, iso(clock.now()))
       await bumpConfiguration(trx)
     })

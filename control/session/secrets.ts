@@ -1,13 +1,16 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { seal, unseal } from '../../core/runtime/secrets.ts'
-import { acceptRecordingConsent, findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
+import {
+  acceptRecordingConsent,
+  findRecordingConsent,
+  TERMS_VERSION,
+} from '../../core/state/calls/recording-consent.ts'
 import { saveEndpoint } from '../../core/state/delivery/webhook-endpoints.ts'
-import { findVoiceAccount, replaceAuthToken, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
-import { type Change, invalid, notFound } from '../http/reply.ts'
+import { findVoiceAccount, saveVoiceAccount } from '../../core/state/people/voice-accounts.ts'
+import { invalid, notFound } from '../http/reply.ts'
 import { Flag, Instant, input, nullable, resource, Type } from '../http/schema.ts'
-import { TERMS_VERSION } from '../v1/outbound-policy-present.ts'
-import { presentVoiceAccount, VoiceAccount } from '../v1/voice-account.ts'
+import { accountChange, presentVoiceAccount, VoiceAccount } from '../v1/voice-account.ts'
 import { endpointChange, newSigningSecret, presentEndpoint } from '../v1/webhook-endpoints.ts'
 import { route } from './route.ts'
 
@@ -15,19 +18,6 @@ const ADMINS_AND_ENGINEERS = ['org:admin', 'org:engineer'] as const
 const HOUR_MS = 3_600_000
 
 const AuthToken = resource('AuthToken', { account: VoiceAccount, auth_token: Type.String() })
-
-const accountChange = (
-  summary: string,
-  account: VoiceAccountRow,
-  before: object | null,
-  after: object | null,
-): Change => ({
-  resource: { type: 'voice_account', id: account.account_sid, name: account.account_sid, href: '/v1/voice-account' },
-  summary,
-  before,
-  after,
-  to_revision: account.revision,
-})
 
 const Consent = resource('ProjectRecordingConsent', {
   accepted: Flag,
@@ -75,7 +65,7 @@ export const personalSecrets = [
       if (!row) return notFound('voice account')
       const auth_token = newId.authToken()
       const auth_token_sealed = seal(services.settings.master_key, auth_token)
-      const saved = await replaceAuthToken(db, row, { auth_token_sealed, key_id: `vak_${newId.uuid()}` })
+      const saved = await saveVoiceAccount(db, row, { auth_token_sealed, key_id: `vak_${newId.uuid()}` })
       const before = await presentVoiceAccount(db, row, now)
       const account = await presentVoiceAccount(db, saved, now)
       const change = accountChange('Rotated the auth token', saved, before, account)

@@ -107,25 +107,16 @@ export const telephone = [
       const sid = newId.call()
       const application_id = number.route_kind === 'voice_application' ? number.route_id : null
       const placed = await placeCall(db, {
-        admission: {
-          call_sid: sid,
-          part: 'outbound',
-          node_id: 'control',
-          project_id: project.id,
-          service: { type: 'voice_application', id: application_id ?? project.id },
-          called: to,
-          caller: from,
-          transport: null,
-          offer: null,
-          now_ms: services.clock.now(),
-        },
         sid,
+        project_id: project.id,
         account_sid: account.account_sid,
         from_number: from,
         to_number: to,
+        caller_id: null,
         number_id: number.id,
         application_id,
         request: JSON.stringify({ url, method: 'POST', markup, timeout_seconds: RING_SECONDS }),
+        now_ms: services.clock.now(),
       })
       if (!('row' in placed)) return invalid('/to', `is refused: ${problemOf(placed.refused, placed.facts).detail}`)
       return {

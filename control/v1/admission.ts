@@ -1,5 +1,8 @@
 import { takeAdmission } from '../../core/state/calls/leases.ts'
+import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import { findTrunk } from '../../core/state/configuration/trunks.ts'
+import { findApplication } from '../../core/state/configuration/voice-applications.ts'
+import type { Db } from '../../core/state/index.ts'
 import { invalid } from '../http/reply.ts'
 import {
   Flag,
@@ -42,6 +45,12 @@ const DryRun = resource('AdmissionDryRun', {
 
 const PhoneText = Type.String({ minLength: 1, maxLength: 40, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 
+async function hasService(db: Db, project_id: string, type: Static<typeof ServiceType>, id: string): Promise<boolean> {
+  if (type === 'automation') return true
+  const find = { trunk: findTrunk, subtrunk: findSubtrunk, voice_application: findApplication }[type]
+  return (await find(db, project_id, id)) !== undefined
+}
+
 export const admission = [
   route({
     method: 'post',
@@ -69,13 +78,14 @@ export const admission = [
     async run({ db, project, body, services }) {
       const { service_type: type, service_id, called, caller } = body
       const id = type === 'automation' ? project.id : service_id
-      if (type === 'trunk' && !(await findTrunk(db, project.id, id)))
-        return invalid('/service_id', 'is not a trunk of the project')
+      if (!(await hasService(db, project.id, type, id)))
+        return invalid('/service_id', `is not a ${type.replace('_', ' ')} of the project`)
       const outcome = await takeAdmission(
         db,
         {
           call_sid: 'dry-run',
           part: 'outbound',
+          way: type === 'trunk' || type === 'subtrunk' ? 'peer' : 'create',
           node_id: 'dry-run',
           project_id: project.id,
           service: { type, id },

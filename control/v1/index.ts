@@ -16,6 +16,7 @@ import { numbers } from './numbers.ts'
 import { organization } from './organization.ts'
 import { outboundPolicies } from './outbound-policies.ts'
 import { platform } from './platform.ts'
+import { policyAttachments } from './policy-attachments.ts'
 import { projectMetrics } from './project-metrics.ts'
 import { projects } from './projects.ts'
 import { rates } from './rates.ts'
@@ -45,6 +46,7 @@ export const V1_ROUTES = [
   ...subtrunks,
   ...delegations,
   ...outboundPolicies,
+  ...policyAttachments,
   ...voiceApplications,
   ...voiceAccount,
   ...numbers,

@@ -2,20 +2,15 @@ import { type ReadRule, readRule } from '../../core/domain/policies/rules.ts'
 import { reasonSentence } from '../../core/domain/reasons/index.ts'
 import {
   archivePolicy,
-  attachPolicy,
   changeRules,
-  detachPolicy,
   insertPolicy,
-  listAttachments,
   listPolicies,
   newPolicyId,
   type PolicyRow,
-  reapplyPolicy,
   savePolicy,
 } from '../../core/state/configuration/policies.ts'
-import { findTrunk } from '../../core/state/configuration/trunks.ts'
-import type { Trx } from '../../core/state/index.ts'
-import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
+import { listAttachments, reapplyPolicy } from '../../core/state/configuration/policy-attachments.ts'
+import { type Change, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { Int32, input, listOf, Money, Name, nullable, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import {
   PolicyAttachment,
@@ -25,10 +20,8 @@ import {
   presentPolicy,
   presentPolicyDetail,
 } from './outbound-policy-present.ts'
+import { detachAttached } from './policy-attachments.ts'
 import { route } from './route.ts'
-import { policyToAttach } from './seen-policies.ts'
-import { TrunkDetail } from './trunk-schemas.ts'
-import { releasing, writeTrunk } from './trunk-writes.ts'
 
 const MAX_RULE_CHANGES = 500
 
@@ -204,23 +197,16 @@ const deleteRoute = route({
   audit: { kind: 'trunks', action: 'outbound_policy.deleted' },
   query: Type.Object({ detach: optional(Type.Boolean()) }, { additionalProperties: false }),
   replies: { 204: null },
-  refusals: ['policy_in_use'],
+  refusals: ['policy_in_use', 'state_conflict'],
   async run({ db, project, policy, query, now, services }) {
+    if (policy.system_default === 1)
+      return refuse('state_conflict', { name: `policy ${policy.name}`, value: 'the default of the project' })
     const attachments = await listAttachments(db, policy.id)
     if (attachments.length > 0 && query.detach !== true)
       return refuse('policy_in_use', { name: policy.name, value: attachments.length })
     const before = await presentPolicyDetail(db, project, policy, services.clock.now())
     const detached: Change[] = []
-    for (const { service_type, service_id } of attachments) {
-      const trunk = service_type === 'trunk' ? await findTrunk(db, project.id, service_id) : undefined
-      const work = async () => void (await detachPolicy(db, { type: service_type, id: service_id }))
-      if (!trunk) await work()
-      else {
-        const summary = `Detached policy ${policy.name} from trunk ${trunk.name}`
-        const { change } = await writeTrunk(db, trunk, now, { summary, work })
-        detached.push({ ...change, action: 'trunk.policy_detached' })
-      }
-    }
+    for (const attachment of attachments) detached.push(...(await detachAttached(db, project, attachment, policy, now)))
     const archived = await archivePolicy(db, policy, now)
     return {
       status: 204,
@@ -291,45 +277,6 @@ function readRules(
   return rules
 }
 
-const attachRoute = route({
-  method: 'put',
-  path: '/trunks/{trunk_id}/outbound-policy',
-  summary: 'Attach an outbound policy to a trunk in place of its own, or detach it with null',
-  scope: 'service_configuration:write',
-  if_match: 'trunk',
-  applies: true,
-  audit: { kind: 'trunks', action: 'trunk.policy_changed' },
-  body: input('TrunkPolicyRequest', { policy_id: nullable(Type.String({ maxLength: 128 })) }),
-  replies: { 200: TrunkDetail },
-  refusals: ['trunk_releasing'],
-  async run({ db, project, caller, trunk, body, now }) {
-    const gone = releasing(trunk)
-    if (gone) return gone
-    const policy = body.policy_id === null ? null : await policyToAttach(db, caller, project.id, body.policy_id)
-    if (policy === undefined) return invalid('/policy_id', 'is not a live policy of the project')
-    const saved = await writeTrunk(db, trunk, now, {
-      summary: policy
-        ? `Attached policy ${policy.name} to trunk ${trunk.name}`
-        : `Detached the policy of ${trunk.name}`,
-      work: () => putPolicy(db, trunk.id, policy, now),
-    })
-    return {
-      status: 200,
-      revision: saved.trunk.revision,
-      body: saved.detail,
-      change: saved.change,
-      wake: ['jobs'] as const,
-    }
-  },
-})
-
-/** Attaches or detaches a trunk's policy. The attachment counts as applied once the nodes have applied the trunk. */
-export async function putPolicy(trx: Trx, trunk_id: string, policy: PolicyRow | null, now: string): Promise<void> {
-  const service = { type: 'trunk', id: trunk_id } as const
-  if (policy === null) await detachPolicy(trx, service)
-  else await attachPolicy(trx, policy, service, now)
-}
-
 export const outboundPolicies = [
   listRoute,
   createRoute,
@@ -338,5 +285,4 @@ export const outboundPolicies = [
   deleteRoute,
   attachmentsRoute,
   rulesRoute,
-  attachRoute,
 ]

@@ -3,15 +3,14 @@ import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.
 import { iso } from '../../core/runtime/clock.ts'
 import { listContainments } from '../../core/state/alerts/containments.ts'
 import { liveCalls, spentOn } from '../../core/state/calls/counters.ts'
-import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
+import { findRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
+import { listRules, type PolicyRow, summarizeRules } from '../../core/state/configuration/policies.ts'
 import {
   type AttachmentRow,
   countAttachments,
   listAttachments,
-  listRules,
-  type PolicyRow,
-  summarizeRules,
-} from '../../core/state/configuration/policies.ts'
+  liveVoiceCalls,
+} from '../../core/state/configuration/policy-attachments.ts'
 import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import type { Db } from '../../core/state/index.ts'
 import { effectivePriceBook, lookupRate } from '../../core/state/money/rates.ts'
@@ -34,9 +33,6 @@ import {
 export const ServiceType = oneOf('trunk', 'subtrunk', 'voice_application', 'automation')
 const Note = nullable(Type.String())
 const Ceiling = resource('PolicyCeiling', { configured: nullable(Count64), unit: Type.String() })
-
-/** The version of the terms that a member accepts before calls may be recorded. */
-export const TERMS_VERSION = '2026-11'
 
 const summaryFields = {
   id: Type.String(),
@@ -278,12 +274,11 @@ export async function presentAttachments(db: Db, policy: PolicyRow): Promise<Sta
   for (const attachment of await listAttachments(db, policy.id)) {
     const { name, parent_name, concurrency, max_destination_rate_minor } = await serviceOf(db, attachment)
     const { service_type, service_id } = attachment
-    const level = service_type === 'trunk' || service_type === 'subtrunk' ? service_type : null
     shown.push({
       applied_at: attachment.applied_at,
       apply_state: attachment.applied_at === null ? 'pending' : 'applied',
       attached_at: attachment.attached_at,
-      calls_in_flight: level ? ((await liveCalls(db, level, [service_id])).get(service_id) ?? 0) : 0,
+      calls_in_flight: await callsInFlight(db, attachment),
       id: attachment.id,
       limits: { concurrency, max_destination_rate_minor },
       note: attachment.note,
@@ -295,4 +290,10 @@ export async function presentAttachments(db: Db, policy: PolicyRow): Promise<Sta
     })
   }
   return shown
+}
+
+async function callsInFlight(db: Db, { service_type, service_id, project_id }: AttachmentRow): Promise<number> {
+  if (service_type === 'trunk' || service_type === 'subtrunk')
+    return (await liveCalls(db, service_type, [service_id])).get(service_id) ?? 0
+  return liveVoiceCalls(db, project_id, service_id)
 }

@@ -12,6 +12,7 @@ import { findApplication } from '../../core/state/configuration/voice-applicatio
 import { findEndpoint } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findSubaccount, type SubaccountRow } from '../../core/state/people/subaccounts.ts'
+import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import { type Loader, routesWith } from '../http/route.ts'
 import { loadTrunk } from './trunk-present.ts'
 
@@ -104,6 +105,14 @@ const run: Loader<'run', TestRunRow> = {
   load: (db, { id, params }) => findTestRun(db, params['trunk_id'] ?? '', id),
 }
 
+/** The project's voice account. No path names it, because a project has one. */
+const account: Loader<'account', VoiceAccountRow> = {
+  name: 'account',
+  load: (db, { project_id }) => findVoiceAccount(db, project_id),
+  revision,
+  subaccount_id: ofTheProject,
+}
+
 /** The loader of each path parameter: `{trunk_id}` passes the trunk to `run`, or answers 404. */
 const LOADERS = {
   trunk_id: trunk,
@@ -118,6 +127,7 @@ const LOADERS = {
   call_id: call,
   recording_id: recording,
   run_id: run,
+  voice_account: account,
 } as const
 
 /** Declares an endpoint of /v1. */

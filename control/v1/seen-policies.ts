@@ -1,4 +1,5 @@
-import { findPolicy, type PolicyRow, servesSubaccount } from '../../core/state/configuration/policies.ts'
+import { findPolicy, type PolicyRow } from '../../core/state/configuration/policies.ts'
+import { servesSubaccount } from '../../core/state/configuration/policy-attachments.ts'
 import type { Db } from '../../core/state/index.ts'
 import type { Caller } from '../http/caller.ts'
 

@@ -1,5 +1,6 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
-import { findAttachment, findPolicy, listRules } from '../../core/state/configuration/policies.ts'
+import { findPolicy, listRules } from '../../core/state/configuration/policies.ts'
+import { findAttachment } from '../../core/state/configuration/policy-attachments.ts'
 import { listDelegations, type SubtrunkRow } from '../../core/state/configuration/subtrunks.ts'
 import type { TrunkRow } from '../../core/state/configuration/trunks.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -18,6 +19,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { Delegation, presentDelegation } from './delegations.ts'
 import { TrunkStatus } from './trunk-schemas.ts'
 import { presentUsage, usageFields } from './usage.ts'
@@ -58,6 +60,7 @@ export const SubtrunkDetail = resource('SubtrunkDetail', {
   }),
   name: Type.String(),
   organization_id: Type.String(),
+  outbound_policy: nullable(AttachedPolicy),
   revision: Count64,
   status: TrunkStatus,
   trunk_id: Type.String(),
@@ -131,6 +134,7 @@ export async function presentSubtrunk(
     },
     name: row.name,
     organization_id: project.organization_id,
+    outbound_policy: await attachedPolicy(db, row.project_id, { type: 'subtrunk', id: row.id }),
     revision: row.revision,
     status: row.status,
     trunk_id: trunk.id,

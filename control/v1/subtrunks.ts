@@ -143,7 +143,7 @@ const deleteRoute = route({
   async run({ db, project, trunk, subtrunk, body, now, services }) {
     if (body.confirm_name !== subtrunk.name) return refuse('confirm_name_mismatch', { value: body.confirm_name })
     if (subtrunk.status === 'releasing') return refuse('state_conflict', { name: subtrunk.name, value: 'releasing' })
-    const delegations = await listDelegations(db, subtrunk.id)
+    const delegations = (await listDelegations(db, subtrunk.id)).filter(({ status }) => status !== 'detaching')
     if (delegations.length > 0)
       return refuse('state_conflict', {
         name: subtrunk.name,

@@ -19,6 +19,7 @@ import {
   Transport,
   Type,
 } from '../http/schema.ts'
+import { AttachedPolicy } from './attached-policy.ts'
 
 const AuthMode = oneOf('ip_allow_list', 'digest')
 export const Codec = oneOf(...CODEC_NAMES)
@@ -98,7 +99,7 @@ export const TrunkDetail = resource('TrunkDetail', {
     range: nullable(Type.String()),
     routed: Int32,
   }),
-  outbound_policy: nullable(resource('AttachedPolicy', { id: Type.String(), name: Type.String(), revision: Count64 })),
+  outbound_policy: nullable(AttachedPolicy),
   routes: list(
     resource('TrunkRoute', {
       enabled: Flag,

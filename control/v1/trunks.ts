@@ -19,7 +19,7 @@ import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { input, pageSchema, type Static, Type } from '../http/schema.ts'
-import { putPolicy } from './outbound-policies.ts'
+import { attach } from './policy-attachments.ts'
 import { route } from './route.ts'
 import { seenNumbers } from './seen-numbers.ts'
 import { policyToAttach } from './seen-policies.ts'
@@ -109,7 +109,7 @@ const createRoute = route({
     const names = { username: newUsername(), realm: services.settings.domain }
     const credential = trunk.auth_mode === 'digest' ? newCredential(trunk.id, names, now) : null
     if (credential) await insertCredential(db, credential.row)
-    if (policy) await putPolicy(db, trunk.id, policy, now)
+    if (policy) await attach(db, policy, { type: 'trunk', id: trunk.id }, now)
     for (const number of blocks) await saveNumber(db, number, { route_kind: 'trunk', route_id: trunk.id }, now)
     const detail = await presentTrunk(db, trunk, now)
     return {

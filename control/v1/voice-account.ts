@@ -1,8 +1,10 @@
+import { voiceService } from '../../core/domain/admission/index.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
-import { notFound } from '../http/reply.ts'
-import { Count64, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { type Change, notFound } from '../http/reply.ts'
+import { Count64, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
 import { ProvisioningStatus } from './voice-applications.ts'
 
@@ -13,6 +15,7 @@ export const VoiceAccount = resource('VoiceAccount', {
   desired_revision: Count64,
   effective_revision: Count64,
   key_id: Type.String(),
+  outbound_policy: nullable(AttachedPolicy),
   project_id: Type.String(),
   provisioning_status: ProvisioningStatus,
   status: oneOf('pending', 'active', 'revoked'),
@@ -34,11 +37,25 @@ export async function presentVoiceAccount(
     desired_revision: row.revision,
     effective_revision: applied.effective_revision,
     key_id: row.key_id,
+    outbound_policy: await attachedPolicy(db, row.project_id, voiceService(row.project_id, null)),
     project_id: row.project_id,
     provisioning_status: applied.state,
     status: row.status,
   }
 }
+
+export const accountChange = (
+  summary: string,
+  account: VoiceAccountRow,
+  before: object | null,
+  after: object | null,
+): Change => ({
+  resource: { type: 'voice_account', id: account.account_sid, name: account.account_sid, href: '/v1/voice-account' },
+  summary,
+  before,
+  after,
+  to_revision: account.revision,
+})
 
 export const voiceAccount = [
   route({

@@ -2,6 +2,7 @@ import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { NumberRow } from '../../core/state/configuration/numbers.ts'
+import { detachPolicy } from '../../core/state/configuration/policy-attachments.ts'
 import {
   countNumbersOf,
   insertApplication,
@@ -26,13 +27,14 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
 
 const HttpMethod = oneOf('GET', 'POST')
 export const ProvisioningStatus = oneOf('pending', 'applying', 'applied', 'partially_applied', 'failed')
 const UrlOrNull = nullable(Type.String())
 
-const VoiceApplication = resource('VoiceApplication', {
+export const VoiceApplication = resource('VoiceApplication', {
   created_at: Instant,
   desired_revision: Count64,
   effective_revision: Count64,
@@ -41,6 +43,7 @@ const VoiceApplication = resource('VoiceApplication', {
   id: Type.String(),
   name: Type.String(),
   numbers_pointed: Count64,
+  outbound_policy: nullable(AttachedPolicy),
   project_id: Type.String(),
   provisioning_status: ProvisioningStatus,
   revision: Count64,
@@ -53,7 +56,7 @@ const VoiceApplication = resource('VoiceApplication', {
 type Shown = Static<typeof VoiceApplication>
 
 /** Presents an application with the apply state that the nodes report. */
-async function present(db: Db, row: VoiceApplicationRow, now: string): Promise<Shown> {
+export async function presentApplication(db: Db, row: VoiceApplicationRow, now: string): Promise<Shown> {
   const applied = await appliedState(db, row, Date.parse(now))
   return {
     created_at: row.created_at,
@@ -64,6 +67,7 @@ async function present(db: Db, row: VoiceApplicationRow, now: string): Promise<S
     id: row.id,
     name: row.name,
     numbers_pointed: (await countNumbersOf(db, [row.id])).get(row.id) ?? 0,
+    outbound_policy: await attachedPolicy(db, row.project_id, { type: 'voice_application', id: row.id }),
     project_id: row.project_id,
     provisioning_status: applied.state,
     revision: row.revision,
@@ -75,7 +79,7 @@ async function present(db: Db, row: VoiceApplicationRow, now: string): Promise<S
   }
 }
 
-const applicationChange = (
+export const applicationChange = (
   summary: string,
   row: VoiceApplicationRow,
   before: Shown | null,
@@ -124,7 +128,7 @@ export const voiceApplications = [
     replies: { 200: listOf(VoiceApplication) },
     async run({ db, project, now }) {
       const data: Shown[] = []
-      for (const row of await listApplications(db, project.id)) data.push(await present(db, row, now))
+      for (const row of await listApplications(db, project.id)) data.push(await presentApplication(db, row, now))
       return { status: 200, body: { data } }
     },
   }),
@@ -165,7 +169,7 @@ export const voiceApplications = [
         deleted_at: null,
       }
       await insertApplication(db, row)
-      const shown = await present(db, row, now)
+      const shown = await presentApplication(db, row, now)
       return {
         status: 201,
         revision: 1,
@@ -183,7 +187,7 @@ export const voiceApplications = [
     scope: 'service_configuration:read',
     replies: { 200: VoiceApplication },
     async run({ db, application, now }) {
-      return { status: 200, revision: application.revision, body: await present(db, application, now) }
+      return { status: 200, revision: application.revision, body: await presentApplication(db, application, now) }
     },
   }),
 
@@ -205,12 +209,12 @@ export const voiceApplications = [
     async run({ db, application, body, now }) {
       const bad = badUrl(body)
       if (bad) return bad
-      const before = await present(db, application, now)
+      const before = await presentApplication(db, application, now)
       // The name and the voice URL cannot be removed: null keeps them, like omitting them.
       const { name, voice_url, ...rest } = body
       const changes = { ...rest, ...(name ? { name } : {}), ...(voice_url ? { voice_url } : {}) }
       const saved = await saveApplication(db, application, changes, now)
-      const after = await present(db, saved, now)
+      const after = await presentApplication(db, saved, now)
       return {
         status: 200,
         revision: saved.revision,
@@ -231,12 +235,13 @@ export const voiceApplications = [
     replies: { 204: null },
     refusals: ['state_conflict'],
     async run({ db, application, now }) {
-      const before = await present(db, application, now)
+      const before = await presentApplication(db, application, now)
       if (before.numbers_pointed > 0)
         return refuse('state_conflict', {
           name: application.name,
           value: `what ${before.numbers_pointed} numbers point to`,
         })
+      await detachPolicy(db, { type: 'voice_application', id: application.id })
       const gone = await saveApplication(db, application, { deleted_at: now }, now)
       return {
         status: 204,

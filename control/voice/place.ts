@@ -23,25 +23,16 @@ export async function place(db: Db | Trx, placing: Placing): Promise<CallRow | V
   const { project_id, account_sid } = account
   const application_id = number.route_kind === 'voice_application' ? number.route_id : null
   const placed = await placeCall(db, {
-    admission: {
-      call_sid: sid,
-      part: 'outbound',
-      node_id: 'control',
-      project_id,
-      service: { type: 'voice_application', id: application_id ?? project_id },
-      called: to,
-      caller: request.caller_id ?? from,
-      transport: null,
-      offer: null,
-      now_ms,
-    },
     sid,
+    project_id,
     account_sid,
     from_number: from,
     to_number: to,
+    caller_id: request.caller_id ?? null,
     number_id: number.id,
     application_id,
     request: JSON.stringify(request),
+    now_ms,
   })
   return 'row' in placed ? placed.row : forReason(placed.refused, placed.facts)
 }

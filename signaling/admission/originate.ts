@@ -1,3 +1,4 @@
+import { voiceService } from '../../core/domain/admission/index.ts'
 import { ending } from '../../core/domain/calls/endings.ts'
 import { type RecordRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf } from '../../core/domain/identity/index.ts'
@@ -44,14 +45,14 @@ export class Originator {
     const waits_for = this.#mayWait(row) && !line ? 'cps_exceeded' : null
     const ask = {
       project_id: row.project_id,
-      service: { type: 'voice_application' as const, id: row.application_id ?? row.project_id },
+      service: voiceService(row.project_id, row.application_id),
       called: row.to_number,
       caller: request.caller_id ?? row.from_number,
       transport: null,
       offer: null,
       own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
     }
-    const asking = admitRow(this.#ctx, row, asksOf(ask, line), waits_for)
+    const asking = admitRow(this.#ctx, row, asksOf('create', ask, line), waits_for)
     const outcome = await asking.catch((err: unknown) => {
       if (!isPassing(err)) throw err
       this.#ctx.log.error({ err, call_id: row.sid }, 'a call of the API could not be admitted')

@@ -2,7 +2,13 @@ import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domai
 import { hostOf, uriOf } from '../../core/domain/sip/address.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
-import type { CarrierConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
+import {
+  type CarrierConfig,
+  holdsNumber,
+  type SealedCredentials,
+  type Target,
+  type TrunkConfig,
+} from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
 import { refuse, refuseStranger } from './refuse.ts'
 
@@ -80,11 +86,9 @@ function identifyClient(
   if (outcome.kind !== 'authenticated') return null
   greet(invite)
   const { client, caller } = outcome.token
-  const numbers = ctx.snapshot().numbers
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
-  const held = owned === null ? undefined : numbers.get(owned)
   // A holder of the auth token can put any caller into a client token. The project must own the number.
-  if (owned === null || held?.project_id !== project_id || held.status !== 'held') {
+  if (owned === null || !holdsNumber(ctx.snapshot(), project_id, owned)) {
     refuse(ctx, invite, 'caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
     return null
   }

@@ -1,3 +1,4 @@
+import { type Service, voiceService, type WayName } from '../../core/domain/admission/index.ts'
 import { hidesCaller, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
@@ -95,13 +96,17 @@ export function ownLine(ctx: CallContext, project_id: string, called: string): O
 }
 
 /** Returns the admission requests of a call to a number: to the network, or for both sides of one that stays here. */
-export const asksOf = (ask: Omit<Ask, 'call_sid' | 'part'>, line: OwnLine | null): Omit<Ask, 'call_sid'>[] =>
+export const asksOf = (
+  way: WayName,
+  ask: Omit<Ask, 'call_sid' | 'part' | 'way'>,
+  line: OwnLine | null,
+): Omit<Ask, 'call_sid'>[] =>
   line
     ? [
-        { ...ask, part: 'on_net' },
-        { ...ask, part: 'inbound', service: line.service, own_targets: null },
+        { ...ask, part: 'on_net', way: null },
+        { ...ask, part: 'inbound', way: null, service: line.service, own_targets: null },
       ]
-    : [{ ...ask, part: 'outbound' }]
+    : [{ ...ask, part: 'outbound', way }]
 
 /** Returns the hops of an admitted call to a number: those of the project's own line, else to the public network. */
 export const hopsOf = (
@@ -147,11 +152,10 @@ async function placeNumber(
   const trunk = trunkOfCaller(ctx, command.caller_id) ?? (sent_on ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
   const row = childRow(parent, command, number, trunk?.id ?? null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const { application_id } = parent.row_now
   const line = ownLine(ctx, parent.project_id, number)
   const ask = {
     project_id: parent.project_id,
-    service: { type: 'voice_application' as const, id: application_id ?? parent.project_id },
+    service: serviceOf(parent),
     called: number,
     caller: command.caller_id,
     forwarded_caller,
@@ -159,7 +163,7 @@ async function placeNumber(
     offer: null,
     own_targets: trunk ? ownTargets(ctx, trunk) : 0,
   }
-  const outcome = await admitRow(ctx, inserted, asksOf(ask, line))
+  const outcome = await admitRow(ctx, inserted, asksOf('dial_number', ask, line))
   if (!outcome.admitted || !outcome.called || outcome.caller_e164 === null)
     return outcome.admitted ? refusedBy('number_invalid') : refusedBy(outcome.reason, outcome.sentence)
   const outgoing: Outgoing = {
@@ -190,7 +194,7 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'sip', userOrHost(first.uri))])
+  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'dial_sip', userOrHost(first.uri))])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(parent, inserted.sid, command)
   const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
@@ -210,22 +214,39 @@ async function placeSip(
   return null
 }
 
-/** Builds the admission request of a child without a called number: to a SIP URI, or to a client. */
+/** Returns the service that a script's call belongs to: its application, or else the automation of its project. */
+const serviceOf = ({ project_id, row_now }: Call): Service => voiceService(project_id, row_now.application_id)
+
+/** Builds the admission request of a leg without a called number: to a SIP URI, or to a client. */
 const askUnnumbered = (
   parent: Call,
-  command: DialChild,
-  over: 'sip' | 'client',
+  { caller_id: caller }: Pick<DialChild, 'caller_id'>,
+  way: 'dial_sip' | 'dial_client' | 'refer',
   called: string,
 ): Omit<Ask, 'call_sid'> => ({
   part: 'outbound',
-  over,
+  way,
   project_id: parent.project_id,
-  service: { type: 'voice_application', id: parent.row_now.application_id ?? parent.project_id },
+  service: serviceOf(parent),
   called,
-  caller: command.caller_id,
+  caller,
   transport: null,
   offer: null,
 })
+
+/** Decides whether a script may ask the peer of a leg to call a SIP URI. The peer makes the call: it takes no slot. */
+export async function admitReferral(ctx: AdmissionContext, parent: Call, uri: string): Promise<NotPlaced | null> {
+  const ask = askUnnumbered(parent, { caller_id: parent.row_now.to_number }, 'refer', userOrHost(uri))
+  const outcome = await dryRun(ctx, parent, ask)
+  return outcome.admitted ? null : refusedBy(outcome.reason, outcome.sentence)
+}
+
+const dryRun = (ctx: AdmissionContext, { sid }: Call, ask: Omit<Ask, 'call_sid'>) =>
+  takeAdmission(
+    ctx.state.db,
+    { ...ask, call_sid: sid, node_id: ctx.node_id, now_ms: ctx.clock.now() },
+    { dry_run: true },
+  )
 
 /** Removes the URIs whose number the policy denies. Admission covers only the first, so the others are checked here. */
 async function allowed(
@@ -237,9 +258,7 @@ async function allowed(
   const [first, ...others] = uris
   const kept = first ? [first] : []
   for (const uri of others) {
-    const ask = askUnnumbered(parent, command, 'sip', userOrHost(uri.uri))
-    const request = { ...ask, call_sid: parent.sid, node_id: ctx.node_id, now_ms: ctx.clock.now() }
-    const outcome = await takeAdmission(ctx.state.db, request, { dry_run: true })
+    const outcome = await dryRun(ctx, parent, askUnnumbered(parent, command, 'dial_sip', userOrHost(uri.uri)))
     if (outcome.admitted || !OF_DESTINATION.includes(outcome.reason)) kept.push(uri)
   }
   return kept
@@ -261,7 +280,7 @@ async function placeClient(
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'client', '')])
+  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'dial_client', '')])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   beginChild(ctx, parent, options, inserted, outcome, hops)
   return null

@@ -1,3 +1,4 @@
+import { voiceService } from '../../core/domain/admission/index.ts'
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { attestationOf } from '../../core/domain/identity/index.ts'
@@ -275,7 +276,7 @@ function requests(
   if (peer.kind === 'trunk')
     asks.push({
       ...common,
-      part: destination.kind === 'world' ? 'outbound' : 'on_net',
+      ...(destination.kind === 'world' ? { part: 'outbound', way: 'peer' } : { part: 'on_net', way: null }),
       project_id: peer.trunk.project_id,
       service: { type: 'trunk', id: peer.trunk.id },
       own_targets: ownTargets(ctx, peer.trunk),
@@ -283,9 +284,9 @@ function requests(
   if (peer.kind === 'client')
     asks.push({
       ...common,
-      part: destination.kind === 'world' ? 'outbound' : 'on_net',
+      ...(destination.kind === 'world' ? { part: 'outbound', way: 'client' } : { part: 'on_net', way: null }),
       project_id: peer.project_id,
-      service: { type: 'automation', id: peer.project_id },
+      service: voiceService(peer.project_id, null),
       // A browser's leg always uses SRTP and can be transcoded, so neither its transport nor its offer is checked.
       transport: null,
       offer: null,
@@ -295,6 +296,7 @@ function requests(
     asks.push({
       ...common,
       part: 'inbound',
+      way: null,
       project_id,
       service:
         destination.kind === 'application'

@@ -11,7 +11,7 @@ import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
-import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import { type ApplicationConfig, holdsNumber, type NumberConfig, type TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
 import type { Ask } from './gate.ts'
@@ -44,6 +44,7 @@ async function toWorld(ctx: AdmissionContext, asked: TransferAsked, trunk: Trunk
   const shown = presented(ctx, asked)
   const ask: TransferAsk = {
     part: 'outbound',
+    way: 'transfer',
     project_id: trunk.project_id,
     service: { type: 'trunk', id: trunk.id },
     called: target.number,
@@ -129,11 +130,12 @@ function onNet(
     {
       ...common,
       part: 'on_net',
+      way: null,
       project_id: trunk.project_id,
       service: { type: 'trunk', id: trunk.id },
       own_targets: ownTargets(ctx, trunk),
     },
-    { ...common, part: 'inbound', project_id, service, own_targets: null },
+    { ...common, part: 'inbound', way: null, project_id, service, own_targets: null },
   ]
 }
 
@@ -198,15 +200,16 @@ interface Presented {
 
 /** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
 function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferAsked): Presented {
-  const { numbers, trunks, trunk_of_subtrunk } = ctx.snapshot()
-  const project_id = trunks.get(trunk_id)?.project_id
+  const snapshot = ctx.snapshot()
+  const project_id = snapshot.trunks.get(trunk_id)?.project_id
   const { from_number, to_number } = transferor.call.row_now
-  const known = (number: string) => numbers.get(parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
-  const isOwn = (number: string): boolean => known(number)?.project_id === project_id
+  const e164 = (number: string): string => parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number
+  const isOwn = (number: string): boolean => holdsNumber(snapshot, project_id, e164(number))
   // Admission wants a number of the transferor's trunk where that has any (decision 0576).
   const isOfTrunk = (number: string): boolean => {
-    const { route_kind = null, route_id = null } = known(number) ?? {}
-    return isOwn(number) && (route_kind === 'subtrunk' ? trunk_of_subtrunk.get(route_id ?? '') : route_id) === trunk_id
+    const { route_kind = null, route_id = null } = snapshot.numbers.get(e164(number)) ?? {}
+    const routed_to = route_kind === 'subtrunk' ? snapshot.trunk_of_subtrunk.get(route_id ?? '') : route_id
+    return isOwn(number) && routed_to === trunk_id
   }
   const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
   if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }

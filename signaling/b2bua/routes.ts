@@ -15,7 +15,14 @@ import { parseUri } from '../../core/domain/sip/uri.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { Credentials, Headers } from '../drachtio/types.ts'
 import { targetUri } from '../trunks/health.ts'
-import type { CarrierConfig, ProjectConfig, SealedCredentials, Target, TrunkConfig } from '../trunks/snapshot.ts'
+import {
+  type CarrierConfig,
+  holdsNumber,
+  type ProjectConfig,
+  type SealedCredentials,
+  type Target,
+  type TrunkConfig,
+} from '../trunks/snapshot.ts'
 import type { CallContext } from './context.ts'
 import type { HuntHop } from './hunt.ts'
 import type { LegPolicy } from './media.ts'
@@ -66,7 +73,7 @@ export function egressHops(
     nextShare(project.id),
   )
   // Carriers bill or trust the diverting number, so they get only diversions by numbers of the project itself.
-  const own = outgoing.diverters.filter(({ number }) => ctx.snapshot().numbers.get(number)?.project_id === project.id)
+  const own = outgoing.diverters.filter(({ number }) => holdsNumber(ctx.snapshot(), project.id, number))
   return hops.map(hop =>
     huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diverters: own }, 'gateway'),
   )

@@ -3,7 +3,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall, OutboundWatcher } from '../b2bua/outbound-call.ts'
 
-/** The interface by which a Dial has its children placed; `admission/` implements it. */
+/** The interface by which scripts have calls placed and referrals admitted; `admission/` implements it. */
 
 export interface NotPlaced {
   readonly refused: { readonly sip_code: number | null; readonly number: number | null; readonly detail: string }
@@ -20,4 +20,6 @@ export interface ChildAsked {
 export interface ChildPlacing {
   /** Places a child with its own row, in its parent's media session. Returns null, or why it was not placed. */
   place(parent: Call, asked: ChildAsked): Promise<NotPlaced | null>
+  /** Returns null when the peer of a leg may be asked to call this SIP URI, or why it may not. */
+  refer(parent: Call, uri: string): Promise<NotPlaced | null>
 }

@@ -16,6 +16,7 @@ import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { requireConsent } from './recording-consent.ts'
 import { transcribe } from './transcribe.ts'
 
 /** What a recording of one track holds, as seen from the leg: what its peer says, or what it hears. */
@@ -34,6 +35,8 @@ interface Recording {
   readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
 }
 
+/** The source of a message that a caller leaves. Every other source records a conversation. */
+const MESSAGE = 'RecordVerb'
 /** A shorter recording counts as absent (voice-compat.md §10, 16101). */
 const LEAST_MS = 100
 const DAY_MS = 86_400_000
@@ -66,7 +69,7 @@ export class Recorder {
     }
     void this.#begin({
       id: command.id,
-      source: 'RecordVerb',
+      source: MESSAGE,
       channels: 1,
       track: 'inbound',
       callback: command.callback,
@@ -122,6 +125,7 @@ export class Recorder {
       started: sid => this.#emit({ type: 'recording_started', id: command.id, sid, url: this.#url(sid) }),
       ended: (_event, recording) => this.#emit({ type: 'recording_ended', id: command.id, recording }),
       failed: detail => {
+        this.#host.call.event('warning', null, { detail: `recording failed: ${detail}`, source })
         this.#emit({ type: 'activity_ended', id: command.id, number: null, detail: `recording failed: ${detail}` })
         this.#emit({ type: 'recording_ended', id: command.id, recording: null })
       },
@@ -161,6 +165,7 @@ export class Recorder {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
     })
     try {
+      if (wanted.source !== MESSAGE) await requireConsent(call)
       if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
       await call.persist(trx =>

@@ -5,6 +5,7 @@ import type { Leg } from '../b2bua/leg.ts'
 import { notifyReferrer } from '../b2bua/refer-notify.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
+import type { ChildPlacing } from './child-placing.ts'
 
 /** How long a Refer waits for the final NOTIFY (voice-compat.md §10, Refer). */
 const NOTIFY_LIMIT_MS = 60_000
@@ -22,12 +23,14 @@ interface Sent {
 /** Handles REFER in both directions (RFC 3515): reads the NOTIFYs for ours, and sends those for the peer's. */
 export class Referrals {
   readonly #host: ScriptHost
+  readonly #placing: ChildPlacing
   readonly #emit: (event: Event) => void
   #sent: Sent | null = null
   readonly #received = new Map<string, InboundRequest>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(host: ScriptHost, placing: ChildPlacing, emit: (event: Event) => void) {
     this.#host = host
+    this.#placing = placing
     this.#emit = emit
   }
 
@@ -101,6 +104,11 @@ export class Referrals {
       return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 403, notify_code: null })
     }
     try {
+      const denied = await this.#placing.refer(call, command.uri)
+      if (denied) {
+        call.event('warning', denied.refused.number, { detail: denied.refused.detail })
+        return this.#emit({ type: 'refer_ended', id: command.id, sip_code: denied.refused.sip_code, notify_code: null })
+      }
       const answer = await dialog.request('REFER', {
         headers: {
           ...Object.fromEntries(command.headers),

@@ -63,7 +63,7 @@ export class Script implements CallScript {
     this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)
-    this.#referrals = new Referrals(host, emit)
+    this.#referrals = new Referrals(host, ctx.children, emit)
     this.#streams = new Streams(ctx, host, emit)
     this.#recognitions = new Recognitions(host, emit)
     this.#siprec = new Siprec(host, emit)

@@ -5,6 +5,7 @@ import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, DialogHandler, InviteResult } from '../drachtio/types.ts'
 import { isMadeUp } from '../trunks/health.ts'
+import { requireConsent } from './recording-consent.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
 
@@ -74,6 +75,7 @@ export class Siprec {
     const { call, leg } = this.#host
     const { ctx } = call
     const { hub } = call.session
+    await requireConsent(call)
     const connector = ctx.config.siprec.find(({ name }) => name === session.command.connector)
     if (!connector) throw new Error(`no recording server "${session.command.connector}" is configured`)
     const offers: string[] = []

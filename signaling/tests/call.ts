@@ -20,7 +20,7 @@ import type { HuntHop } from '../b2bua/hunt.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
-import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
+import { holdsNumber, type Target, type TrunkConfig } from '../trunks/snapshot.ts'
 import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
 
@@ -61,8 +61,7 @@ export async function probeTargets(
   for (const { target, checks } of planned) {
     const hops = (outgoing: Outgoing) => deliveryHops(ctx, trunk, outgoing).filter(hop => hop.target_id === target.id)
     const ask: TestAsk = {
-      part: direction === 'outbound' ? 'outbound' : 'inbound',
-      over: 'sip',
+      ...(direction === 'outbound' ? { part: 'outbound', way: 'target_test' } : { part: 'inbound', way: null }),
       called: userOrHost(target.uri),
       caller,
       own_targets: null,
@@ -83,7 +82,7 @@ export async function testCall(
   const called = run.destination ?? ''
   const caller = await presented(ctx, trunk)
   const checks = await planCall(report, called, null)
-  const ask: TestAsk = { part: 'outbound', called, caller, own_targets: ownTargets(ctx, trunk) }
+  const ask: TestAsk = { part: 'outbound', way: 'trunk_test', called, caller, own_targets: ownTargets(ctx, trunk) }
   const request = { ...whole(trunk, ask), call_sid: `test-${run.id}`, node_id: ctx.node_id, now_ms: ctx.clock.now() }
   const outcome = await takeAdmission(ctx.state.db, request, { dry_run: true })
   const verdict = await admission(async () =>
@@ -102,7 +101,7 @@ export async function testCall(
 }
 
 /** The part of a test call's admission request that does not follow from its trunk. */
-type TestAsk = Pick<Ask, 'part' | 'over' | 'called' | 'caller' | 'own_targets'>
+type TestAsk = Pick<Ask, 'part' | 'way' | 'called' | 'caller' | 'own_targets'>
 
 const whole = (trunk: TrunkConfig, ask: TestAsk): Omit<Ask, 'call_sid'> => ({
   ...ask,
@@ -131,8 +130,9 @@ async function presented(ctx: AdmissionContext, trunk: TrunkConfig): Promise<str
     .select('default_caller')
     .where('trunk_id', '=', trunk.id)
     .executeTakeFirst()
+  const standard = setting?.default_caller ?? null
   return (
-    setting?.default_caller ??
+    (holdsNumber(ctx.snapshot(), trunk.project_id, standard) ? standard : null) ??
     own.find(number => number.route_kind === 'trunk' && number.route_id === trunk.id)?.e164 ??
     own[0]?.e164 ??
     '+999'

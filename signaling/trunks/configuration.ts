@@ -4,6 +4,7 @@ import type { Log } from '../../core/runtime/log.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
   type Applied,
+  CONFIGURATION,
   configurationRevision,
   readConfiguration,
   reportApplied,
@@ -78,6 +79,7 @@ export class Configuration {
       this.#reported.set(row.id, mark)
       reports.push({ resource_id: row.id, revision: row.revision, state: error === null ? 'applied' : 'failed', error })
     }
+    reports.push({ resource_id: CONFIGURATION, revision: snapshot.revision, state: 'applied', error: null })
     await reportApplied(this.#state, this.#node_id, reports, this.#clock.now())
     this.#log.info({ revision: snapshot.revision, trunks: snapshot.trunks.size }, 'configuration applied')
   }

@@ -141,6 +141,12 @@ export interface Snapshot {
   readonly trunk_of_subtrunk: ReadonlyMap<string, string>
 }
 
+/** Reports whether a project holds a number now. Only then may its calls present it. */
+export function holdsNumber({ numbers }: Snapshot, project_id: string | undefined, e164: string | null): boolean {
+  const number = e164 === null ? undefined : numbers.get(e164)
+  return number !== undefined && number.project_id === project_id && number.status === 'held'
+}
+
 export const EMPTY_SNAPSHOT: Snapshot = {
   revision: -1,
   attribution: compileAttribution([], []),

@@ -305,10 +305,6 @@ t.test('between two legs', async t => {
         applied_at: at,
       })
       .execute()
-    await w.state.db
-      .insertInto('recording_consent')
-      .values({ project_id, accepted_at: at, accepted_by: 'x', terms_version: '1' })
-      .execute()
     const peer = await sipp(t, {
       steps: hangsUpOnCue,
       to: w.sip,

@@ -2,9 +2,10 @@ import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
 import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
+import { addTenant } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
-import type { World } from '../support/world.ts'
+import { formOf, type World } from '../support/world.ts'
 
 // Documents that connect several calls: dialled children, whispers, conferences, queues. The far ends are those of the
 // sandbox carrier. Its tones and the callbacks show who is bridged with whom.
@@ -179,13 +180,6 @@ t.test('documents that bridge calls', async t => {
   })
 
   t.test('Record on create records the whole call and sends its callback', { buffered: true }, async t => {
-    const consent = {
-      project_id: w.project_id,
-      accepted_at: new Date().toISOString(),
-      accepted_by: 'x',
-      terms_version: '1',
-    }
-    await w.state.db.insertInto('recording_consent').values(consent).execute()
     const web = await webServer(t, { '/recorded': '' })
     const sid = await create(`${SANDBOX}4711`, {
       InlineMarkup: '<Response><Pause length="2"/></Response>',
@@ -203,6 +197,50 @@ t.test('documents that bridge calls', async t => {
     })
     t.equal((await w.voice('GET', `/Recordings/${told['RecordingSid']}.wav`)).status, 200)
   })
+
+  t.test(
+    'without consent, no verb records a conversation, and the Record verb records a message',
+    { buffered: true },
+    async t => {
+      const number = '+2342019990001'
+      const tenant = await addTenant(w.state, w.master_key, [number])
+      await until('the node has the tenant', () =>
+        w.state.db
+          .selectFrom('apply_report')
+          .select('revision')
+          .where('resource_id', '=', tenant.project_id)
+          .executeTakeFirst(),
+      )
+      const InlineMarkup = `<Response><Start><Recording/></Start><Record maxLength="2" playBeep="false" timeout="0"/>
+        <Dial record="record-from-answer"><Number>${SHORT}</Number></Dial></Response>`
+      const made = await fetch(`${w.base_url}/2010-04-01/Accounts/${tenant.account_sid}/Calls.json`, {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${Buffer.from(`${tenant.account_sid}:${tenant.auth_token}`).toString('base64')}`,
+        },
+        body: formOf({ To: `${SANDBOX}4711`, From: number, InlineMarkup }),
+      })
+      const { sid } = (await made.json()) as { sid: string }
+      const ended = await until('the call has ended', () =>
+        w.state.db
+          .selectFrom('call')
+          .select('status')
+          .where('sid', '=', sid)
+          .where('ended_at', 'is not', null)
+          .executeTakeFirst(),
+      )
+      t.equal(ended.status, 'completed')
+      const recorded = await w.state.db
+        .selectFrom('recording')
+        .select('source')
+        .where('project_id', '=', tenant.project_id)
+        .execute()
+      t.same(recorded, [{ source: 'RecordVerb' }])
+      const noted = await w.state.db.selectFrom('call_event').select('detail').where('call_sid', '=', sid).execute()
+      const refused = noted.filter(({ detail }) => String(detail).includes('recording consent'))
+      t.ok(refused.length >= 2, 'the owner reads why')
+    },
+  )
 
   t.test(
     'machine detection finishes before the document is requested, with its result',

@@ -32,6 +32,7 @@ export interface AdmissionWorld {
   readonly data_dir: string
   readonly project_id: string
   readonly trunk_id: string
+  /** Returns a request of the trunk's peer. With another `part`, it has no way out. */
   request(changes?: Partial<AdmissionRequest>): AdmissionRequest
   trunk(changes: Columns<state.TrunkTable>): Promise<void>
   policy(changes?: Columns<state.OutboundPolicyTable>, attach?: { type: string; id: string } | null): Promise<string>
@@ -64,6 +65,7 @@ export async function admissionWorld(
     request: changes => ({
       call_sid: `CA${(next++).toString().padStart(32, '0')}`,
       part: 'outbound',
+      way: (changes?.part ?? 'outbound') === 'outbound' ? 'peer' : null,
       node_id: 'node_1',
       project_id,
       service: { type: 'trunk', id: trunk_id },

@@ -1,3 +1,4 @@
+import { acceptRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { releaseTrunk } from '../../core/state/configuration/trunks.ts'
 import type { State, Trx } from '../../core/state/index.ts'
@@ -29,12 +30,12 @@ const OF_ALL = [
 const ON_ITS_WAY_MS = 45_000
 
 /**
- * Gives the story a customer of its own, with ten numbers, on a platform that all stories of this process share: a
- * start costs more than most stories. Stories of one process run one after the other, so the story has the platform for
- * itself. At its end it must leave no call; the invariants are checked and its trunks are released. After a story that
- * failed, the next one gets a fresh platform, and so does one that needs more `rtp_ports`: a port is not reused within
- * half a minute. A story that changes settings, drains processes, or stands for the demo project, starts its own
- * `world`.
+ * Gives the story a customer of its own, with ten numbers and recording consent, on a platform that all stories of
+ * this process share: a start costs more than most stories. Stories of one process run one after the other, so the
+ * story has the platform for itself. At its end it must leave no call; the invariants are checked and its trunks are
+ * released. After a story that failed, the next one gets a fresh platform, and so does one that needs more
+ * `rtp_ports`: a port is not reused within half a minute. A story that changes settings, drains processes, or stands
+ * for the demo project, starts its own `world`.
  */
 export async function sharedWorld(t: Test, { rtp_ports = RTP_PORTS } = {}): Promise<World> {
   if (running && running.rtp_ports < rtp_ports) await stop(running)
@@ -42,6 +43,8 @@ export async function sharedWorld(t: Test, { rtp_ports = RTP_PORTS } = {}): Prom
   const mine = running
   const { w: platform } = await mine.opened
   const customer = await addTenant(platform.state, platform.master_key, numbersOf(++customers), `Customer ${customers}`)
+  const consent = { project_id: customer.project_id, accepted_at: new Date().toISOString(), accepted_by: 'x' }
+  await platform.state.transaction(trx => acceptRecordingConsent(trx, { ...consent, terms_version: TERMS_VERSION }))
   await until('the signaling node knows the customer', () =>
     platform.state.db
       .selectFrom('apply_report')

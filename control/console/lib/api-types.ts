@@ -506,6 +506,7 @@ export interface SubtrunkDetail {
   readonly inheritance: SubtrunkInheritance
   readonly name: string
   readonly organization_id: string
+  readonly outbound_policy: AttachedPolicy | null
   readonly revision: number
   readonly status: 'draft' | 'enabled' | 'disabled' | 'releasing' | 'released'
   readonly trunk_id: string
@@ -734,8 +735,10 @@ export interface DestinationRuleChange {
   readonly label?: string | null
 }
 
-export interface TrunkPolicyRequest {
+export interface ServicePolicyRequest {
   readonly policy_id: string | null
+  readonly note?: string | null
+  readonly outbound_enabled?: boolean
 }
 
 export interface VoiceApplication {
@@ -747,6 +750,7 @@ export interface VoiceApplication {
   readonly id: string
   readonly name: string
   readonly numbers_pointed: number
+  readonly outbound_policy: AttachedPolicy | null
   readonly project_id: string
   readonly provisioning_status: 'pending' | 'applying' | 'applied' | 'partially_applied' | 'failed'
   readonly revision: number
@@ -755,6 +759,19 @@ export interface VoiceApplication {
   readonly updated_at: string
   readonly voice_method: 'GET' | 'POST'
   readonly voice_url: string
+}
+
+export interface VoiceAccount {
+  readonly account_sid: string
+  readonly auth_token_masked: string
+  readonly call_event_history: 'enabled' | 'disabled'
+  readonly desired_revision: number
+  readonly effective_revision: number
+  readonly key_id: string
+  readonly outbound_policy: AttachedPolicy | null
+  readonly project_id: string
+  readonly provisioning_status: 'pending' | 'applying' | 'applied' | 'partially_applied' | 'failed'
+  readonly status: 'pending' | 'active' | 'revoked'
 }
 
 export interface CreateVoiceApplicationRequest {
@@ -781,18 +798,6 @@ export interface NumberRouteSlice {
   readonly number_id: string
   readonly e164: string
   readonly routed_at: string
-}
-
-export interface VoiceAccount {
-  readonly account_sid: string
-  readonly auth_token_masked: string
-  readonly call_event_history: 'enabled' | 'disabled'
-  readonly desired_revision: number
-  readonly effective_revision: number
-  readonly key_id: string
-  readonly project_id: string
-  readonly provisioning_status: 'pending' | 'applying' | 'applied' | 'partially_applied' | 'failed'
-  readonly status: 'pending' | 'active' | 'revoked'
 }
 
 export interface PhoneNumber {

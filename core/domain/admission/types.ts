@@ -85,6 +85,8 @@ export interface AdmissionFacts {
   readonly service: Readonly<{ type: ServiceType; id: string; name: string }>
   /** Those that the call has, in the order project, subaccount, trunk, subtrunk. */
   readonly holders: readonly HolderFacts[]
+  /** The policy whose attachment to the service has outbound calls switched off; null when none has. */
+  readonly switched_off_by: string | null
   /** The trunk that the call comes from or goes to; null without one. */
   readonly trunk: TrunkFacts | null
   /** The transport of the peer's INVITE; null for a call without one (REST, markup). */

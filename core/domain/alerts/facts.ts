@@ -23,7 +23,7 @@ export interface SpendFacts {
   })[]
 }
 
-/** Totals of a trunk's calls in a window to the destinations of one rate. */
+/** Totals of a service's calls in a window to the destinations of one rate. */
 export interface DestinationGroup {
   /** Digits of the rate that priced them. */
   readonly rate_prefix: string
@@ -40,7 +40,7 @@ export interface DestinationGroup {
   /** Charges, plus the reservations of running calls. */
   readonly spend_minor: number
   readonly held_minor: number
-  /** When the trunk's project first called this destination; null: in this window. */
+  /** When the service first called this destination; null: in this window. */
   readonly first_seen_at: string | null
   /** The number of earlier nights (midnight to five o'clock) with calls there. */
   readonly earlier_nights: number
@@ -54,8 +54,13 @@ export interface SourceSeen {
   readonly spend_minor: number
 }
 
-/** Traffic of one trunk in the window of a policy. */
-export interface TrunkTraffic extends Named {
+/**
+ * Traffic of one trunk, or of a project's voice account with its applications, in the window of a policy. The id is the
+ * trunk's or the project's.
+ */
+export interface ServiceTraffic extends Named {
+  /** Null for the voice account. */
+  readonly trunk_id: string | null
   readonly currency: string
   readonly window_seconds: number
   readonly spend_minor: number

@@ -1,4 +1,4 @@
-import type { ApplyFacts, BalanceFacts, HealthFacts, SpendFacts, TrunkTraffic } from './facts.ts'
+import type { ApplyFacts, BalanceFacts, HealthFacts, ServiceTraffic, SpendFacts } from './facts.ts'
 import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Scope, SubjectType } from './types.ts'
 
 export type * from './facts.ts'
@@ -114,54 +114,54 @@ function barOf(policy: AlertPolicy, cap_minor: number | null, type: SubjectType)
   return percent === null || cap_minor === null ? null : Math.ceil((cap_minor * Number(percent)) / 100)
 }
 
-export function judgeVelocity(policy: AlertPolicy, trunks: readonly TrunkTraffic[]): Look {
+export function judgeVelocity(policy: AlertPolicy, services: readonly ServiceTraffic[]): Look {
   const found = nothing()
   const { amount_minor, min_events } = policy.threshold
   const { platform_ceiling_minor: ceiling } = policy
-  for (const trunk of trunks) {
-    const over = amount_minor !== null && trunk.spend_minor >= amount_minor && trunk.calls >= (min_events ?? 1)
-    const over_ceiling = ceiling !== null && trunk.ceiling_spend_minor >= ceiling
+  for (const service of services) {
+    const over = amount_minor !== null && service.spend_minor >= amount_minor && service.calls >= (min_events ?? 1)
+    const over_ceiling = ceiling !== null && service.ceiling_spend_minor >= ceiling
     if (!over && !over_ceiling) continue
-    const { currency } = trunk
-    const window_seconds = over_ceiling ? (policy.platform_ceiling_window_seconds ?? 0) : trunk.window_seconds
-    const spent = over_ceiling ? trunk.ceiling_spend_minor : trunk.spend_minor
+    const { currency } = service
+    const window_seconds = over_ceiling ? (policy.platform_ceiling_window_seconds ?? 0) : service.window_seconds
+    const spent = over_ceiling ? service.ceiling_spend_minor : service.spend_minor
     const bar = over_ceiling ? (ceiling ?? 0) : (amount_minor ?? 0)
-    const top = [...trunk.destinations].sort((a, b) => b.spend_minor - a.spend_minor)[0]
+    const top = [...service.destinations].sort((a, b) => b.spend_minor - a.spend_minor)[0]
     found.findings.push({
-      ...ofTrunk('spend_velocity', trunk, 'critical'),
-      reason: `Trunk ${trunk.name} spent ${amount(spent, currency)} within ${span(window_seconds)}, at or above ${amount(bar, currency)}.`,
+      ...ofService('spend_velocity', service, 'critical'),
+      reason: `${titleOf(service)} spent ${amount(spent, currency)} within ${span(window_seconds)}, at or above ${amount(bar, currency)}.`,
       remediation:
         'Look at the destinations. If the calls are not yours, rotate the credential, and ask for a containment.',
       evidence: [
         money(`Spent within ${span(window_seconds)}`, spent, currency, true),
-        money('Held by calls in progress', trunk.held_minor, currency, true),
+        money('Held by calls in progress', service.held_minor, currency, true),
         money('Threshold', bar, currency),
-        ...(top ? [evidence('Destination', { text: `+${top.rate_prefix} ${top.label}`, ...share(top, trunk) })] : []),
+        ...(top ? [evidence('Destination', { text: `+${top.rate_prefix} ${top.label}`, ...share(top, service) })] : []),
       ],
-      suggested_actions: [calls(trunk), credentials(trunk)],
+      suggested_actions: actionsOf(service),
     })
   }
   return look(policy, found)
 }
 
-const share = (top: { readonly calls: number; readonly spend_minor: number }, trunk: TrunkTraffic) => ({
+const share = (top: { readonly calls: number; readonly spend_minor: number }, service: ServiceTraffic) => ({
   amount_minor: top.spend_minor,
-  currency: trunk.currency,
-  note: `${top.calls} of ${trunk.calls} calls`,
+  currency: service.currency,
+  note: `${top.calls} of ${service.calls} calls`,
 })
 
-export function judgeFirstSeen(policy: AlertPolicy, trunks: readonly TrunkTraffic[], now: string): Look {
+export function judgeFirstSeen(policy: AlertPolicy, services: readonly ServiceTraffic[], now: string): Look {
   const found = nothing()
   const bar = policy.threshold.amount_minor
   if (bar === null) return look(policy, found)
-  for (const trunk of trunks)
-    for (const group of trunk.destinations) {
+  for (const service of services)
+    for (const group of service.destinations) {
       if (group.rate_minor_per_minute < bar || group.calls < (policy.threshold.min_events ?? 1)) continue
       if (!isNew(group, now)) continue
-      const { currency } = trunk
+      const { currency } = service
       found.findings.push({
-        ...ofTrunk('first_seen_high_cost_destination', trunk, 'warning', group.rate_prefix),
-        reason: `Trunk ${trunk.name} calls +${group.rate_prefix} (${group.label}) for the first time, at ${amount(group.rate_minor_per_minute, currency)} a minute.`,
+        ...ofService('first_seen_high_cost_destination', service, 'warning', group.rate_prefix),
+        reason: `${titleOf(service)} calls +${group.rate_prefix} (${group.label}) for the first time, at ${amount(group.rate_minor_per_minute, currency)} a minute.`,
         remediation:
           'If nobody of yours calls there, deny the prefix in the outbound policy and rotate the credential.',
         evidence: [
@@ -169,7 +169,7 @@ export function judgeFirstSeen(policy: AlertPolicy, trunks: readonly TrunkTraffi
           money('Price of a minute', group.rate_minor_per_minute, currency),
           money('Spent', group.spend_minor, currency, group.held_minor > 0),
         ],
-        suggested_actions: [calls(trunk), credentials(trunk)],
+        suggested_actions: actionsOf(service),
       })
     }
   return look(policy, found)
@@ -180,7 +180,7 @@ const NEW_FOR_MS = 24 * 3_600_000
 export const isNew = (group: { readonly first_seen_at: string | null }, now: string): boolean =>
   group.first_seen_at === null || Date.parse(now) - Date.parse(group.first_seen_at) < NEW_FOR_MS
 
-export function judgeNewSource(policy: AlertPolicy, trunks: readonly TrunkTraffic[]): Look {
+export function judgeNewSource(policy: AlertPolicy, trunks: readonly ServiceTraffic[]): Look {
   const found = nothing()
   for (const trunk of trunks)
     for (const source of trunk.new_sources) {
@@ -281,6 +281,28 @@ const ofTrunk = (kind: AlertKind, trunk: NamedThing, severity: AlertSeverity, ..
   subject: subject('trunk', trunk),
   trunk_id: trunk.id,
   version: null,
+})
+
+/** Returns the name of a service at the beginning of a sentence. */
+export const titleOf = ({ trunk_id, name }: Pick<ServiceTraffic, 'trunk_id' | 'name'>): string =>
+  trunk_id === null ? `The voice account of ${name}` : `Trunk ${name}`
+
+export const subjectOf = (service: Pick<ServiceTraffic, 'id' | 'name' | 'trunk_id'>) =>
+  subject(service.trunk_id === null ? 'account' : 'trunk', service)
+
+/** Returns what a person may do about the traffic of a service. */
+export const actionsOf = (service: Pick<ServiceTraffic, 'id' | 'name' | 'trunk_id'>) =>
+  service.trunk_id === null
+    ? [
+        { href: '/v1/calls', label: 'See the calls' },
+        { href: '/v1/voice-account', label: 'Rotate the auth token' },
+      ]
+    : [calls(service), credentials(service)]
+
+const ofService = (kind: AlertKind, service: ServiceTraffic, severity: AlertSeverity, ...rest: readonly string[]) => ({
+  ...ofTrunk(kind, service, severity, ...rest),
+  subject: subjectOf(service),
+  trunk_id: service.trunk_id,
 })
 const calls = ({ id }: NamedThing) => ({ href: `/v1/calls?trunk_id=${id}`, label: "See the trunk's calls" })
 const credentials = ({ id }: NamedThing) => ({

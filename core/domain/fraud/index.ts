@@ -1,7 +1,7 @@
-import { type DestinationGroup, isNew, type TrunkTraffic } from '../alerts/judge.ts'
+import { type DestinationGroup, isNew, type ServiceTraffic } from '../alerts/judge.ts'
 import type { AlertKind } from '../alerts/types.ts'
 
-/** Proposes prefixes to close automatically, from the traffic of a trunk (design, "Containment"). */
+/** Proposes prefixes to close automatically, from the traffic of a service (design, "Containment"). */
 
 type ReasonCategory = 'spend_velocity' | 'destination_risk' | 'account_compromise'
 
@@ -18,7 +18,7 @@ export interface Proposal {
 export interface FraudRules {
   /** A rate of at least this much per minute counts as expensive. */
   readonly high_cost_minor: number
-  /** A trunk's spend in the window that counts as fast; null disables the rule. */
+  /** A service's spend in the window that counts as fast; null disables the rule. */
   readonly velocity_minor: number | null
   readonly velocity_min_calls: number
   readonly ceiling_minor: number | null
@@ -36,9 +36,9 @@ const BURST_NIGHT = 5
 const CLOSER_DIGITS = 3
 
 /** Returns at most one proposal for each destination, with the most severe reason. */
-export function propose(trunk: TrunkTraffic, rules: FraudRules, now: string): Proposal[] {
-  return trunk.destinations.flatMap(group => {
-    const why = reasonToClose(trunk, group, rules, now)
+export function propose(service: ServiceTraffic, rules: FraudRules, now: string): Proposal[] {
+  return service.destinations.flatMap(group => {
+    const why = reasonToClose(service, group, rules, now)
     return why ? [{ prefix: prefixToClose(group), ...why }] : []
   })
 }
@@ -50,16 +50,16 @@ export function prefixToClose({ rate_prefix, common_digits }: DestinationGroup):
 }
 
 function reasonToClose(
-  trunk: TrunkTraffic,
+  service: ServiceTraffic,
   group: DestinationGroup,
   rules: FraudRules,
   now: string,
 ): Omit<Proposal, 'prefix'> | null {
   const dear = group.rate_minor_per_minute >= rules.high_cost_minor
   const fresh = isNew(group, now)
-  const leads = group.spend_minor * 2 >= trunk.spend_minor
+  const leads = group.spend_minor * 2 >= service.spend_minor
   const where = `+${group.rate_prefix} (${group.label})`
-  const stranger = trunk.new_sources.find(source => source.spend_minor >= rules.compromise_minor)
+  const stranger = service.new_sources.find(source => source.spend_minor >= rules.compromise_minor)
   if (stranger && dear && leads)
     return {
       reason_category: 'account_compromise',
@@ -67,13 +67,13 @@ function reasonToClose(
       alert_kind: 'new_source_ip',
       alert_key: [stranger.address],
     }
-  const over = rules.velocity_minor !== null && trunk.spend_minor >= rules.velocity_minor
-  const over_ceiling = rules.ceiling_minor !== null && trunk.ceiling_spend_minor >= rules.ceiling_minor
+  const over = rules.velocity_minor !== null && service.spend_minor >= rules.velocity_minor
+  const over_ceiling = rules.ceiling_minor !== null && service.ceiling_spend_minor >= rules.ceiling_minor
   // High spend to a usual destination only raises an alert. The prefix is closed when it is also expensive or new.
   if (leads && (over_ceiling || (over && group.calls >= rules.velocity_min_calls)) && (dear || fresh))
     return {
       reason_category: 'spend_velocity',
-      reason_detail: `${group.calls} calls to ${where} within ${trunk.window_seconds} s made most of the spend`,
+      reason_detail: `${group.calls} calls to ${where} within ${service.window_seconds} s made most of the spend`,
       alert_kind: 'spend_velocity',
       alert_key: [],
     }
@@ -82,7 +82,7 @@ function reasonToClose(
     return risk(`${group.calls} calls to ${where}, which was never called before`, group)
   if (group.settled >= BURST_SHORT && group.short >= group.settled * SHORT_SHARE)
     return risk(`${group.short} of ${group.settled} calls to ${where} were shorter than 6 s`, group)
-  if (trunk.night && group.earlier_nights === 0 && group.calls >= BURST_NIGHT)
+  if (service.night && group.earlier_nights === 0 && group.calls >= BURST_NIGHT)
     return risk(`${group.calls} calls at night to ${where}, which is not called at night`, group)
   return null
 }

@@ -114,6 +114,15 @@ export const REASONS = {
     sentence: 'trunk {name} has direction {limit} and this call is {value}',
     mend: 'Change the direction of the trunk to both.',
   }),
+  outbound_disabled: caller({
+    sip: 403,
+    http: 403,
+    voice: 20403,
+    voice_http: 403,
+    sip_number: 32203,
+    sentence: 'outbound calls of {name} are switched off in its attachment to policy {limit}',
+    mend: 'Set outbound_enabled where the policy is attached to the service.',
+  }),
   tls_required: caller({
     sip: 403,
     sip_number: 32209,

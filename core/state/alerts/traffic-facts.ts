@@ -1,15 +1,16 @@
 import { type Insertable, sql } from 'kysely'
-import type { DestinationGroup, SourceSeen, TrunkTraffic } from '../../domain/alerts/index.ts'
+import type { DestinationGroup, ServiceTraffic, SourceSeen } from '../../domain/alerts/index.ts'
 import { dayOf } from '../../domain/rating/day.ts'
 import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, DestinationProfileTable } from '../db.ts'
 import type { State } from '../index.ts'
 
-/** The facts that fraud is judged by: trunks' destinations, their costs, and the sources of their calls. */
+/** The facts that fraud is judged by: destinations of services, their costs, and the sources of trunks' calls. */
 
 interface Project {
   readonly id: string
+  readonly name: string
   readonly currency: string
 }
 
@@ -19,18 +20,24 @@ const hourOf = (epoch_ms: number, time_zone: string): number =>
 
 const SPEND = sql<number>`sum(case when r.settled_at is null then r.held_minor else coalesce(r.charge_minor, 0) end)`
 
-/** Sums the spend of each trunk of a project since a moment. */
-export async function trunkSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
+/**
+ * The service of a call: the trunk whose peer made it, else the project, for its voice account with its applications. A
+ * call that only presents a trunk's number is none of the trunk's (design section 10).
+ */
+const SERVICE = sql<string>`case when c.origin = 'trunk' then c.trunk_id else c.project_id end`
+
+/** Sums the spend of each service of a project since a moment. */
+export async function serviceSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('reservation as r')
     .innerJoin('call as c', 'c.sid', 'r.call_sid')
-    .select(['c.trunk_id', SPEND.as('spend')])
+    .select([SERVICE.as('service_id'), SPEND.as('spend')])
     .where('r.begun_at', '>=', iso(since_ms))
     .where('r.project_id', '=', project_id)
-    .where('c.trunk_id', 'is not', null)
-    .groupBy('c.trunk_id')
+    .where('c.origin', '!=', 'test')
+    .groupBy(SERVICE)
     .execute()
-  return new Map(rows.map(row => [row.trunk_id ?? '', Number(row.spend)]))
+  return new Map(rows.map(row => [row.service_id, Number(row.spend)]))
 }
 
 interface TrafficOptions {
@@ -42,44 +49,47 @@ interface TrafficOptions {
   readonly now_ms: number
 }
 
-/** Reads the traffic of a project's trunks in the window, and notes new destinations. */
-export async function trafficFacts(state: State, options: TrafficOptions): Promise<TrunkTraffic[]> {
+/** Reads the traffic of a project's services in the window, and notes new destinations. */
+export async function trafficFacts(state: State, options: TrafficOptions): Promise<ServiceTraffic[]> {
   const { project, window_seconds, now_ms } = options
   const groups = await readGroups(state.db, project.id, now_ms - window_seconds * 1000)
-  const trunk_ids = [...new Set(groups.map(group => group.trunk_id))]
   const sources = await newSources(state.db, options)
-  const ids = [...new Set([...trunk_ids, ...sources.keys(), ...options.ceiling_spend.keys()])]
+  const seen = groups.map(group => group.service_id)
+  const ids = [...new Set([...seen, ...sources.keys(), ...options.ceiling_spend.keys()])]
   if (ids.length === 0) return []
   const trunks = await state.db.selectFrom('trunk').select(['id', 'name']).where('id', 'in', ids).execute()
+  const services = [
+    ...trunks.map(trunk => ({ ...trunk, trunk_id: trunk.id })),
+    ...(ids.includes(project.id) ? [{ id: project.id, name: project.name, trunk_id: null }] : []),
+  ]
   const profiles = await noteDestinations(state, groups, options)
   const night = hourOf(now_ms, project.time_zone) < NIGHT_ENDS_HOUR
-  return trunks.map(trunk => {
-    const own = groups.filter(group => group.trunk_id === trunk.id)
+  return services.map(service => {
+    const own = groups.filter(group => group.service_id === service.id)
     const sum = (pick: (group: Group) => number): number => own.reduce((total, group) => total + pick(group), 0)
     return {
-      id: trunk.id,
-      name: trunk.name,
+      ...service,
       currency: project.currency,
       window_seconds,
       spend_minor: sum(group => group.spend_minor),
       held_minor: sum(group => group.held_minor),
       calls: sum(group => group.calls),
-      ceiling_spend_minor: options.ceiling_spend.get(trunk.id) ?? 0,
-      destinations: own.map(group => ({ ...group, ...profiles.get(`${group.trunk_id} ${group.rate_prefix}`) })),
-      new_sources: sources.get(trunk.id) ?? [],
+      ceiling_spend_minor: options.ceiling_spend.get(service.id) ?? 0,
+      destinations: own.map(group => ({ ...group, ...profiles.get(`${group.service_id} ${group.rate_prefix}`) })),
+      new_sources: sources.get(service.id) ?? [],
       night,
     }
   })
 }
 
-type Group = DestinationGroup & { readonly trunk_id: string; readonly first_begun_at: string }
+type Group = DestinationGroup & { readonly service_id: string; readonly first_begun_at: string }
 
 async function readGroups(db: Db, project_id: string, since_ms: number): Promise<Group[]> {
   const rows = await db
     .selectFrom('reservation as r')
     .innerJoin('call as c', 'c.sid', 'r.call_sid')
     .select([
-      'c.trunk_id',
+      SERVICE.as('service_id'),
       'r.rate_prefix',
       sql<string>`max(r.rate_label)`.as('label'),
       sql<number>`max(r.rate_micro * (case r.rate_unit when 'second' then 60 else 1 end))`.as('rate_micro'),
@@ -96,12 +106,11 @@ async function readGroups(db: Db, project_id: string, since_ms: number): Promise
     .where('r.begun_at', '>=', iso(since_ms))
     .where('r.project_id', '=', project_id)
     .where('r.rate_prefix', 'is not', null)
-    .where('c.trunk_id', 'is not', null)
     .where('c.origin', '!=', 'test')
-    .groupBy(['c.trunk_id', 'r.rate_prefix'])
+    .groupBy([SERVICE, 'r.rate_prefix'])
     .execute()
   return rows.map(row => ({
-    trunk_id: row.trunk_id ?? '',
+    service_id: row.service_id,
     rate_prefix: row.rate_prefix ?? '',
     label: row.label,
     // The first and last number in text order: all numbers between them share their common prefix.
@@ -141,14 +150,14 @@ async function noteDestinations(
   const rows = await state.db
     .selectFrom('destination_profile')
     .selectAll()
-    .where('trunk_id', 'in', [...new Set(groups.map(group => group.trunk_id))])
+    .where('service_id', 'in', [...new Set(groups.map(group => group.service_id))])
     .execute()
-  const profiles = new Map(rows.map(row => [`${row.trunk_id} ${row.prefix}`, row]))
+  const profiles = new Map(rows.map(row => [`${row.service_id} ${row.prefix}`, row]))
   const writes: Insertable<DestinationProfileTable>[] = []
   for (const group of groups) {
-    const key = `${group.trunk_id} ${group.rate_prefix}`
+    const key = `${group.service_id} ${group.rate_prefix}`
     const row = profiles.get(key) ?? {
-      trunk_id: group.trunk_id,
+      service_id: group.service_id,
       prefix: group.rate_prefix,
       project_id: project.id,
       first_seen_at: group.first_begun_at,
@@ -172,7 +181,7 @@ async function noteDestinations(
         await trx
           .insertInto('destination_profile')
           .values(row)
-          .onConflict(conflict => conflict.columns(['trunk_id', 'prefix']).doUpdateSet(row))
+          .onConflict(conflict => conflict.columns(['service_id', 'prefix']).doUpdateSet(row))
           .execute()
     })
   return known

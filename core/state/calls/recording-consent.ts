@@ -1,6 +1,9 @@
 import type { Selectable } from 'kysely'
 import type { Db, RecordingConsentTable, Trx } from '../db.ts'
 
+/** The version of the terms that a member accepts before calls may be recorded. */
+export const TERMS_VERSION = '2026-11'
+
 type RecordingConsentRow = Selectable<RecordingConsentTable>
 
 export const findRecordingConsent = (db: Db, project_id: string): Promise<RecordingConsentRow | undefined> =>

@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts'
+import { CONFIGURATION } from './snapshot.ts'
 import type { NodeReport } from './trunk-facts.ts'
 
 /** The extent to which the signaling nodes have applied a resource (design section 8). */
@@ -48,3 +49,31 @@ export function appliedFrom(rows: readonly NodeReport[], revision: number): Appl
 const failedFrom = (revision: number | null): number => Math.max(0, (revision ?? 0) - 1)
 
 const later = (a: string | null, b: string | null): string | null => (a === null || (b !== null && b > a) ? b : a)
+
+/** How far the live signaling nodes have come with the configuration as a whole. */
+export interface InForce {
+  readonly nodes: number
+  /** The revision that every live node has; 0 without a node. */
+  readonly all: number
+  /** The highest revision that a live node has; 0 without a node. */
+  readonly some: number
+}
+
+export async function configurationInForce(db: Db, now_ms: number): Promise<InForce> {
+  const rows = await db
+    .selectFrom('node')
+    .leftJoin('apply_report', join =>
+      join.onRef('apply_report.node_id', '=', 'node.id').on('apply_report.resource_id', '=', CONFIGURATION),
+    )
+    .select('apply_report.revision')
+    .where('node.kind', '=', 'signaling')
+    .where('node.heartbeat_at', '>=', new Date(now_ms - NODE_SILENCE_MS).toISOString())
+    .execute()
+  const revisions = rows.map(({ revision }) => revision ?? 0)
+  const none = revisions.length === 0
+  return { nodes: revisions.length, all: none ? 0 : Math.min(...revisions), some: none ? 0 : Math.max(...revisions) }
+}
+
+/** Returns how far a change has come that configuration revision `revision` puts in force. */
+export const progressOf = (revision: number, { all, some }: InForce): 'pending' | 'applying' | 'applied' =>
+  all >= revision && all > 0 ? 'applied' : some >= revision && some > 0 ? 'applying' : 'pending'

@@ -1,6 +1,7 @@
 import { SCOPES } from '../../domain/access/scopes.ts'
 import { newId } from '../../runtime/ids.ts'
 import { hashPassword, hashSecret, unseal } from '../../runtime/secrets.ts'
+import { acceptRecordingConsent, TERMS_VERSION } from '../calls/recording-consent.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import { insertOrganization, insertProject } from '../people/customers.ts'
@@ -104,6 +105,8 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
       })),
     )
     .execute()
+  const consent = { project_id, accepted_at: now, accepted_by: DEMO_EMAIL, terms_version: TERMS_VERSION }
+  await acceptRecordingConsent(trx, consent)
   await bumpConfiguration(trx)
 }
 

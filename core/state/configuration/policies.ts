@@ -1,11 +1,10 @@
 import type { Selectable } from 'kysely'
 import type { ReadRule } from '../../domain/policies/rules.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, OutboundPolicyTable, PolicyAttachmentTable, PolicyRuleTable, PolicyServiceType, Trx } from '../db.ts'
+import type { Db, OutboundPolicyTable, PolicyRuleTable, Trx } from '../db.ts'
 
 export type PolicyRow = Selectable<OutboundPolicyTable>
 type PolicyRuleRow = Selectable<PolicyRuleTable>
-export type AttachmentRow = Selectable<PolicyAttachmentTable>
 
 /** Finds a policy. Archived ones stay for call records but are not found. */
 export const findPolicy = (db: Db | Trx, project_id: string, id: string): Promise<PolicyRow | undefined> =>
@@ -29,6 +28,41 @@ export const listPolicies = (db: Db | Trx, project_id: string): Promise<PolicyRo
 
 export const newPolicyId = (): string => `pol_${newId.uuid()}`
 
+/**
+ * The ceilings of a new project's default policy: enough for a busy office, and they bound what a stolen credential can
+ * spend before anybody has set a ceiling. Money is in kobo: 500,000 a day, 10,000 a minute.
+ */
+const CAREFUL = {
+  concurrency: 1000,
+  cps: 200,
+  daily_spend_limit_minor: 50_000_000,
+  max_call_duration_seconds: 14_400,
+  max_destination_rate_minor: 1_000_000,
+} as const
+
+/** Creates the default policy of a new project. */
+export const insertDefaultPolicy = (
+  trx: Trx,
+  project: { readonly id: string; readonly billing_account_id: string },
+  now: string,
+): Promise<void> =>
+  insertPolicy(trx, {
+    id: newPolicyId(),
+    project_id: project.id,
+    name: 'Default',
+    status: 'active',
+    system_default: 1,
+    billing_group: project.billing_account_id,
+    ...CAREFUL,
+    recording_mode: 'off',
+    recording_channels: 2,
+    recording_retention_days: 30,
+    revision: 1,
+    created_at: now,
+    created_by: null,
+    updated_at: now,
+  })
+
 export async function insertPolicy(trx: Trx, row: PolicyRow): Promise<void> {
   await trx.insertInto('outbound_policy').values(row).execute()
 }
@@ -45,9 +79,9 @@ export async function savePolicy(
   return { ...policy, ...saved }
 }
 
-/** Archives a policy. Its services must be detached first. */
+/** Archives a policy. Its services must be detached first. A default policy is never archived. */
 export const archivePolicy = (trx: Trx, policy: PolicyRow, now: string): Promise<PolicyRow> =>
-  savePolicy(trx, policy, { status: 'archived', system_default: 0 }, now)
+  savePolicy(trx, policy, { status: 'archived' }, now)
 
 export function listRules(db: Db | Trx, policy_id: string, op?: 'allow' | 'deny'): Promise<PolicyRuleRow[]> {
   const query = db
@@ -111,112 +145,4 @@ export async function changeRules(
         .onConflict(conflict => conflict.columns(['policy_id', 'kind', 'value']).doUpdateSet({ op, label }))
         .execute()
   }
-}
-
-export const listAttachments = (db: Db | Trx, policy_id: string): Promise<AttachmentRow[]> =>
-  db
-    .selectFrom('policy_attachment')
-    .selectAll()
-    .where('policy_id', '=', policy_id)
-    .orderBy('attached_at')
-    .orderBy('id')
-    .execute()
-
-export const findAttachment = (
-  db: Db | Trx,
-  service_type: PolicyServiceType,
-  service_id: string,
-): Promise<AttachmentRow | undefined> =>
-  db
-    .selectFrom('policy_attachment')
-    .selectAll()
-    .where('service_type', '=', service_type)
-    .where('service_id', '=', service_id)
-    .executeTakeFirst()
-
-/** Reports whether the policy is attached to a trunk of the subaccount or to a subtrunk of such a trunk. */
-export async function servesSubaccount(db: Db | Trx, policy_id: string, subaccount_id: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('policy_attachment')
-    .leftJoin('subtrunk', 'subtrunk.id', 'policy_attachment.service_id')
-    .innerJoin('trunk', join =>
-      join.on(eb =>
-        eb.or([eb('trunk.id', '=', eb.ref('subtrunk.trunk_id')), eb('trunk.id', '=', eb.ref('service_id'))]),
-      ),
-    )
-    .select('trunk.id')
-    .where('policy_attachment.policy_id', '=', policy_id)
-    .where('trunk.subaccount_id', '=', subaccount_id)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-type Service = Readonly<{ type: PolicyServiceType; id: string }>
-
-/** Attaches a policy to a service in place of its previous one. Decisions read the rows, so it takes effect at once. */
-export async function attachPolicy(trx: Trx, policy: PolicyRow, service: Service, now: string): Promise<AttachmentRow> {
-  const set = { policy_id: policy.id, attached_at: now, applied_at: now }
-  const row: AttachmentRow = {
-    id: `pat_${newId.uuid()}`,
-    project_id: policy.project_id,
-    service_type: service.type,
-    service_id: service.id,
-    note: null,
-    outbound_enabled: 1,
-    ...set,
-  }
-  return trx
-    .insertInto('policy_attachment')
-    .values(row)
-    .onConflict(conflict => conflict.columns(['service_id', 'service_type']).doUpdateSet(set))
-    .returningAll()
-    .executeTakeFirstOrThrow()
-}
-
-/** Detaches a service's policy. Returns false when it had none. */
-export async function detachPolicy(trx: Trx, service: Service): Promise<boolean> {
-  const result = await trx
-    .deleteFrom('policy_attachment')
-    .where('service_type', '=', service.type)
-    .where('service_id', '=', service.id)
-    .executeTakeFirst()
-  return result.numDeletedRows > 0n
-}
-
-/** Counts, per policy, the services that it is attached to and those that have applied it. */
-export async function countAttachments(
-  db: Db | Trx,
-  policy_ids: readonly string[],
-): Promise<Map<string, { attached: number; applied: number }>> {
-  if (policy_ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('policy_attachment')
-    .select(eb => [
-      'policy_id',
-      eb.fn.countAll<number>().as('attached'),
-      eb.fn.count<number>('applied_at').as('applied'),
-    ])
-    .where('policy_id', 'in', [...policy_ids])
-    .groupBy('policy_id')
-    .execute()
-  return new Map(rows.map(row => [row.policy_id, { attached: Number(row.attached), applied: Number(row.applied) }]))
-}
-
-/** Makes every service of a policy apply it again. Each sets `applied_at` when it has. */
-export async function reapplyPolicy(trx: Trx, policy_id: string): Promise<void> {
-  await trx.updateTable('policy_attachment').set({ applied_at: null }).where('policy_id', '=', policy_id).execute()
-}
-
-/** Returns attachments whose service has not applied the policy yet, oldest first. */
-export const unappliedAttachments = (db: Db | Trx, limit: number): Promise<AttachmentRow[]> =>
-  db
-    .selectFrom('policy_attachment')
-    .selectAll()
-    .where('applied_at', 'is', null)
-    .orderBy('attached_at')
-    .limit(limit)
-    .execute()
-
-export async function markApplied(db: Db | Trx, attachment_id: string, applied_at: string): Promise<void> {
-  await db.updateTable('policy_attachment').set({ applied_at }).where('id', '=', attachment_id).execute()
 }

@@ -50,6 +50,9 @@ export async function readConfiguration({ db }: State): Promise<ConfigurationRow
   return { revision: configuration?.revision ?? 0, ...byName } as ConfigurationRows
 }
 
+/** The id under which a node reports the configuration as a whole. */
+export const CONFIGURATION = 'configuration'
+
 export interface Applied {
   readonly resource_id: string
   readonly revision: number

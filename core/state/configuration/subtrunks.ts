@@ -1,6 +1,7 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
 import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from '../db.ts'
+import { nextConfiguration } from './bump.ts'
 import { RELEASING } from './trunks.ts'
 
 export type SubtrunkRow = Selectable<SubtrunkTable>
@@ -89,7 +90,7 @@ export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]):
 /** Delegates a range of a block to a subtrunk. Returns undefined when a part of it is already delegated. */
 export async function delegate(
   trx: Trx,
-  delegation: Omit<DelegationRow, 'id' | 'status' | 'size'>,
+  delegation: Omit<DelegationRow, 'id' | 'status' | 'size' | 'revision'>,
 ): Promise<DelegationRow | undefined> {
   const size = blockSize(delegation.start, delegation.end)
   if (size === null) throw new Error(`${delegation.start} to ${delegation.end} is no block`)
@@ -101,13 +102,40 @@ export async function delegate(
     .where('end', '>=', delegation.start)
     .executeTakeFirst()
   if (taken) return undefined
-  // Admission reads the rows, so a delegation takes effect as soon as it is saved.
-  const row: DelegationRow = { ...delegation, id: `del_${newId.uuid()}`, size, status: 'applied' }
+  const revision = await nextConfiguration(trx)
+  const row: DelegationRow = { ...delegation, id: `del_${newId.uuid()}`, size, status: 'pending', revision }
   await trx.insertInto('delegation').values(row).execute()
   return row
 }
 
-/** Removes a delegation. From the next call on the subtrunk may not present its numbers. */
+/**
+ * Takes a delegation back. From the next call on, the subtrunk may not present its numbers; the row goes when every
+ * node routes the numbers elsewhere.
+ */
 export async function detachDelegation(trx: Trx, id: string): Promise<void> {
-  await trx.deleteFrom('delegation').where('id', '=', id).execute()
+  const revision = await nextConfiguration(trx)
+  await trx.updateTable('delegation').set({ status: 'detaching', revision }).where('id', '=', id).execute()
+}
+
+/** Returns delegations that have not reached their goal, with their trunks. */
+export const movingDelegations = (db: Db | Trx, limit: number): Promise<(DelegationRow & { trunk_id: string })[]> =>
+  db
+    .selectFrom('delegation')
+    .innerJoin('subtrunk', 'subtrunk.id', 'delegation.subtrunk_id')
+    .selectAll('delegation')
+    .select('subtrunk.trunk_id')
+    .where('delegation.status', '!=', sql.lit('applied'))
+    .limit(limit)
+    .execute()
+
+/** Moves a delegation on, unless it has changed since it was read. Null deletes it. */
+export async function moveDelegation(
+  trx: Trx | Db,
+  { id, revision }: DelegationRow,
+  status: DelegationRow['status'] | null,
+): Promise<void> {
+  if (status === null)
+    await trx.deleteFrom('delegation').where('id', '=', id).where('revision', '=', revision).execute()
+  else
+    await trx.updateTable('delegation').set({ status }).where('id', '=', id).where('revision', '=', revision).execute()
 }

@@ -4,6 +4,7 @@ import { CURRENCY } from '../../domain/rating/currency.ts'
 import { newId } from '../../runtime/ids.ts'
 import { seal } from '../../runtime/secrets.ts'
 import { ensureAlertPolicies } from '../alerts/alert-policies.ts'
+import { insertDefaultPolicy } from '../configuration/policies.ts'
 import type { Db, OrganizationTable, Trx } from '../db.ts'
 import { putBillingAccount } from '../money/rates.ts'
 import type { ProjectRow } from './organizations.ts'
@@ -30,7 +31,10 @@ interface NewProject {
   readonly credit_minor: number
 }
 
-/** Creates a project with the account that pays for it and its voice account. Its first charge finds a balance. */
+/**
+ * Creates a project with the account that pays for it, its voice account and its default policy. Its first charge finds
+ * a balance.
+ */
 export async function insertProject(
   trx: Trx,
   given: NewProject,
@@ -59,6 +63,7 @@ export async function insertProject(
     prepaid: prepaid ? 1 : 0,
     credit_minor,
   })
+  await insertDefaultPolicy(trx, row, now)
   await trx
     .insertInto('voice_account')
     .values({

@@ -20,17 +20,13 @@ export const findVoiceAccountBySid = (db: Db, account_sid: string): Promise<Voic
 export const findVoiceAccount = (db: Db, project_id: string): Promise<VoiceAccountRow | undefined> =>
   db.selectFrom('voice_account').selectAll().where('project_id', '=', project_id).executeTakeFirst()
 
-/** Replaces the auth token in one step. */
-export async function replaceAuthToken(
+/** Saves columns of a voice account. Returns it at its next revision. */
+export async function saveVoiceAccount(
   trx: Trx,
   account: VoiceAccountRow,
-  token: { readonly auth_token_sealed: string; readonly key_id: string },
+  changes: Partial<Pick<VoiceAccountRow, 'auth_token_sealed' | 'key_id'>>,
 ): Promise<VoiceAccountRow> {
-  const revision = account.revision + 1
-  await trx
-    .updateTable('voice_account')
-    .set({ ...token, revision })
-    .where('project_id', '=', account.project_id)
-    .execute()
-  return { ...account, ...token, revision }
+  const saved = { ...changes, revision: account.revision + 1 }
+  await trx.updateTable('voice_account').set(saved).where('project_id', '=', account.project_id).execute()
+  return { ...account, ...saved }
 }

@@ -1,3 +1,4 @@
+import { voiceService } from '../../domain/admission/index.ts'
 import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
 import type { AdmissionRequest } from './admission/request.ts'
 import { number, type Query, tuples } from './admission/steps.ts'
@@ -6,15 +7,18 @@ import { type CallRow, insertCall, type NewCall, rowOf } from './running/rows.ts
 
 /** A call of the API to queue. */
 export interface PlaceInput {
-  /** Evaluated as a dry run: the call takes its slots when it leaves. */
-  readonly admission: AdmissionRequest
   readonly sid: string
+  readonly project_id: string
   readonly account_sid: string
   readonly from_number: string
   readonly to_number: string
+  /** The number to present, when it is not the From number. */
+  readonly caller_id: string | null
   readonly number_id: string
-  /** Voice application that the From number is routed to. Its policy applies. */
+  /** The voice application that the From number is routed to. Its policy applies, else that of automation. */
   readonly application_id: string | null
+  /** Wall time, epoch ms. */
+  readonly now_ms: number
   /** JSON of core/domain/calls/request.ts. */
   readonly request: string
 }
@@ -33,12 +37,13 @@ const DRAINING = `select count(*) as nodes, count(draining_at) as draining from 
 export function place(query: Query, input: PlaceInput): Placed {
   const [seen] = query(DRAINING)
   if (seen && number(seen, 'nodes') > 0 && seen['nodes'] === seen['draining']) return { refused: 'draining', facts: {} }
-  const outcome = take(query, { request: input.admission, dry_run: true })
+  // A dry run: the call takes its slots when it leaves.
+  const outcome = take(query, { request: askOf(input), dry_run: true })
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
-  const at = new Date(input.admission.now_ms).toISOString()
+  const at = new Date(input.now_ms).toISOString()
   const call: NewCall = {
     sid: input.sid,
-    project_id: input.admission.project_id,
+    project_id: input.project_id,
     account_sid: input.account_sid,
     origin: 'rest',
     direction: 'outbound-api',
@@ -51,7 +56,22 @@ export function place(query: Query, input: PlaceInput): Placed {
     request: input.request,
     queued_at: at,
   }
-  const row = rowOf(call, insertCall(query, call, input.admission.now_ms), input.admission.now_ms)
+  const row = rowOf(call, insertCall(query, call, input.now_ms), input.now_ms)
   query(INSERT_COMMAND, input.sid, 'originate', '{}', at)
   return { row }
 }
+
+const askOf = ({ sid, project_id, application_id, to_number, from_number, caller_id, now_ms }: PlaceInput) =>
+  ({
+    call_sid: sid,
+    part: 'outbound',
+    way: 'create',
+    node_id: 'control',
+    project_id,
+    service: voiceService(project_id, application_id),
+    called: to_number,
+    caller: caller_id ?? from_number,
+    transport: null,
+    offer: null,
+    now_ms,
+  }) satisfies AdmissionRequest

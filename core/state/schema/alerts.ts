@@ -93,7 +93,8 @@ export interface AlertNotificationTable {
 
 /** A destination of a trunk's calls. `prefix` is that of the rate that priced them. */
 export interface DestinationProfileTable {
-  trunk_id: string
+  /** A trunk, or the project for its voice account. */
+  service_id: string
   prefix: string
   project_id: string
   first_seen_at: Instant

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { Flag, Instant } from './configuration.ts'
 
 export interface OutboundPolicyTable {
@@ -5,7 +6,7 @@ export interface OutboundPolicyTable {
   project_id: string
   name: string
   status: 'active' | 'archived'
-  /** 1: applies to every service of the project without an attached policy. At most one per project. */
+  /** 1: applies to every service of the project without an attached policy. A project has one. */
   system_default: Flag
   billing_group: string
   concurrency: number | null
@@ -50,6 +51,8 @@ export interface PolicyAttachmentTable {
   outbound_enabled: Flag
   attached_at: Instant
   applied_at: Instant | null
+  /** The configuration revision that puts it in force. */
+  revision: Generated<number>
 }
 
 export interface SubaccountTable {
@@ -108,6 +111,8 @@ export interface DelegationTable {
   status: 'pending' | 'applying' | 'applied' | 'failed' | 'detaching'
   assigned_at: Instant
   assigned_by: string
+  /** The configuration revision that puts its last change in force. */
+  revision: Generated<number>
 }
 
 /** Ceilings that the operator sets on a whole project; a project without a row has none. */

@@ -152,9 +152,12 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'patch /outbound-policies/{policy_id}/destination-rules': onPolicy({
     rules: [{ kind: 'country', op: 'allow', value: 'NG', label: null }],
   }),
-  'put /trunks/{trunk_id}/outbound-policy': async w => {
-    const { body } = await post(w, '/v1/outbound-policies', policyBody())
-    return onTrunk({ policy_id: body.id })(w)
+  'put /trunks/{trunk_id}/outbound-policy': async w => onTrunk(await attaching(w))(w),
+  'put /trunks/{trunk_id}/subtrunks/{subtrunk_id}/outbound-policy': async w => onSubtrunk(await attaching(w))(w),
+  'put /voice/applications/{application_id}/outbound-policy': async w => onApplication(await attaching(w))(w),
+  'put /voice-account/outbound-policy': async w => {
+    const { headers } = await w.ask('GET', '/v1/voice-account')
+    return { etag: headers.get('etag') ?? '', body: await attaching(w) }
   },
   'post /voice/applications': async () => ({ body: applicationBody() }),
   'patch /voice/applications/{application_id}': onApplication({ name: 'Other', fallback_url: null }),
@@ -270,6 +273,12 @@ function policyBody(): Record<string, unknown> {
     concurrency: 5,
     daily_spend_limit_minor: null,
   }
+}
+
+/** Returns a body that attaches a new policy. */
+async function attaching(w: ControlPlane): Promise<Record<string, unknown>> {
+  const { body } = await post(w, '/v1/outbound-policies', policyBody())
+  return { policy_id: body.id, note: 'as agreed', outbound_enabled: true }
 }
 
 function onPolicy(body?: Record<string, unknown>): Recipe {

@@ -211,6 +211,7 @@ t.test('a member reveals and rotates the auth token, and the audit trail never c
 t.test('a member accepts recording consent, rotates a webhook secret and uses the management API', async t => {
   const w = await controlPlane(t)
   const me = await signIn(w)
+  await w.state.db.deleteFrom('recording_consent').execute()
   const { terms_version, accepted } = (await me.ask('GET', '/recording-consent')).body
   t.equal(accepted, false)
   t.equal((await me.ask('POST', '/recording-consent', { terms_version: 'old' })).status, 422)

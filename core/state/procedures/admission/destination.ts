@@ -1,4 +1,4 @@
-import type { PolicyFacts } from '../../../domain/admission/index.ts'
+import type { Over, PolicyFacts } from '../../../domain/admission/index.ts'
 import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type Rate, SIP_CLASS } from '../../../domain/rating/types.ts'
 import type { AdmissionRequest } from './request.ts'
@@ -67,7 +67,8 @@ const RATE_UP_TO = `select ${RATE_COLUMNS}
 
 export function readPrice(
   query: Query,
-  { project_id, now_ms, over = 'network' }: AdmissionRequest,
+  { project_id, now_ms }: AdmissionRequest,
+  over: Over,
   digits: string | null,
 ): { price_book: Row | null; rate: Rate | null } {
   const price_book = query(BOOK, project_id, new Date(now_ms).toISOString())[0] ?? null

@@ -1,4 +1,11 @@
-import type { AdmissionFacts, HolderFacts, TrunkFacts } from '../../../domain/admission/index.ts'
+import {
+  type AdmissionFacts,
+  type HolderFacts,
+  type Over,
+  type ServiceType,
+  type TrunkFacts,
+  WAYS,
+} from '../../../domain/admission/index.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
@@ -46,11 +53,11 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
   const policies = readPolicies(query, request, trunk, subtrunk)
   const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
   const outbound = request.part === 'outbound'
-  const { over = 'network' } = request
-  const called = readCalled(query, request, country)
+  const over = overOf(request)
+  const called = readCalled(query, request, over, country)
   const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
-  const { price_book, rate } = outbound ? readPrice(query, request, digits) : NO_PRICE
+  const { price_book, rate } = outbound ? readPrice(query, request, over, digits) : NO_PRICE
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
   const minute = minuteOf(store_ms)
@@ -61,6 +68,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     over,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
+    switched_off_by: switchedOffBy(policies),
     trunk: trunk ? trunkFacts(trunk) : null,
     transport: request.transport,
     offer: request.offer,
@@ -94,6 +102,23 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
 }
 
 const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
+
+/**
+ * Returns what a leg goes over. An outbound leg needs a way that its service may use: a call of a script, for example,
+ * is never taken for one of a trunk.
+ */
+function overOf({ part, way, service }: AdmissionRequest): Over {
+  if (part !== 'outbound') return 'network'
+  const known = way === null ? null : WAYS[way]
+  const allowed: readonly ServiceType[] = known?.services ?? []
+  if (!known || !allowed.includes(service.type)) throw new Error(`no ${service.type} makes a call by ${way}`)
+  return known.over
+}
+
+const switchedOffBy = (policies: readonly Row[]): string | null => {
+  const off = policies.find(policy => policy['outbound_enabled'] === 0)
+  return off ? `"${text(off, 'name')}"` : null
+}
 
 function readProject(query: Query, project_id: string): Row {
   const project = one(
@@ -161,38 +186,31 @@ const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '
 const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_limit_minor, p.max_call_duration_seconds,
     p.max_destination_rate_minor, p.recording_mode, p.recording_retention_days`
 
+/**
+ * Returns the policies of an outbound call's service, the trunk's before its subtrunk's own. A service without an
+ * attachment has the project's default. Other calls have none: the ceilings of a policy count outbound calls alone.
+ */
 function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
-  // Voice services without an application use their project's attachment.
-  const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
-  const attached = query(
-    `select ${POLICY}, a.service_type, a.service_id
-    from policy_attachment a join outbound_policy p on p.id = a.policy_id
-    where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
-    ids[0] ?? '',
-    ids[1] ?? '',
-    request.project_id,
-  )
-  const of = (type: string, id: string) =>
+  if (request.part !== 'outbound') return []
+  const { service, project_id } = request
+  const parent_id = subtrunk && trunk ? text(trunk, 'id') : service.id
+  const attached = query(ATTACHED, service.id, parent_id, project_id)
+  const of = (type: ServiceType, id: string) =>
     attached.find(row => text(row, 'service_type') === type && text(row, 'service_id') === id)
-  const own = of(request.service.type, request.service.id) ?? of(request.service.type, request.project_id)
-  const parent = subtrunk && trunk ? of('trunk', text(trunk, 'id')) : undefined
-  const found = [...(parent ? [parent] : []), ...(own ? [own] : [])]
-  if (parent || (own && !subtrunk)) return found
-  const standard = one(
-    query(
-      `select ${POLICY} from outbound_policy p
-      where p.project_id = ? and p.system_default = 1 and p.status = 'active'`,
-      request.project_id,
-    ),
-  )
-  return standard ? [standard, ...found] : found
+  const own = of(service.type, service.id)
+  const parent = subtrunk && trunk ? of('trunk', parent_id) : own
+  const first = parent ?? one(query(DEFAULT_POLICY, project_id))
+  const found = first ? [first] : []
+  return own && own !== parent ? [...found, own] : found
 }
 
-function readCalled(
-  query: Query,
-  { called, project_id, over = 'network' }: AdmissionRequest,
-  country: string,
-): CalledNumber {
+const ATTACHED = `select ${POLICY}, a.service_type, a.service_id, a.outbound_enabled
+  from policy_attachment a join outbound_policy p on p.id = a.policy_id
+  where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`
+const DEFAULT_POLICY = `select ${POLICY} from outbound_policy p
+  where p.project_id = ? and p.system_default = 1 and p.status = 'active'`
+
+function readCalled(query: Query, { called, project_id }: AdmissionRequest, over: Over, country: string): CalledNumber {
   const code = normalizeNumber(called)?.replace(/^\+/, '')
   // The user part of a SIP URI may be the peer's extension. No public number is that short.
   if (over !== 'network' && (code === undefined || code.length <= 6)) return { given: called, country, number: null }
@@ -229,14 +247,14 @@ function readCaller(
   const exact = given.startsWith('+') ? one(readNumber(query, given)) : null
   const e164 = exact ? given : (parseNumber(given, country)?.e164 ?? null)
   const row = exact ?? (e164 !== null && e164 !== given ? one(readNumber(query, e164)) : null)
-  const held = row !== null && textOrNull(row, 'project_id') === request.project_id && text(row, 'status') === 'held'
+  const held = isHeld(row, request.project_id)
   const standing = held && row && trunk ? serviceStanding(query, row, trunk, subtrunk) : NO_NUMBERS
   const ownership: CallerOwnership = ownershipOf(e164, {
     of_project: held,
     forwarded: request.forwarded_caller === true,
     ...standing,
   })
-  const stand_in = ownership === 'owned' || ownership === 'forwarded' ? null : defaultCaller(trunk)
+  const stand_in = ownership === 'owned' || ownership === 'forwarded' ? null : defaultCaller(query, trunk, request)
   const caller: CallerFacts = stand_in ? { given, e164: stand_in, ownership: 'default' } : { given, e164, ownership }
   return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? trunkOfNumber(query, row) : null) }
 }
@@ -246,7 +264,17 @@ const readNumber = (query: Query, e164: string): Row[] =>
 
 const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
 
-const defaultCaller = (trunk: Row | null): string | null => (trunk ? textOrNull(trunk, 'default_caller') : null)
+/**
+ * The one rule of who may present a number: the project that holds it now, whatever was configured while another did
+ * (a trunk's default caller, an application, a token, a running script).
+ */
+const isHeld = (number_row: Row | null, project_id: string): boolean =>
+  number_row !== null && textOrNull(number_row, 'project_id') === project_id && text(number_row, 'status') === 'held'
+
+function defaultCaller(query: Query, trunk: Row | null, { project_id }: AdmissionRequest): string | null {
+  const e164 = trunk && textOrNull(trunk, 'default_caller')
+  return e164 !== null && isHeld(one(readNumber(query, e164)), project_id) ? e164 : null
+}
 
 function serviceStanding(
   query: Query,

@@ -1,4 +1,4 @@
-import type { OfferFacts, Over, ServiceType, Transport, Verdict } from '../../../domain/admission/index.ts'
+import type { OfferFacts, Service, Transport, Verdict, WayName } from '../../../domain/admission/index.ts'
 import type { CallerOwnership } from '../../../domain/identity/caller.ts'
 import type { ParsedNumber } from '../../../domain/numbers/parse.ts'
 
@@ -11,15 +11,15 @@ export interface AdmissionRequest {
    * one of our numbers, for the peer's trunk; a separate request with part `inbound` covers the number's side.
    */
   readonly part: 'outbound' | 'inbound' | 'on_net'
-  /** What an outbound leg goes over. Default: the network. */
-  readonly over?: Over
+  /** How an outbound leg leaves; null for the other parts. */
+  readonly way: WayName | null
   readonly node_id: string
   readonly project_id: string
   /**
    * Outbound and on_net: the peer's trunk or the voice service. Inbound: the target of the number's route. A trunk also
    * stands for the subtrunk that its number (the called one of an inbound call, else the caller's) is delegated to.
    */
-  readonly service: Readonly<{ type: ServiceType; id: string }>
+  readonly service: Service
   /** The number as given, also in a national format of the trunk's country, or the user part of a SIP URI. */
   readonly called: string
   readonly caller: string

@@ -26,6 +26,7 @@ export const facts = (changes: Partial<AdmissionFacts> = {}): AdmissionFacts => 
     { kind: 'trunk', id: 'trk_1', name: 'Lagos office', status: 'enabled', enabled: true },
     { kind: 'subtrunk', id: 'stk_1', name: 'Branch', status: 'enabled', enabled: true },
   ],
+  switched_off_by: null,
   trunk: {
     name: 'Lagos office',
     direction: 'both',

@@ -1,4 +1,4 @@
-import type { DestinationGroup, TrunkTraffic } from '../../../../../core/domain/alerts/index.ts'
+import type { DestinationGroup, ServiceTraffic } from '../../../../../core/domain/alerts/index.ts'
 import { type FraudRules, prefixToClose, propose, protectedBy } from '../../../../../core/domain/fraud/index.ts'
 import t from '../../../../support/harness/index.ts'
 
@@ -18,8 +18,8 @@ const group = (over: Partial<DestinationGroup> = {}): DestinationGroup => ({
   ...{ first_seen_at: LONG_AGO, earlier_nights: 3 },
   ...over,
 })
-const trunk = (destinations: readonly DestinationGroup[], over: Partial<TrunkTraffic> = {}): TrunkTraffic => ({
-  ...{ id: 'trk_1', name: 'Branch', currency: 'NGN', window_seconds: 300, held_minor: 0 },
+const trunk = (destinations: readonly DestinationGroup[], over: Partial<ServiceTraffic> = {}): ServiceTraffic => ({
+  ...{ id: 'trk_1', trunk_id: 'trk_1', name: 'Branch', currency: 'NGN', window_seconds: 300, held_minor: 0 },
   spend_minor: destinations.reduce((sum, one) => sum + one.spend_minor, 0),
   calls: destinations.reduce((sum, one) => sum + one.calls, 0),
   ...{ ceiling_spend_minor: 0, destinations, new_sources: [], night: false },
@@ -29,7 +29,7 @@ const CHEAP = { rate_minor_per_minute: 200, rate_prefix: '234', common_digits: '
 const stranger = (spend_minor: number) => [{ address: '198.51.100.9', first_seen_at: NOW, calls: 5, spend_minor }]
 
 t.test('closes destinations in order of severity, each with its reason', async t => {
-  const cases: readonly (readonly [what: string, traffic: TrunkTraffic, reason: string | null])[] = [
+  const cases: readonly (readonly [what: string, traffic: ServiceTraffic, reason: string | null])[] = [
     ['one dear call to where the trunk always called', trunk([group()]), null],
     [
       'a new source that spends much on a dear destination',

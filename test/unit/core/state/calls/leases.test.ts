@@ -3,6 +3,7 @@ import { dayOf } from '../../../../../core/domain/rating/index.ts'
 import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import {
   type AdmissionOutcome,
+  type AdmissionRequest,
   holdersAt,
   pruneAdmission,
   releaseAdmission,
@@ -565,11 +566,11 @@ t.test(
   async t => {
     const w = await world(t)
     const { db } = w.state
-    const service = { type: 'voice_application', id: w.project_id } as const
+    const service = { type: 'automation', id: w.project_id } as const
     const policy = await w.policy({ cps: 5 }, service)
     await w.rule(policy, 'deny', '23490')
-    const leg = (called: string, more: { over?: 'sip' | 'client'; store_ms?: number } = {}) =>
-      w.request({ over: 'sip', service, called, caller: 'anybody', transport: null, offer: null, ...more })
+    const leg = (called: string, more: Partial<AdmissionRequest> = {}) =>
+      w.request({ way: 'dial_sip', service, called, caller: 'anybody', transport: null, offer: null, ...more })
 
     const outcomes: AdmissionOutcome[] = []
     for (let count = 0; count < 200; count++)
@@ -584,7 +585,7 @@ t.test(
       t.equal(reasonOf(await takeAdmission(db, leg(number, at(second)))), 'destination_denied', number)
     for (const [second, user] of ['agent', '', '1001', '+2348012345678'].entries())
       t.ok((await takeAdmission(db, leg(user, at(10 + second)))).admitted, user)
-    t.ok((await takeAdmission(db, leg('', { over: 'client', ...at(20) }))).admitted, 'a client')
+    t.ok((await takeAdmission(db, leg('', { way: 'dial_client', ...at(20) }))).admitted, 'a client')
 
     const [known] = await db.selectFrom('rate').selectAll().limit(1).execute()
     if (!known) throw new Error('no rate')
@@ -597,7 +598,7 @@ t.test(
     const ended = { call_sid: priced.call_sid, answered: true, duration_seconds: 60, now_ms: NOW_MS + 60_000 }
     const { charge_minor } = await releaseAdmission(db, ended)
     t.ok((charge_minor ?? 0) > 0, 'the SIP class has a price')
-    t.equal((await takeAdmission(db, leg('', { over: 'client', ...at(40) }))).price, null, 'a client costs nothing')
+    t.equal((await takeAdmission(db, leg('', { way: 'dial_client', ...at(40) }))).price, null, 'a client costs nothing')
     t.notMatch(await takeAdmission(db, w.request({ store_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
 
     await db.updateTable('project').set({ status: 'disabled' }).execute()

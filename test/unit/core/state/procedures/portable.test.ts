@@ -86,8 +86,8 @@ async function admissions(w: AdmissionWorld) {
   await admitted({ ...shared, service: { type: 'subtrunk', id: subtrunk_id } })
   await admitted({ part: 'inbound', called: '+2342010000002', caller: '+2348031234567' })
   await take({ called: '112' })
-  await take({ over: 'sip', called: 'desk' })
-  await take({ over: 'client', called: 'alice', service: { type: 'voice_application', id: w.project_id } })
+  await take({ way: 'target_test', called: 'desk' })
+  await take({ way: 'dial_client', called: 'alice', service: { type: 'automation', id: w.project_id } })
   await take({ called: '+12025550123' })
   await db.deleteFrom('termination_target').execute()
   await take()
@@ -135,8 +135,9 @@ async function calls(w: AdmissionWorld) {
   const admission = { ...w.request(), transport: null }
   const { request = '' } = newCall(w, '')
   const numbers = { from_number: '+2342010000001', to_number: '+2348031234567', number_id: 'PN1' }
-  const facts = { sid: admission.call_sid, account_sid: 'AC1', application_id: null, request: String(request) }
-  t.match(await run('place_call', { admission, ...facts, ...numbers }), { row: { status: 'queued' } })
+  const of = { project_id: w.project_id, account_sid: 'AC1', application_id: null, caller_id: null }
+  const facts = { sid: admission.call_sid, ...of, request: String(request), now_ms: NOW_MS }
+  t.match(await run('place_call', { ...facts, ...numbers }), { row: { status: 'queued' } })
   await run('admit_row', { requests: [admission], waits_for: 'cps_exceeded', now_ms: NOW_MS })
   const at_ms = NOW_MS + 1000
   const ended = { ending: ENDED, ended_ms: NOW_MS + 60_000, pdd_ms: 700, media: null }

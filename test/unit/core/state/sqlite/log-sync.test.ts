@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { placeCall } from '../../../../../core/state/calls/calls.ts'
 import { takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
-import { type AdmissionWorld, admissionWorld } from '../../../../support/admission-world.ts'
+import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { until } from '../../../../support/wait.ts'
 
@@ -66,8 +66,8 @@ for (const local of [true, false]) {
     await rename(db, 'by a statement')
     t.same(await named(await disk.cut()), ['by a statement'])
     const call = { sid: 'CA1', account_sid: 'AC1', from_number: '+2342010000001', to_number: '+2348031234567' }
-    const admission = w.request()
-    await placeCall(db, { ...call, admission, number_id: 'num_1', application_id: null, request: '{}' })
+    const of = { project_id: w.project_id, number_id: 'num_1', application_id: null, caller_id: null }
+    await placeCall(db, { ...call, ...of, request: '{}', now_ms: NOW_MS })
     const placed = await (await disk.cut()).db.selectFrom('call').select('sid').execute()
     t.same(placed, [{ sid: 'CA1' }], 'by a procedure')
   })

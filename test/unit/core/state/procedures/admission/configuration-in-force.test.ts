@@ -15,16 +15,18 @@ import { busiestDay } from '../../../../../../core/state/calls/counters.ts'
 import { releaseAdmission, takeAdmission } from '../../../../../../core/state/calls/leases.ts'
 import {
   archivePolicy,
-  attachPolicy,
   changeRules,
-  countAttachments,
-  detachPolicy,
-  findAttachment,
   findPolicy,
   listRules,
   savePolicy,
   summarizeRules,
 } from '../../../../../../core/state/configuration/policies.ts'
+import {
+  attachPolicy,
+  countAttachments,
+  detachPolicy,
+  findAttachment,
+} from '../../../../../../core/state/configuration/policy-attachments.ts'
 import {
   findCeilings,
   listShortCodes,
@@ -107,7 +109,7 @@ t.test('a changed rule, ceiling or attachment applies to the next call', async t
   const saved = await w.state.transaction(trx => savePolicy(trx, policy, { max_destination_rate_minor: 10 }, NOW))
   t.equal(saved.revision, 2)
   t.equal(await admitted(), 'rate_above_ceiling')
-  t.same(await countAttachments(db, [id]), new Map([[id, { attached: 1, applied: 1 }]]))
+  t.same(await countAttachments(db, [id]), new Map([[id, { attached: 1, applied: 0 }]]), 'no node has it yet')
   t.match(await findAttachment(db, 'trunk', w.trunk_id), { policy_id: id })
   t.equal(await w.state.transaction(trx => detachPolicy(trx, { type: 'trunk', id: w.trunk_id })), true)
   t.equal(await admitted(), 'admitted')
@@ -286,7 +288,7 @@ t.test('delegates a block once, and calls with its numbers find the subtrunk', a
     w.state.transaction(trx =>
       delegate(trx, { block_id: block.id, subtrunk_id: subtrunk, start, end, assigned_at: NOW, assigned_by: 'test' }),
     )
-  t.match(await give('+2342010000000', '+2342010000049'), { size: 50, status: 'applied' })
+  t.match(await give('+2342010000000', '+2342010000049'), { size: 50, status: 'pending' })
   t.equal(await give('+2342010000049', '+2342010000060'), undefined)
   t.match(await give('+2342010000050', '+2342010000060'), { size: 11 })
   t.strictSame(
