@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 const steps = [
   ['lock file', process.execPath, ['scripts/lock-file.mjs']],
   ['format and lint', 'node_modules/.bin/biome', ['check', '--error-on-warnings', '.']],
-  ...(process.argv.includes('--compiled') ? [] : [['types', 'node_modules/.bin/tsc', ['-p', '.']]]),
-  ['types of the console', 'node_modules/.bin/tsc', ['-p', 'control/console']],
+  ...(process.argv.includes('--compiled') ? [] : [['types', 'node_modules/.bin/tsc', ['-p', '.', '--singleThreaded']]]),
+  ['types of the console', 'node_modules/.bin/tsc', ['-p', 'control/console', '--singleThreaded']],
 ]
 if (existsSync('test/tidy')) steps.push(['tidy', process.execPath, ['build/test/tidy/main.js']])
 

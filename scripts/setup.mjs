@@ -179,7 +179,8 @@ const typescript = {
   inputs: () => ['tsconfig.json', ...sourcesOf([...SHIPPED, 'bench', 'test'])],
   outputs: ['build/bin/main.js'],
   stamp: 'build/.stamp-tsc',
-  work: run => run('node_modules/.bin/tsc', ['-p', '.']),
+  // One checker takes half the CPU of four, because each checker resolves the shared types again.
+  work: run => run('node_modules/.bin/tsc', ['-p', '.', '--singleThreaded']),
 }
 
 const lacking = missing()
