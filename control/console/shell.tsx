@@ -108,6 +108,9 @@ const Side = () => (
       <img src={logo} alt="" />
       Strowger
     </a>
+    <div class="only-narrow">
+      <ProjectState />
+    </div>
     <nav aria-label="Main">
       {MENU.map(({ title, items }) => {
         const shown = items.filter(item => item.show())
@@ -158,7 +161,9 @@ function Top() {
         <Icon name="menu" />
       </button>
       <ProjectSwitch />
-      <ProjectState />
+      <span class="only-wide" data-project-state>
+        <ProjectState />
+      </span>
       <div class="grow" />
       <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
         {live.value.connected ? 'Connected' : 'Reconnecting'}
@@ -200,7 +205,6 @@ function Top() {
 
 const ProjectState = () => (
   <span
-    data-project-state
     title={
       inSandbox.value
         ? 'Calls reach the sandbox carrier alone and cost nothing.'

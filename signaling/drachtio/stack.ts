@@ -370,19 +370,35 @@ class Stack implements SipStack {
         }
         ended = true
         this.#forget(facts.id)
+        deliver(this.#log, request, answer, (bye, how) => handler(keptIfForeign(bye), how))
+        return
       }
       deliver(this.#log, request, answer, handler)
     }
+    /** The owner refuses a stranger's BYE with 403. The dialog then goes on. */
+    const keptIfForeign = (bye: InboundRequest): InboundRequest => ({
+      ...bye,
+      respond: (status, options) => {
+        if (status === 403) {
+          ended = false
+          remember()
+        }
+        bye.respond(status, options)
+      },
+    })
     // Requests read together with the answer wait until the code that awaits the dialog has received it.
     let given = false
     setImmediate(() => {
       given = true
     })
-    if (!this.#own_edge) this.#keeper?.opened(facts.id)
-    this.#dialogs.set(facts.id, (request, answer) => {
-      if (given) take(request, answer)
-      else setImmediate(() => take(request, answer))
-    })
+    const remember = (): void => {
+      if (!this.#own_edge) this.#keeper?.opened(facts.id)
+      this.#dialogs.set(facts.id, (request, answer) => {
+        if (given) take(request, answer)
+        else setImmediate(() => take(request, answer))
+      })
+    }
+    remember()
     const request: Dialog['request'] = (method, options = {}) =>
       this.#transaction(
         {

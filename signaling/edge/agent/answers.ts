@@ -11,7 +11,7 @@ import type { Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, Leg, type PendingServer } from './leg.ts'
-import type { PendingRequests } from './pending.ts'
+import { type PendingRequests, textFor } from './pending.ts'
 import { armAfterAnswer } from './session-timer.ts'
 import { endsSubscription, subscribed } from './subscription.ts'
 
@@ -151,6 +151,7 @@ export class Answers {
       return
     }
     this.#pending.finish(pending)
+    if (pending.leg) this.#settle(pending, pending.leg, status)
     const success = status < 300
     if (request.method === 'INVITE') {
       if (leg) leg.incoming = undefined
@@ -169,6 +170,21 @@ export class Answers {
     }
     if (request.to_tag !== '') return
     this.#watch.answered(request, received, status, draft)
+  }
+
+  /** Applies a peer's request to its dialog. One that the application refuses as a stranger's changes nothing. */
+  #settle(pending: PendingServer, leg: Leg, status: number): void {
+    const { request, received } = pending.transaction
+    if (status === 401 || status === 403 || status === 407) {
+      const newest = leg.dialog.remote_seq === request.cseq.seq
+      if (newest && pending.seq_before !== undefined) leg.dialog.remote_seq = pending.seq_before
+      return
+    }
+    // The peer may have reconnected, so later requests go over the newest connection.
+    if (leg.dialog.connection && received.connection) leg.dialog.connection = received.connection
+    if (request.method !== 'BYE') return
+    this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
+    this.#core.dropLeg(leg)
   }
 
   #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {

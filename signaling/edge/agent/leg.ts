@@ -81,6 +81,8 @@ export interface PendingServer {
   update: ServerTransaction | undefined
   reliable: ReliableProvisional | undefined
   last_rseq: number
+  /** The CSeq number of the peer's last request before this one; undefined outside of dialogs. */
+  seq_before: number | undefined
   readonly hold: Hold
 }
 

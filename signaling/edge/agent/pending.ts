@@ -30,6 +30,7 @@ export class PendingRequests {
       update: undefined,
       reliable: undefined,
       last_rseq: 0,
+      seq_before: undefined,
       hold: this.#core.newHold(),
     }
     // Without an answer, an INVITE fails after 128×T1 (64 s). Others fail after 64×T1, when the peer has given up too.
@@ -59,6 +60,7 @@ export class PendingRequests {
     this.finish(pending)
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
     if (pending.early) this.#core.dropLeg(pending.early)
+    if (pending.leg && pending.transaction.method === 'BYE') this.#core.dropLeg(pending.leg)
     const reason = status === 500 ? 'Internal Server Error' : undefined
     const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)
     pending.transaction.respond(draft, status)

@@ -26,6 +26,7 @@ export class DialogRequests {
       refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
+    const seq_before = leg.dialog.remote_seq
     if (!other_fork) leg.dialog.remote_seq = request.cseq.seq
     if (leg.dialog.remote_tag === '') leg.dialog.remote_tag = request.from_tag
     if (method === 'INVITE') trying(transaction)
@@ -35,7 +36,7 @@ export class DialogRequests {
       return
     }
     if (method === 'BYE') {
-      this.#bye(transaction, leg)
+      this.#bye(transaction, leg, seq_before)
       return
     }
     if (method === 'PRACK' && leg.incoming && !this.#pending.acknowledges(leg.incoming, request)) {
@@ -57,8 +58,6 @@ export class DialogRequests {
     }
     if (method === 'INVITE' && !this.#mayReinvite(transaction, leg)) return
     if (method === 'INVITE' || method === 'UPDATE') refreshedByPeer(this.#core, leg)
-    // The peer may have reconnected, so later requests go over the newest connection.
-    if (leg.dialog.connection && received.connection) leg.dialog.connection = received.connection
     const wire = this.#core.wireIn(request, received)
     if (method === 'UPDATE' && leg.incoming && leg.role === 'uas' && leg.state === 'early') {
       if (leg.incoming.update) {
@@ -70,6 +69,7 @@ export class DialogRequests {
       return
     }
     const pending = this.#pending.add(transaction, leg.app, leg)
+    pending.seq_before = seq_before
     if (method === 'INVITE') leg.incoming = pending
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
   }
@@ -87,7 +87,7 @@ export class DialogRequests {
     return true
   }
 
-  #bye(transaction: ServerTransaction, leg: Leg): void {
+  #bye(transaction: ServerTransaction, leg: Leg, seq_before: number): void {
     const { request, received } = transaction
     const wire = this.#core.wireIn(request, received)
     const invite = leg.incoming
@@ -107,9 +107,9 @@ export class DialogRequests {
       this.#pending.finish(invite)
       leg.incoming = undefined
     }
+    // The leg ends with the application's answer. Only the application knows whether a stranger has sent the BYE.
     const pending = this.#pending.add(transaction, leg.app, leg)
-    this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
-    this.#core.dropLeg(leg)
+    pending.seq_before = seq_before
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
   }
 }
