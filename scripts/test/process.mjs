@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Limit of one file. Sanitizer builds of the native core take a minute or two on a cold cache. */
-const FILE_LIMIT_MS = 480_000
+/** Limit of one file. Sanitizer builds of the native core take minutes on a cold cache beside other files. */
+const FILE_LIMIT_MS = 900_000
 /** After SIGTERM a process prints what it waits for. */
 const TO_TELL_MS = 15_000
 /** What a file printed is shown when it fails, at most this much of it. */
