@@ -1,4 +1,5 @@
 import { liveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
+import { newSubtrunkId } from '../../core/state/configuration/subtrunks.ts'
 import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
@@ -124,6 +125,7 @@ t.test('admission over SIP', async t => {
     .execute()
   const account = (changes: object) =>
     db.updateTable('billing_account').set(changes).where('id', '=', billing_account_id).execute()
+  const subtrunk_id = newSubtrunkId()
   const route = (route_kind: 'subtrunk' | null, route_id: string | null) =>
     db.updateTable('number').set({ route_kind, route_id }).where('e164', '=', own).execute()
   const carriers = (enabled: 0 | 1) => db.updateTable('carrier').set({ enabled }).execute()
@@ -140,8 +142,9 @@ t.test('admission over SIP', async t => {
     },
     {
       ...{ reason: 'destination_denied', code: 403, shows: '+234803', check: 'destination' },
-      set: () => db.updateTable('policy_rule').set({ value: '+234803', prefix: '234803' }).execute(),
-      reset: () => db.updateTable('policy_rule').set({ value: '+0', prefix: '0' }).execute(),
+      set: () =>
+        db.updateTable('policy_rule').set({ value: '+234803', prefix: '234803' }).where('id', '=', 'rul_1').execute(),
+      reset: () => db.updateTable('policy_rule').set({ value: '+0', prefix: '0' }).where('id', '=', 'rul_1').execute(),
     },
     {
       ...{ reason: 'no_route', code: 404, shows: '2348030004711', check: 'rate_and_route' },
@@ -162,17 +165,17 @@ t.test('admission over SIP', async t => {
         await db
           .insertInto('subtrunk')
           .values({
-            ...{ id: 'stk_1', project_id: w.project_id, trunk_id, name: 'Night shift', status: 'disabled' },
+            ...{ id: subtrunk_id, project_id: w.project_id, trunk_id, name: 'Night shift', status: 'disabled' },
             ...{ concurrency: null, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null },
             ...{ max_call_duration_seconds: null, max_destination_rate_minor: null },
             ...{ revision: 1, created_at: NOW, updated_at: NOW },
           })
           .execute()
-        await route('subtrunk', 'stk_1')
+        await route('subtrunk', subtrunk_id)
       },
       reset: async () => {
         await route(null, null)
-        await db.deleteFrom('subtrunk').execute()
+        await db.deleteFrom('subtrunk').where('id', '=', subtrunk_id).execute()
       },
     },
     {

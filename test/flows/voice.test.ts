@@ -211,8 +211,9 @@ t.test('documents that bridge calls', async t => {
           .where('resource_id', '=', tenant.project_id)
           .executeTakeFirst(),
       )
-      const InlineMarkup = `<Response><Start><Recording/></Start><Record maxLength="2" playBeep="false" timeout="0"/>
-        <Dial record="record-from-answer"><Number>${SHORT}</Number></Dial></Response>`
+      const InlineMarkup = `<Response><Start><Recording/></Start>
+        <Dial record="record-from-answer"><Number>${SHORT}</Number></Dial>
+        <Record maxLength="2" playBeep="false" timeout="0"/></Response>`
       const made = await fetch(`${w.base_url}/2010-04-01/Accounts/${tenant.account_sid}/Calls.json`, {
         method: 'POST',
         headers: {
