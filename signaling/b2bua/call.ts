@@ -70,6 +70,11 @@ export abstract class Call {
   readonly #departed = new Set<Leg>()
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #endListeners: ((ending: Ending) => void)[] = []
+  #settle: () => void = () => undefined
+  /** Resolves when the call has been answered, or ends. */
+  readonly settled = new Promise<void>(resolve => {
+    this.#settle = resolve
+  })
 
   constructor(ctx: CallContext, row: CallRow, session: MediaSession) {
     this.ctx = ctx
@@ -244,6 +249,7 @@ export abstract class Call {
     this.#answered_ms = this.ctx.clock.monotonic_ms()
     this.row = { ...this.row, status: 'in-progress', answered_at: iso(at_ms) }
     this.#writes.step({ step: 'answered', at_ms })
+    this.#settle()
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
@@ -341,6 +347,7 @@ export abstract class Call {
     const bye_reason = passedReason(headers) ?? final.bye_reason
     this.#unpair()?.call.partnerLeft(headers)
     this.stop(bye_reason)
+    this.#settle()
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()

@@ -104,6 +104,11 @@ export class Leg {
     return this.#answered
   }
 
+  /** Whether the final answer is given. An answer of the peer may still be applied. */
+  get accepted(): boolean {
+    return this.#answered
+  }
+
   get ended(): boolean {
     return this.#ended
   }

@@ -39,6 +39,7 @@ export class OutboundLeg extends Leg {
   readonly #early = new Map<string, DialogTags>()
   /** Applies the SDP of provisional responses one after the other, and that of the final response last. */
   #taking: Promise<void> = Promise.resolve()
+  #accepted = false
   /** A BYE from the callee that came while its answer was being applied. */
   #parting: LegEnd | null = null
 
@@ -49,6 +50,10 @@ export class OutboundLeg extends Leg {
 
   override get sip_call_id(): string | null {
     return this.#call_id
+  }
+
+  override get accepted(): boolean {
+    return this.#accepted
   }
 
   override get callingDialog(): boolean {
@@ -117,6 +122,7 @@ export class OutboundLeg extends Leg {
   }
 
   async #final(result: InviteResult): Promise<LegOutcome> {
+    this.#accepted = result.kind === 'answered'
     await this.#taking
     if (result.kind === 'failed') return { kind: 'failed', detail: result.detail, link_lost: result.link_lost }
     if (result.kind === 'refused') return { kind: 'refused', response: result.response }

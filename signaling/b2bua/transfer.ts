@@ -22,8 +22,22 @@ import { Ringback } from './ringback.ts'
 /** The lifetime of the subscription, which the first NOTIFY states: longer than any target may ring. */
 const SUBSCRIPTION_SECONDS = 90
 
-/** Answers the REFER, and begins the transfer unless it is refused. */
+/**
+ * Answers the REFER, and begins the transfer unless it is refused. A PBX that answers and transfers at once sends its
+ * REFER while we still answer the caller: that REFER waits until there is a caller to transfer.
+ */
 export function transferAsked(transferor: Party, request: InboundRequest): void {
+  const { call, leg } = transferor
+  if (call.answered || call.ended || !leg.accepted) {
+    consider(transferor, request)
+    return
+  }
+  call.settled
+    .then(() => (leg.ended ? request.respond(481) : consider(transferor, request)))
+    .catch(err => call.log.error({ err }, 'a REFER could not be answered'))
+}
+
+function consider(transferor: Party, request: InboundRequest): void {
   const { call, leg } = transferor
   const reading = readReferTo(request.header('refer-to') ?? request.header('r'))
   const transferee = call.peerOf(leg)
