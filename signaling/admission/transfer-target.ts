@@ -6,6 +6,7 @@ import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { type CallRow, type Decided, type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
+import { isPassing } from '../../core/state/index.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
@@ -160,7 +161,13 @@ async function admit(
   const { project_id, id } = trunk
   const callers = rowOf(ctx, asked, { project_id, trunk_id: id, number: null, application: null })
   const wanted = { call, callers: { ...callers, sid: call_sid }, asks: asks.map(ask => ({ ...ask, call_sid })) }
-  const { row, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
+  const admitted = await ctx.gate.admitCall(ctx.state.db, wanted).catch((err: unknown) => {
+    if (!isPassing(err)) throw err
+    ctx.log.error({ err, call_id: call_sid }, 'the target of a transfer could not be admitted')
+    return null
+  })
+  if (!admitted) return refused('state_unavailable')
+  const { row, decided, told } = admitted
   if (decided.admitted) return { row, decided }
   notAdmitted(ctx, decided.reason, told)
   return refused(decided.reason)
