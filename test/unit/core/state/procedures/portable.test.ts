@@ -7,6 +7,7 @@ import type { Query } from '../../../../../core/state/procedures/admission/steps
 import type { NewCall } from '../../../../../core/state/procedures/running/rows.ts'
 import { type In, PROCEDURES, type ProcedureName } from '../../../../../core/state/procedures/table.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import { addCarrier } from '../../../../support/carriers.ts'
 import t from '../../../../support/harness/index.ts'
 import { openPostgres } from '../../../../support/postgres.ts'
 
@@ -117,6 +118,14 @@ async function admissions(w: AdmissionWorld) {
   await run('prune_hours', null)
 }
 
+const CARRIER = {
+  name: 'Lagos Telecom',
+  codecs: ['PCMA'],
+  sources: [],
+  targets: [{ sip_uri: 'sip:192.0.2.9:5060', transport: 'udp', priority: 1, weight: 1 }],
+  routes: [{ prefix: '', priority: 1, cost_minor: 0 }],
+} as const
+
 /** A call of the API from its command to its CDR, one that a peer sends, and one that is refused. */
 async function calls(w: AdmissionWorld) {
   const run = runner(w)
@@ -134,6 +143,7 @@ async function calls(w: AdmissionWorld) {
   await w.state.db.insertInto('webhook_endpoint').values(endpoint).execute()
   const admission = { ...w.request(), transport: null }
   const { request = '' } = newCall(w, '')
+  await addCarrier(w.state, CARRIER, NOW)
   const numbers = { from_number: '+2342010000001', to_number: '+2348031234567', number_id: 'PN1' }
   const of = { project_id: w.project_id, account_sid: 'AC1', application_id: null, caller_id: null }
   const facts = { sid: admission.call_sid, ...of, request: String(request), now_ms: NOW_MS }

@@ -65,7 +65,9 @@ for (const local of [true, false]) {
     t.same(await named(await disk.cut()), ['briefly'])
     await rename(db, 'by a statement')
     t.same(await named(await disk.cut()), ['by a statement'])
-    const call = { sid: 'CA1', account_sid: 'AC1', from_number: '+2342010000001', to_number: '+2348031234567' }
+    const from_number = '+2342010000002'
+    await w.number(from_number, { route_kind: 'trunk', route_id: w.trunk_id })
+    const call = { sid: 'CA1', account_sid: 'AC1', from_number, to_number: '+2348031234567' }
     const of = { project_id: w.project_id, number_id: 'num_1', application_id: null, caller_id: null }
     await placeCall(db, { ...call, ...of, request: '{}', now_ms: NOW_MS })
     const placed = await (await disk.cut()).db.selectFrom('call').select('sid').execute()
