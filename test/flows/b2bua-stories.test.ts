@@ -24,8 +24,8 @@ const OTHERWISE: Readonly<Record<number, readonly [heard: number, status: string
 }
 const CODES = [302, ...Array.from({ length: 300 }, (_, index) => 400 + index)]
 const outcomeOf = (code: number): readonly [number, string] => OTHERWISE[code] ?? [code, 'failed']
-/** Concurrent calls. Each has its own ports and rows. */
-const TOGETHER = 30
+/** Concurrent calls. A busy machine still admits so many within the limit of an admission. */
+const TOGETHER = 8
 
 /** The last three digits of the called number. */
 const codeOf = (uri = ''): number => Number(/(\d{3})@/.exec(uri)?.[1])
