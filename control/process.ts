@@ -1,11 +1,13 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadConfig } from '../core/runtime/config.ts'
+import { loadUndici } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { startControl } from './control.ts'
+import { loadBodyParser } from './http/body.ts'
 import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
@@ -27,6 +29,8 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
+    // Node never repeats an import that failed, say for want of a file descriptor.
+    await Promise.all([loadUndici(), loadBodyParser()])
     log.info({ port: server.port }, 'control is up')
     return {
       async stop() {

@@ -3,7 +3,7 @@ import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
-import { createHttpClient } from '../core/runtime/http/index.ts'
+import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
@@ -53,6 +53,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     metrics,
     stir: new Stir({ config, http, clock: systemClock, log }),
   })
+  await loadUndici()
   const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })
   return {
     drain: node.drain,

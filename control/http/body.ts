@@ -51,9 +51,11 @@ export function createBodyReader(limit_bytes: number): BodyReader {
 
 type Parser = (ctx: ParameterizedContext, next: () => Promise<void>) => Promise<void>
 
-/** Loads koa-body with the first body: it takes 12 MB of memory (decision 0636). */
+/** Loads koa-body, with the first body or at the start of the control process: it takes 12 MB (decision 0636). */
+export const loadBodyParser = (): Promise<typeof import('koa-body')> => import('koa-body')
+
 async function createParser(limit_bytes: number): Promise<Parser> {
-  const { HttpMethodEnum, koaBody } = await import('koa-body')
+  const { HttpMethodEnum, koaBody } = await loadBodyParser()
   return koaBody({
     json: false,
     urlencoded: false,

@@ -95,8 +95,12 @@ void g711_tests() {
   }
   check::equal(encoded_a, 0, "every sample from zero up falls into its A-law interval");
   check::equal(encoded_u, 0, "every sample from zero up falls into its µ-law interval");
+  int unlike_mirror = 0;
+  for (int s = -32768; s < 0; ++s)
+    if (t.to_ulaw[static_cast<uint16_t>(s)] != (t.to_ulaw[static_cast<uint16_t>(~s)] & 0x7f)) ++unlike_mirror;
+  check::equal(unlike_mirror, 0, "a sample below zero takes the µ-law code of its complement, with the other sign");
   int farther = 0;
-  for (int s = -32124; s < 0; ++s) {
+  for (const int s : {-16252, -8060, -3964, -1916, -892}) {
     const int taken = std::abs(t.from_ulaw[t.to_ulaw[static_cast<uint16_t>(s)]] - s);
     for (const int16_t other : t.from_ulaw)
       if (std::abs(other - s) < taken) {
@@ -104,7 +108,7 @@ void g711_tests() {
         break;
       }
   }
-  check::equal(farther, 0, "every sample below zero takes its nearest µ-law code");
+  check::equal(farther, 0, "a sample below zero on the border of two segments takes the nearer µ-law code");
   int unlike = 0;
   for (int code = 0; code < 256; ++code) {
     const auto c = static_cast<uint8_t>(code);

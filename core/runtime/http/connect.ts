@@ -39,7 +39,10 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
   return tls
 }
 
-/** Loads undici, with the first request: it takes as much memory as the rest of a small process. */
+/**
+ * Loads undici, with the first request: it takes as much memory as the rest of a small process. A process that serves
+ * calls loads it at its start, because Node never repeats an import that failed, say for want of a file descriptor.
+ */
 export const loadUndici = (): Promise<Pick<typeof import('undici'), 'Client'>> => import('undici')
 
 /** Creates an HTTP/1.1 client on this socket. The client never connects again: it ends with the socket. */
