@@ -2,7 +2,7 @@
 //
 //   --changed     only the test files that the change of this branch and of the working tree can reach
 //   --times       prints the times of every file at the end
-//   --jobs=N      processes that run at once; by default one more than the machine has cores
+//   --jobs=N      processes that run at once; by default as many as the machine has cores
 //   --alone       gives each file a process of its own
 //   --write-times writes test/times.json, the expected times of a machine that has not run the tests yet
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -58,7 +58,7 @@ const args = process.argv.slice(2)
 const flags = new Set(args.filter(arg => arg.startsWith('-')))
 for (const flag of flags) if (!FLAGS.test(flag)) fail(`test: unknown option ${flag}; see scripts/test.mjs`)
 const paths = args.filter(arg => !arg.startsWith('-'))
-const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7) ?? availableParallelism() + 1)
+const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7) ?? availableParallelism())
 
 const times = { ...read(COMMITTED), ...read(LAST) }
 const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
