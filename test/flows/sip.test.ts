@@ -362,14 +362,22 @@ t.test('between two legs', async t => {
     t.ok(ok)
     await web.seen('/over')
     const call_ids = [heard, crossed].flatMap(text => /^Call-ID: (\S+)/im.exec(text)?.[1] ?? [])
-    await until('all messages are kept', async () => {
-      const byes = await w.state.db
-        .selectFrom('sip_message')
-        .select('id')
-        .where('text', 'like', 'BYE %')
-        .where('sip_call_id', 'in', call_ids)
+    await until('the end of each dialog is kept', async () => {
+      const attempts = await w.state.db
+        .selectFrom('call_attempt')
+        .innerJoin('call', 'call.sid', 'call_attempt.call_sid')
+        .select('call_attempt.sip_call_id')
+        .where('call.trunk_id', '=', desk_trunk)
         .execute()
-      return byes.length === 2
+      const dialogs = [...call_ids, ...attempts.map(attempt => attempt.sip_call_id)]
+      const ended = await w.state.db
+        .selectFrom('sip_message')
+        .select('sip_call_id')
+        .distinct()
+        .where('text', 'like', 'BYE %')
+        .where('sip_call_id', 'in', dialogs)
+        .execute()
+      return ended.length === 3
     })
 
     const { body } = await asCalled.manage('GET', '/calls')

@@ -11,11 +11,14 @@ import type { Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, Leg, type PendingServer } from './leg.ts'
-import { type PendingRequests, textFor } from './pending.ts'
+import type { PendingRequests } from './pending.ts'
 import { armAfterAnswer } from './session-timer.ts'
 import { endsSubscription, subscribed } from './subscription.ts'
 
 // Answers of applications to requests from the network (drachtio-control-protocol.md §9, §11).
+
+/** Reports whether the application refuses a request because of who has sent it. */
+const refusesStranger = (status: number): boolean => status === 401 || status === 403 || status === 407
 
 /** Callbacks for answers that were sent to peers. */
 export interface AnswerWatch {
@@ -139,9 +142,15 @@ export class Answers {
 
   #shownDialogId(pending: PendingServer, leg: Leg | undefined, status: number): string {
     const { request } = pending.transaction
-    if (pending.leg) return this.#core.legs.get(pending.leg.id) === pending.leg ? pending.leg.id : ''
+    if (pending.leg) return this.#goesOn(pending, pending.leg, status) ? pending.leg.id : ''
     if (leg) return leg.id
     return request.method === 'INVITE' && status > 100 ? dialogId(request.call_id, request.from_tag) : ''
+  }
+
+  /** Reports whether the leg of an answered request is still there after the answer. */
+  #goesOn({ transaction }: PendingServer, leg: Leg, status: number): boolean {
+    if (transaction.method === 'BYE' && status >= 200 && !refusesStranger(status)) return false
+    return this.#core.legs.get(leg.id) === leg
   }
 
   #afterAnswer(pending: PendingServer, leg: Leg | undefined, status: number, draft: Draft, text: string): void {
@@ -175,16 +184,14 @@ export class Answers {
   /** Applies a peer's request to its dialog. One that the application refuses as a stranger's changes nothing. */
   #settle(pending: PendingServer, leg: Leg, status: number): void {
     const { request, received } = pending.transaction
-    if (status === 401 || status === 403 || status === 407) {
+    if (refusesStranger(status)) {
       const newest = leg.dialog.remote_seq === request.cseq.seq
       if (newest && pending.seq_before !== undefined) leg.dialog.remote_seq = pending.seq_before
       return
     }
     // The peer may have reconnected, so later requests go over the newest connection.
     if (leg.dialog.connection && received.connection) leg.dialog.connection = received.connection
-    if (request.method !== 'BYE') return
-    this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
-    this.#core.dropLeg(leg)
+    if (request.method === 'BYE') this.#core.dropLeg(leg)
   }
 
   #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {

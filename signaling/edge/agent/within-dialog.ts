@@ -107,7 +107,9 @@ export class DialogRequests {
       this.#pending.finish(invite)
       leg.incoming = undefined
     }
-    // The leg ends with the application's answer. Only the application knows whether a stranger has sent the BYE.
+    // The record ends as it does in the reference, but the leg with the application's answer: only the application
+    // knows whether a stranger has sent the BYE.
+    this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
     const pending = this.#pending.add(transaction, leg.app, leg)
     pending.seq_before = seq_before
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
