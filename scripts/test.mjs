@@ -2,7 +2,7 @@
 //
 //   --changed     only the test files that the change of this branch and of the working tree can reach
 //   --times       prints the times of every file at the end
-//   --jobs=N      processes that run at once; by default as many as the machine has cores
+//   --jobs=N      cores that the tests keep busy; by default those of the machine
 //   --alone       gives each file a process of its own
 //   --write-times writes test/times.json, the expected times of a machine that has not run the tests yet
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { changedFiles, reachedTests } from './test/changed.mjs'
 import { groupsOf, testsBelow } from './test/groups.mjs'
 import { Printer } from './test/printer.mjs'
 import { runGroup } from './test/process.mjs'
+import { nextGroup } from './test/schedule.mjs'
 
 /** The times of the last run on this machine, and of the machine where somebody last wrote them for all. */
 const LAST = 'build/test-times.json'
@@ -45,13 +46,22 @@ function chosen(flags, paths) {
   return asked.filter(file => reached.has(file))
 }
 
-/** Runs the groups, the longest first, `jobs` at once. */
-async function runAll(groups, jobs, printer) {
+/** Runs the groups, the longest first, as many at once as keep `cores` busy. */
+async function runAll(groups, cores, printer) {
   const waiting = [...groups].sort((a, b) => b.expected_ms - a.expected_ms)
-  const worker = async () => {
-    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) await runGroup(group, printer)
+  const running = new Map()
+  while (waiting.length > 0 || running.size > 0) {
+    const group = nextGroup(waiting, [...running.keys()], cores)
+    if (group === undefined) {
+      await Promise.race(running.values())
+      continue
+    }
+    waiting.splice(waiting.indexOf(group), 1)
+    running.set(
+      group,
+      runGroup(group, printer).finally(() => running.delete(group)),
+    )
   }
-  await Promise.all(Array.from({ length: jobs }, worker))
 }
 
 const args = process.argv.slice(2)
@@ -63,7 +73,10 @@ const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7
 const times = { ...read(COMMITTED), ...read(LAST) }
 const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
 const files = chosen(flags, paths)
-const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') })
+const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') }).map(group => ({
+  ...group,
+  expected_cpu_ms: group.files.reduce((sum, file) => sum + (times[file]?.cpu_ms ?? expected_ms(file)), 0),
+}))
 // The whole check is one more process. It begins first, because a fault that it finds is the cheapest to know.
 const whole = paths.length === 0 && !flags.has('--changed')
 if (whole) groups.push({ check: true, files: [], expected_ms: Number.POSITIVE_INFINITY })

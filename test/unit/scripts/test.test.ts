@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from '../../support/harness/index.ts'
 
-// Tests the parts of the runner that decide: which files share a process, and which a change can reach.
+// Tests the parts of the runner that decide: which files share a process, which start next, and which a change can reach.
 
 interface Group {
   readonly files: string[]
@@ -20,6 +20,14 @@ const { groupsOf } = await load<{
 const { reachedTests } = await load<{ reachedTests(changed: string[], sources: Map<string, string>): Set<string> }>(
   'changed.mjs',
 )
+
+interface Timed {
+  readonly expected_ms: number
+  readonly expected_cpu_ms?: number
+}
+const { nextGroup } = await load<{
+  nextGroup(waiting: readonly Timed[], running: readonly Timed[], cores: number): Timed | undefined
+}>('schedule.mjs')
 
 const A = 'test/unit/core/domain/a/a.test.ts'
 const B = 'test/unit/core/domain/b/b.test.ts'
@@ -45,6 +53,19 @@ t.test('unit tests of one area share a process, unless they touch the process or
   const platform = 'const w = await sharedWorld(t)'
   t.same(groups({ [A]: platform, [FLOW]: platform }), [[A, FLOW], [B], [STATE]], 'stories on one platform')
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
+})
+
+t.test('a group that mostly waits leaves its core to another, and one that works does not', async t => {
+  const works = { expected_ms: 60_000, expected_cpu_ms: 60_000 }
+  const waits = { expected_ms: 50_000, expected_cpu_ms: 5_000 }
+  const unknown = { expected_ms: Number.POSITIVE_INFINITY }
+  t.equal(nextGroup([works, waits], [], 2), works, 'the longest comes first')
+  t.equal(nextGroup([works, waits], [works, works], 2), undefined)
+  t.equal(nextGroup([works, waits], [works, waits], 2), waits, 'a shorter one that fits overtakes')
+  t.equal(nextGroup([works, waits], [waits, waits, waits, waits], 2), works)
+  t.equal(nextGroup([waits], Array(6).fill(waits), 2), undefined, 'memory and ports are bounded too')
+  t.equal(nextGroup([waits], [unknown, works], 2), undefined, 'a group without times takes a core')
+  t.equal(nextGroup([{ expected_ms: 60_000, expected_cpu_ms: 150_000 }], [], 1)?.expected_cpu_ms, 150_000)
 })
 
 t.test('a change reaches tests by imports, by processes that they start, and by files that they read', async t => {
