@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from '../../support/harness/index.ts'
 
-// Tests the parts of the runner that decide: which files share a process, which start next, and which a change can reach.
+// Tests the parts of the runner that decide: which files share a process, which start next, and which a change reaches.
 
 interface Group {
   readonly files: string[]
