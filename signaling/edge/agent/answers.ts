@@ -14,11 +14,9 @@ import { dialogId, Leg, type PendingServer } from './leg.ts'
 import type { PendingRequests } from './pending.ts'
 import { armAfterAnswer } from './session-timer.ts'
 import { endsSubscription, subscribed } from './subscription.ts'
+import { type DialogRequests, refusesStranger } from './within-dialog.ts'
 
 // Answers of applications to requests from the network (drachtio-control-protocol.md §9, §11).
-
-/** Reports whether the application refuses a request because of who has sent it. */
-const refusesStranger = (status: number): boolean => status === 401 || status === 403 || status === 407
 
 /** Callbacks for answers that were sent to peers. */
 export interface AnswerWatch {
@@ -31,11 +29,13 @@ export interface AnswerWatch {
 export class Answers {
   readonly #core: AgentCore
   readonly #pending: PendingRequests
+  readonly #dialogs: DialogRequests
   readonly #watch: AnswerWatch
 
-  constructor(core: AgentCore, pending: PendingRequests, watch: AnswerWatch) {
+  constructor(core: AgentCore, pending: PendingRequests, dialogs: DialogRequests, watch: AnswerWatch) {
     this.#core = core
     this.#pending = pending
+    this.#dialogs = dialogs
     this.#watch = watch
   }
 
@@ -109,7 +109,10 @@ export class Answers {
     addContacts(draft, command, received.listener, success ? leg?.dialog.contact : undefined)
     addBody(draft, command)
     const text = update.respond(draft, command.status) ?? ''
-    if (command.status >= 200) pending.update = undefined
+    if (command.status >= 200) {
+      this.#pending.updateAnswered(pending)
+      if (leg) this.#dialogs.judged(update, leg, command.status)
+    }
     if (success) leg?.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     const wire = this.#core.wireBack(received, text)
     app.send(responseSentReply(request_id, wire, pending.id, leg?.id ?? '', text))
@@ -160,7 +163,7 @@ export class Answers {
       return
     }
     this.#pending.finish(pending)
-    if (pending.leg) this.#settle(pending, pending.leg, status)
+    if (pending.leg) this.#dialogs.judged(pending.transaction, pending.leg, status)
     const success = status < 300
     if (request.method === 'INVITE') {
       if (leg) leg.incoming = undefined
@@ -179,19 +182,6 @@ export class Answers {
     }
     if (request.to_tag !== '') return
     this.#watch.answered(request, received, status, draft)
-  }
-
-  /** Applies a peer's request to its dialog. One that the application refuses as a stranger's changes nothing. */
-  #settle(pending: PendingServer, leg: Leg, status: number): void {
-    const { request, received } = pending.transaction
-    if (refusesStranger(status)) {
-      const newest = leg.dialog.remote_seq === request.cseq.seq
-      if (newest && pending.seq_before !== undefined) leg.dialog.remote_seq = pending.seq_before
-      return
-    }
-    // The peer may have reconnected, so later requests go over the newest connection.
-    if (leg.dialog.connection && received.connection) leg.dialog.connection = received.connection
-    if (request.method === 'BYE') this.#core.dropLeg(leg)
   }
 
   #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {

@@ -4,6 +4,7 @@ import type { SipMessage } from '../sip/message.ts'
 import type { OutgoingRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
+import { Unjudged } from './unjudged.ts'
 
 // The state that the agent keeps between messages.
 
@@ -21,6 +22,8 @@ export class Leg implements Hold {
   waiting: string[] | undefined = undefined
   /** An unanswered INVITE of the peer: the initial one or a re-INVITE. */
   incoming: PendingServer | undefined = undefined
+  /** The peer's requests that the application has not answered. */
+  readonly unjudged = new Unjudged()
   /** Our INVITE without a final response, or with a 2xx that the application has not acknowledged. */
   outgoing: PendingClient | undefined = undefined
   /** Our 2xx that waits for its ACK. */
@@ -81,8 +84,6 @@ export interface PendingServer {
   update: ServerTransaction | undefined
   reliable: ReliableProvisional | undefined
   last_rseq: number
-  /** The CSeq number of the peer's last request before this one; undefined outside of dialogs. */
-  seq_before: number | undefined
   readonly hold: Hold
 }
 

@@ -30,11 +30,11 @@ export class PendingRequests {
       update: undefined,
       reliable: undefined,
       last_rseq: 0,
-      seq_before: undefined,
       hold: this.#core.newHold(),
     }
     // Without an answer, an INVITE fails after 128×T1 (64 s). Others fail after 64×T1, when the peer has given up too.
     const invite = transaction.method === 'INVITE'
+    leg?.unjudged.add(transaction)
     pending.deadline = wheel.after(this.#core.patience_ms * (invite ? 2 : 1), () => {
       this.abandon(pending, invite ? 503 : 500)
     })
@@ -60,7 +60,9 @@ export class PendingRequests {
     this.finish(pending)
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
     if (pending.early) this.#core.dropLeg(pending.early)
-    if (pending.leg && pending.transaction.method === 'BYE') this.#core.dropLeg(pending.leg)
+    const { leg, transaction } = pending
+    // Nobody has judged who sent the BYE, so only its source can say.
+    if (transaction.method === 'BYE' && leg?.dialog.isFrom(transaction.received.source)) this.#core.dropLeg(leg)
     const reason = status === 500 ? 'Internal Server Error' : undefined
     const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)
     pending.transaction.respond(draft, status)
@@ -71,12 +73,25 @@ export class PendingRequests {
     if (pending.update) {
       // The INVITE ended first, so its transaction id can no longer serve to answer the UPDATE.
       pending.update.respond(draftResponse(pending.update.request, 500, ''), 500)
-      pending.update = undefined
+      this.updateAnswered(pending)
     }
+    if (this.#core.servers.has(pending.id)) pending.leg?.unjudged.remove(pending.transaction)
     pending.deadline?.cancel()
     this.#stopReliable(pending)
     this.#core.servers.delete(pending.id)
     this.#by_transaction.delete(pending.transaction)
+  }
+
+  /** Forgets the UPDATE that came before the INVITE was answered. */
+  updateAnswered(invite: PendingServer): void {
+    if (invite.update) invite.early?.unjudged.remove(invite.update)
+    invite.update = undefined
+  }
+
+  /** Answers an open INVITE whose call ended before. */
+  endInvite(invite: PendingServer): void {
+    invite.transaction.respond(draftResponse(invite.transaction.request, 487, this.toTag(invite)), 487)
+    this.finish(invite)
   }
 
   /** Sends a 1xx and retransmits it until its PRACK arrives (RFC 3262 §3). */
@@ -105,14 +120,17 @@ export class PendingRequests {
     return text
   }
 
-  /** Reports whether a PRACK acknowledges the current reliable 1xx. If so, stops its retransmission. */
+  /** Reports whether a PRACK acknowledges the current reliable 1xx. */
   acknowledges(invite: PendingServer, prack: SipMessage): boolean {
     const [rseq, cseq, method] = (prack.get('rack') ?? '').split(/\s+/, 3)
     if (method !== 'INVITE' || !invite.reliable) return false
     if (parseDigits(cseq ?? '', 2 ** 31) !== invite.transaction.request.cseq.seq) return false
-    if (parseDigits(rseq ?? '', 2 ** 32) !== invite.reliable.rseq) return false
-    this.#stopReliable(invite)
-    return true
+    return parseDigits(rseq ?? '', 2 ** 32) === invite.reliable.rseq
+  }
+
+  /** Stops the retransmission of the reliable 1xx that a PRACK acknowledges. */
+  acknowledged(invite: PendingServer, prack: SipMessage): void {
+    if (this.acknowledges(invite, prack)) this.#stopReliable(invite)
   }
 
   #stopReliable(pending: PendingServer): void {

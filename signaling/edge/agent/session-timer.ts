@@ -77,7 +77,7 @@ export function armAfterUpdate(core: AgentCore, leg: Leg, response: SipMessage):
   if (session) armWithin(core, leg, session, response)
 }
 
-/** Restarts the timer because the peer sent a re-INVITE or UPDATE. Either proves that the session is alive. */
+/** Restarts the timer because of the peer's own re-INVITE or UPDATE. Either proves that the session is alive. */
 export function refreshedByPeer(core: AgentCore, leg: Leg): void {
   if (leg.session) arm(core, leg, leg.session.interval_seconds, leg.session.refresher, '')
 }
@@ -103,6 +103,12 @@ function arm(core: AgentCore, leg: Leg, seconds: number, refresher: 'us' | 'peer
 }
 
 function expired(core: AgentCore, leg: Leg): void {
+  const { session } = leg
+  if (session && leg.incoming) {
+    // A re-INVITE that its application has not judged may be the refresh.
+    session.timer = core.stack.transactions.wheel.after(BUSY_MS, () => expired(core, leg))
+    return
+  }
   core.hangUp(leg, 'Session timer expired', 'session-expired')
 }
 

@@ -42,8 +42,8 @@ export class ServerSide {
     this.#core = core
     this.#routes = routes
     this.#pending = new PendingRequests(core)
-    this.#answers = new Answers(core, this.#pending, routes)
     this.#dialogs = new DialogRequests(core, this.#pending)
+    this.#answers = new Answers(core, this.#pending, this.#dialogs, routes)
   }
 
   request(transaction: ServerTransaction): void {
@@ -118,7 +118,8 @@ export class ServerSide {
       refuse(cancel, 481)
       const leg = cancel.request.to_tag === '' ? undefined : this.#core.legOf(cancel.request)
       // A peer that cancels an answered call with the dialog's tags wants to end it.
-      if (leg) this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
+      if (leg?.dialog.isFrom(cancel.received.source))
+        this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
       return
     }
     const pending = this.#pending.of(invite)

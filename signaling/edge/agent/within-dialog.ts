@@ -1,12 +1,17 @@
 import { dialogMessage } from '../control/wire.ts'
-import { Draft, draftResponse, type SipMessage } from '../sip/message.ts'
+import { Draft, type SipMessage } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
+import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg } from './leg.ts'
 import { type PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { refreshedByPeer, sessionTooSmall } from './session-timer.ts'
 
-// The peer's requests in its dialogs (RFC 3261 §12.2.2, §14.2, §15.1.2).
+// The peer's requests in its dialogs (RFC 3261 §12.2.2, §14.2, §15.1.2). Who knows a dialog's tags need not be its
+// peer: the application knows whose sources count. A request changes nothing here until its answer has judged it.
+
+/** Reports whether the application refuses a request because of who has sent it. */
+export const refusesStranger = (status: number): boolean => status === 401 || status === 403 || status === 407
 
 export class DialogRequests {
   readonly #core: AgentCore
@@ -20,23 +25,20 @@ export class DialogRequests {
   request(transaction: ServerTransaction, leg: Leg): void {
     const { request, received } = transaction
     const { method } = request
-    const other_fork = leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
-    if (!other_fork && request.cseq.seq < leg.dialog.remote_seq) {
+    const newest = Math.max(leg.dialog.remote_seq, leg.unjudged.newest(transaction))
+    if (!isOtherFork(request, leg) && request.cseq.seq < newest) {
       // RFC 3261 §12.2.2: reject a CSeq number below the last one.
       refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
-    const seq_before = leg.dialog.remote_seq
-    if (!other_fork) leg.dialog.remote_seq = request.cseq.seq
-    if (leg.dialog.remote_tag === '') leg.dialog.remote_tag = request.from_tag
     if (method === 'INVITE') trying(transaction)
     if (!leg.app.open) {
       refuse(transaction, 481)
-      if (method === 'BYE') this.#core.dropLeg(leg)
+      if (method === 'BYE' && leg.dialog.isFrom(received.source)) this.#core.dropLeg(leg)
       return
     }
     if (method === 'BYE') {
-      this.#bye(transaction, leg, seq_before)
+      this.#bye(transaction, leg)
       return
     }
     if (method === 'PRACK' && leg.incoming && !this.#pending.acknowledges(leg.incoming, request)) {
@@ -57,7 +59,6 @@ export class DialogRequests {
       return
     }
     if (method === 'INVITE' && !this.#mayReinvite(transaction, leg)) return
-    if (method === 'INVITE' || method === 'UPDATE') refreshedByPeer(this.#core, leg)
     const wire = this.#core.wireIn(request, received)
     if (method === 'UPDATE' && leg.incoming && leg.role === 'uas' && leg.state === 'early') {
       if (leg.incoming.update) {
@@ -65,13 +66,27 @@ export class DialogRequests {
         return
       }
       leg.incoming.update = transaction
+      leg.unjudged.add(transaction)
       leg.app.sendHeld(dialogMessage(wire, leg.incoming.id, leg.id, textFor(request)), leg)
       return
     }
     const pending = this.#pending.add(transaction, leg.app, leg)
-    pending.seq_before = seq_before
     if (method === 'INVITE') leg.incoming = pending
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
+  }
+
+  /** Applies a request to its dialog after its final answer. One that was refused as a stranger's changes nothing. */
+  judged({ request, received }: ServerTransaction, leg: Leg, status: number): void {
+    if (refusesStranger(status)) return
+    const { dialog } = leg
+    if (dialog.remote_tag === '') dialog.remote_tag = request.from_tag
+    if (!isOtherFork(request, leg)) dialog.remote_seq = Math.max(dialog.remote_seq, request.cseq.seq)
+    // The peer may have reconnected, so later requests go over the newest connection.
+    if (dialog.connection && received.connection) dialog.connection = received.connection
+    const { method } = request
+    if (method === 'INVITE' || method === 'UPDATE') refreshedByPeer(this.#core, leg)
+    else if (method === 'PRACK' && leg.incoming) this.#pending.acknowledged(leg.incoming, request)
+    else if (method === 'BYE') this.#ended(request, received, leg, status)
   }
 
   // RFC 3261 §14.2: only one INVITE at a time, and none while ours is open.
@@ -87,33 +102,43 @@ export class DialogRequests {
     return true
   }
 
-  #bye(transaction: ServerTransaction, leg: Leg, seq_before: number): void {
+  #bye(transaction: ServerTransaction, leg: Leg): void {
     const { request, received } = transaction
     const wire = this.#core.wireIn(request, received)
-    const invite = leg.incoming
-    if (invite && leg.state === 'early') {
-      // The caller gives up with BYE instead of CANCEL (RFC 3261 §15.1.2). The application gets a CANCEL.
+    const early = leg.incoming !== undefined && leg.state === 'early'
+    // Applications expect a CANCEL in place of a BYE before the answer. Only a BYE from elsewhere is theirs to judge.
+    if (early && leg.dialog.isFrom(received.source)) {
       refuse(transaction, 200)
-      invite.transaction.respond(draftResponse(invite.transaction.request, 487, this.#pending.toTag(invite)), 487)
-      this.#pending.finish(invite)
-      this.#core.records.stop(leg, 'network', 'call-canceled', textFor(invite.transaction.request))
-      this.#core.dropLeg(leg)
-      leg.app.sendHeld(dialogMessage(wire, invite.id, leg.id, cancelText(invite.transaction.request)), leg)
+      this.#ended(request, received, leg, 200)
       return
-    }
-    if (invite) {
-      // RFC 3261 §15.1.2: open requests end with 487.
-      invite.transaction.respond(draftResponse(invite.transaction.request, 487, ''), 487)
-      this.#pending.finish(invite)
-      leg.incoming = undefined
     }
     // The record ends as it does in the reference, but the leg with the application's answer: only the application
     // knows whether a stranger has sent the BYE.
-    this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
+    if (!early) this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
     const pending = this.#pending.add(transaction, leg.app, leg)
-    pending.seq_before = seq_before
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
   }
+
+  /** Ends a leg after the peer's BYE. Its open INVITE ends with 487 (RFC 3261 §15.1.2). */
+  #ended(bye: SipMessage, received: Received, leg: Leg, status: number): void {
+    const invite = leg.incoming
+    const early = invite !== undefined && leg.state === 'early'
+    // An application that knows no such dialog goes on with its INVITE.
+    if (early && status >= 300) return
+    if (invite) this.#pending.endInvite(invite)
+    leg.incoming = undefined
+    if (early) this.#core.records.stop(leg, 'network', 'call-canceled', textFor(invite.transaction.request))
+    this.#core.dropLeg(leg)
+    if (!early) return
+    // The caller gives up with BYE instead of CANCEL. The application gets a CANCEL.
+    const wire = this.#core.wireIn(bye, received)
+    leg.app.sendHeld(dialogMessage(wire, invite.id, leg.id, cancelText(invite.transaction.request)), leg)
+  }
+}
+
+/** Reports whether a request belongs to another early dialog of the leg. Each has its own CSeq numbers. */
+function isOtherFork(request: SipMessage, leg: Leg): boolean {
+  return leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
 }
 
 function cancelText(invite: SipMessage): string {

@@ -183,6 +183,11 @@ export class Dialog {
     if (this.routes.length === 0) this.source = natSource(target, from, udp_server)
   }
 
+  /** Reports whether a message comes from the address with which the dialog was established. */
+  isFrom(source: Address): boolean {
+    return this.peer?.host === source.host
+  }
+
   nextSeq(): number {
     this.local_seq++
     return this.local_seq

@@ -147,7 +147,7 @@ export class TransactionLayer {
     const parsed = parseMessage(received.text, this.#options.limits)
     if (parsed.kind === 'junk') return undefined
     const { message } = parsed
-    const key = serverKey(message)
+    const key = serverKey(message, received)
     if (this.#servers.has(key)) return undefined
     fixVia(message, received)
     const transaction = new ServerTransaction(this, key, '', message, received, true)
@@ -280,7 +280,7 @@ export class TransactionLayer {
   }
 
   #request(message: SipMessage, received: Received): void {
-    const key = serverKey(message)
+    const key = serverKey(message, received)
     this.#offered(message.via, received)
     fixVia(message, received)
     const method = message.method
@@ -376,15 +376,16 @@ export class TransactionLayer {
 }
 
 // RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer. The headers that such a peer repeats
-// in ACK and CANCEL then identify the transaction.
-function serverKey(message: SipMessage): string {
+// in ACK and CANCEL then identify the transaction. Whoever has seen a request can write its Via, and a CANCEL or an ACK
+// of a failure cannot be challenged (§22.1), so they count only from where their INVITE came.
+function serverKey(message: SipMessage, { source }: Received): string {
   const via = message.via
   const branch = message.branch
   const method = message.method === 'ACK' ? 'INVITE' : message.method
   if (via && branch.startsWith('z9hG4bK') && branch.length > 7) {
-    return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${method}`
+    return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${source.host}|${method}`
   }
-  return `${message.call_id}|${message.cseq.seq}|${message.from_tag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${method}`
+  return `${message.call_id}|${message.cseq.seq}|${message.from_tag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${source.host}|${method}`
 }
 
 function inviteKey(cancel_key: string): string {
