@@ -18,7 +18,7 @@ import {
 } from '../core/state/nodes/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import type { AdmissionContext } from './admission/context.ts'
-import { type AdmissionGate, createGate } from './admission/gate.ts'
+import { createGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'
 import { admitReferral, placeChild } from './admission/place.ts'
 import { receiveInvite } from './admission/receive.ts'
@@ -50,7 +50,7 @@ import { Registrar } from './trunks/registrar.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
 import { WaysOut } from './trunks/ways-out.ts'
-import { giveBack, UnownedCalls } from './unowned-calls.ts'
+import { UnownedCalls } from './unowned-calls.ts'
 
 interface NodeOptions {
   readonly config: Config
@@ -91,7 +91,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   options.left.belongTo(id)
   // The replacement of a node that was draining continues the drain.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id, machine))
-  await endLost(options, gate, { dead: row => isDead(row, id, machine) })
+  await endLost(options, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
   const metrics = createCallMetrics(options.metrics)
@@ -192,7 +192,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const presence = new Presence({ node_id: id, machine, state, clock, log, sip, media: options.media })
   const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
-    endLost(options, gate, {})
+    endLost(options, {})
       .then(() => finishLeftRecordings(ctx))
       .then(hangUpLeft)
       .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
@@ -253,11 +253,8 @@ function outsideDialog(request: InboundRequest, draining: boolean): void {
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 
-const endLost = (options: NodeOptions, gate: AdmissionGate, how: { dead?: (row: NodeRow) => boolean }) =>
-  endCallsOfLostNodes(options.state, options.clock, {
-    ...how,
-    also: giveBack(gate),
-  }).then(ended => {
+const endLost = (options: NodeOptions, how: { dead?: (row: NodeRow) => boolean }) =>
+  endCallsOfLostNodes(options.state, options.clock, how).then(ended => {
     if (ended.length > 0) {
       options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')
       options.bus.ring('outbox')

@@ -1,14 +1,5 @@
-import { type AlsoAtEnd, callsOfNode, endLostCall } from '../core/state/calls/running-calls.ts'
+import { callsOfNode, endLostCall } from '../core/state/calls/running-calls.ts'
 import type { AdmissionContext } from './admission/context.ts'
-import type { AdmissionGate } from './admission/gate.ts'
-
-/** Releases the slots and money of a lost call in the same transaction as its CDR. */
-export const giveBack =
-  (gate: AdmissionGate): AlsoAtEnd =>
-  async (trx, row) => {
-    const { sid: call_sid, answered_at } = row
-    await gate.release(trx, { call_sid, duration_seconds: row.duration_seconds ?? 0, answered: answered_at !== null })
-  }
 
 /** The number of sweeps, 5 s apart, that must find a call without an owner before it is ended. */
 const LOOKS = 3
@@ -29,7 +20,7 @@ export class UnownedCalls {
       const seen = (this.#looks.get(row.sid) ?? 0) + 1
       looks.set(row.sid, seen)
       if (seen < LOOKS) continue
-      await endLostCall(ctx.state, row, { cause: 'internal', ended_ms: ctx.clock.now() }, giveBack(ctx.gate))
+      await endLostCall(ctx.state, row, { cause: 'internal', ended_ms: ctx.clock.now() })
       ctx.log.error({ call_id: row.sid }, 'a call without an owner was ended')
       ended++
     }

@@ -9,7 +9,7 @@ import { listCallRecordings } from '../../core/state/calls/calls.ts'
 import { LADDER_DAYS, ladderOf } from '../../core/state/calls/ladder.ts'
 import { legFiguresOf, mediaQualityOf } from '../../core/state/calls/media-quality.ts'
 import type { Db } from '../../core/state/index.ts'
-import { explainCall, findReservation } from '../../core/state/money/reservations.ts'
+import { type Caps, costOfCall, findReservation, type ReservationRow } from '../../core/state/money/reservations.ts'
 import { roleAllows } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { callFields, presentCall } from './call-present.ts'
@@ -110,6 +110,17 @@ const CallDetail = resource('CallDetail', {
   last_diverter: TextOrNull,
   /** Final figures; null while no leg has ended. */
   media: nullable(resource('CallFigures', { legs: list(LegFigures), totals: MediaTotals })),
+  price: nullable(
+    resource('CallPrice', {
+      amount_minor: Count64,
+      billed_seconds: Count64,
+      currency: Text,
+      direction: oneOf('outbound', 'inbound'),
+      /** How the price comes about, such as `4 s × ₦0.14/min = ₦0.01`. */
+      sentence: Text,
+    }),
+    { description: 'What the call cost its project; null while it runs, and for a call without a price.' },
+  ),
   price_explanation: nullable(list(Text)),
   record: nullable(
     resource('CallRecord', {
@@ -177,6 +188,7 @@ export const explainedCalls = [
     replies: { 200: CallDetail },
     async run({ db, caller, call }) {
       const record = await cdrOf(db, call.sid)
+      const cost = await costOfCall(db, call.sid)
       const diagnoses = caller.scopes.has('call_diagnostics:read') && roleAllows(caller.role, 'call_diagnostics:read')
       const events = (await eventsOf(db, call.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
       const body: Static<typeof CallDetail> = {
@@ -187,7 +199,8 @@ export const explainedCalls = [
         ...presentDiverters(call.request),
         initiated_at: call.initiated_at,
         media: await presentFigures(db, call.sid),
-        price_explanation: await explainCall(db, call.sid),
+        price: cost?.price ?? null,
+        price_explanation: cost?.explanation ?? null,
         record: record
           ? {
               duration_seconds: record.duration_seconds,
@@ -231,8 +244,9 @@ export const explainedCalls = [
       const decision = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as Decision)
       const attempts = await presentAttempts(attemptsOf(db, call.sid))
       const reservation = await findReservation(db, call.sid)
-      const words = inWords({ call, decision, attempts, price: await explainCall(db, call.sid) })
-      return { status: 200, body: { attempts, decision, price: reservation ? { ...reservation } : null, words } }
+      const price = (await costOfCall(db, call.sid))?.explanation ?? null
+      const words = inWords({ call, decision, attempts, price })
+      return { status: 200, body: { attempts, decision, price: reservation ? pricedBy(reservation) : null, words } }
     },
   }),
 
@@ -252,6 +266,17 @@ export const explainedCalls = [
     },
   }),
 ]
+
+/** Shows the inputs of a price, with the caps of each level at the admission. */
+function pricedBy({ caps, ...inputs }: ReservationRow): Static<typeof Facts> {
+  const levels = (JSON.parse(caps) as Caps).map(([level, id, daily_spend_cap_minor, velocity_cap_minor]) => ({
+    level,
+    id,
+    daily_spend_cap_minor,
+    velocity_cap_minor,
+  }))
+  return { ...inputs, caps: levels }
+}
 
 function presentDiverters(request: string | null) {
   const { diverters = [] } = readCallRequest(request)

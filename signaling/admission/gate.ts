@@ -1,12 +1,7 @@
 import type { Verstat } from '../../core/domain/identity/index.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import {
-  type AdmissionOutcome,
-  type AdmissionRequest,
-  releaseAdmission,
-  takeAdmission,
-} from '../../core/state/calls/leases.ts'
+import { type AdmissionOutcome, type AdmissionRequest, takeAdmission } from '../../core/state/calls/leases.ts'
 import {
   type AdmittedCall,
   type AdmittedRow,
@@ -55,11 +50,6 @@ export interface AdmissionGate {
     db: Db | Trx,
     facts: { readonly call_sid: string; readonly elapsed_seconds: number },
   ): Promise<{ readonly paid_until_seconds: number | null; readonly exhausted: boolean }>
-  /** Releases a call's resources, in the transaction that writes the CDR. Idempotent. */
-  release(
-    db: Db | Trx,
-    facts: { readonly call_sid: string; readonly duration_seconds: number; readonly answered: boolean },
-  ): Promise<unknown>
 }
 
 export function createGate(node_id: string, clock: Clock): AdmissionGate {
@@ -95,6 +85,5 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
     },
     take: (db, ask) => takeAdmission(db, { ...ask, node_id, now_ms: clock.now() }),
     extend: (db, facts) => extendReservation(db, facts),
-    release: (db, facts) => releaseAdmission(db, { ...facts, now_ms: clock.now() }),
   }
 }

@@ -177,7 +177,7 @@ export async function endUnplaced(
 ): Promise<void> {
   const final = ending({ ...facts, answered: false })
   const end = { ending: final, ended_ms: ctx.clock.now(), pdd_ms: null, media: null }
-  const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end, answered: false }])
+  const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end }])
   if (told > 0) ctx.bus.ring('outbox')
 }
 

@@ -157,14 +157,15 @@ async function admitAndBegin(
   const asks = requests(ctx, sid, owner.project_id, invite, asked, offered?.offer ?? null, destination)
   const { verstat } = asked
   const admitting = () => ctx.gate.admitCall(ctx.state.db, { call, callers, asks, verstat })
-  const { row, decided, part, told } = await ctx.gate.decide(admitting, late => undoLate(ctx, late))
+  const { row, decided, part, told: queued } = await ctx.gate.decide(admitting, late => undoLate(ctx, late))
   if (!decided.admitted) {
     const { code, headers } = sipRefusal(decided.reason, decided.facts, decided.sentence)
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
-    notAdmitted(ctx, decided.reason, told)
+    notAdmitted(ctx, decided.reason, queued)
     const { Warning, ...others } = headers
-    // The Warning reveals limits and usage of the refusing side, so another tenant's caller does not get it.
-    return invite.refuse(code, { headers: owner.foreign && part === 'inbound' ? others : { ...others, Warning } })
+    // The Warning reveals limits, usage and balance of the refusing side: neither carriers nor other tenants get it.
+    const told = part !== 'inbound' || (asked.peer.kind !== 'carrier' && !owner.foreign)
+    return invite.refuse(code, { headers: told ? { ...others, Warning } : others })
   }
   const session = await sessionFor(ctx, sid, row.project_id, destination)
   const own_limit = asked.peer.kind === 'trunk' ? asked.peer.trunk.max_call_duration_seconds : null
@@ -297,6 +298,7 @@ function requests(
       ...common,
       part: 'inbound',
       way: null,
+      from_carrier: peer.kind === 'carrier',
       project_id,
       service:
         destination.kind === 'application'

@@ -371,7 +371,7 @@ export abstract class Call {
       pdd_ms: this.pddMs(),
       media: media === null ? null : JSON.stringify(media),
     }
-    const written = await this.#writes.end({ step: 'end', facts, answered: this.answered })
+    const written = await this.#writes.end({ step: 'end', facts })
     if (written?.end) this.row = { ...this.row, ...written.end }
   }
 }

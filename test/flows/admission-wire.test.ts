@@ -157,7 +157,8 @@ t.test('routing and ceilings over SIP', async t => {
       delivered.call.hangUp()
       const full = await calls(second)
       t.equal(full.status, 503, 'the ceiling of the subtrunk counts inwards, too')
-      t.match(full.response?.get('warning'), /Share/)
+      t.match(full.response?.get('reason'), /concurrency_exceeded/)
+      t.notOk(full.response?.get('warning'), 'a carrier does not hear the limits of a customer')
       await db.updateTable('subtrunk').set({ concurrency: null }).execute()
       const shared = await calls(second)
       t.equal(shared.status, 200)
@@ -173,7 +174,6 @@ t.test('routing and ceilings over SIP', async t => {
       const suspended = await calls(first)
       t.equal(suspended.status, 403)
       t.match(suspended.response?.get('reason'), /trunk_disabled/)
-      t.match(suspended.response?.get('warning'), /Inbound PBX/)
     },
   )
 

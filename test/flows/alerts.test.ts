@@ -113,6 +113,54 @@ t.test('spend_daily: a policy may cover one trunk', async t => {
   t.match(await w.alerts('spend_daily'), [{ subject: { type: 'trunk', id: trunk_id }, trunk_id, policy_revision: 2 }])
 })
 
+t.test('spend_daily: fires for the cap of a policy, a subtrunk and a subaccount', async t => {
+  const w = await alertWorld(t)
+  const { db } = w.state
+  const project_id = w.demo.project_id
+  const trunk_id = await addTrunk(w)
+  const at = '2026-03-01T00:00:00.000Z'
+  const none = { max_call_duration_seconds: null, max_destination_rate_minor: null, revision: 1 }
+  const caps = { daily_spend_cap_minor: 1000, created_at: at, updated_at: at, ...none }
+  await db
+    .insertInto('subtrunk')
+    .values({
+      ...{ id: 'stk_1', project_id, trunk_id, name: 'Ikeja', status: 'enabled' },
+      ...{ concurrency: null, cps: null, velocity_cap_minor: null, ...caps },
+    })
+    .execute()
+  await db
+    .insertInto('subaccount')
+    .values({
+      ...{ id: 'sub_1', project_id, name: 'North', status: 'enabled', currency: 'NGN' },
+      ...{ max_concurrent: null, max_cps: null, ...caps },
+    })
+    .execute()
+  const policy = await db
+    .selectFrom('outbound_policy')
+    .select(['id', 'name'])
+    .where('project_id', '=', project_id)
+    .where('system_default', '=', 1)
+    .executeTakeFirstOrThrow()
+  await db.updateTable('outbound_policy').set({ daily_spend_limit_minor: 1000 }).where('id', '=', policy.id).execute()
+  const spent = (level: 'policy' | 'subtrunk' | 'subaccount', subject_id: string) =>
+    db.insertInto('spend_day').values({ level, subject_id, day: '2026-03-11', spent_minor: 980 }).execute()
+  await w.look()
+  t.same(await w.alerts('spend_daily'), [])
+  await spent('policy', policy.id)
+  await spent('subtrunk', 'stk_1')
+  await spent('subaccount', 'sub_1')
+  await w.look()
+  const fired = await w.alerts('spend_daily')
+  t.same(
+    new Set(fired.map(({ reason, subject, trunk_id }) => `${reason} ${subject.type} ${subject.id} ${trunk_id}`)),
+    new Set([
+      `Outbound policy ${policy.name} spent NGN 9.80 today, at or above NGN 8.00. organization ${project_id} null`,
+      `Subtrunk Ikeja spent NGN 9.80 today, at or above NGN 8.00. trunk ${trunk_id} ${trunk_id}`,
+      'Subaccount North spent NGN 9.80 today, at or above NGN 8.00. subaccount sub_1 null',
+    ]),
+  )
+})
+
 t.test('spend_monthly: fires at an amount, until the month ends', async t => {
   const w = await alertWorld(t)
   await spend(w, '2026-02-28', 90_000_000)

@@ -1170,6 +1170,7 @@ export interface CallDetail {
   readonly initiated_at: string | null
   readonly last_diverter: string | null
   readonly media: CallFigures | null
+  readonly price: CallPrice | null
   readonly price_explanation: readonly string[] | null
   readonly record: CallRecord | null
   readonly recordings: readonly Recording[]
@@ -1256,6 +1257,14 @@ export interface MediaTotals {
   readonly packets_received: number
   readonly packets_sent: number
   readonly packets_unsent: number
+}
+
+export interface CallPrice {
+  readonly amount_minor: number
+  readonly billed_seconds: number
+  readonly currency: string
+  readonly direction: 'outbound' | 'inbound'
+  readonly sentence: string
 }
 
 export interface CallRecord {

@@ -164,17 +164,20 @@ function Summary({ call }: { call: Call }) {
           />
         </Card>
         <Card title="Price">
-          {call.price_explanation && call.price_explanation.length > 0 ? (
-            <ol class="prose">
-              {call.price_explanation.map(line => (
-                <li key={line}>{line}</li>
-              ))}
-            </ol>
+          {call.price && call.price_explanation ? (
+            <>
+              <p>{call.price.sentence}</p>
+              <ol class="prose">
+                {call.price_explanation.slice(1).map(line => (
+                  <li key={line}>{line}</li>
+                ))}
+              </ol>
+            </>
           ) : (
             <p class="muted">
               {call.ended_at === null
                 ? 'Settled when the call has ended.'
-                : 'This call has no price: it was not an outbound call of the project, or was not admitted.'}
+                : 'This call has no price: it stayed on the platform, no inbound price applies, or it was not admitted.'}
             </p>
           )}
         </Card>

@@ -1,9 +1,20 @@
-import { affordableSeconds, reservationMinor } from '../rating/price.ts'
+import { affordableSeconds, billedSeconds, reservationMinor } from '../rating/price.ts'
 import type { AdmissionFacts } from './types.ts'
 
+/** Returns the rate by which a call is charged; null for one that costs nothing. */
+const chargedBy = ({ billing, rate }: AdmissionFacts) => (billing === 'rated' ? rate : null)
+
 /** Returns the money to hold before the call leaves: the price of its first increment, or 0 when it is not billed. */
-export const heldMinor = ({ direction, billing, rate }: AdmissionFacts): number =>
-  direction === 'outbound' && billing === 'rated' && rate ? reservationMinor(rate) : 0
+export function heldMinor(facts: AdmissionFacts): number {
+  const rate = chargedBy(facts)
+  return rate ? reservationMinor(rate) : 0
+}
+
+/** Returns the seconds that the first increment pays for; null for a call that costs nothing. */
+export function paidUntil(facts: AdmissionFacts): number | null {
+  const rate = chargedBy(facts)
+  return rate && rate.rate_micro !== 0 ? billedSeconds(rate, 1) : null
+}
 
 interface Affordable {
   readonly max_duration_seconds: number | null
@@ -19,8 +30,10 @@ export function affordable(facts: AdmissionFacts): Affordable {
   return { max_duration_seconds: longest, max_duration_reason: longest === null ? null : 'max_duration' }
 }
 
-function paidSeconds({ direction, billing, rate, levels, balance }: AdmissionFacts): number | null {
-  if (direction !== 'outbound' || billing !== 'rated' || !rate) return null
+function paidSeconds(facts: AdmissionFacts): number | null {
+  const rate = chargedBy(facts)
+  if (!rate) return null
+  const { levels, balance } = facts
   const budget = least([
     balance.available_minor,
     ...levels.flatMap(({ daily_spend, velocity }) =>

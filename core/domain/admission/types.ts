@@ -10,8 +10,8 @@ export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
 /**
  * `outbound`: to the telephone network. `inbound`: to one of our numbers, for the trunk or application that receives
- * it. `on_net`: from a trunk peer to one of our numbers, for the peer's trunk. Only `outbound` has a destination and a
- * price.
+ * it. `on_net`: from a trunk peer to one of our numbers, for the peer's trunk. Only `outbound` has a destination.
+ * Outbound legs and inbound calls that a carrier brings have a price; calls that stay on the platform have none.
  */
 type Direction = 'outbound' | 'inbound' | 'on_net'
 
@@ -102,6 +102,7 @@ export interface AdmissionFacts {
   /** `free`: a sandbox project or test call. A missing rate does not refuse it, and no money is held. */
   readonly billing: 'rated' | 'free'
   readonly price_book: Readonly<{ id: string; name: string }> | null
+  /** What the call costs the project of this side; null for a side without a price. */
   readonly rate: Rate | null
   /** Targets and carrier routes that the call could take. */
   readonly routes: number

@@ -1,5 +1,7 @@
 /** The measured facts of each kind of alert. The control plane gathers them; judge.ts evaluates them. */
 
+import type { Subject } from './types.ts'
+
 interface Named {
   readonly id: string
   readonly name: string
@@ -17,8 +19,11 @@ export interface SpendFacts {
   /** `2026-03-02` or `2026-03`. */
   readonly period: string
   readonly levels: readonly (Named & {
-    readonly type: 'organization' | 'subaccount' | 'trunk'
+    readonly level: 'project' | 'subaccount' | 'trunk' | 'subtrunk' | 'policy'
+    /** Whom the alert names: a subtrunk's trunk, and the project for a policy, which any service may have. */
+    readonly subject: Subject
     readonly spent_minor: number
+    /** Of a day; null in the facts of a month. */
     readonly cap_minor: number | null
   })[]
 }

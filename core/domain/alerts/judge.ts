@@ -84,16 +84,16 @@ export function judgeSpend(policy: AlertPolicy, facts: SpendFacts): Look {
   const kind = policy.kind as 'spend_daily' | 'spend_monthly'
   const period = kind === 'spend_daily' ? 'today' : 'this month'
   for (const level of facts.levels) {
-    const bar = barOf(policy, level.cap_minor, level.type)
+    const bar = barOf(policy, level)
     if (bar === null || level.spent_minor < bar) continue
     const { currency } = facts
     found.findings.push({
       kind,
       dedupe_key: alertKey(kind, level.id, facts.period),
       severity: level.cap_minor !== null && level.spent_minor >= level.cap_minor ? 'critical' : 'warning',
-      subject: subject(level.type, level),
-      trunk_id: level.type === 'trunk' ? level.id : null,
-      reason: `${level.name} spent ${amount(level.spent_minor, currency)} ${period}, at or above ${amount(bar, currency)}.`,
+      subject: level.subject,
+      trunk_id: level.subject.type === 'trunk' ? level.subject.id : null,
+      reason: `${LEVEL_TITLES[level.level]}${level.name} spent ${amount(level.spent_minor, currency)} ${period}, at or above ${amount(bar, currency)}.`,
       remediation: 'Check which destinations the money went to; raise the cap or the threshold when it is all right.',
       evidence: [
         money(`Spent ${period}`, level.spent_minor, currency, true),
@@ -107,10 +107,14 @@ export function judgeSpend(policy: AlertPolicy, facts: SpendFacts): Look {
   return look(policy, found)
 }
 
+const LEVEL_TITLES = {
+  ...{ project: '', subaccount: 'Subaccount ', trunk: 'Trunk ', subtrunk: 'Subtrunk ', policy: 'Outbound policy ' },
+} as const
+
 /** An amount applies to the whole project, or the policy's scope; a percentage applies to every level with a cap. */
-function barOf(policy: AlertPolicy, cap_minor: number | null, type: SubjectType): number | null {
+function barOf(policy: AlertPolicy, { level, cap_minor }: SpendFacts['levels'][number]): number | null {
   const { amount_minor, percent } = policy.threshold
-  if (amount_minor !== null && (type === policy.scope.type || type === 'organization')) return amount_minor
+  if (amount_minor !== null && (level === 'project' || level === policy.scope.type)) return amount_minor
   return percent === null || cap_minor === null ? null : Math.ceil((cap_minor * Number(percent)) / 100)
 }
 

@@ -86,7 +86,7 @@ interface SuggestedAction {
   readonly label: string
 }
 
-interface Subject {
+export interface Subject {
   readonly id: string
   readonly name: string
   readonly type: SubjectType

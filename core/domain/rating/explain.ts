@@ -1,9 +1,11 @@
+import { amountText, rateText } from './amounts.ts'
 import { billedMinor, billedSeconds } from './price.ts'
 import { shownPrefix, type Tariff } from './types.ts'
 
 /** Every input of a call's price, as stored in its record. */
 export interface PriceInputs extends Tariff {
   readonly billing: 'rated' | 'free'
+  readonly direction: 'outbound' | 'inbound'
   readonly destination: string
   readonly currency: string
   readonly price_book_id: string | null
@@ -25,13 +27,45 @@ export function priceOf(inputs: PriceInputs): Price {
   return { billed_seconds, charge_minor: inputs.billing === 'free' ? 0 : billedMinor(inputs, billed_seconds) }
 }
 
+/** What an ended call cost, as every surface shows it. */
+export interface CallPrice {
+  readonly amount_minor: number
+  readonly billed_seconds: number
+  readonly currency: string
+  readonly direction: 'outbound' | 'inbound'
+  /** Such as `4 s × ₦0.14/min = ₦0.01`. */
+  readonly sentence: string
+}
+
+export function callPrice(inputs: PriceInputs): CallPrice {
+  const { billed_seconds, charge_minor } = priceOf(inputs)
+  const { currency, direction } = inputs
+  return { amount_minor: charge_minor, billed_seconds, currency, direction, sentence: priceSentence(inputs) }
+}
+
+/** Says how the price of an ended call comes about, in one line. */
+function priceSentence(inputs: PriceInputs): string {
+  const { billing, duration_seconds, rate_prefix } = inputs
+  const { billed_seconds, charge_minor } = priceOf(inputs)
+  const amount = amountText(charge_minor)
+  if (duration_seconds === 0) return `not answered = ${amount}`
+  if (rate_prefix === null) return `${duration_seconds} s without a rate = ${amount}`
+  const seconds =
+    billed_seconds === duration_seconds
+      ? `${duration_seconds} s`
+      : `${duration_seconds} s, billed as ${billed_seconds} s,`
+  const sum = `${seconds} × ${rateText(inputs)}`
+  return billing === 'free' ? `${sum}, free of charge in the sandbox = ${amount}` : `${sum} = ${amount}`
+}
+
 /** Explains the price line by line, so that a person can recompute it (`bin/strowger rate CA…`). */
 export function explainPrice(inputs: PriceInputs): string[] {
   const { billed_seconds, charge_minor } = priceOf(inputs)
   const rate = decimal(inputs.rate_micro)
   const exact = exactMinor(inputs, billed_seconds)
   return [
-    `destination      ${inputs.destination}`,
+    `in short         ${priceSentence(inputs)}`,
+    `${inputs.direction === 'inbound' ? 'called number    ' : 'destination      '}${inputs.destination}`,
     inputs.rate_prefix === null
       ? 'rate             none: the call is not billed'
       : `rate             ${shownPrefix(inputs.rate_prefix)} ${inputs.rate_label ?? ''} of price book ` +

@@ -1,3 +1,4 @@
+export * from './amounts.ts'
 export * from './day.ts'
 export * from './explain.ts'
 export * from './import.ts'

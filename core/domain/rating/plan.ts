@@ -1,4 +1,4 @@
-import { CURRENCY } from './currency.ts'
+import { rateText } from './amounts.ts'
 import type { ImportedRate } from './import.ts'
 import { shownPrefix, type Tariff } from './types.ts'
 
@@ -53,22 +53,7 @@ const nameOf = ({ prefix, label }: ImportedRate): string => `${shownPrefix(prefi
 
 /** Formats a rate in the currency, as customers see prices, and its increments in seconds: `₦9.00/min, 60/60`. */
 const termsOf = (rate: ImportedRate): string =>
-  `${priceText(rate)}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
-
-const MONEY = new Intl.NumberFormat('en', {
-  style: 'currency',
-  currency: CURRENCY,
-  currencyDisplay: 'narrowSymbol',
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 8,
-})
-const MICRO_PER_MAJOR = 100_000_000n
-
-function priceText({ rate_micro, rate_unit }: Pick<Tariff, 'rate_micro' | 'rate_unit'>): string {
-  const micro = BigInt(rate_micro)
-  const exact = `${micro / MICRO_PER_MAJOR}.${(micro % MICRO_PER_MAJOR).toString().padStart(8, '0')}`
-  return `${MONEY.format(exact as `${number}`)}/${rate_unit === 'minute' ? 'min' : 's'}`
-}
+  `${rateText(rate)}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
 
 /** A price that moves by this factor is more likely a wrong unit or currency than a new price. */
 const LEAP = 10n
@@ -77,7 +62,7 @@ const LEAP = 10n
 export const describeLeaps = ({ changed }: RatePlan): readonly string[] =>
   changed
     .filter(({ was, is }) => isLeap(perHour(was), perHour(is)))
-    .map(({ was, is }) => `${nameOf(is)}: ${priceText(was)} to ${priceText(is)}`)
+    .map(({ was, is }) => `${nameOf(is)}: ${rateText(was)} to ${rateText(is)}`)
 
 const perHour = ({ rate_micro, rate_unit }: Tariff): bigint =>
   BigInt(rate_micro) * (rate_unit === 'minute' ? 60n : 3600n)

@@ -25,10 +25,30 @@ export async function balanceFacts(db: Db, project: Project): Promise<BalanceFac
 }
 
 /**
- * Reads the spend of a project and its subaccounts for a day (with their caps) or a month, and that of the trunk that a
- * policy names.
+ * Reads the spend of every level of a project that may have a daily cap, for a day (with the caps) or a month, and that
+ * of the trunk that a policy names.
  */
 export async function spendFacts(db: Db, project: Project, period: string, scope: Scope): Promise<SpendFacts> {
+  const monthly = period.length === 7
+  const named = await spendLevels(db, project, scope)
+  const [from, to] = monthly ? [`${period}-01`, `${period}-31`] : [period, period]
+  const ids = named.map(({ id }) => id)
+  const spent = await spentBetween(db, ids, from, to)
+  return {
+    currency: project.currency,
+    period,
+    levels: named.map(level => ({
+      ...level,
+      spent_minor: spent.get(level.id) ?? 0,
+      cap_minor: monthly ? null : level.cap_minor,
+    })),
+  }
+}
+
+type SpendLevel = Omit<SpendFacts['levels'][number], 'spent_minor'>
+
+async function spendLevels(db: Db, project: Project, scope: Scope): Promise<SpendLevel[]> {
+  const of_project = { id: project.id, name: project.name, type: 'organization' } as const
   const ceiling = await db
     .selectFrom('project_ceiling')
     .select('daily_spend_cap_minor')
@@ -45,36 +65,45 @@ export async function spendFacts(db: Db, project: Project, period: string, scope
     .where('project_id', '=', project.id)
     .where('id', '=', scope.type === 'trunk' ? (scope.id ?? '') : '')
     .execute()
-  const ids = [project.id, ...[...subaccounts, ...trunks].map(row => row.id)]
-  const [from, to] = period.length === 7 ? [`${period}-01`, `${period}-31`] : [period, period]
-  const spent = await spentBetween(db, ids, from, to)
-  return {
-    currency: project.currency,
-    period,
-    levels: [
-      {
-        id: project.id,
-        name: project.name,
-        type: 'organization',
-        spent_minor: spent.get(project.id) ?? 0,
-        cap_minor: ceiling?.daily_spend_cap_minor ?? null,
-      },
-      ...subaccounts.map(row => ({
-        id: row.id,
-        name: row.name,
-        type: 'subaccount' as const,
-        spent_minor: spent.get(row.id) ?? 0,
-        cap_minor: row.daily_spend_cap_minor,
-      })),
-      ...trunks.map(row => ({
-        ...row,
-        type: 'trunk' as const,
-        spent_minor: spent.get(row.id) ?? 0,
-        // Null, because a trunk's cap belongs to its policy, which other trunks may share.
-        cap_minor: null,
-      })),
-    ],
-  }
+  const subtrunks = await db
+    .selectFrom('subtrunk as s')
+    .innerJoin('trunk as t', 't.id', 's.trunk_id')
+    .select(['s.id', 's.name', 's.daily_spend_cap_minor', 't.id as trunk_id', 't.name as trunk_name'])
+    .where('s.project_id', '=', project.id)
+    .where('s.status', '!=', 'released')
+    .where('s.daily_spend_cap_minor', 'is not', null)
+    .execute()
+  const policies = await db
+    .selectFrom('outbound_policy')
+    .select(['id', 'name', 'daily_spend_limit_minor'])
+    .where('project_id', '=', project.id)
+    .where('status', '=', 'active')
+    .where('daily_spend_limit_minor', 'is not', null)
+    .execute()
+  return [
+    {
+      id: project.id,
+      name: project.name,
+      level: 'project',
+      subject: of_project,
+      cap_minor: ceiling?.daily_spend_cap_minor ?? null,
+    },
+    ...subaccounts.map(({ id, name, daily_spend_cap_minor }) => ({
+      ...{ id, name, level: 'subaccount' as const, subject: { id, name, type: 'subaccount' as const } },
+      cap_minor: daily_spend_cap_minor,
+    })),
+    // A trunk has no cap of its own: it belongs to its policy, which other services may share.
+    ...trunks.map(({ id, name }) => ({
+      ...{ id, name, level: 'trunk' as const, subject: { id, name, type: 'trunk' as const }, cap_minor: null },
+    })),
+    ...subtrunks.map(({ id, name, daily_spend_cap_minor, trunk_id, trunk_name }) => ({
+      ...{ id, name, level: 'subtrunk' as const, cap_minor: daily_spend_cap_minor },
+      subject: { id: trunk_id, name: trunk_name, type: 'trunk' as const },
+    })),
+    ...policies.map(({ id, name, daily_spend_limit_minor }) => ({
+      ...{ id, name, level: 'policy' as const, subject: of_project, cap_minor: daily_spend_limit_minor },
+    })),
+  ]
 }
 
 const aliveNodes = (db: Db, now_ms: number) =>

@@ -91,7 +91,7 @@ export async function spentBetween(
     .selectFrom('spend_day')
     .select(['subject_id', eb => eb.fn.sum<number>('spent_minor').as('spent')])
     .where('subject_id', 'in', [...ids])
-    .where('level', 'in', ['project', 'subaccount', 'trunk'])
+    .where('level', 'in', ['project', 'policy', 'subaccount', 'trunk', 'subtrunk'])
     .where('day', '>=', from)
     .where('day', '<=', to)
     .groupBy('subject_id')

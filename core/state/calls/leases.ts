@@ -19,8 +19,8 @@ export const takeAdmission = (
 ): Promise<AdmissionOutcome> => callProcedure(db, 'take_admission', { request, dry_run })
 
 /**
- * Releases every slot of a call and settles its money. Idempotent. Call it in the transaction that ends the call, so
- * that the CDR and the charge commit atomically.
+ * Releases every slot of a call and settles its money. Idempotent. The end of a call does it in the transaction of its
+ * CDR; this is for slots without a call.
  */
 export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
   callProcedure(db, 'release_admission', input)

@@ -58,9 +58,6 @@ export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =
     .where('origin', '!=', 'test')
     .execute()
 
-/** Extra writes for the end of each lost call, in its transaction: leases, settlement. */
-export type AlsoAtEnd = (trx: Trx, row: CallRow, ended_ms: number) => Promise<void>
-
 /**
  * Ends the calls of lost nodes with a CDR of reason `node_lost`. A call ends at the node's last heartbeat, because it
  * ran at least until then. Each call is its own transaction, so several nodes may do this concurrently.
@@ -69,7 +66,6 @@ export async function endCallsOfNodes(
   state: State,
   nodes: readonly { readonly id: string; readonly heartbeat_at: string }[],
   now_ms: number,
-  also: AlsoAtEnd = async () => undefined,
 ): Promise<string[]> {
   const ended: string[] = []
   for (const node of nodes) {
@@ -84,7 +80,7 @@ export async function endCallsOfNodes(
         now_ms,
         Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0),
       )
-      if (await endLostCall(state, call, { cause: 'node_lost', ended_ms }, also)) ended.push(call.sid)
+      if (await endLostCall(state, call, { cause: 'node_lost', ended_ms })) ended.push(call.sid)
     }
   }
   return ended
@@ -95,7 +91,6 @@ export function endLostCall(
   state: State,
   call: Pick<CallRow, 'sid' | 'answered_at'>,
   { cause, ended_ms }: { readonly cause: 'node_lost' | 'internal'; readonly ended_ms: number },
-  also: AlsoAtEnd,
 ): Promise<boolean> {
   return state.transaction(async trx => {
     const row = await finishCall(trx, call.sid, {
@@ -104,7 +99,6 @@ export function endLostCall(
       pdd_ms: null,
       media: null,
     })
-    if (row) await also(trx, row, ended_ms)
     return row !== undefined
   })
 }

@@ -24,7 +24,7 @@ export const effectivePriceBook = (
     .where('effective_from', '<=', now)
     .orderBy(sql`project_id is null`)
     .orderBy('effective_from', 'desc')
-    .orderBy('id', 'desc')
+    .orderBy('revision', 'desc')
     .limit(1)
     .executeTakeFirst()
 

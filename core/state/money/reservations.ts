@@ -1,10 +1,10 @@
 import type { Selectable } from 'kysely'
-import { explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
+import { type CallPrice, callPrice, explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
 import type { Db, ReservationTable, Trx } from '../db.ts'
 import { callProcedure } from '../port.ts'
 import type { ExtendInput, Extension } from '../procedures/ceilings/settle.ts'
 
-type ReservationRow = Selectable<ReservationTable>
+export type ReservationRow = Selectable<ReservationTable>
 
 /** How far ahead an extension reserves money. Extend this long before the money runs out. */
 const EXTENSION_AHEAD_SECONDS = 15
@@ -26,9 +26,15 @@ export const extendReservation = (
 export const findReservation = (db: Db | Trx, call_sid: string): Promise<ReservationRow | undefined> =>
   db.selectFrom('reservation').selectAll().where('call_sid', '=', call_sid).executeTakeFirst()
 
-/** Explains a call's price line by line (`bin/strowger rate CA…`); null for a running call or one without a price. */
-export async function explainCall(db: Db | Trx, call_sid: string): Promise<string[] | null> {
+/** Returns what a call cost, and the lines by which a person can recompute it; null for a running or unpriced call. */
+export async function costOfCall(
+  db: Db | Trx,
+  call_sid: string,
+): Promise<{ readonly price: CallPrice; readonly explanation: string[] } | null> {
   const row = await findReservation(db, call_sid)
   if (!row || row.duration_seconds === null) return null
-  return explainPrice({ ...row, duration_seconds: row.duration_seconds } satisfies PriceInputs)
+  const inputs: PriceInputs = { ...row, duration_seconds: row.duration_seconds }
+  return { price: callPrice(inputs), explanation: explainPrice(inputs) }
 }
+
+export type { Caps } from '../procedures/ceilings/spend.ts'

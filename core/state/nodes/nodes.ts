@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { type Clock, iso } from '../../runtime/clock.ts'
 import type { KnownProcess } from '../../runtime/machine.ts'
-import { type AlsoAtEnd, endCallsOfNodes } from '../calls/running-calls.ts'
+import { endCallsOfNodes } from '../calls/running-calls.ts'
 import type { Db, NodeTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
@@ -149,7 +149,7 @@ function watchOf(state: State): NodeWatch {
 export async function endCallsOfLostNodes(
   state: State,
   clock: Pick<Clock, 'now' | 'monotonic_ms'>,
-  options: { readonly dead?: (node: NodeRow) => boolean; readonly also?: AlsoAtEnd } = {},
+  options: { readonly dead?: (node: NodeRow) => boolean } = {},
 ): Promise<string[]> {
   // While the state cannot be written, a missing heartbeat proves nothing.
   await state.probe()
@@ -157,7 +157,7 @@ export async function endCallsOfLostNodes(
   const nodes = await signalingNodes(state.db)
   const silent = new Set(watchOf(state).silent(nodes, { now, monotonic_ms: clock.monotonic_ms() }))
   const lost = nodes.filter(node => silent.has(node) || (options.dead?.(node) ?? false))
-  const ended = await endCallsOfNodes(state, lost, now, options.also)
+  const ended = await endCallsOfNodes(state, lost, now)
   for (const node of lost) await state.transaction(trx => removeNode(trx, node.id))
   return ended
 }

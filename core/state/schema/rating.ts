@@ -95,6 +95,8 @@ export interface ReservationTable {
   project_id: string
   billing_account_id: string
   billing: 'rated' | 'free'
+  /** `inbound`: a call that a carrier brought to a number of the project. */
+  direction: Generated<'outbound' | 'inbound'>
   destination: string
   price_book_id: string | null
   price_book_revision: number | null

@@ -12,8 +12,8 @@ export const spend: Check = {
   asked: ['outbound', 'inbound', 'on_net'],
   decide(facts) {
     const duration = runsAtAll(facts)
-    if (facts.direction !== 'outbound')
-      return duration.result === 'refused' ? duration : skipped('calls to our numbers are not billed')
+    if (facts.direction !== 'outbound' && !facts.rate)
+      return duration.result === 'refused' ? duration : skipped('this side of the call has no price')
     const adds = heldMinor(facts)
     const daily = withinLevels(facts.levels, {
       reason: 'daily_spend_exceeded',

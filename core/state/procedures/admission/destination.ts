@@ -8,7 +8,7 @@ import { marks, number, type Query, type Row, sized, text, textOrNull } from './
  * Reads a destination's rules, containments, price and routes, each with one query for all prefixes.
  */
 
-export const NO_PRICE = { price_book: null, rate: null } as const
+const NO_PRICE = { price_book: null, rate: null } as const
 
 const RULES = sized(
   count => `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(count)})`,
@@ -59,19 +59,25 @@ export function readContainments(
 
 // The project's own book takes precedence over the operator's, and the newest over older ones in force.
 const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
-    and direction = 'outbound' and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`
+    and direction = ? and effective_from <= ?
+  order by (project_id is null), effective_from desc, revision desc limit 1`
 const RATE_COLUMNS = `id, prefix, label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds`
 const RATE_OF_CLASS = `select ${RATE_COLUMNS} from rate where price_book_id = ? and prefix = ?`
 const RATE_UP_TO = `select ${RATE_COLUMNS}
     from rate where price_book_id = ? and prefix <= ? order by prefix desc limit 1`
 
+/**
+ * Reads what this side of a call costs. An outbound leg has the price of its destination; an inbound call that a
+ * carrier brings has that of the called number. All else stays on the platform and is free (decision 0820).
+ */
 export function readPrice(
   query: Query,
-  { project_id, now_ms }: AdmissionRequest,
+  { project_id, now_ms, part, from_carrier }: AdmissionRequest,
   over: Over,
   digits: string | null,
 ): { price_book: Row | null; rate: Rate | null } {
-  const price_book = query(BOOK, project_id, new Date(now_ms).toISOString())[0] ?? null
+  if (part === 'on_net' || (part === 'inbound' && !from_carrier)) return NO_PRICE
+  const price_book = query(BOOK, project_id, part, new Date(now_ms).toISOString())[0] ?? null
   const book_id = price_book && text(price_book, 'id')
   const row =
     book_id === null || over === 'client'

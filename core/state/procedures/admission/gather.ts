@@ -15,7 +15,7 @@ import { levelLimits } from '../ceilings/levels.ts'
 import { minuteOf, type Usage } from '../ceilings/slots.ts'
 import { availableMinor } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
-import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
+import { countRoutes, readContainments, readPrice, readRules } from './destination.ts'
 import type { AdmissionRequest } from './request.ts'
 import { number, type Query, type Row, text, textOrNull } from './steps.ts'
 
@@ -57,12 +57,12 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
   const called = readCalled(query, request, over, country)
   const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
-  const { price_book, rate } = outbound ? readPrice(query, request, over, digits) : NO_PRICE
+  const { price_book, rate } = readPrice(query, request, over, called.number?.digits ?? null)
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
   const minute = minuteOf(store_ms)
   const second = secondAt(store_ms)
-  const usage = ceilings.usage(query, limits, { day, minute, second, outbound })
+  const usage = ceilings.usage(query, limits, { day, minute, second, priced: outbound || rate !== null })
   const facts: AdmissionFacts = {
     direction: request.part,
     over,
@@ -81,7 +81,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     rate,
     routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels: usage.levels,
-    balance: balanceOf(project, outbound),
+    balance: balanceOf(project, outbound || rate !== null),
   }
   const has_account = textOrNull(project, 'account_id') !== null
   return {
@@ -318,8 +318,8 @@ function trunkOfNumber(query: Query, row: Row): string | null {
   return trunk ? text(trunk, 'id') : null
 }
 
-function balanceOf(project: Row, outbound: boolean): AdmissionFacts['balance'] {
-  const available_minor = outbound ? availableMinor(project) : null
+function balanceOf(project: Row, priced: boolean): AdmissionFacts['balance'] {
+  const available_minor = priced ? availableMinor(project) : null
   const name = available_minor === null ? 'billing_account_id' : 'account_name'
   return { name: text(project, name), available_minor }
 }

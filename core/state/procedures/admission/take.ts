@@ -1,5 +1,4 @@
-import { type Admitted, admit, type Verdict } from '../../../domain/admission/index.ts'
-import { billedSeconds } from '../../../domain/rating/price.ts'
+import { type Admitted, admit, paidUntil, type Verdict } from '../../../domain/admission/index.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import type { Reason } from '../../../domain/reasons/index.ts'
 import { ceilings } from '../ceilings/index.ts'
@@ -33,7 +32,7 @@ const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, t
 const INSERT_RESERVATION = `insert into reservation (call_sid, project_id, billing_account_id, billing, destination,
     price_book_id, price_book_revision, rate_id, rate_prefix, rate_label, rate_micro, rate_unit,
     increment_initial_seconds, increment_additional_seconds, currency, day, held_minute, caps, held_minor,
-    paid_until_seconds, begun_at) values ${tuples(1, 21)}`
+    paid_until_seconds, begun_at, direction) values ${tuples(1, 22)}`
 
 function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, verdict: Admitted): void {
   const { trunk, subtrunk, subaccount, policies, usage, second } = gathered
@@ -61,15 +60,15 @@ function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, ve
     request.project_id,
     begun_at,
   )
-  if (request.part === 'outbound') reserve(query, request, gathered, caps, verdict)
+  if (request.part === 'outbound' || gathered.facts.rate) reserve(query, request, gathered, caps, verdict)
 }
 
 function moneyOf(
-  { facts, project, day, minute, has_account }: Gathered,
+  { project, day, minute, has_account }: Gathered,
   caps: Caps,
   { reserve_minor: minor }: Admitted,
 ): SpendChange | null {
-  if (facts.direction !== 'outbound' || minor <= 0) return null
+  if (minor <= 0) return null
   return { caps, day, minute, account: has_account ? text(project, 'billing_account_id') : null, minor }
 }
 
@@ -97,15 +96,10 @@ function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, ca
     minute,
     JSON.stringify(caps),
     verdict.reserve_minor,
-    paidUntil(gathered),
+    paidUntil(facts),
     new Date(request.now_ms).toISOString(),
+    request.part,
   )
-}
-
-/** Returns the seconds that the first increment pays for; null for a free call or a rate of 0. */
-function paidUntil({ facts: { billing, rate, direction } }: Gathered): number | null {
-  if (direction !== 'outbound' || billing === 'free' || !rate || rate.rate_micro === 0) return null
-  return billedSeconds(rate, 1)
 }
 
 function countRefusal(query: Query, request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): void {
@@ -149,7 +143,7 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Admissio
             currency: text(project, 'currency'),
           }
         : null,
-    paid_until_seconds: verdict.admitted ? paidUntil(gathered) : null,
+    paid_until_seconds: verdict.admitted ? paidUntil(facts) : null,
   }
 }
 

@@ -1,4 +1,4 @@
-import { type PriceInputs, priceOf } from '../../../domain/rating/explain.ts'
+import { type CallPrice, callPrice, type PriceInputs } from '../../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds } from '../../../domain/rating/price.ts'
 import { FactsChanged, number, numberOrNull, type Query, type Row, text, textOrNull } from '../admission/steps.ts'
 import { minuteOf, returnSlots } from './slots.ts'
@@ -21,9 +21,10 @@ export interface Extension {
   readonly exhausted: boolean
 }
 
-const RESERVED = `select project_id, billing_account_id, billing, destination, price_book_id, price_book_revision,
-    rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds, currency,
-    day, held_minute, caps, held_minor, paid_until_seconds, settled_at, billed_seconds, charge_minor
+const RESERVED = `select project_id, billing_account_id, billing, direction, destination, price_book_id,
+    price_book_revision, rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds,
+    increment_additional_seconds, currency, day, held_minute, caps, held_minor, paid_until_seconds, settled_at,
+    duration_seconds, billed_seconds, charge_minor
   from reservation where call_sid = ?`
 const EXTEND = `update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ?
     where call_sid = ? and settled_at is null and held_minor = ?`
@@ -64,8 +65,7 @@ export interface Release {
   /** Slots that this run of the procedure released; 0 when all were already released. */
   readonly released: number
   /** Null for a call without a price. */
-  readonly charge_minor: number | null
-  readonly billed_seconds: number | null
+  readonly price: CallPrice | null
 }
 
 /** Releases the slots of a call and settles its money. Idempotent. */
@@ -80,11 +80,12 @@ const SETTLE = `update reservation set settled_at = ?, duration_seconds = ?, bil
 
 function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Release, 'released'> {
   const row = query(RESERVED, input.call_sid)[0]
-  if (!row) return { charge_minor: null, billed_seconds: null }
+  if (!row) return { price: null }
   if (textOrNull(row, 'settled_at') !== null)
-    return { charge_minor: numberOrNull(row, 'charge_minor'), billed_seconds: numberOrNull(row, 'billed_seconds') }
+    return { price: callPrice(inputsOf(row, number(row, 'duration_seconds'))) }
   const duration_seconds = input.answered ? Math.max(1, Math.floor(input.duration_seconds)) : 0
-  const { billed_seconds, charge_minor } = priceOf(inputsOf(row, duration_seconds))
+  const price = callPrice(inputsOf(row, duration_seconds))
+  const { billed_seconds, amount_minor: charge_minor } = price
   const held = number(row, 'held_minor')
   const settled = query.changes(
     SETTLE,
@@ -99,7 +100,7 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   if (charge_minor !== held)
     addToWindows(query, capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
   if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
-  return { charge_minor, billed_seconds }
+  return { price }
 }
 
 function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {
@@ -128,6 +129,7 @@ function charge(query: Query, row: Row, call_sid: string, held: number, charge_m
 
 const inputsOf = (row: Row, duration_seconds: number): PriceInputs => ({
   billing: text(row, 'billing') === 'free' ? 'free' : 'rated',
+  direction: text(row, 'direction') === 'inbound' ? 'inbound' : 'outbound',
   destination: text(row, 'destination'),
   currency: text(row, 'currency'),
   price_book_id: textOrNull(row, 'price_book_id'),

@@ -31,8 +31,8 @@ export interface UseTimes {
   readonly day: string
   readonly minute: number
   readonly second: Second
-  /** Only outbound calls cost money. */
-  readonly outbound: boolean
+  /** Whether the call may cost money. */
+  readonly priced: boolean
 }
 
 export interface Usage {
@@ -42,13 +42,9 @@ export interface Usage {
 }
 
 /** Reads the usage of each level's ceilings. */
-export function usage(
-  query: Query,
-  limits: readonly LevelLimits[],
-  { day, minute, second, outbound }: UseTimes,
-): Usage {
+export function usage(query: Query, limits: readonly LevelLimits[], { day, minute, second, priced }: UseTimes): Usage {
   const used = query(LEVEL_USES(limits.length), day, ...limits.map(({ id }) => id))
-  const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
+  const capped = priced ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, ...hourUntil(minute))
   return {
     levels: limits.map(limit => levelFacts(limit, used, hour, second)),

@@ -5,7 +5,6 @@ import { type Reason, sipRefusal } from '../../../domain/reasons/index.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from '../admission/request.ts'
 import type { Query } from '../admission/steps.ts'
 import { take } from '../admission/take.ts'
-import { ceilings } from '../ceilings/index.ts'
 import { finish } from './finish.ts'
 import { changeCall, insertCall, type NewCall } from './rows.ts'
 
@@ -88,14 +87,13 @@ function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: n
   const decided = withoutTrace(outcome)
   if (outcome.admitted) return { decided, told: 0 }
   const { code } = sipRefusal(outcome.reason, outcome.facts)
+  // One side may have been admitted before the other was refused: the end releases what it took.
   const finished = finish(query, sid, {
     ending: ending({ cause: 'not_admitted', answered: false, sip_code: code, reason: outcome.reason }),
     ended_ms: now_ms,
     pdd_ms: null,
     media: null,
   })
-  // One side may have been admitted before the other was refused.
-  ceilings.release(query, { call_sid: sid, duration_seconds: 0, answered: false, now_ms })
   return { decided, told: finished?.told ?? 0 }
 }
 

@@ -1,6 +1,7 @@
 import type { Ending } from '../../../domain/calls/endings.ts'
 import { iso } from '../../../runtime/clock.ts'
 import { inserting, type Query } from '../admission/steps.ts'
+import { ceilings } from '../ceilings/index.ts'
 import { tellStatus } from './callbacks.ts'
 import { countsOfEndedCall } from './counts.ts'
 import { queueEvent } from './events.ts'
@@ -34,12 +35,22 @@ const insertCdr = inserting('cdr', [
   ...(['duration_seconds', 'pdd_ms', 'media'] as const),
 ])
 
-/** Ends a call: final status, CDR, last callback. Returns null when it has already ended. */
+/**
+ * Ends a call: slots, money, final status, CDR, last callback. Returns null when it has already ended; its slots and
+ * money are released in any case.
+ */
 export function finish(query: Query, sid: string, facts: FinalFacts): Finished | null {
   const known = findCall(query, sid)
-  if (!known || known.ended_at !== null) return null
+  if (!known || known.ended_at !== null) {
+    const answered = (known?.answered_at ?? null) !== null
+    const duration_seconds = known?.duration_seconds ?? 0
+    ceilings.release(query, { call_sid: sid, duration_seconds, answered, now_ms: facts.ended_ms })
+    return null
+  }
   const { project_id, direction, from_number, to_number, answered_at } = known
   const { ended_at, duration_seconds } = lengthOf(known, facts)
+  const answered = answered_at !== null
+  const { price } = ceilings.release(query, { call_sid: sid, duration_seconds, answered, now_ms: facts.ended_ms })
   const { status, sip_code, reason, ended_by } = facts.ending
   const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
   const row = { ...known, ...changes }
@@ -66,7 +77,9 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   }
   insertCdr(query, record)
   for (const { sql, parameters } of countsOfEndedCall(record)) query(sql, ...parameters)
-  const data = { sid, status, direction, from: from_number, to: to_number, duration_seconds, ended_at }
+  const { trunk_id } = row
+  const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code, price }
+  const data = { sid, direction, from: from_number, to: to_number, trunk_id, ...ended }
   const heard = queueEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
   query(
     "update call_attempt set ended_at = ?, result = 'canceled' where call_sid = ? and ended_at is null",

@@ -3,7 +3,6 @@ import type { LegFigures } from '../../../domain/calls/leg-figures.ts'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
-import { ceilings } from '../ceilings/index.ts'
 import { tellStatus } from './callbacks.ts'
 import { queueEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
@@ -25,7 +24,7 @@ export type CallStep =
   /** A leg has ended: its final media figures. The first ones count. */
   | { readonly step: 'leg'; readonly figures: LegFigures }
   /** The call ends: status, CDR, slots, money and last callback. */
-  | { readonly step: 'end'; readonly facts: FinalFacts; readonly answered: boolean }
+  | { readonly step: 'end'; readonly facts: FinalFacts }
 
 type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
 type AttemptChanges = Partial<
@@ -84,7 +83,7 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
       })
       return NOTHING
     case 'end':
-      return end(query, sid, step.facts, step.answered)
+      return end(query, sid, step.facts)
   }
 }
 
@@ -111,11 +110,9 @@ function progress(
   }
 }
 
-function end(query: Query, sid: string, facts: FinalFacts, answered: boolean): CallWritten {
+function end(query: Query, sid: string, facts: FinalFacts): CallWritten {
   const finished = finish(query, sid, facts)
   const row = finished?.row ?? findCall(query, sid)
-  const seconds = (finished ? row?.duration_seconds : facts.duration_seconds) ?? 0
-  ceilings.release(query, { call_sid: sid, duration_seconds: seconds, answered, now_ms: facts.ended_ms })
   if (!row) return { running: false, told: 0, end: null }
   const { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at } = row
   return {

@@ -80,7 +80,7 @@ t.test('a listener receives the running calls, then each change once', async t =
   await find(listener, 'it rings', told => told.type === 'call' && told.call.status === 'ringing')
   const final = ending({ cause: 'called_hung_up', answered: true })
   const facts = { ending: final, ended_ms: Date.now() + 2, pdd_ms: null, media: null }
-  await writeCall(w.state.db, sid, [{ step: 'end', facts, answered: true }])
+  await writeCall(w.state.db, sid, [{ step: 'end', facts }])
   await find(listener, 'it ended', told => told.type === 'call' && told.call.id === sid && told.call.ended_at !== null)
   t.equal(listener.told.filter(told => told.type === 'call' && told.call.id === sid).length, 3)
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import {
   affordableSeconds,
   billedSeconds,
+  callPrice,
   chargeMinor,
   compileRates,
   dayEnds,
@@ -110,6 +111,7 @@ t.test('the explanation recomputes the price from the record, line by line', asy
   const inputs = {
     ...tariff(850, 'minute', 30, 6),
     billing: 'rated' as const,
+    direction: 'outbound' as const,
     destination: '+2348031234567',
     currency: 'NGN',
     price_book_id: 'pbk_1',
@@ -125,6 +127,30 @@ t.test('the explanation recomputes the price from the record, line by line', asy
   t.match(lines.join('\n'), /billed +66 s/)
   t.match(lines.at(-1), /charge +935 minor units/)
   t.same(priceOf({ ...inputs, billing: 'free' }), { billed_seconds: 66, charge_minor: 0 })
+})
+
+t.test('one sentence says how a price comes about', async t => {
+  const inputs = {
+    ...tariff(14, 'minute', 1, 1),
+    ...{ billing: 'rated' as const, direction: 'outbound' as const, destination: '+2348031234567', currency: 'NGN' },
+    ...{ price_book_id: 'pbk_1', price_book_revision: 3, rate_prefix: '234', rate_label: 'Nigeria' },
+    duration_seconds: 4,
+  }
+  const sentence = (changes: Partial<Parameters<typeof callPrice>[0]> = {}) =>
+    callPrice({ ...inputs, ...changes }).sentence
+  t.equal(sentence(), '4 s × ₦0.14/min = ₦0.01')
+  t.equal(
+    sentence({ ...tariff(900, 'minute', 60, 60), duration_seconds: 61 }),
+    '61 s, billed as 120 s, × ₦9.00/min = ₦18.00',
+  )
+  t.equal(
+    sentence({ ...tariff(300_000_000, 'second', 1, 1), duration_seconds: 7 }),
+    '7 s × ₦3,000,000.00/s = ₦21,000,000.00',
+  )
+  t.equal(sentence({ duration_seconds: 0 }), 'not answered = ₦0.00')
+  t.equal(sentence({ billing: 'free' }), '4 s × ₦0.14/min, free of charge in the sandbox = ₦0.00')
+  t.equal(sentence({ rate_prefix: null, rate_micro: 0 }), '4 s without a rate = ₦0.00')
+  t.equal(explainPrice(inputs)[0], `in short         ${sentence()}`, 'the first line of the explanation')
 })
 
 t.test('days follow the time zone and end at its midnight', async t => {

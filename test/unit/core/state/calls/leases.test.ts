@@ -11,7 +11,7 @@ import {
   takeAdmission,
 } from '../../../../../core/state/calls/leases.ts'
 import { openState } from '../../../../../core/state/index.ts'
-import { explainCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
+import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 
@@ -57,8 +57,8 @@ t.test('an admitted call holds money and slots at every level, and releases all 
   ])
 
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 25, now_ms: NOW_MS + 30_000 }
-  t.match(await releaseAdmission(w.state.db, end), { released: 1, charge_minor: 30, billed_seconds: 30 })
-  t.match(await releaseAdmission(w.state.db, end), { released: 0, charge_minor: 30 }, 'settled once')
+  t.match(await releaseAdmission(w.state.db, end), { released: 1, price: { amount_minor: 30, billed_seconds: 30 } })
+  t.match(await releaseAdmission(w.state.db, end), { released: 0, price: { amount_minor: 30 } }, 'settled once')
   t.same(await wrongCounters(w.state.db), [])
   t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 0)
   t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), 30)
@@ -66,7 +66,7 @@ t.test('an admitted call holds money and slots at every level, and releases all 
   t.match(await w.state.db.selectFrom('ledger').selectAll().execute(), [
     { amount_minor: -30, balance_after_minor: 970 },
   ])
-  t.match((await explainCall(w.state.db, request.call_sid))?.at(-1), /30 minor units/)
+  t.equal((await costOfCall(w.state.db, request.call_sid))?.price.sentence, '25 s, billed as 30 s, × ₦0.60/min = ₦0.30')
   t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 10_000).toISOString())).length, 1)
   t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 31_000).toISOString())).length, 0)
 })
@@ -76,7 +76,7 @@ t.test('an unanswered call costs nothing', async t => {
   const request = w.request()
   await takeAdmission(w.state.db, request)
   const release = { call_sid: request.call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS }
-  t.match(await releaseAdmission(w.state.db, release), { charge_minor: 0, billed_seconds: 0 })
+  t.match(await releaseAdmission(w.state.db, release), { price: { amount_minor: 0, billed_seconds: 0 } })
   t.equal(await spentOn(w.state.db, 'trunk', w.trunk_id, DAY), 0)
   t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
 })
@@ -210,13 +210,13 @@ t.test('the spend of a day stays within its cap with 200 calls that extend concu
     )
   let settled = 0
   for (const [call_sid, seconds] of ends) {
-    const { charge_minor } = await releaseAdmission(w.state.db, {
+    const { price } = await releaseAdmission(w.state.db, {
       call_sid,
       answered: true,
       duration_seconds: seconds,
       now_ms: NOW_MS,
     })
-    settled += charge_minor ?? 0
+    settled += price?.amount_minor ?? 0
   }
   t.ok(settled <= cap && settled > cap - 10, `${settled} of ${cap}`)
   t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), settled, 'the window holds the sum of the charges')
@@ -406,7 +406,7 @@ t.test('a sandbox project needs no rate and pays nothing', async t => {
   const request = w.request({ called: '+12025550123' })
   t.match(await takeAdmission(w.state.db, request), { admitted: true, reserve_minor: 0, paid_until_seconds: null })
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 600, now_ms: NOW_MS }
-  t.match(await releaseAdmission(w.state.db, end), { charge_minor: 0 })
+  t.match(await releaseAdmission(w.state.db, end), { price: { amount_minor: 0 } })
   t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
 })
 
@@ -596,8 +596,8 @@ t.test(
     const priced = leg('agent', at(30))
     t.match(await takeAdmission(db, priced), { price: { rate_prefix: 'sip', label: 'SIP legs' } })
     const ended = { call_sid: priced.call_sid, answered: true, duration_seconds: 60, now_ms: NOW_MS + 60_000 }
-    const { charge_minor } = await releaseAdmission(db, ended)
-    t.ok((charge_minor ?? 0) > 0, 'the SIP class has a price')
+    const { price } = await releaseAdmission(db, ended)
+    t.ok((price?.amount_minor ?? 0) > 0, 'the SIP class has a price')
     t.equal((await takeAdmission(db, leg('', { way: 'dial_client', ...at(40) }))).price, null, 'a client costs nothing')
     t.notMatch(await takeAdmission(db, w.request({ store_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
 
@@ -605,3 +605,84 @@ t.test(
     t.equal(reasonOf(await takeAdmission(db, leg('agent', at(50)))), 'project_disabled')
   },
 )
+
+/** Puts an inbound book in force: ₦3.00 a minute, billed by whole minutes. */
+async function inboundBook(w: AdmissionWorld, prefix = '234'): Promise<void> {
+  const [book] = await w.state.db.selectFrom('price_book').selectAll().execute()
+  const [rate] = await w.state.db.selectFrom('rate').selectAll().execute()
+  if (!book || !rate) throw new Error('no price book')
+  const tariff = { rate_micro: 300_000_000, increment_initial_seconds: 60, increment_additional_seconds: 60 }
+  await w.state.db
+    .insertInto('price_book')
+    .values({ ...book, id: 'pbk_in', name: 'Inbound', direction: 'inbound' })
+    .execute()
+  await w.state.db
+    .insertInto('rate')
+    .values({ ...rate, ...tariff, id: 'rat_in', price_book_id: 'pbk_in', prefix, label: 'Received' })
+    .execute()
+}
+
+const brought = (w: AdmissionWorld): AdmissionRequest =>
+  w.request({ part: 'inbound', from_carrier: true, called: '+2342010000001', caller: '+2348031234567' })
+
+t.test('an inbound call that a carrier brings is charged by the inbound book', async t => {
+  const w = await world(t)
+  await inboundBook(w)
+  await w.prepaid(1000)
+  const account = () => w.state.db.selectFrom('billing_account').selectAll().executeTakeFirstOrThrow()
+  const request = brought(w)
+  const outcome = await takeAdmission(w.state.db, request)
+  t.match(outcome, { admitted: true, max_duration_seconds: 180, max_duration_reason: 'spend_exhausted' })
+  t.match(outcome, { paid_until_seconds: 60, price: { price_book_id: 'pbk_in', rate_minor: 300 } })
+  t.match(await account(), { balance_minor: 1000, held_minor: 300 })
+  t.match(await extendReservation(w.state.db, { call_sid: request.call_sid, elapsed_seconds: 50 }), {
+    paid_until_seconds: 120,
+  })
+  t.match(await account(), { balance_minor: 1000, held_minor: 600 })
+  const end = { call_sid: request.call_sid, answered: true, duration_seconds: 61, now_ms: NOW_MS + 61_000 }
+  const sentence = '61 s, billed as 120 s, × ₦3.00/min = ₦6.00'
+  const price = { amount_minor: 600, billed_seconds: 120, currency: 'NGN', direction: 'inbound' as const, sentence }
+  t.same(await releaseAdmission(w.state.db, end), { released: 1, price })
+  t.same(await releaseAdmission(w.state.db, end), { released: 0, price }, 'settled once')
+  t.match(await account(), { balance_minor: 400, held_minor: 0 })
+  const lines = () => w.state.db.selectFrom('ledger').select(['kind', 'amount_minor', 'balance_after_minor']).execute()
+  t.same(await lines(), [{ kind: 'charge', amount_minor: -600, balance_after_minor: 400 }])
+  t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), 600)
+
+  const missed = brought(w)
+  t.ok((await takeAdmission(w.state.db, missed)).admitted)
+  await releaseAdmission(w.state.db, { ...end, call_sid: missed.call_sid, answered: false, duration_seconds: 0 })
+  t.match(await account(), { balance_minor: 400, held_minor: 0 }, 'a call that nobody answers costs nothing')
+  const last = brought(w)
+  t.ok((await takeAdmission(w.state.db, last)).admitted)
+  t.equal(reasonOf(await takeAdmission(w.state.db, brought(w))), 'balance_exhausted', '100 are left')
+  await releaseAdmission(w.state.db, { ...end, call_sid: last.call_sid, duration_seconds: 60 })
+  t.match(await account(), { balance_minor: 100, held_minor: 0 })
+  t.equal((await lines()).length, 2)
+  t.same(await wrongCounters(w.state.db), [])
+})
+
+t.test('an inbound call costs nothing when it stays on the platform, without a price, and in the sandbox', async t => {
+  const w = await world(t)
+  await inboundBook(w, '234201')
+  await w.prepaid(1000)
+  const end = { answered: true, duration_seconds: 100, now_ms: NOW_MS + 100_000 }
+  const balance = async () => {
+    const { balance_minor, held_minor } = await w.state.db
+      .selectFrom('billing_account')
+      .selectAll()
+      .executeTakeFirstOrThrow()
+    return [balance_minor, held_minor]
+  }
+  const run = async (request: AdmissionRequest) => {
+    t.match(await takeAdmission(w.state.db, request), { admitted: true, paid_until_seconds: null })
+    return (await releaseAdmission(w.state.db, { ...end, call_sid: request.call_sid })).price
+  }
+  t.equal(await run({ ...brought(w), from_carrier: false }), null, 'from another trunk of the platform')
+  t.equal(await run(w.request({ part: 'on_net', called: '+2342010000001' })), null, 'the caller of such a call')
+  t.equal(await run({ ...brought(w), called: '+2347001234567' }), null, 'a number that the book does not price')
+  await w.state.db.updateTable('project').set({ sandbox: 1 }).execute()
+  t.match(await run(brought(w)), { amount_minor: 0, billed_seconds: 120 }, 'in the sandbox')
+  t.same(await balance(), [1000, 0])
+  t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
+})

@@ -159,7 +159,7 @@ async function calls(w: AdmissionWorld) {
       { step: 'attempt_changed', sequence: 1, changes: { sip_code: 200, result: 'answered' } },
       { step: 'ringing', at_ms },
       { step: 'answered', at_ms },
-      { step: 'end', answered: true, facts: ended },
+      { step: 'end', facts: ended },
     ],
   })
   const peers = w.request()
