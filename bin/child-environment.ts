@@ -59,6 +59,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
     'drachtio',
     'master_key',
     'operator_sources',
+    'trusted_proxies',
     's3_endpoint',
     's3_bucket',
     's3_region',

@@ -6,6 +6,7 @@ import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import { roleAllows, type Scope } from '../http/access.ts'
+import { clientOf } from '../http/address.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
 import { PROBLEM_TYPE, problem } from '../http/problem.ts'
@@ -238,9 +239,12 @@ const textOf = (event: LiveEvent, now_ms: number): string => {
 }
 
 /** Reports whether the Origin of a browser's request is this host. Only our own pages may use the member's cookie. */
-function sameOrigin({ headers }: IncomingMessage): boolean {
-  const { origin, host } = headers
-  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
+function sameOrigin(request: IncomingMessage): boolean {
+  const { origin } = request.headers
+  const { host, secure } = clientOf(request)
+  if (origin === undefined || !URL.canParse(origin)) return false
+  const from = new URL(origin)
+  return from.host === host && (!secure || from.protocol === 'https:')
 }
 
 function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings }: HttpServices): void {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
+import { meeting } from './address.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { notFound, refuse } from './reply.ts'
 import { refusalOf, sendRefusal } from './send.ts'
@@ -48,6 +49,8 @@ export async function serveHttp(
 ): Promise<HttpServer> {
   const app = koaApp(mounts, services)
   const { headers_ms, request_ms, look_ms } = listen.patience ?? PATIENCE
+  const serve = app.callback()
+  const meet = meeting(services.settings.trusted_proxies)
   const server = createServer(
     {
       headersTimeout: headers_ms,
@@ -57,10 +60,18 @@ export async function serveHttp(
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,
     },
-    app.callback(),
+    (request, response) => {
+      meet(request)
+      void serve(request, response)
+    },
   )
   server.maxConnections = MAX_SOCKETS
-  if (mounts.upgrade) server.on('upgrade', mounts.upgrade)
+  const { upgrade } = mounts
+  if (upgrade)
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      meet(request)
+      upgrade(request, socket, head)
+    })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

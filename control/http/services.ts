@@ -43,6 +43,8 @@ export interface Settings {
   readonly tls_cert_file: string | null
   readonly master_key: Buffer
   readonly allow_private_webhooks: readonly string[]
+  /** Proxies whose word for a client's address is taken, in the same form. */
+  readonly trusted_proxies: readonly string[]
   /** Networks from which requests of operators are taken; `loopback` is a word for two of them. */
   readonly operator_sources: readonly string[]
   /** Bytes of recordings that a project may keep; null means no limit. */

@@ -5,6 +5,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { hashSecret, sameSecret } from '../../core/runtime/secrets.ts'
 import { INSTALLATION } from '../../core/state/people/audit.ts'
 import { findOperatorKey, type OperatorKeyRow, touchOperatorKey } from '../../core/state/people/operator-keys.ts'
+import { comesFrom } from '../http/address.ts'
 import { headersNamed, unauthenticated } from '../http/bearer.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
@@ -20,7 +21,7 @@ export function operatorAuthentication(services: Services): (request: IncomingMe
   const { state, clock, log, settings } = services
   const mayCome = addressMatcher(settings.operator_sources)
   return async request => {
-    if (!mayCome(request.socket.remoteAddress ?? '')) return refuse('operator_source_forbidden')
+    if (!comesFrom(request, mayCome)) return refuse('operator_source_forbidden')
     const found = headersNamed(request, 'authorization')
     const [, public_id, secret] = (found.length === 1 && KEY.exec(found[0] ?? '')) || []
     if (public_id === undefined || secret === undefined) return unauthenticated()

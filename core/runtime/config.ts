@@ -48,6 +48,8 @@ export interface Settings {
   readonly print_secrets: boolean
   /** Private addresses that outbound HTTP may reach: CIDRs, or the word `loopback`. */
   readonly allow_private_webhooks: readonly string[]
+  /** Proxies whose `X-Forwarded-*` headers count: CIDRs, or the word `loopback`. */
+  readonly trusted_proxies: readonly string[]
   /** Networks from which operators may use /operator/v1. */
   readonly operator_sources: readonly string[]
   /** Private addresses that customers may send SIP to, in the same form. */
@@ -153,6 +155,7 @@ export function loadSettings(env: Environment): Settings {
     sandbox: read(env, v.sandbox),
     users: read(env, v.users),
     print_secrets: read(env, v.print_secrets),
+    trusted_proxies: (read(env, v.trusted_proxies) ?? []).filter(item => item !== 'none'),
     operator_sources: read(env, v.operator_sources).filter(item => item !== 'none'),
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
     allow_private_peers: peers(read(env, v.allow_private_peers), host),

@@ -99,6 +99,12 @@ export const VARIABLES = {
     'private addresses that SIP may be sent to; CIDRs, `loopback`, or `none`; unset: loopback where STROWGER_HOST is',
     ranges,
   ),
+  trusted_proxies: variable(
+    'STROWGER_TRUSTED_PROXIES',
+    'none',
+    'HTTP proxies whose X-Forwarded-For, -Proto and -Host are believed: CIDRs, `loopback`, or `none`',
+    ranges,
+  ),
   operator_sources: variable(
     'STROWGER_OPERATOR_SOURCES',
     'loopback,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7',

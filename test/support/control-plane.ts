@@ -64,6 +64,7 @@ interface ControlPlaneOptions {
   /** An external drachtio-server to use instead of the embedded edge. */
   readonly drachtio?: Settings['drachtio']
   readonly operator_sources?: readonly string[]
+  readonly trusted_proxies?: readonly string[]
   /** An object store for the recordings. */
   readonly s3?: S3Config
 }
@@ -92,6 +93,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     tls_cert_file: null,
     master_key: Buffer.alloc(32, 7),
     allow_private_webhooks: ['loopback'],
+    trusted_proxies: options.trusted_proxies ?? [],
     operator_sources: options.operator_sources ?? ['loopback'],
     recordings_quota_bytes: 1_000_000,
     smtp_url: null,

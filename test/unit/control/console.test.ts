@@ -94,6 +94,14 @@ t.test(
   },
 )
 
+t.test('a session behind a trusted proxy is of the client’s address', async t => {
+  const w = await controlPlane(t, { trusted_proxies: ['loopback'] })
+  const headers = { 'X-Forwarded-For': '1.2.3.4, 203.0.113.9' }
+  const body = { email: w.demo.email, password: CONSOLE_PASSWORD }
+  t.equal((await w.ask('POST', `${API}/session`, { key: null, body, headers })).status, 200)
+  t.match(await w.state.db.selectFrom('console_session').select('address').execute(), [{ address: '203.0.113.9' }])
+})
+
 /** Signs in from `localAddress` and returns the status. */
 function from(localAddress: string, w: ControlPlane, email: string, password: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -216,3 +216,27 @@ t.test('metrics require a local client or the token, and readiness checks are ra
   t.equal(statuses.filter(status => status === 429).length, 20, 'checks above the limit get 429')
   t.equal(statuses.filter(status => status === 503).length, 20, 'checks within the limit are answered')
 })
+
+t.test('behind a trusted proxy each client has limits of its own, and cannot choose its address', async t => {
+  const bad_credentials = { burst: 2, per_second: 0.001 }
+  const attempts = async (trusted_proxies: readonly string[], lists: readonly string[]) => {
+    const w = await controlPlane(t, { clock: standingClock(), bad_credentials, trusted_proxies })
+    const statuses = []
+    for (const list of lists) {
+      const headers = { 'X-Forwarded-For': list }
+      statuses.push((await w.ask('GET', '/v1/trunks', { key: 'sk_live_wrong', headers })).status)
+    }
+    return statuses
+  }
+  const [thief, other] = ['203.0.113.9', '198.51.100.7']
+  t.same(await attempts(['loopback'], [thief, thief, thief, other]), [401, 401, 429, 401], 'the client is limited')
+  t.same(await attempts(['loopback'], ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map(claim => `${claim}, ${thief}`)), [401, 401, 429])
+  t.same(await attempts([], ['1.1.1.1', '2.2.2.2', '3.3.3.3']), [401, 401, 429], 'a stranger’s header counts for nothing')
+})
+
+t.test('nothing that a trusted proxy passes on reads the metrics without the token', async t => {
+  const w = await controlPlane(t, { trusted_proxies: ['loopback'] })
+  mkdirSync(join(w.settings.run_dir, 'metrics'), { recursive: true })
+  for (const list of ['127.0.0.1', '203.0.113.9', 'unknown'])
+    t.equal((await w.ask('GET', '/metrics', { key: null, headers: { 'X-Forwarded-For': list } })).status, 401, list)
+})

@@ -8,7 +8,7 @@ import { type ControlPlane, controlPlane, freshKey } from '../../../support/cont
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
-const w = await controlPlane(t)
+const w = await controlPlane(t, { trusted_proxies: ['loopback'] })
 
 // biome-ignore lint/suspicious/noExplicitAny: messages have several shapes.
 type Told = any
@@ -166,6 +166,11 @@ t.test('a refused listener gets the same status as a refused request', async t =
   t.equal(await status(bearer(w.key), '/v1/nothing'), 404)
   t.equal(await status({ Origin: 'https://evil.example' }, '/console/api/v1/events'), 403)
   t.equal(await status({ Origin: w.base_url }, '/console/api/v1/events'), 401)
+  const proxy = { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Host': 'voice.example', 'X-Forwarded-Proto': 'https' }
+  const through = (Origin: string) => status({ ...proxy, Origin }, '/console/api/v1/events')
+  t.equal(await through('https://voice.example'), 401, 'the host that the proxy names is ours')
+  t.equal(await through(w.base_url), 403, 'the one behind the proxy is not')
+  t.equal(await through('http://voice.example'), 403, 'nor is a page that came without TLS')
 })
 
 t.test("a subaccount's key receives only events about its own trunks", async t => {

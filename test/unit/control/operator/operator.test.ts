@@ -36,6 +36,25 @@ t.test('only an operator’s key, from an operator’s network, is taken', async
   t.match(refused, { status: 403, body: { code: 'operator_source_forbidden' } })
 })
 
+t.test('a forwarded request is of its client when a trusted proxy names it, and never of this machine', async t => {
+  const from = async (
+    { trusted, sources }: { readonly trusted: readonly string[]; readonly sources: readonly string[] },
+    headers: Record<string, string>,
+  ) => {
+    const there = await controlPlane(t, { trusted_proxies: trusted, operator_sources: sources })
+    const { status } = await there.ask('GET', '/operator/v1/organizations', { key: await operatorKey(there), headers })
+    return status
+  }
+  const nobody = { trusted: [], sources: ['loopback', '10.0.0.0/8'] }
+  for (const headers of [{ 'X-Forwarded-For': '10.0.0.4' }, { Forwarded: 'for=10.0.0.4' }, { Via: '1.1 proxy' }])
+    t.equal(await from(nobody, headers as Record<string, string>), 403, `no proxy is trusted: ${Object.keys(headers)}`)
+  const here = { ...nobody, trusted: ['loopback'] }
+  t.equal(await from(here, { 'X-Forwarded-For': '10.0.0.4' }), 200, 'the operator’s network through the proxy')
+  t.equal(await from(here, { 'X-Forwarded-For': '203.0.113.9' }), 403, 'a stranger through the proxy')
+  t.equal(await from(here, { 'X-Forwarded-For': '10.0.0.4, 203.0.113.9' }), 403, 'a stranger that claims an address')
+  t.equal(await from(here, { 'X-Forwarded-For': '127.0.0.1' }), 403, 'what a proxy passes on is not of this machine')
+})
+
 t.test('a key without the scope of an endpoint is refused by each of them', async t => {
   for (const route of OPERATOR_ROUTES as readonly Route[]) {
     const scopes = OPERATOR_SCOPES.filter(scope => scope !== (route.scope as OperatorScope))
