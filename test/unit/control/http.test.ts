@@ -230,8 +230,18 @@ t.test('behind a trusted proxy each client has limits of its own, and cannot cho
   }
   const [thief, other] = ['203.0.113.9', '198.51.100.7']
   t.same(await attempts(['loopback'], [thief, thief, thief, other]), [401, 401, 429, 401], 'the client is limited')
-  t.same(await attempts(['loopback'], ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map(claim => `${claim}, ${thief}`)), [401, 401, 429])
-  t.same(await attempts([], ['1.1.1.1', '2.2.2.2', '3.3.3.3']), [401, 401, 429], 'a stranger’s header counts for nothing')
+  t.same(
+    await attempts(
+      ['loopback'],
+      ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map(claim => `${claim}, ${thief}`),
+    ),
+    [401, 401, 429],
+  )
+  t.same(
+    await attempts([], ['1.1.1.1', '2.2.2.2', '3.3.3.3']),
+    [401, 401, 429],
+    'a stranger’s header counts for nothing',
+  )
 })
 
 t.test('nothing that a trusted proxy passes on reads the metrics without the token', async t => {

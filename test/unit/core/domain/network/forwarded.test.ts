@@ -36,10 +36,13 @@ t.test('a stranger’s headers change neither its address nor its scheme nor its
   const own = { forwarded: true, proved: false, secure: false, host: 'own.example' }
   t.match(client(headers, '203.0.113.66'), { address: '203.0.113.66', ...own })
   t.match(client(headers), { address: '127.0.0.1', proved: true, secure: true, host: 'voice.example' })
-  t.match(client({ ...headers, 'x-forwarded-proto': 'https, http', 'x-forwarded-host': 'evil.example, voice.example' }), {
-    secure: false,
-    host: 'voice.example',
-  })
+  t.match(
+    client({ ...headers, 'x-forwarded-proto': 'https, http', 'x-forwarded-host': 'evil.example, voice.example' }),
+    {
+      secure: false,
+      host: 'voice.example',
+    },
+  )
 })
 
 t.test('a direct request is of its socket', async t => {
