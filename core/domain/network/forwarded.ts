@@ -58,9 +58,10 @@ const listOf = (header: string | readonly string[] | undefined): string[] =>
 /** Returns the last item of a list: what the proxy next to us wrote. */
 const last = (header: string | readonly string[] | undefined): string | undefined => listOf(header).at(-1)
 
-/** Returns the address in an item, which may have a port: `192.0.2.1:80`, `[2001:db8::1]:80`. Null for anything else. */
+/** Returns the address of an item, which may have a port: such as `[2001:db8::1]:80`. Null for other texts. */
 function addressIn(item: string): string | null {
-  const text = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(item)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(item)?.[1] ?? item
+  const [, v6, v4] = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(item) ?? []
+  const text = v6 ?? v4 ?? item
   if (!ipaddr.IPv6.isValid(text) && !ipaddr.IPv4.isValidFourPartDecimal(text)) return null
   return ipaddr.process(text).toString()
 }
