@@ -1,20 +1,20 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
-import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, openState } from '../core/state/index.ts'
+import { theseSettings } from './installation.ts'
+import { runningSupervisor } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
-import { runningSupervisor } from './up.ts'
 
 /** Files and folders of an installation in addition to its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
 
 async function tar(...args: string[]): Promise<void> {
   const end = await runBare('tar', args, { max_bytes: 1024 * 1024 })
-  if (!end.ok) throw new Error(end.detail)
+  if (!end.ok) throw new StartRefused(end.detail)
 }
 
 export const backupCommand = (): Command =>
@@ -22,6 +22,8 @@ export const backupCommand = (): Command =>
     withState(async (state, config) => {
       const target = resolve(file)
       if (existsSync(target)) throw new StartRefused(`${file} exists already`)
+      // Before the database is copied, which may take long.
+      accessSync(dirname(target), constants.W_OK)
       const staging = mkdtempSync(join(config.run_dir, 'backup-'))
       try {
         await state.maintenance.copyTo(join(staging, DATABASE_FILE))
@@ -42,8 +44,7 @@ export const restoreCommand = (): Command =>
     .option('--replace', 'move the present data aside')
     .action((file: string, options: { replace?: boolean }) =>
       orSayWhy(async () => {
-        const config = loadConfig(process.env)
-        const { data_dir, run_dir } = config
+        const { data_dir, run_dir } = theseSettings()
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
         const running = runningSupervisor(run_dir)
         if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)

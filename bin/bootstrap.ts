@@ -3,9 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
-import { type Config, loadConfig } from '../core/runtime/config.ts'
-import { addAdminKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
+import type { Config } from '../core/runtime/config.ts'
+import { addBootstrapKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../core/state/index.ts'
+import { presentConfig } from './installation.ts'
+import { type PlatformFile, sipAddresses } from './platform-file.ts'
 import { orSayWhy } from './say.ts'
 
 /** The output of `strowger bootstrap --json`. Third-party tools rely on it (design section 9). */
@@ -17,7 +19,7 @@ export interface Bootstrapped {
   readonly auth_token: string
   readonly numbers: readonly string[]
   readonly console: { readonly email: string; readonly password: string }
-  readonly sip: { host: string; udp: number; tcp: number; tls: number; ws: number }
+  readonly sip: PlatformFile['sip']
 }
 
 /** Returns the demo project and creates it if missing. The data folder keeps its member's first password. */
@@ -38,16 +40,15 @@ export async function bootstrap(config: Config): Promise<Bootstrapped> {
   const state = await openState({ ...config, here: true })
   try {
     const demo = await seedDemo(config, state)
-    const { host, sip_port, sips_port, ws_port } = config
     return {
       base_url: config.base_url,
       project_id: demo.project_id,
-      api_key: await addAdminKey(state.db, demo.project_id, iso(Date.now())),
+      api_key: await addBootstrapKey(state.db, demo.project_id, iso(Date.now())),
       account_sid: demo.account_sid,
       auth_token: demo.auth_token,
       numbers: demo.numbers,
       console: { email: demo.email, password: demo.console_password },
-      sip: { host, udp: sip_port, tcp: sip_port, tls: sips_port, ws: ws_port },
+      sip: sipAddresses(config),
     }
   } finally {
     await state.close()
@@ -72,7 +73,7 @@ export const bootstrapCommand = (): Command =>
     .option('--json', 'as one JSON object')
     .option('--shell', 'as shell exports, for eval "$(bin/strowger bootstrap --shell)"')
     .action(async (options: { json?: boolean; shell?: boolean }) => {
-      const made = await orSayWhy(async () => bootstrap(loadConfig(process.env)))
+      const made = await orSayWhy(async () => bootstrap(presentConfig()))
       if (options.shell) process.stdout.write(`${asShell(made)}\n`)
       else process.stdout.write(`${JSON.stringify(made, null, options.json ? 0 : 2)}\n`)
     })

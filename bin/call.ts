@@ -1,7 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { Command } from 'commander'
+import type { Config } from '../core/runtime/config.ts'
+import { PROOF, proofOfKey, sameSecret } from '../core/runtime/secrets.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { seedDemo } from './bootstrap.ts'
+import { readText } from './files.ts'
+import { runningPlatform } from './platform-file.ts'
 import { withState } from './state.ts'
 
 interface CallOptions {
@@ -26,10 +30,12 @@ export const callCommand = (): Command =>
     .option('--timeout <seconds>', 'ring time')
     .action((to: string, options: CallOptions) =>
       withState(async (state, config) => {
+        const markup = document(options)
+        const platform = await ownPlatform(config)
         const { account_sid, auth_token, numbers } = await seedDemo(config, state)
-        const account = `${config.base_url}/2010-04-01/Accounts/${account_sid}`
+        const account = `${platform}/2010-04-01/Accounts/${account_sid}`
         const headers = { authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}` }
-        const body = new URLSearchParams({ To: to, From: options.from ?? numbers[0] ?? '', ...document(options) })
+        const body = new URLSearchParams({ To: to, From: options.from ?? numbers[0] ?? '', ...markup })
         if (options.timeout !== undefined) body.set('Timeout', options.timeout)
         const { sid } = await ask(`${account}/Calls.json`, { method: 'POST', headers, body })
         let shown = ''
@@ -49,13 +55,33 @@ export const callCommand = (): Command =>
 
 function document(options: CallOptions): Record<string, string> {
   if (options.url !== undefined) return { Url: options.url }
-  if (options.file !== undefined) return { InlineMarkup: readFileSync(options.file, 'utf8') }
+  if (options.file !== undefined) return { InlineMarkup: readText(options.file) }
   return { InlineMarkup: options.markup ?? DEFAULT_MARKUP }
 }
 
-async function ask(url: string, init: RequestInit): Promise<Record<string, string | null>> {
+/**
+ * Returns the address of the platform that runs on this installation. Whoever answers there proves first that it holds
+ * the same master key, because another platform may have taken the port. @throws StartRefused
+ */
+async function ownPlatform({ data_dir, master_key }: Config): Promise<string> {
+  const running = runningPlatform(data_dir)
+  if (running === null) throw new StartRefused(`no platform runs on ${data_dir}: start it with npm start`)
+  const { http } = running
+  const challenge = randomBytes(32).toString('hex')
+  const answer = await reach(`${http}/healthz`, { headers: { [PROOF.asked]: challenge }, redirect: 'error' })
+  if (!sameSecret(answer.headers.get(PROOF.given) ?? '', proofOfKey(master_key, challenge)))
+    throw new StartRefused(`what answers at ${http} is not the platform of ${data_dir}: nothing was sent to it`)
+  return http
+}
+
+async function reach(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init).catch(() => null)
-  if (!response) throw new StartRefused(`nobody answers at ${new URL(url).origin}: start the platform with npm start`)
+  if (!response) throw new StartRefused(`nobody answers at ${new URL(url).origin}: look at the log of the platform`)
+  return response
+}
+
+async function ask(url: string, init: RequestInit): Promise<Record<string, string | null>> {
+  const response = await reach(url, init)
   const answer = (await response.json()) as Record<string, string | null>
   if (!response.ok) throw new StartRefused(`${answer.code ?? response.status}: ${answer.message ?? answer.detail}`)
   return answer

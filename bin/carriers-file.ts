@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { readText } from './files.ts'
 
 /** Reads a file of carriers. The endpoint checks its content. @throws StartRefused */
 export function readCarriersFile(file: string): object {
@@ -9,12 +9,7 @@ export function readCarriersFile(file: string): object {
 }
 
 function parsed(file: string): unknown {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new StartRefused(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  }
+  const text = readText(file)
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { missingContacts } from '../core/domain/network/contacts.ts'
-import type { Config } from '../core/runtime/config.ts'
+import type { Config, Settings } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { FrameReader, frame } from '../signaling/edge/control/framing.ts'
@@ -10,7 +10,7 @@ const LIMIT_MS = 3000
 const ANSWER_BYTES = 64 * 1024
 
 /** Checks that a drachtio-server answers, accepts our secret, and listens on the addresses that peers use. */
-export async function examineDrachtio(config: Config, limit_ms = LIMIT_MS): Promise<Finding | null> {
+export async function examineDrachtio(config: Settings, limit_ms = LIMIT_MS): Promise<Finding | null> {
   const { drachtio, drachtio_secret: secret } = config
   if (!drachtio) return null
   const what = `drachtio-server at ${drachtio.host}:${drachtio.port} answers, and listens where peers call`

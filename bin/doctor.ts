@@ -1,21 +1,23 @@
 import { accessSync, constants, existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
-import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
+import { addressesOf, readSettings, type Settings, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
+import { productionWarnings } from './doctor-production.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
+import { type Installation, TOLD_SOURCES, thisInstallation } from './installation.ts'
 import { standing } from './least-privilege.ts'
-import { tcpPortFree, udpPortFree } from './ports.ts'
+import { runningSupervisor } from './pid-file.ts'
+import { refuseForeignAddresses, tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
-import { runningSupervisor } from './up.ts'
 
 /** Checks the rows of an existing database. An examination must not create one. */
-async function rows(config: Config): Promise<Finding[]> {
+async function rows(config: Settings): Promise<Finding[]> {
   if (!existsSync(join(config.data_dir, DATABASE_FILE))) return []
   let state: State
   try {
@@ -39,7 +41,7 @@ async function rows(config: Config): Promise<Finding[]> {
 }
 
 /** Checks that the ports are free. While the platform runs, it holds them itself. */
-async function ports(config: Config): Promise<Finding[]> {
+async function ports(config: Settings): Promise<Finding[]> {
   const running = runningSupervisor(config.run_dir)
   if (running !== null)
     return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
@@ -80,7 +82,7 @@ async function ports(config: Config): Promise<Finding[]> {
   ]
 }
 
-function rights(config: Config): Finding[] {
+function rights(config: Settings): Finding[] {
   const at = standing(config)
   if (at.who === 'not_root') return []
   if (at.who === 'root') {
@@ -94,7 +96,7 @@ function rights(config: Config): Finding[] {
 }
 
 /** Checks the machine and the configuration. Each failed check says how to fix it. */
-async function examine(config: Config): Promise<Finding[]> {
+async function examine(config: Settings, found: Installation): Promise<Finding[]> {
   const drachtio = await examineDrachtio(config)
   return [
     {
@@ -108,8 +110,10 @@ async function examine(config: Config): Promise<Finding[]> {
       mend: 'run: npm run setup',
     },
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
-    { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
-    ...rights(config),
+    folder(found),
+    await addresses(config),
+    // The owners of folders decide, and the first start makes them.
+    ...(existsSync(config.run_dir) ? rights(config) : []),
     ...(await rows(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
     ...(drachtio ? [drachtio, ...examineExports(config)] : []),
@@ -120,21 +124,60 @@ async function examine(config: Config): Promise<Finding[]> {
 const commandWorks = async (command: string, ...args: string[]): Promise<boolean> =>
   (await runBare(command, args, { max_bytes: 64 * 1024 })).ok
 
-function writable(folder: string): boolean {
+/** Checks the data folder; for one that is not there yet, the folder in which it will be made. */
+function folder({ data_dir, source }: Installation): Finding {
+  let at = data_dir
+  while (!existsSync(at) && at !== dirname(at)) at = dirname(at)
+  const state = existsSync(join(data_dir, DATABASE_FILE)) ? '' : '; it has no database, the first start makes one'
+  const what = `data folder ${data_dir} (${TOLD_SOURCES[source]}) is writable${state}`
+  return { what, ok: writable(at), mend: 'name another with --data or STROWGER_DATA' }
+}
+
+function writable(path: string): boolean {
   try {
-    accessSync(folder, constants.W_OK)
+    accessSync(path, constants.W_OK)
     return true
   } catch {
     return false
   }
 }
 
+async function addresses(config: Settings): Promise<Finding> {
+  const what = 'STROWGER_HOST and STROWGER_BIND are addresses of this machine'
+  try {
+    await refuseForeignAddresses(config)
+    return { what, ok: true, mend: '' }
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error
+    return { what, ok: false, mend: error.message }
+  }
+}
+
+/** The value of each variable that counts, with where it comes from. Of a secret only whether it is set. */
+function* effective({ env, origin }: Installation): Generator<string> {
+  yield 'Configuration (variable, value, where it comes from, meaning):'
+  for (const { name, default: fallback, secret, meaning } of Object.values(VARIABLES)) {
+    const given = env[name]?.trim() || fallback
+    const value = secret && given !== '' ? '(set)' : given || '-'
+    const from = name === VARIABLES.data.name ? '' : origin(name)
+    yield `  ${name.padEnd(32)} ${value.padEnd(24)} ${from.padEnd(16)} ${meaning}`
+  }
+}
+
 export const doctorCommand = (): Command =>
-  new Command('doctor').action(async () => {
-    const config = await orSayWhy(async () => loadConfig(process.env))
-    const findings = await examine(config)
-    for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
-    console.log('\nConfiguration (variable, default, meaning):')
-    for (const v of Object.values(VARIABLES)) console.log(`  ${v.name.padEnd(32)} ${v.default.padEnd(12)} ${v.meaning}`)
-    if (findings.some(finding => !finding.ok)) process.exitCode = 1
-  })
+  new Command('doctor').action(() =>
+    orSayWhy(async () => {
+      const found = thisInstallation()
+      const config = readSettings(found.env)
+      const findings = await examine(config, found)
+      for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
+      for (const name of found.outdated)
+        console.log(
+          `WARN  ${name} is ${found.env[name] ?? 'unset'} in the running platform; a restart takes the new value`,
+        )
+      for (const sentence of productionWarnings(config)) console.log(`WARN  ${sentence}`)
+      console.log('')
+      for (const line of effective(found)) console.log(line)
+      if (findings.some(finding => !finding.ok)) process.exitCode = 1
+    }),
+  )

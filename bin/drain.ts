@@ -5,8 +5,8 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
 import { askToDrain, signalingNodes } from '../core/state/nodes/nodes.ts'
+import { runningSupervisor } from './pid-file.ts'
 import { ring, withState } from './state.ts'
-import { runningSupervisor } from './up.ts'
 
 const LOOK_MS = 500
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { renderLadder } from '../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../core/domain/ladder/unavailable.ts'
-import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ladderOf } from '../core/state/calls/ladder.ts'
 import { openState } from '../core/state/index.ts'
+import { presentConfig } from './installation.ts'
 import { orSayWhy } from './say.ts'
 
 export const ladderCommand = (): Command =>
@@ -14,7 +14,7 @@ export const ladderCommand = (): Command =>
     .option('--json', 'as JSON')
     .action((sid: string, options: { full?: boolean; json?: boolean }) =>
       orSayWhy(async () => {
-        const config = loadConfig(process.env)
+        const config = presentConfig()
         const state = await openState({ ...config, here: true })
         try {
           const messages = await ladderOf(state.db, sid, 'operator')

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { writePrivately } from '../core/runtime/private-files.ts'
 import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
+import { nameFolder } from './data-option.ts'
 import { orSayWhy } from './say.ts'
 
 /** A command: what the help says of it, and its module, which is loaded when it runs. */
@@ -112,8 +113,13 @@ const COMMANDS: Readonly<Record<string, Known>> = {
 traceTypeScript()
 writePrivately()
 
-const program = new Command('strowger')
+const program: Command = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
+  .option(
+    '--data <folder>',
+    'the folder of the installation; else STROWGER_DATA, .env, ./data of the checkout, or /var/lib/strowger',
+  )
+  .hook('preAction', command => nameFolder(command.opts<{ data?: string }>().data))
   .showHelpAfterError()
 
 // Loads only the command that is asked for: loading the modules of all takes longer than most commands run.

@@ -1,7 +1,30 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
-/** Writes a pid file atomically: a concurrent reader finds either the old pid or the new one. */
-export function writePid(file: string, pid: number | undefined): void {
-  writeFileSync(`${file}.new`, `${pid}\n`)
+/** Writes a file atomically: a concurrent reader finds either the old text or the new one. */
+export function writeWhole(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
   renameSync(`${file}.new`, file)
+}
+
+/** Writes a pid file atomically. */
+export const writePid = (file: string, pid: number | undefined): void => writeWhole(file, `${pid}\n`)
+
+export const supervisorFile = (run_dir: string): string => join(run_dir, 'supervisor.pid')
+
+/** Returns the pid of the supervisor that runs on a data folder, or null. Ignores the file of a killed supervisor. */
+export function runningSupervisor(run_dir: string): number | null {
+  const file = supervisorFile(run_dir)
+  if (!existsSync(file)) return null
+  const pid = Number(readFileSync(file, 'utf8'))
+  return pid !== process.pid && isSupervisor(pid) ? pid : null
+}
+
+function isSupervisor(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('up')
+  } catch {
+    // No such process.
+    return false
+  }
 }

@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
-import type { Config } from '../core/runtime/config.ts'
+import { networkInterfaces } from 'node:os'
+import { addressesOf, type Config, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** Reports whether a TCP server could listen on the port now. */
@@ -18,6 +19,38 @@ export const udpPortFree = (host: string, port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false))
     socket.bind(port, host, () => socket.close(() => resolve(true)))
   })
+
+/** Returns why no socket can be bound to the address, as a code of the system; null when one can. */
+const bindError = (address: string): Promise<string | null> =>
+  new Promise(resolve => {
+    const socket = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', ipv6Only: address.includes(':') })
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'unknown'))
+    socket.bind(0, address, () => socket.close(() => resolve(null)))
+  })
+
+/**
+ * Refuses addresses that no interface of this machine has. Behind the NAT of a cloud the public address is one of
+ * these: peers see it, and sockets are bound to a private one.
+ * @throws StartRefused
+ */
+export async function refuseForeignAddresses(config: Parameters<typeof addressesOf>[0]): Promise<void> {
+  for (const { host, bind } of addressesOf(config)) {
+    if ((await bindError(bind)) !== 'EADDRNOTAVAIL') continue
+    const family = bind.includes(':') ? 'IPv6' : 'IPv4'
+    const own = Object.values(networkInterfaces())
+      .flatMap(found => found ?? [])
+      .filter(found => found.family === family && !found.internal && !found.address.startsWith('fe80:'))
+      .map(({ address }) => address)
+    const has = own.length === 0 ? `it has no ${family} address of a network` : `it has ${own.join(', ')}`
+    const [host_name, bind_name] = [VARIABLES.host.name, VARIABLES.bind.name]
+    throw new StartRefused(
+      bind === host
+        ? `${host_name}=${host} is not an address of this machine (${has}): when NAT leads it here, set ${bind_name} ` +
+            'to the address that this machine has'
+        : `${bind_name}=${bind} is not an address of this machine (${has})`,
+    )
+  }
+}
 
 /**
  * A range above the ephemeral ports of Linux (32768-60999): no other socket gets such a port by chance before the

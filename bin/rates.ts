@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { readText } from './files.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll, askText, EndpointRefused } from './operator-route.ts'
 
@@ -75,7 +75,7 @@ function importCommand(command: Command): void {
     .action(async (file: string, options: ImportOptions) => {
       const { direction, project, from, name = file, json = false } = options
       const list = {
-        csv: read(file),
+        csv: readText(file),
         direction,
         ...(project === undefined ? {} : { project_id: project }),
         ...(from === undefined ? {} : { effective_from: instant(from) }),
@@ -122,14 +122,6 @@ async function confirmed(): Promise<boolean> {
     return /^y(es)?$/i.test((await terminal.question('import? [y/N] ')).trim())
   } finally {
     terminal.close()
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new StartRefused(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }
 

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { type Difference, replay } from '../markup/replay/replay.ts'
+import { presentConfig } from './installation.ts'
 import { orSayWhy } from './say.ts'
 
 /** The command `strowger replay CA…|FILE`, which runs the scripts of a finished call again from their logs. */
@@ -25,7 +25,7 @@ export function replayCommand(): Command {
 function logsOf(call: string): string[] {
   if (existsSync(call)) return [call]
   if (!/^CA[0-9a-f]{32}$/.test(call)) throw new StartRefused(`there is no file ${call}, and it is no CallSid`)
-  const folder = join(loadConfig(process.env).data_dir, 'runs')
+  const folder = join(presentConfig().data_dir, 'runs')
   const names = existsSync(folder) ? readdirSync(folder).filter(name => name.startsWith(call)) : []
   if (names.length === 0) throw new StartRefused(`no run of ${call} is logged in ${folder}`)
   return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).map(name => join(folder, name))

@@ -1,13 +1,21 @@
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ConfigError } from '../core/runtime/variable-values.ts'
+import { whyOfFile } from './files.ts'
 
 /** Runs a command. An expected refusal becomes one sentence and exit code 1; any other error is a bug and is thrown. */
 export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof StartRefused)) throw error
-    process.stderr.write(`strowger: ${error.message}\n`)
+    const sentence = sentenceOf(error)
+    if (sentence === null) throw error
+    process.stderr.write(`strowger: ${sentence}\n`)
     process.exit(1)
   }
+}
+
+function sentenceOf(error: unknown): string | null {
+  if (error instanceof ConfigError || error instanceof StartRefused) return error.message
+  const why = whyOfFile(error)
+  return why !== null && error instanceof Error && 'path' in error ? `${error.path}: ${why}` : null
 }

@@ -1,12 +1,13 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command, Option } from 'commander'
 import { documentText } from '../core/domain/webhooks/document.ts'
-import { loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { type Advice, check } from '../markup/check.ts'
 import type { Fetch, Fetched, RunKind, StartFacts } from '../markup/interpreter/types.ts'
+import { readText } from './files.ts'
+import { theseSettings } from './installation.ts'
 import { orSayWhy } from './say.ts'
 import type { Habits } from './script/simulated.ts'
 import { Terminal } from './script/terminal.ts'
@@ -24,7 +25,7 @@ export function scriptCommand(): Command {
     .addOption(new Option('--kind <kind>', 'what the document is').choices(KINDS).default('call'))
     .option('--json', 'print the findings as JSON')
     .action((file: string, options: { url?: string; kind: RunKind; json?: boolean }) => {
-      const text = readDocument(file)
+      const text = readText(file)
       const result = check(text, { kind: options.kind, url: options.url ?? null })
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       else for (const advice of result.advice) process.stdout.write(`${file}:${line(advice)}\n`)
@@ -62,11 +63,11 @@ interface RunOptions {
 }
 
 async function run(document: string, options: RunOptions): Promise<void> {
-  const config = loadConfig(process.env)
+  const config = theseSettings()
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'strowger-script' })
   const requester = createVoiceRequester({ http })
   const remote = /^https?:\/\//i.test(document)
-  const text = remote ? null : readDocument(document)
+  const text = remote ? null : readText(document)
   const facts = factsOf(remote ? document : (options.url ?? null), text, options)
   const standard = [
     ['CallSid', facts.call_sid],
@@ -130,14 +131,6 @@ function factsOf(url: string | null, text: string | null, options: RunOptions): 
     },
     siprec_connectors: [],
   }
-}
-
-function readDocument(file: string): string {
-  if (file !== '-' && !existsSync(file)) {
-    process.stderr.write(`strowger: there is no file ${file}\n`)
-    process.exit(1)
-  }
-  return readFileSync(file === '-' ? 0 : file, 'utf8')
 }
 
 function line({ line, column, level, number, rule, detail, suggestion }: Advice): string {

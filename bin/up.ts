@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
@@ -9,24 +9,33 @@ import { createLog, type Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Environment } from '../core/runtime/variables.ts'
-import { addAdminKey, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
+import { addBootstrapKey, BOOTSTRAP_KEY_HOURS, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
 import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
 import { seedDemo } from './bootstrap.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
+import { thisInstallation } from './installation.ts'
 import { type Standing, stand, startedWith } from './least-privilege.ts'
-import { writePid } from './pid-file.ts'
-import { internalPorts } from './ports.ts'
+import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
+import { platformFile, writePlatform } from './platform-file.ts'
+import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { type Plan, supervise } from './supervisor.ts'
 
 export const upCommand = (): Command =>
-  new Command('up').action(() => orSayWhy(() => up(loadConfig(process.env), process.env)))
+  new Command('up').action(() =>
+    orSayWhy(() => {
+      const { env } = thisInstallation()
+      return up(loadConfig(env), env)
+    }),
+  )
 
 async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
+  await refuseForeignAddresses(config)
   const unlock = lock(config)
   refuseDamage(config, unlock)
+  writePlatform(config, env, iso(Date.now()))
   const hub = await createBusHub(config.run_dir, log)
   const ports = await internalPorts(config)
   const release = (): void => {
@@ -57,9 +66,13 @@ async function up(config: Config, env: Environment): Promise<void> {
 function lock({ run_dir, data_dir }: Config): () => void {
   const pid = runningSupervisor(run_dir)
   if (pid !== null)
-    throw new StartRefused(`already running on ${data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
-  writePid(pidFile(run_dir), process.pid)
-  return () => rmSync(pidFile(run_dir), { force: true })
+    throw new StartRefused(
+      `already running on ${data_dir} (process ${pid}): stop it, or name another folder by --data or STROWGER_DATA`,
+    )
+  writePid(supervisorFile(run_dir), process.pid)
+  return () => {
+    for (const file of [platformFile(run_dir), supervisorFile(run_dir)]) rmSync(file, { force: true })
+  }
 }
 
 /** Refuses to start on a damaged database, because every write may lose more. */
@@ -69,24 +82,6 @@ function refuseDamage({ data_dir }: Config, unlock: () => void): void {
   if (damage === null) return
   unlock()
   throw new StartRefused(`the database ${file} is damaged (${damage}): put a backup in its place with strowger restore`)
-}
-
-const pidFile = (run_dir: string): string => join(run_dir, 'supervisor.pid')
-
-/** Returns the pid of the supervisor that runs on a data folder, or null. Ignores the file of a killed supervisor. */
-export function runningSupervisor(run_dir: string): number | null {
-  if (!existsSync(pidFile(run_dir))) return null
-  const pid = Number(readFileSync(pidFile(run_dir), 'utf8'))
-  return pid !== process.pid && isSupervisor(pid) ? pid : null
-}
-
-function isSupervisor(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('up')
-  } catch {
-    // No such process.
-    return false
-  }
 }
 
 /** Printed in place of secrets after the first start, because logs keep the output. */
@@ -102,7 +97,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
-    const api_key = demo.created ? await addAdminKey(state.db, demo.project_id, now) : null
+    const api_key = demo.created ? await addBootstrapKey(state.db, demo.project_id, now) : null
     const { host } = config
     return [
       '',
@@ -115,7 +110,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       `  console    ${demo.email}   ${shown ? `password ${demo.console_password}` : HIDDEN}`,
       api_key === null
         ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
-        : `  API key    ${api_key}`,
+        : `  API key    ${api_key}  (for ${BOOTSTRAP_KEY_HOURS} h)`,
       `  sandbox    ${config.sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
       `  data       ${config.data_dir}`,
       '',

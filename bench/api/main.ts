@@ -134,7 +134,7 @@ async function prepared() {
   const demo = await ensureDemo(state, { master_key: Buffer.alloc(32, 1), now, console_password: 'bench' })
   const keys: string[] = []
   // A key allows a thousand requests per second, so the generator uses several keys.
-  for (let at = 0; at < 32; at += 1) keys.push(await addAdminKey(state.db, demo.project_id, now))
+  for (let at = 0; at < 32; at += 1) keys.push(await addAdminKey(state.db, demo.project_id, now, null))
   return { state, keys, project_id: demo.project_id }
 }
 

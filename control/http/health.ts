@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { iso } from '../../core/runtime/clock.ts'
 import { collectMetrics } from '../../core/runtime/metrics.ts'
-import { sameSecret } from '../../core/runtime/secrets.ts'
+import { PROOF, proofOfKey, sameSecret } from '../../core/runtime/secrets.ts'
 import type { NodeTable } from '../../core/state/index.ts'
 import { addressGroup, isLocal } from './address.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
@@ -56,6 +56,9 @@ export function healthPages(services: Services): Readonly<Record<string, Page>> 
   const limiter = createRateLimiter(READINESS)
   return {
     '/healthz': ctx => {
+      // A command of this machine asks whose platform it reached before it sends a token.
+      const challenge = ctx.get(PROOF.asked)
+      if (/^[0-9a-f]{64}$/.test(challenge)) ctx.set(PROOF.given, proofOfKey(settings.master_key, challenge))
       ctx.body = { status: 'up' }
     },
     '/readyz': async ctx => {

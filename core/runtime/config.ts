@@ -132,8 +132,16 @@ export function loadConfig(env: Environment): Config {
   return Object.freeze({ ...settings, master_key: masterKey(read(env, VARIABLES.master_key), settings.data_dir) })
 }
 
-/** Reads the environment. The first invalid value throws ConfigError, which names the variable. */
+/** Loads the settings, and makes the folders of the data. @throws ConfigError */
 export function loadSettings(env: Environment): Settings {
+  const settings = readSettings(env)
+  makePrivateFolder(settings.data_dir)
+  makePrivateFolder(settings.run_dir)
+  return settings
+}
+
+/** Reads the environment and touches no file. The first invalid value throws ConfigError, which names the variable. */
+export function readSettings(env: Environment): Settings {
   const v = VARIABLES
   const data_dir = resolve(read(env, v.data))
   const [first, second = null] = bound(read(env, v.host), read(env, v.bind))
@@ -189,8 +197,6 @@ export function loadSettings(env: Environment): Settings {
   refuseUnbuilt(v.database_url.name, config.database_url)
   refuseUnbuilt(v.redis_url.name, config.redis_url)
   const base_url = read(env, v.base_url) ?? `http://${uriHost(host)}:${config.http_port}`
-  makePrivateFolder(data_dir)
-  makePrivateFolder(config.run_dir)
   return Object.freeze({ ...config, base_url })
 }
 

@@ -21,6 +21,13 @@ export const hashSecret = (secret: string): string => hash('sha256', secret)
 /** Compares two texts in constant time; hashing first makes their lengths equal. */
 export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
 
+/** Headers by which a platform proves that it holds the master key: those of the question and of the answer. */
+export const PROOF = { asked: 'x-strowger-challenge', given: 'x-strowger-proof' } as const
+
+/** Returns the proof, in hex, that its maker holds the master key. It tells nothing about the key. */
+export const proofOfKey = (master_key: Buffer, challenge: string): string =>
+  createHmac('sha256', master_key).update(`strowger proof of the installation\0${challenge}`).digest('hex')
+
 /**
  * Encrypts a value that must be read again, such as the voice token, with AES-256-GCM. Returns `v1.<iv>.<tag>.<text>`,
  * each part in base64url.

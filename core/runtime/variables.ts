@@ -29,6 +29,8 @@ export interface Variable<T> {
   readonly meaning: string
   readonly default: string
   readonly parse: (text: string, name: string) => T
+  /** Its value is, or may contain, a credential: it is never printed and never written to a file. */
+  readonly secret: boolean
 }
 
 const variable = <T>(
@@ -36,11 +38,18 @@ const variable = <T>(
   fallback: string,
   meaning: string,
   parse: (text: string, name: string) => T,
-): Variable<T> => ({ name, meaning, default: fallback, parse })
+): Variable<T> => ({ name, meaning, default: fallback, parse, secret: false })
+
+const secret = <T>(one: Variable<T>): Variable<T> => ({ ...one, secret: true })
 
 /** All variables with their meanings. `strowger doctor` prints this table, and .env.example mirrors it. */
 export const VARIABLES = {
-  data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
+  data: variable(
+    'STROWGER_DATA',
+    './data',
+    'folder of the database, recordings, keys; unset: ./data of the checkout, or /var/lib/strowger when only that one is used',
+    text,
+  ),
   host: variable(
     'STROWGER_HOST',
     '127.0.0.1',
@@ -61,7 +70,7 @@ export const VARIABLES = {
   rtp_ports: variable('STROWGER_RTP_PORTS', '20000-29999', 'UDP ports of RTP (even) and RTCP (odd)', portRange),
   domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
   drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
-  drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
+  drachtio_secret: secret(variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text)),
   drachtio_100rel: variable(
     'STROWGER_DRACHTIO_100REL',
     'off',
@@ -81,11 +90,8 @@ export const VARIABLES = {
     'each start prints the voice token and the console password, not the first one alone',
     flag,
   ),
-  master_key: variable(
-    'STROWGER_MASTER_KEY',
-    '',
-    '32 bytes as hex or base64; unset: a key file in the data folder',
-    text,
+  master_key: secret(
+    variable('STROWGER_MASTER_KEY', '', '32 bytes as hex or base64; unset: a key file in the data folder', text),
   ),
   allow_private: variable(
     'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
@@ -147,18 +153,22 @@ export const VARIABLES = {
     'days that logs of scripts are kept for `strowger replay` (documents); 0: none',
     whole(0, 9999, ' days'),
   ),
-  speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),
-  recognizer_url: variable(
-    'STROWGER_RECOGNIZER_URL',
-    '',
-    'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
-    recognizerUrl,
+  speech_url: secret(variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl)),
+  recognizer_url: secret(
+    variable(
+      'STROWGER_RECOGNIZER_URL',
+      '',
+      'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
+      recognizerUrl,
+    ),
   ),
-  transcriber_url: variable(
-    'STROWGER_TRANSCRIBER_URL',
-    '',
-    'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
-    httpUrl,
+  transcriber_url: secret(
+    variable(
+      'STROWGER_TRANSCRIBER_URL',
+      '',
+      'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
+      httpUrl,
+    ),
   ),
   siprec: variable(
     'STROWGER_SIPREC',
@@ -169,24 +179,30 @@ export const VARIABLES = {
   s3_endpoint: variable('STROWGER_S3_ENDPOINT', '', 'S3-compatible storage of recordings; unset: data folder', httpUrl),
   s3_bucket: variable('STROWGER_S3_BUCKET', '', 'its bucket', optional),
   s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),
-  s3_access_key: variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional),
-  s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
-  smtp: variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl),
+  s3_access_key: secret(variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional)),
+  s3_secret_key: secret(variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional)),
+  smtp: secret(variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl)),
   smtp_from: variable('STROWGER_SMTP_FROM', 'strowger@localhost', 'sender of alert mail', mailbox),
-  sms_url: variable(
-    'STROWGER_SMS_URL',
-    '',
-    'alert texts: http(s)://… (JSON {id, to, text}), sip:HOST:PORT (MESSAGE), voice:',
-    smsUrl,
+  sms_url: secret(
+    variable(
+      'STROWGER_SMS_URL',
+      '',
+      'alert texts: http(s)://… (JSON {id, to, text}), sip:HOST:PORT (MESSAGE), voice:',
+      smsUrl,
+    ),
   ),
-  sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
-  metrics_token: variable(
-    'STROWGER_METRICS_TOKEN',
-    '',
-    'bearer token of GET /metrics from other machines; unset: from this one alone',
-    optional,
+  sms_token: secret(variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional)),
+  metrics_token: secret(
+    variable(
+      'STROWGER_METRICS_TOKEN',
+      '',
+      'bearer token of GET /metrics from other machines; unset: from this one alone',
+      optional,
+    ),
   ),
-  otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
+  otlp_url: secret(
+    variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
+  ),
   tls_cert: variable(
     'STROWGER_TLS_CERT',
     '',
@@ -210,9 +226,9 @@ export const VARIABLES = {
   ),
   hep: variable('STROWGER_HEP', '', 'HOST:PORT of a HEP v3 collector (Homer) for SIP messages; unset: none', endpoint),
   hep_id: variable('STROWGER_HEP_ID', '1', 'capture agent id in HEP messages', whole(0, 0xffff_ffff)),
-  hep_password: variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional),
-  database_url: variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional),
-  redis_url: variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional),
+  hep_password: secret(variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional)),
+  database_url: secret(variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional)),
+  redis_url: secret(variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional)),
 } as const
 
 export type Environment = Readonly<Record<string, string | undefined>>

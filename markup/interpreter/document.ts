@@ -1,5 +1,5 @@
+import { closest } from '../../core/domain/text/closest.ts'
 import { parse } from '../parse/parse.ts'
-import { closest } from '../verbs/closest.ts'
 import { VERBS, VERBS_BY_NAME } from '../verbs/index.ts'
 import { type Finding, type Node, type Report, read, shorten } from '../verbs/shape.ts'
 import type { Verb } from '../verbs/verb.ts'

@@ -1,6 +1,6 @@
+import { closest } from '../../core/domain/text/closest.ts'
 import type { Element, Fault, Place } from '../interpreter/types.ts'
 import { type AttributeTypes, type Effect, SCHEMA, type Values } from './attributes.ts'
-import { closest } from './closest.ts'
 
 /** The schema of an element: its attributes, its content, and rules that attribute types cannot express. */
 export interface Shape<A extends AttributeTypes = AttributeTypes> {

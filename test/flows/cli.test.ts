@@ -38,6 +38,25 @@ t.test('the strowger command', async t => {
     },
   )
 
+  t.test('a file that is not there, or that cannot be written, is told in a sentence', async t => {
+    const missing = join(folder, 'missing.xml')
+    const told = async (...words: string[]) => {
+      const { code, stdout, stderr } = await strowger(words)
+      t.match({ code, stdout }, { code: 1, stdout: '' }, words.join(' '))
+      return stderr
+    }
+    const calls = () => w.state.db.selectFrom('call').select('sid').execute()
+    const before = await calls()
+    const reads = async (file: string, why: string) =>
+      t.equal(await told('call', '+2348030000001', '--file', file), `strowger: ${file} cannot be read: ${why}\n`)
+    await reads(missing, 'there is no such file or folder')
+    await reads(folder, 'it is a folder')
+    t.same(await calls(), before, 'no call is placed')
+    t.equal(await told('backup', join(missing, 'x.tar.gz')), `strowger: ${missing}: there is no such file or folder\n`)
+    t.match(await told('backup', folder), /^strowger: [^\n]+ exists already\n$/)
+    t.match(await told('backup', '/proc/x.tar.gz'), /^strowger: [^\n]+\n/)
+  })
+
   t.test('carriers are added, listed, disabled and removed', async t => {
     const added = await strowger([
       ...['carriers', 'add', 'Lagos Telecom', '--source', '203.0.113.0/24', '--target', 'sip:198.51.100.1'],

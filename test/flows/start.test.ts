@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,38 +50,43 @@ t.test('an invalid variable is reported, with exit code 1', async t => {
   t.match(stderr, /^strowger: STROWGER_RTP_PORTS=many: .+\n$/)
 })
 
-t.test('bootstrap prints the documented fields: the same project each time, with a new key', async t => {
+t.test('a folder that holds no installation is refused, and stays as it was', async t => {
   const env = await settings(t)
-  const [first, second] = [await strowger(['bootstrap', '--json'], env), await strowger(['bootstrap', '--json'], env)]
-  const [a, b] = [JSON.parse(first.stdout), JSON.parse(second.stdout)]
-  t.same(Object.keys(a).sort(), [
-    'account_sid',
-    'api_key',
-    'auth_token',
-    'base_url',
-    'console',
-    'numbers',
-    'project_id',
-    'sip',
-  ])
-  t.match(a, {
-    base_url: `http://127.0.0.1:${env['STROWGER_HTTP_PORT']}`,
-    project_id: /^prj_[0-9a-f-]{36}$/,
-    api_key: /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/,
-    account_sid: /^AC[0-9a-f]{32}$/,
-    auth_token: /^sk_live_[A-Za-z0-9]{32}$/,
-    console: { email: /@/, password: /.{12,}/ },
-    sip: {
-      host: '127.0.0.1',
-      udp: Number(env['STROWGER_SIP_PORT']),
-      tcp: Number(env['STROWGER_SIP_PORT']),
-      tls: Number(env['STROWGER_SIPS_PORT']),
-      ws: Number(env['STROWGER_WS_PORT']),
-    },
-  })
-  t.equal(a.numbers.length, 10)
-  t.notMatch(a.api_key, b.api_key)
-  t.same({ ...a, api_key: '' }, { ...b, api_key: '' })
+  const folder = env['STROWGER_DATA'] ?? ''
+  for (const words of [
+    ['bootstrap', '--json'],
+    ['call', '+2348030000002'],
+    ['backup', join(tmpdir(), 'none.tar.gz')],
+  ]) {
+    const { code, stdout, stderr } = await strowger(words, env)
+    t.match({ code, stdout }, { code: 1, stdout: '' }, words.join(' '))
+    t.match(
+      stderr,
+      new RegExp(`^strowger: there is no installation in ${folder} [^\\n]*--data or STROWGER_DATA[^\\n]*\\n$`),
+    )
+  }
+  t.same(readdirSync(folder), [])
+})
+
+t.test('a mistyped variable is refused with the one that was meant', async t => {
+  const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_HTTP_PROT: '8081' })
+  t.equal(code, 1)
+  t.equal(stderr, 'strowger: STROWGER_HTTP_PROT is no variable of ours: did you mean STROWGER_HTTP_PORT?\n')
+})
+
+t.test('an address that this machine does not have leads to STROWGER_BIND', async t => {
+  // RFC 5737 §3: no machine has an address of TEST-NET-3.
+  const env = { ...(await settings(t)), STROWGER_HOST: '203.0.113.9', STROWGER_LOG: 'silent' }
+  const { code, stderr } = await strowger(['up'], env)
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /^strowger: STROWGER_HOST=203\.0\.113\.9 is not an address of this machine .*set STROWGER_BIND to .*\n$/,
+  )
+  const doctor = await strowger(['doctor'], { ...env, STROWGER_BIND: '0.0.0.0' })
+  t.equal(doctor.code, 0, doctor.stdout)
+  t.match(doctor.stdout, /^WARN {2}http:\/\/203\.0\.113\.9:\d+ sends keys and passwords in clear/m)
+  t.match(doctor.stdout, /^ {2}STROWGER_HOST +203\.0\.113\.9 +environment /m)
 })
 
 t.test('.env.example names every variable with its default', async t => {
@@ -96,17 +101,19 @@ t.test('doctor reports what is in order on the machine', async t => {
   t.match(stdout, /ok {4}native media plane is built/)
 })
 
-t.test('a second platform on the same data is refused', async t => {
+t.test('two platforms side by side: each is found by its folder, reports its health, and stops alone', async t => {
   const w = await world(t)
-  const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
-  t.equal(code, 1)
-  t.match(stderr, /already running on .*STROWGER_DATA/)
-  const doctor = await strowger(['doctor'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
-  t.match(doctor, { code: 0, stdout: /ok {4}the platform runs \(process \d+\) and holds its ports/ })
-})
-
-t.test('reports health, readiness and metrics, and SIGTERM stops every process', async t => {
+  await t.test('a second one on the same data is refused', async t => {
+    const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
+    t.equal(code, 1)
+    t.match(stderr, /already running on .*STROWGER_DATA/)
+    const doctor = await strowger(['doctor'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
+    t.match(doctor, { code: 0, stdout: /ok {4}the platform runs \(process \d+\) and holds its ports/ })
+    t.match(doctor.stdout, new RegExp(`^ {2}STROWGER_HTTP_PORT +${new URL(w.base_url).port} +running platform `, 'm'))
+    t.match(doctor.stdout, new RegExp(`^WARN {2}STROWGER_HTTP_PORT is ${new URL(w.base_url).port} in the running`, 'm'))
+  })
   const env = await settings(t)
+  const data_dir = env['STROWGER_DATA'] ?? ''
   const child = spawn('bin/strowger', ['up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -127,12 +134,81 @@ t.test('reports health, readiness and metrics, and SIGTERM stops every process',
       metrics.includes(`process_cpu_seconds_total{process="${name}"}`),
     )
   })
+
+  await t.test('bootstrap prints the documented fields: the same project each time, with a key for a day', async t => {
+    const [first, second] = [await strowger(['bootstrap', '--json'], env), await strowger(['bootstrap', '--json'], env)]
+    const [a, b] = [JSON.parse(first.stdout), JSON.parse(second.stdout)]
+    t.same(Object.keys(a).sort(), [
+      'account_sid',
+      'api_key',
+      'auth_token',
+      'base_url',
+      'console',
+      'numbers',
+      'project_id',
+      'sip',
+    ])
+    t.match(a, {
+      base_url: `http://127.0.0.1:${env['STROWGER_HTTP_PORT']}`,
+      project_id: /^prj_[0-9a-f-]{36}$/,
+      api_key: /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/,
+      account_sid: /^AC[0-9a-f]{32}$/,
+      auth_token: /^sk_live_[A-Za-z0-9]{32}$/,
+      console: { email: /@/, password: /.{12,}/ },
+      sip: {
+        host: '127.0.0.1',
+        udp: Number(env['STROWGER_SIP_PORT']),
+        tcp: Number(env['STROWGER_SIP_PORT']),
+        tls: Number(env['STROWGER_SIPS_PORT']),
+        ws: Number(env['STROWGER_WS_PORT']),
+      },
+    })
+    t.equal(a.numbers.length, 10)
+    t.notMatch(a.api_key, b.api_key)
+    t.same({ ...a, api_key: '' }, { ...b, api_key: '' })
+    const keys = await w.state.db.selectFrom('api_key').select(['name', 'created_at', 'expires_at']).execute()
+    t.equal(keys.length, 2, 'of the first start and of bootstrap')
+    for (const { name, created_at, expires_at } of keys) {
+      t.match(name, /^bootstrap /)
+      t.equal(Date.parse(expires_at ?? '') - Date.parse(created_at), 24 * 3600 * 1000)
+    }
+  })
+
+  await t.test('a command finds the platform of its folder, whatever the shell says of ports', async t => {
+    const ports_of_the_other = { STROWGER_HTTP_PORT: new URL(w.base_url).port, STROWGER_SIP_PORT: String(w.sip.port) }
+    const told = await strowger(['bootstrap', '--json', '--data', data_dir], ports_of_the_other)
+    t.match(JSON.parse(told.stdout), { base_url: base, sip: { udp: Number(env['STROWGER_SIP_PORT']) } })
+    const placed = await strowger(['call', '+2348030000002', '--data', data_dir], ports_of_the_other)
+    const [sid = 'none'] = /^CA[0-9a-f]{32}/m.exec(placed.stdout) ?? []
+    t.match(placed, { code: 1, stdout: /busy/ }, placed.stderr)
+    t.match(await strowger(['ladder', sid], { STROWGER_DATA: data_dir }), { code: 0 })
+    t.match(await strowger(['ladder', sid], { STROWGER_DATA: w.data_dir }), { code: 1, stderr: /there is no call/ })
+  })
+
+  await t.test('a command sends no token to a platform of another folder, which has taken the port', async t => {
+    const file = join(data_dir, 'run', 'platform.json')
+    const own = readFileSync(file, 'utf8')
+    writeFileSync(file, own.replace(`"http": "${base}"`, `"http": "${w.base_url}"`))
+    const { code, stdout, stderr } = await strowger(['call', '+2348030000002'], env)
+    writeFileSync(file, own)
+    t.match({ code, stdout }, { code: 1, stdout: '' })
+    t.match(
+      stderr,
+      new RegExp(`^strowger: what answers at ${w.base_url} is not the platform of ${data_dir}: nothing was sent`),
+    )
+    const { body } = await w.voice('GET', '/Calls.json')
+    t.same(body.calls, [])
+  })
+
   const pids = ['edge', 'media', 'signaling', 'control', 'sandbox'].map(name =>
-    Number(readFileSync(join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`), 'utf8')),
+    Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8')),
   )
   child.kill('SIGTERM')
   t.equal(await exited, 0)
   for (const pid of pids) t.notOk(existsSync(`/proc/${pid}`), `process ${pid} is gone`)
+  t.equal((await fetch(`${w.base_url}/healthz`)).status, 200, 'the other runs on')
+  t.notOk(existsSync(join(data_dir, 'run', 'platform.json')))
+  t.match(await strowger(['call', '+2348030000002'], env), { code: 1, stderr: /no platform runs on/ })
 })
 
 t.test('a supervisor killed during its start leaves no process behind', async t => {

@@ -104,7 +104,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   }
   const now = iso(clock.now())
   const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })
-  const key = await addAdminKey(state.db, demo.project_id, now)
+  const key = await addAdminKey(state.db, demo.project_id, now, null)
   const objects = options.s3 ? createObjectStore(options.s3, log) : null
   const server = await startControl({
     objects,

@@ -47,7 +47,7 @@ export async function addTenant(
     project_id: made.id,
     account_sid: account.account_sid,
     auth_token: unseal(master_key, account.auth_token_sealed),
-    api_key: await addAdminKey(state.db, made.id, now),
+    api_key: await addAdminKey(state.db, made.id, now, null),
     numbers,
   }
 }

@@ -1,4 +1,5 @@
 import { SCOPES } from '../../domain/access/scopes.ts'
+import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import { hashPassword, hashSecret, unseal } from '../../runtime/secrets.ts'
 import { acceptRecordingConsent, TERMS_VERSION } from '../calls/recording-consent.ts'
@@ -110,8 +111,15 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
   await bumpConfiguration(trx)
 }
 
+/** How long a key of `bootstrap` lasts. Keys that stay are made by the API or the console, with a name. */
+export const BOOTSTRAP_KEY_HOURS = 24
+
+/** Creates a key with all scopes for a person at the command line, which ends after BOOTSTRAP_KEY_HOURS. */
+export const addBootstrapKey = (db: Db, project_id: string, now: string): Promise<string> =>
+  addAdminKey(db, project_id, now, iso(Date.parse(now) + BOOTSTRAP_KEY_HOURS * 3_600_000))
+
 /** Creates a key with all scopes. Returns the whole key once; the state keeps only a hash of its secret part. */
-export async function addAdminKey(db: Db, project_id: string, now: string): Promise<string> {
+export async function addAdminKey(db: Db, project_id: string, now: string, expires_at: string | null): Promise<string> {
   const { public_id, secret } = newId.apiKey()
   await db
     .insertInto('api_key')
@@ -124,7 +132,7 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
       role: 'org:admin',
       scopes: JSON.stringify(SCOPES),
       subaccount_id: null,
-      expires_at: null,
+      expires_at,
       retires_at: null,
       rotated_from_id: null,
       revoked_at: null,

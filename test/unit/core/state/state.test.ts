@@ -81,7 +81,7 @@ t.test('creates the demo project once, and its secrets are not readable in the f
   t.same(await ensureDemo(state, options), { ...demo, created: false })
   const account = await state.db.selectFrom('voice_account').selectAll().executeTakeFirstOrThrow()
   t.notMatch(account.auth_token_sealed, demo.auth_token)
-  const key = await addAdminKey(state.db, demo.project_id, now)
+  const key = await addAdminKey(state.db, demo.project_id, now, null)
   t.match(key, /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/)
   const stored = await state.db.selectFrom('api_key').selectAll().executeTakeFirstOrThrow()
   t.notMatch(JSON.stringify(stored), key.split('_')[3] ?? 'nothing')
