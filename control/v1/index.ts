@@ -4,6 +4,7 @@ import { audit } from './audit.ts'
 import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
 import { calls } from './calls.ts'
+import { clientTokens } from './client-tokens.ts'
 import { containments } from './containments.ts'
 import { delegations } from './delegations.ts'
 import { digestCredentials } from './digest-credentials.ts'
@@ -49,6 +50,7 @@ export const V1_ROUTES = [
   ...policyAttachments,
   ...voiceApplications,
   ...voiceAccount,
+  ...clientTokens,
   ...numbers,
   ...numberOrders,
   ...numberBlocks,

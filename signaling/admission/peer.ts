@@ -85,7 +85,15 @@ function identifyClient(
   else if (outcome.kind === 'refused') refuseStranger(ctx, invite)
   if (outcome.kind !== 'authenticated') return null
   greet(invite)
-  const { client, caller } = outcome.token
+  const { client, caller, allowed } = outcome.token
+  if (!allowed.includes('out')) {
+    refuse(ctx, invite, 'direction_not_allowed', {
+      name: `the token of client "${client}"`,
+      value: 'outbound',
+      limit: 'inbound',
+    })
+    return null
+  }
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
   // A holder of the auth token can put any caller into a client token. The project must own the number.
   if (owned === null || !holdsNumber(ctx.snapshot(), project_id, owned)) {

@@ -146,8 +146,9 @@ export class Registrar {
       return null
     }
     const registered = readAddress(request.header('to'))?.user
-    // A token is valid for one name only.
-    if (outcome.kind !== 'authenticated' || registered !== outcome.token.client) {
+    // A token is valid for one name only, and not each may be called.
+    const may = outcome.kind === 'authenticated' && outcome.token.allowed.includes('in')
+    if (!may || registered !== outcome.token.client) {
       request.respond(403)
       return null
     }

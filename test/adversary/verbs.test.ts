@@ -91,7 +91,7 @@ t.test('no verb reaches another tenant’s resources or a forbidden address', as
   t.equal(made.status, 201)
   const { trunk } = (await made.json()) as { trunk: { id: string; signaling_fqdn: string } }
   const credential = makeClientCredential(
-    { client: 'rita', caller: null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600 },
+    { client: 'rita', caller: null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600, allowed: ['in', 'out'] },
     { project_id: rival.project_id, domain: 'localhost', auth_token: rival.auth_token },
   )
   const register = (headers: Record<string, string>) =>

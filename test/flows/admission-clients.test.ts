@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type ClientCredential, makeClientCredential } from '../../core/runtime/client-token.ts'
 import { authorize, openAgent, place } from '../support/agents.ts'
 import t from '../support/harness/index.ts'
@@ -16,9 +17,17 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
   const own = w.numbers[3] ?? ''
   const seconds = Math.floor(Date.now() / 1000)
   const facts = { project_id: w.project_id, domain: 'localhost', auth_token: w.auth_token }
-  const token = (client: string, over: { caller?: string | null; expires?: number } = {}): ClientCredential =>
+  const token = (
+    client: string,
+    over: { caller?: string | null; expires?: number; allowed?: readonly ('in' | 'out')[] } = {},
+  ): ClientCredential =>
     makeClientCredential(
-      { client, caller: over.caller ?? null, expires_at_seconds: over.expires ?? seconds + 600 },
+      {
+        client,
+        caller: over.caller ?? null,
+        expires_at_seconds: over.expires ?? seconds + 600,
+        allowed: over.allowed ?? ['in', 'out'],
+      },
       facts,
     )
   const alice = token('alice')
@@ -52,6 +61,7 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     t.match(registered?.lines('contact')[0], /alice@.*expires=(300|2\d\d)/)
     t.equal((await register(alice, 'bob'))?.status, 403, 'another name')
     t.equal((await register(alice, 'alice', 'wrong'))?.status, 401, 'another password')
+    t.equal((await register(token('dialer', { allowed: ['out'] })))?.status, 403, 'a token that may only call')
     t.equal((await register(token('late', { expires: seconds - 1 })))?.status, 403, 'after its time')
     const short = await register(token('short', { expires: Math.floor(Date.now() / 1000) + 100 }))
     t.match(short?.lines('contact')[0], /expires=(\d\d|100)$/, 'no longer than the token')
@@ -78,6 +88,9 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     const foreign = await invite(token('alice', { caller: '+2348039999999' }), WORLD)
     t.equal(foreign.status, 403)
     t.match(foreign.response?.get('warning'), /2348039999999/)
+    const mute = await invite(token('desk', { allowed: ['in'] }), WORLD)
+    t.equal(mute.status, 403)
+    t.match(mute.response?.get('warning'), /the token of client .*desk.* has direction inbound/)
     t.equal((await invite(alice, '12')).status, 404)
     await until(
       'the calls have ended',
@@ -117,6 +130,36 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     const after = await web.seen('/after')
     t.match(after.fields.get('DialCallStatus'), /^(no-answer|failed)$/)
     other.call.hangUp()
+  })
+
+  t.test('a program makes tokens that register and call as it says, for at most a day', async t => {
+    const make = (body: object) => w.manage('POST', '/client-tokens', body, { 'idempotency-key': randomUUID() })
+    const made = async (body: object): Promise<ClientCredential> => {
+      const { status, body: token } = await make(body)
+      t.equal(status, 200)
+      return { ...token, client: token.identity }
+    }
+    const reached = await made({ identity: 'carol', allowed: ['in'], ttl_seconds: 120 })
+    const registered = await register(reached)
+    t.equal(registered?.status, 200)
+    t.match(registered?.lines('contact')[0], /carol@.*expires=(1?\d\d)$/, 'the registration ends with the token')
+    t.equal((await invite(reached, WORLD)).status, 403, 'it may be called only')
+    const dialer = await made({ identity: 'dialer', allowed: ['out'], caller: own })
+    t.equal((await register(dialer))?.status, 403, 'it may call only')
+    const calling = await invite(dialer, WORLD)
+    t.equal(calling.status, 200)
+    calling.call.hangUp()
+    t.equal((await lastCall()).from_number, own)
+    for (const [pointer, wrong] of [
+      ['/identity', { identity: 'a b' }],
+      ['/allowed', { identity: 'a', allowed: [] }],
+      ['/caller', { identity: 'a', caller: '+2348039999999' }],
+      ['/ttl_seconds', { identity: 'a', ttl_seconds: 86_401 }],
+    ] as const) {
+      const { status, body } = await make(wrong)
+      t.equal(status, 422, pointer)
+      t.match(JSON.stringify(body.errors), new RegExp(pointer))
+    }
   })
 
   t.test('closing the account invalidates every client token', async t => {

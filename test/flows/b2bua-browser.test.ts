@@ -47,7 +47,12 @@ t.test('browser legs', async t => {
     await w.routeToApplication(own, `${web.url}/voice`)
     const client = async (name: string) => {
       const made = makeClientCredential(
-        { client: name, caller: w.numbers[1] ?? null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600 },
+        {
+          client: name,
+          caller: w.numbers[1] ?? null,
+          expires_at_seconds: Math.floor(Date.now() / 1000) + 600,
+          allowed: ['in', 'out'],
+        },
         { project_id: w.project_id, domain: 'localhost', auth_token: w.auth_token },
       )
       const { username: user, password, sip_uri: uri } = made

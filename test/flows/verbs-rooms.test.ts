@@ -231,7 +231,7 @@ t.test('verbs that connect several callers', async t => {
     t.same(all('/client'), [], 'nothing was called')
 
     const { username, password, sip_uri } = makeClientCredential(
-      { client: 'bob', caller: null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600 },
+      { client: 'bob', caller: null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600, allowed: ['in', 'out'] },
       { project_id: w.project_id, domain: 'localhost', auth_token: w.auth_token },
     )
     const bob = await openBrowser(t, { ...w.sip, user: username, password, uri: sip_uri })

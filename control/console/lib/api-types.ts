@@ -800,6 +800,25 @@ export interface NumberRouteSlice {
   readonly routed_at: string
 }
 
+export interface CreateClientTokenRequest {
+  readonly identity: string
+  readonly allowed?: readonly ('in' | 'out')[]
+  readonly caller?: string | null
+  readonly ttl_seconds?: number
+}
+
+export interface ClientToken {
+  readonly allowed: readonly ('in' | 'out')[]
+  readonly caller: string | null
+  readonly domain: string
+  readonly expires_at: string
+  readonly identity: string
+  readonly password: string | null
+  readonly sip_uri: string
+  readonly username: string
+  readonly ws_port: number
+}
+
 export interface PhoneNumber {
   readonly id: string
   readonly e164: string

@@ -10,17 +10,8 @@ import {
   Web,
 } from 'sip.js'
 import { ask } from '../lib/api.ts'
-
-interface Token {
-  readonly client: string
-  readonly sip_uri: string
-  readonly domain: string
-  readonly username: string
-  readonly password: string
-  readonly ws_port: number
-  readonly caller: string
-  readonly expires_at: string
-}
+import type { ClientToken } from '../lib/api-types.ts'
+import { session as signedIn } from '../lib/session.ts'
 
 interface CallState {
   readonly number: string
@@ -62,7 +53,7 @@ const WAIT_FOR_CANDIDATES_MS = 500
 
 let agent: UserAgent | null = null
 let registerer: Registerer | null = null
-let token: Token | null = null
+let token: ClientToken | null = null
 let session: Session | null = null
 let renewal: ReturnType<typeof setTimeout> | undefined
 let measuring: ReturnType<typeof setInterval> | undefined
@@ -81,11 +72,18 @@ export function playInto(element: HTMLAudioElement | null): void {
   attachAudio()
 }
 
+/** Derives the name of a member's telephone from the local part of the email address. */
+function clientNameOf(email: string): string {
+  const name = (email.split('@')[0] ?? '').replaceAll(/[^A-Za-z0-9_.+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '')
+  return name === '' ? 'console' : name
+}
+
 /** Fetches a token, connects and registers, so that calls to `client:<name>` ring here. */
 export async function connectPhone(): Promise<void> {
   if (agent) return
   set({ line: 'connecting', problem: '' })
-  const made = await ask<Token>('POST', '/voice-token', { body: {} })
+  const identity = clientNameOf(signedIn.value?.member.email ?? '')
+  const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } })
   token = made
   const uri = UserAgent.makeURI(made.sip_uri)
   if (!uri) throw new Error('the address of the telephone is not one')
@@ -93,7 +91,7 @@ export async function connectPhone(): Promise<void> {
   const mine = new UserAgent({
     uri,
     authorizationUsername: made.username,
-    authorizationPassword: made.password,
+    authorizationPassword: made.password ?? '',
     transportConstructor: Web.Transport,
     transportOptions: { server: `${secure ? 'wss' : 'ws'}://${location.hostname}:${made.ws_port}` },
     sessionDescriptionHandlerFactory: Web.defaultSessionDescriptionHandlerFactory(),
@@ -126,7 +124,7 @@ export async function connectPhone(): Promise<void> {
     registerer = new Registerer(mine)
     registerer.stateChange.addListener(state => {
       if (agent === mine && state === RegistererState.Registered)
-        set({ line: 'ready', client: made.client, caller: made.caller, problem: '' })
+        set({ line: 'ready', client: made.identity, caller: made.caller ?? '', problem: '' })
     })
     await registerer.register({
       requestDelegate: {

@@ -4,6 +4,10 @@
  * account. Rotating the auth token revokes every client token.
  */
 
+/** What a client may do: register and be called, or call. */
+export const CLIENT_DIRECTIONS = ['in', 'out'] as const
+export type ClientDirection = (typeof CLIENT_DIRECTIONS)[number]
+
 export interface ClientToken {
   /** The name that a Dial uses to reach the client. */
   readonly client: string
@@ -11,6 +15,7 @@ export interface ClientToken {
   readonly caller: string | null
   /** Epoch seconds. */
   readonly expires_at_seconds: number
+  readonly allowed: readonly ClientDirection[]
 }
 
 export const CLIENT_TOKEN_SECONDS = { least: 60, standard: 3600, most: 86_400 } as const
@@ -38,8 +43,9 @@ export const clientTokenText = (username: string): string => `strowger client to
 
 /** Returns the digest user name of a token. `toText` encodes UTF-8 as base64url. */
 export function clientUsername(token: ClientToken, toText: (json: string) => string): string {
-  const { client, caller, expires_at_seconds } = token
-  return PREFIX + toText(JSON.stringify({ c: client, n: caller, e: expires_at_seconds }))
+  const { client, caller, expires_at_seconds, allowed } = token
+  const limited = allowed.length < CLIENT_DIRECTIONS.length ? { a: allowed } : {}
+  return PREFIX + toText(JSON.stringify({ c: client, n: caller, e: expires_at_seconds, ...limited }))
 }
 
 /** Reads the claims in a user name; null when it is not a client's. Only a valid digest proves the claims. */
@@ -52,8 +58,9 @@ export function readClientUsername(username: string, fromText: (text: string) =>
     return null
   }
   if (typeof value !== 'object' || value === null) return null
-  const { c, n, e } = value as Record<string, unknown>
+  const { c, n, e, a = CLIENT_DIRECTIONS } = value as Record<string, unknown>
   if (typeof c !== 'string' || !isClientName(c) || typeof e !== 'number' || !Number.isSafeInteger(e)) return null
   if (n !== null && (typeof n !== 'string' || !/^\+[1-9][0-9]{6,14}$/.test(n))) return null
-  return { client: c, caller: n, expires_at_seconds: e }
+  if (!Array.isArray(a)) return null
+  return { client: c, caller: n, expires_at_seconds: e, allowed: CLIENT_DIRECTIONS.filter(way => a.includes(way)) }
 }

@@ -111,8 +111,8 @@ export const REASONS = {
   direction_not_allowed: caller({
     sip: 403,
     sip_number: 32203,
-    sentence: 'trunk {name} has direction {limit} and this call is {value}',
-    mend: 'Change the direction of the trunk to both.',
+    sentence: '{name} has direction {limit} and this call is {value}',
+    mend: 'Change the direction of the trunk to both, or make a client token that allows such calls.',
   }),
   outbound_disabled: caller({
     sip: 403,

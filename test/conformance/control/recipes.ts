@@ -159,6 +159,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { headers } = await w.ask('GET', '/v1/voice-account')
     return { etag: headers.get('etag') ?? '', body: await attaching(w) }
   },
+  'post /client-tokens': async () => ({ body: { identity: `ada-${unique()}`, allowed: ['out'], ttl_seconds: 600 } }),
   'post /voice/applications': async () => ({ body: applicationBody() }),
   'patch /voice/applications/{application_id}': onApplication({ name: 'Other', fallback_url: null }),
   'put /numbers/{number_id}/route': async w => {

@@ -15,7 +15,7 @@ export const direction: Check = {
     if (!trunk) return skipped('the call uses no trunk')
     const asked = of === 'inbound' ? 'inbound' : 'outbound'
     if (trunk.direction !== 'both' && trunk.direction !== asked)
-      return refused('direction_not_allowed', { name: `"${trunk.name}"`, value: asked, limit: trunk.direction })
+      return refused('direction_not_allowed', { name: `trunk "${trunk.name}"`, value: asked, limit: trunk.direction })
     return passed(`the trunk carries ${trunk.direction} traffic`, trunk.direction, asked)
   },
 }
