@@ -51,12 +51,12 @@ export const alerts: Reconciler = {
       await settle(scene, 'spend_monthly', async policy =>
         judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7), policy.scope)),
       )
-      await settle(scene, 'endpoint_health', async (policy, open) =>
-        judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms), open),
-      )
+      await settle(scene, 'endpoint_health', async (policy, open) => {
+        const facts = await healthFacts(services.state.db, scene.project.id, scene.now_ms, subjectsOf(open))
+        return judgeHealth(policy, facts, open)
+      })
       await settle(scene, 'trunk_apply_failed', async (policy, open) => {
-        const watched = [...open].map(key => key.split(':')[1] ?? '')
-        const facts = await applyFacts(services.state.db, scene.project.id, scene.now_ms, watched)
+        const facts = await applyFacts(services.state.db, scene.project.id, scene.now_ms, subjectsOf(open))
         const of_project = overruled.filter(({ project_id }) => project_id === scene.project.id)
         return judgeApply(policy, { ...facts, overruled: of_project }, open)
       })
@@ -64,6 +64,9 @@ export const alerts: Reconciler = {
     await forgetOldAlerts(services.state.db, services.clock.now())
   },
 }
+
+/** The ids of the subjects of alerts, by the alerts' keys (`alertKey`). */
+const subjectsOf = (keys: ReadonlySet<string>): string[] => [...keys].map(key => key.split(':')[1] ?? '')
 
 const CEILING_EVERY_MS = 15_000
 

@@ -1,4 +1,4 @@
-import { type AlertSeverity, quietFor } from '../../core/domain/alerts/index.ts'
+import { type AlertSeverity, isSentTo, quietFor } from '../../core/domain/alerts/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { clockOf } from '../../core/state/alerts/alert-facts.ts'
 import { alertSettings } from '../../core/state/alerts/alert-policies.ts'
@@ -62,7 +62,7 @@ export async function tell(
 async function emailRecipients(trx: Trx, alert: AlertRow, set: string | null): Promise<readonly string[]> {
   if (set !== null) return JSON.parse(set) as string[]
   const members = await listMembers(trx, alert.organization_id)
-  return members.filter(member => member.role === 'org:admin' || member.role === 'org:engineer').map(row => row.email)
+  return members.filter(member => isSentTo(alert.kind, member.role)).map(row => row.email)
 }
 
 const MARK = { 'alert.fired': '', 'alert.resolved': 'Resolved: ' } as const

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { mayBeSeen } from '../../core/domain/alerts/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
-import { roleAllows, type Scope } from '../http/access.ts'
+import { mayUse, roleAllows } from '../http/access.ts'
 import { clientOf } from '../http/address.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
@@ -14,6 +13,7 @@ import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
+import { seesAlerts } from '../v1/alert-present.ts'
 import { presentCall } from '../v1/call-present.ts'
 import { seenTrunks } from '../v1/seen-trunks.ts'
 import type { LiveEvent } from './types.ts'
@@ -210,8 +210,6 @@ export function createEventsHub(
   }
 }
 
-const holds = (caller: Caller, scope: Scope): boolean => caller.scopes.has(scope) && roleAllows(caller.role, scope)
-
 function refusedFor(caller: Caller): Refusal | null {
   const scope = 'live_calls:read'
   if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
@@ -224,11 +222,11 @@ function mayHear({ caller, trunks }: Client, event: LiveEvent): boolean {
     case 'call':
       return true
     case 'alert':
-      return holds(caller, 'service_configuration:read') && mayBeSeen(event.alert.kind, caller.role)
+      return seesAlerts(event.alert.kind, caller)
     case 'trunk_test':
-      return holds(caller, 'tests:manage')
+      return mayUse(caller, 'tests:manage')
     default:
-      return holds(caller, 'service_configuration:read')
+      return mayUse(caller, 'service_configuration:read')
   }
 }
 

@@ -47,3 +47,7 @@ export function withoutScope(
   if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
   return roleAllows(caller.role, scope) ? null : refuse('role_forbidden', { value: caller.role })
 }
+
+/** Reports whether a caller has a scope and a role that may use it. */
+export const mayUse = (caller: Parameters<typeof withoutScope>[0], scope: Scope): boolean =>
+  withoutScope(caller, scope) === null

@@ -114,7 +114,7 @@ async function answered(run: Run, db: Db, now: string): Promise<Answer | Refusal
   if (isRefusal(loaded)) return loaded
   if (route.if_match !== undefined && run.if_match !== null) {
     const current = revisionOf(route.loaders, route.if_match, loaded)
-    if (current !== run.if_match) return mismatch(run.if_match, current)
+    if (current !== run.if_match) return mismatch(run.if_match, current, idOf(route, params))
   }
   const context: RouteContext = {
     db,
@@ -157,6 +157,12 @@ function revisionOf(loaders: Loaders, name: string, loaded: Loaded): number {
   const loader = Object.values(loaders).find(known => known.name === name)
   if (!loader?.revision) throw new Error(`${name} has no revision to compare If-Match with`)
   return loader.revision(loaded[name])
+}
+
+/** The id of the resource that If-Match is about. One that no path names, because a project has one, has its name. */
+function idOf({ if_match = '', loaders }: Route, params: Run['params']): string {
+  const named = Object.entries(params).find(([param]) => loaders[param]?.name === if_match)
+  return named?.[1] ?? if_match
 }
 
 function checkReply(route: Route, answer: Answer): void {

@@ -14,6 +14,7 @@ export function withoutAccess(route: Route, caller: Caller): Refusal | null {
   if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
   if (caller.subaccount_id !== null && !reachableFromSubaccount(route))
     return refuse('role_forbidden', { value: caller.role }, { detail: 'This key is restricted to a subaccount.' })
+  if (route.or_scope && withoutScope(caller, route.or_scope) === null) return null
   return route.scope === null ? null : withoutScope(caller, route.scope)
 }
 

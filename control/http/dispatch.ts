@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import { type BodyReader, createBodyReader, jsonObjectOf } from './body.ts'
 import type { Caller } from './caller.ts'
@@ -86,11 +87,15 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
     }))
     .check('status of the project', ({ route, project }) =>
       route.method !== 'get' && project && project.status !== 'active'
-        ? refuse('project_disabled', { name: project.name, value: project.status })
+        ? refuse('project_disabled', { name: project.name, value: project.status }, causeOf(project))
         : null,
     )
     .answer('route', ready => carryOut(ready, services, api.check_replies ?? false))
 }
+
+/** A project that its organization's suspension disabled names that. */
+const causeOf = ({ suspended }: ProjectRow) =>
+  suspended === 1 ? { extra: { caused_by: 'organization_suspended' } } : {}
 
 function finder({ prefix, routes }: Api) {
   const matcher = createMatcher<Route>()

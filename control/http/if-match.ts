@@ -9,5 +9,10 @@ export function ifMatchOf(header: string | undefined): number | Refusal {
 
 export const etag = (revision: number): string => `"${revision}"`
 
-export const mismatch = (given: number, current: number): Refusal =>
-  refuse('revision_mismatch', { value: given, limit: current }, { headers: { ETag: etag(current) } })
+/** `id` identifies the resource that has another revision than the request names. */
+export const mismatch = (given: number, current: number, id: string): Refusal =>
+  refuse(
+    'revision_mismatch',
+    { value: given, limit: current },
+    { headers: { ETag: etag(current) }, extra: { changed_resources: [id] } },
+  )

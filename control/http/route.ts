@@ -109,6 +109,8 @@ interface Definition<
   readonly description?: string
   /** The scope that a key needs; null when any valid credential is enough. */
   readonly scope: Scope | OperatorScope | null
+  /** A scope that is enough instead of `scope`. The route then shows only what that scope allows. */
+  readonly or_scope?: Scope
   /** The roles that may perform an action that needs a person. */
   readonly roles?: readonly Caller['role'][]
   /** `organization`: the route is not about one project and ignores X-Project-ID. */
@@ -165,6 +167,7 @@ export interface Route {
   readonly summary: string
   readonly description?: string
   readonly scope: Scope | OperatorScope | null
+  readonly or_scope?: Scope
   readonly roles?: readonly Caller['role'][]
   readonly context?: 'project' | 'organization'
   readonly restricted_keys?: boolean

@@ -29,6 +29,9 @@ export const nullable = <T extends TSchema>(schema: T, options: { description?: 
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 export const oneOf = <const V extends readonly string[]>(...values: V) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values] })
+/** The same values, with a sentence about them in the API's reference. */
+export const described = <T extends TSchema>(schema: T, description: string) =>
+  Type.Unsafe<Static<T>>({ ...schema, description })
 export const list = <T extends TSchema>(
   item: T,
   options: { maxItems?: number; uniqueItems?: boolean } = {},

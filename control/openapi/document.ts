@@ -74,6 +74,7 @@ function operation(route: Route, schemas: Json, example: ApiExample | undefined)
     summary: route.summary,
     ...(route.description ? { description: route.description } : {}),
     ...(route.scope ? { 'x-scope': route.scope } : {}),
+    ...(route.or_scope ? { 'x-or-scope': route.or_scope } : {}),
     parameters: parametersOf(route, example),
     ...(route.body
       ? {
@@ -260,11 +261,18 @@ const PROBLEM: Json = {
         properties: { id: { type: 'string' }, name: { type: 'string' } },
       },
     },
-    caused_by: { type: 'string' },
+    caused_by: {
+      type: 'string',
+      description: 'The code of the state that caused this one, such as `organization_suspended`.',
+    },
     reason: { type: 'string' },
-    remediation: { type: 'string' },
-    expensive_filter: { type: 'string' },
-    changed_resources: { type: 'array', items: { type: 'string' } },
+    remediation: { type: 'string', description: 'What to do about it.' },
+    expensive_filter: { type: 'string', description: 'Reserved: no filter is refused as too expensive.' },
+    changed_resources: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With `revision_mismatch`: the ids of what has changed since it was read.',
+    },
     errors: {
       type: 'array',
       items: {

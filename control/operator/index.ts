@@ -6,12 +6,14 @@ import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
 import { priceBooks } from './price-books.ts'
 import { projects } from './projects.ts'
+import { voiceAccounts } from './voice-accounts.ts'
 
 /** Every endpoint of /operator/v1, in the order of the reference. */
 export const OPERATOR_ROUTES = [
   ...organizations,
   ...invitations,
   ...projects,
+  ...voiceAccounts,
   ...money,
   ...numbers,
   ...carriers,

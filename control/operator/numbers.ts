@@ -1,5 +1,6 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
+import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/withdrawn-numbers.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
@@ -16,7 +17,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
-import { QUARANTINE_MS } from '../v1/numbers.ts'
+import { shrunk } from '../v1/numbers.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 1000
@@ -188,12 +189,14 @@ export const numbers = [
       if (number.status !== 'held' || number.project_id === null)
         return refuse('number_in_use', { value: number.e164, limit: number.status })
       const quarantined_until = iso(services.clock.now() + QUARANTINE_MS)
-      const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until } as const
-      const saved = await saveNumber(db, number, changes, now)
+      const { number: saved, block } = await withdrawNumber(db, number, { quarantined_until, now })
       const project = await findAnyProject(db, number.project_id)
       const customer = project && { organization_id: project.organization_id, project_id: project.id }
-      const change = numberChange(`Took ${saved.e164} back`, number, saved, customer, body.reason)
-      return { status: 200, revision: saved.revision, body: present(saved), change }
+      const change = [
+        numberChange(`Took ${saved.e164} back`, number, saved, customer, body.reason),
+        ...shrunk(block, saved).map(other => ({ ...other, ...(customer ? { customer } : {}) })),
+      ]
+      return { status: 200, revision: saved.revision, body: present(saved), change, wake: ['jobs'] as const }
     },
   }),
 ]

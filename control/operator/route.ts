@@ -4,6 +4,7 @@ import { findPriceBook, type PriceBookRow } from '../../core/state/money/rates.t
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
+import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import { type Loader, routesWith } from '../http/route.ts'
 
 const revision = (row: { readonly revision: number }): number => row.revision
@@ -42,6 +43,13 @@ const key: Loader<'key', OperatorKeyRow> = {
   load: (db, { id }) => findOperatorKeyById(db, id),
 }
 
+/** The voice account of the project in the path, which has one. */
+const account: Loader<'account', VoiceAccountRow> = {
+  name: 'account',
+  load: (db, { params }) => findVoiceAccount(db, params['project_id'] ?? ''),
+  revision,
+}
+
 /** Declares an endpoint of /operator/v1. `{project_id}` loads a project of any organization, as `customer`. */
 export const route = routesWith({
   organization_id: organization,
@@ -50,4 +58,5 @@ export const route = routesWith({
   price_book_id: book,
   key_id: key,
   number_id: number,
+  voice_account: account,
 } as const)

@@ -40,7 +40,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
     const rows = await heardAudit(state.db, told, newest, BATCH)
     const upto = rows.length < BATCH ? newest : (rows.at(-1)?.position ?? newest)
     const events = rows.flatMap(row => {
-      const kind = toldAs(row.action)
+      const kind = toldAs(row)
       return kind === null ? [] : [eventOf(row, kind)]
     })
     // The rows are read before the transaction, so that API writes wait only for these two statements.

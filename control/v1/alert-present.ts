@@ -1,3 +1,4 @@
+import { type AlertKind, isOfMoney, mayBeSeen } from '../../core/domain/alerts/index.ts'
 import { ALERT_CHANNELS, ALERT_KINDS, RESOLUTION_RULES, SUBJECT_TYPES } from '../../core/domain/alerts/types.ts'
 import type { AlertPolicyRow } from '../../core/state/alerts/alert-policies.ts'
 import type { AlertRow } from '../../core/state/alerts/alerts.ts'
@@ -7,6 +8,8 @@ import {
   type ReleaseRequestRow,
 } from '../../core/state/alerts/containments.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
+import { mayUse } from '../http/access.ts'
+import type { Caller } from '../http/caller.ts'
 import {
   Count64,
   Flag,
@@ -85,6 +88,11 @@ export const presentAlert = (row: AlertRow): Static<typeof Alert> => ({
   suggested_actions: JSON.parse(row.suggested_actions),
   trunk_id: row.trunk_id,
 })
+
+/** Reports whether a caller sees alerts of a kind: about money with access to bills, others with configuration. */
+export const seesAlerts = (kind: AlertKind, caller: Caller): boolean =>
+  mayBeSeen(kind, caller.role) &&
+  (mayUse(caller, 'service_configuration:read') || (isOfMoney(kind) && mayUse(caller, 'billing:read')))
 
 const AmountOrNull = nullable(Int64)
 

@@ -1,10 +1,4 @@
-import {
-  type AlertKind,
-  mayBeSeen,
-  type Resolution,
-  type Threshold,
-  WHY_ACKNOWLEDGED,
-} from '../../core/domain/alerts/index.ts'
+import { type AlertKind, type Resolution, type Threshold, WHY_ACKNOWLEDGED } from '../../core/domain/alerts/index.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import {
@@ -14,11 +8,13 @@ import {
   putAlertSettings,
   revisePolicy,
 } from '../../core/state/alerts/alert-policies.ts'
+import { hasSubject } from '../../core/state/alerts/alert-subjects.ts'
 import { changeAlert, listAlerts } from '../../core/state/alerts/alerts.ts'
 import { listContainments } from '../../core/state/alerts/containments.ts'
 import { queueEvent } from '../../core/state/delivery/webhook-endpoints.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import { tell } from '../alerts/tell.ts'
+import { mayUse } from '../http/access.ts'
 import { invalid, notFound, refuse } from '../http/reply.ts'
 import {
   E164,
@@ -46,6 +42,7 @@ import {
   presentPolicy,
   Rule,
   SubjectKind,
+  seesAlerts,
 } from './alert-present.ts'
 import { alertRoute, route } from './route.ts'
 import { seenTrunks } from './seen-trunks.ts'
@@ -132,8 +129,9 @@ export const alerts = [
     path: '/alerts',
     summary: 'Alerts and containments that were open in a range, newest first',
     description:
-      'Alerts about balances and budgets are shown to the roles that may read bills. A key restricted to a subaccount sees those of its trunks.',
+      'Alerts about balances and budgets are shown to the roles that may read bills; with `billing:read` alone they are all that is shown. A key restricted to a subaccount sees those of its trunks.',
     scope: 'service_configuration:read',
+    or_scope: 'billing:read',
     restricted_keys: true,
     query: Type.Object(
       {
@@ -150,15 +148,17 @@ export const alerts = [
       if (trunk_ids === 'none') return notFound(`trunk ${trunk_id ?? ''}`)
       const since = iso(services.clock.now() - RANGE_DAYS[range] * DAY_MS)
       const rows = await listAlerts(db, project.id, { since, ...(trunk_ids ? { trunk_ids } : {}) })
-      const containments = (
-        await listContainments(db, project.id, { since, ...(trunk_id ? { trunk_id } : {}) })
-      ).filter(row => caller.subaccount_id === null || (row.trunk_id !== null && trunk_ids?.includes(row.trunk_id)))
+      const containments = mayUse(caller, 'service_configuration:read')
+        ? await listContainments(db, project.id, { since, ...(trunk_id ? { trunk_id } : {}) })
+        : []
+      const seen = ({ trunk_id: of }: { readonly trunk_id: string | null }) =>
+        caller.subaccount_id === null || (of !== null && trunk_ids?.includes(of) === true)
       return {
         status: 200,
         body: {
-          alerts: rows.filter(row => mayBeSeen(row.kind, caller.role)).map(presentAlert),
+          alerts: rows.filter(row => seesAlerts(row.kind, caller)).map(presentAlert),
           as_of: now,
-          containments: await presentContainments(db, containments),
+          containments: await presentContainments(db, containments.filter(seen)),
         },
       }
     },
@@ -169,11 +169,12 @@ export const alerts = [
     path: '/alerts/policies',
     summary: 'When alerts fire, how they end and where they are told',
     scope: 'service_configuration:read',
+    or_scope: 'billing:read',
     context: 'organization',
     replies: { 200: listOf(AlertPolicy) },
     async run({ db, caller }) {
       const rows = await listAlertPolicies(db, caller.organization_id)
-      return { status: 200, body: { data: rows.filter(row => mayBeSeen(row.kind, caller.role)).map(presentPolicy) } }
+      return { status: 200, body: { data: rows.filter(row => seesAlerts(row.kind, caller)).map(presentPolicy) } }
     },
   }),
 
@@ -191,13 +192,16 @@ export const alerts = [
     body: PolicyChanges,
     replies: { 200: AlertPolicy },
     async run({ db, alert_policy: row, body, caller, now }) {
-      if (!mayBeSeen(row.kind, caller.role)) return notFound(`alert policy ${row.id}`)
+      if (!seesAlerts(row.kind, caller)) return notFound(`alert policy ${row.id}`)
       const threshold: Threshold = { ...JSON.parse(row.threshold), ...body.threshold }
       const wrong = wrongThreshold(row.kind, threshold)
       if (wrong) return invalid('/threshold', wrong)
       const rule = body.resolution?.rule
       if (rule !== undefined && !RULES[row.kind].includes(rule))
         return invalid('/resolution/rule', `of ${row.kind} is ${RULES[row.kind].join(' or ')}`)
+      const { id = null, type } = body.scope ?? {}
+      if (type && id !== null && !(await hasSubject(db, caller.organization_id, { type, id })))
+        return invalid('/scope/id', `is no ${type.replace('_', ' ')} of the organization`)
       const before = presentPolicy(row)
       const saved = await revisePolicy(db, row, changesOf(body, threshold), {
         updated_at: now,
@@ -225,7 +229,7 @@ export const alerts = [
     path: '/alerts/settings',
     summary: 'To whom alerts are told, and the quiet times',
     description:
-      'Without `email_recipients`, admins and engineers of the organization are told. In quiet times (of the organization, over midnight when `quiet_from` is later) messages that are not critical wait.',
+      'Without `email_recipients`, admins of the organization are told, with its engineers or, about money, its billing members. In quiet times (of the organization, over midnight when `quiet_from` is later) messages that are not critical wait.',
     scope: 'service_configuration:read',
     replies: { 200: Settings },
     async run({ db, project }) {
@@ -280,7 +284,7 @@ export const alerts = [
     replies: { 200: Alert },
     refusals: ['state_conflict'],
     async run({ db, alert, project, caller, now, services }) {
-      if (!mayBeSeen(alert.kind, caller.role)) return notFound(`alert ${alert.id}`)
+      if (!seesAlerts(alert.kind, caller)) return notFound(`alert ${alert.id}`)
       if (alert.state === 'resolved') return refuse('state_conflict', { name: `alert ${alert.id}`, value: alert.state })
       if (alert.state === 'acknowledged') return { status: 200, body: presentAlert(alert), change: null }
       const acknowledged = { state: 'acknowledged' as const, acknowledged_at: now, acknowledged_by: caller.actor.name }

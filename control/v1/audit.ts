@@ -36,7 +36,9 @@ const AuditEvent = resource('AuditEvent', {
   request_id: TextOrNull,
   resource: resource('AuditResource', { href: TextOrNull, id: Text, name: Text, type: Text }),
   summary: Text,
-  ticket_ref: TextOrNull,
+  ticket_ref: nullable(Text, {
+    description: 'Always null: the platform keeps no tickets. An operator’s reason stands in `detail`.',
+  }),
   to_revision: nullable(Count64),
 })
 type Event = Static<typeof AuditEvent>
@@ -58,7 +60,7 @@ const AuditDetail = resource('AuditEventDetail', {
       before: TextOrNull,
       label: Text,
       redacted: Flag,
-      unchanged: Flag,
+      unchanged: Type.Boolean({ description: 'Always false: an event lists only the fields that changed.' }),
     }),
   ),
   event: AuditEvent,

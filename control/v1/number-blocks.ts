@@ -2,12 +2,14 @@ import { consumersOfRange, type NumberRow, numbersOfRange } from '../../core/sta
 import {
   blockSize,
   delegationsOfBlocks,
+  deleteBlock,
+  findBlock,
   insertBlock,
   listBlocks,
   type NumberBlockRow,
 } from '../../core/state/configuration/subtrunks.ts'
 import type { Db } from '../../core/state/index.ts'
-import { invalid, refuse } from '../http/reply.ts'
+import { invalid, notFound, refuse } from '../http/reply.ts'
 import { E164, Instant, Int32, input, list, listOf, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 
@@ -52,6 +54,15 @@ async function present(db: Db, row: NumberBlockRow): Promise<Static<typeof Numbe
 const missingOf = (numbers: readonly NumberRow[], size: number): boolean =>
   numbers.filter(number => number.status === 'held').length !== size
 
+const blockNamed = (id: string): string => `number block ${id.slice(0, 60)}`
+
+const resourceOf = ({ id, start, end }: NumberBlockRow) => ({
+  type: 'number_block',
+  id,
+  name: `${start} to ${end}`,
+  href: `/v1/number-blocks/${id}`,
+})
+
 export const numberBlocks = [
   route({
     method: 'get',
@@ -93,11 +104,47 @@ export const numberBlocks = [
         status: 201,
         body: shown,
         change: {
-          resource: { type: 'number_block', id: row.id, name: `${start} to ${end}`, href: null },
+          resource: resourceOf(row),
           summary: `Made number block ${start} to ${end}`,
           before: null,
           after: shown,
         },
+      }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/number-blocks/{block_id}',
+    summary: 'Read a number block and who has it',
+    scope: 'service_configuration:read',
+    replies: { 200: NumberBlock },
+    async run({ db, project, params }) {
+      const row = await findBlock(db, project.id, params.block_id)
+      return row ? { status: 200, body: await present(db, row) } : notFound(blockNamed(params.block_id))
+    },
+  }),
+
+  route({
+    method: 'delete',
+    path: '/number-blocks/{block_id}',
+    summary: 'Delete a number block of which nothing is delegated; its numbers stay, routed as they are',
+    scope: 'numbers:manage',
+    audit: { kind: 'numbers', action: 'number_block.deleted' },
+    replies: { 204: null },
+    refusals: ['number_in_use'],
+    async run({ db, project, params }) {
+      const row = await findBlock(db, project.id, params.block_id)
+      if (!row) return notFound(blockNamed(params.block_id))
+      const shown = await present(db, row)
+      const [delegated] = shown.delegations
+      if (delegated)
+        return refuse('number_in_use', { value: `${delegated.start} to ${delegated.end}`, limit: 'delegated' })
+      await deleteBlock(db, row.id)
+      const summary = `Deleted number block ${row.start} to ${row.end}`
+      return {
+        status: 204,
+        change: { resource: { ...resourceOf(row), href: null }, summary, before: shown, after: null },
       }
     },
   }),

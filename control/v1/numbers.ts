@@ -5,9 +5,10 @@ import {
   type NumberRow,
   saveNumber,
 } from '../../core/state/configuration/numbers.ts'
-import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
+import { findSubtrunk, type NumberBlockRow } from '../../core/state/configuration/subtrunks.ts'
 import { findTrunk } from '../../core/state/configuration/trunks.ts'
 import { findApplication } from '../../core/state/configuration/voice-applications.ts'
+import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/withdrawn-numbers.ts'
 import type { Db } from '../../core/state/index.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
@@ -42,7 +43,6 @@ type Shown = ShownNumber
 
 const DEFAULT_PAGE = 100
 const MAX_PAGE = 1000
-export const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
 
 /** Finds the target that a number is routed to; undefined when it no longer exists. */
 async function routeTarget(
@@ -80,6 +80,20 @@ export const numberChange = (summary: string, row: NumberRow, before: Shown | nu
   to_revision: row.revision,
   trunk_id: row.route_kind === 'trunk' ? row.route_id : null,
 })
+
+/** The change of the block that a withdrawn number belonged to. */
+export const shrunk = (block: NumberBlockRow | null, { e164 }: NumberRow): Change[] =>
+  block
+    ? [
+        {
+          resource: { type: 'number_block', id: block.id, name: `${block.start} to ${block.end}`, href: null },
+          summary: `Took ${e164} out of number block ${block.start} to ${block.end}`,
+          before: null,
+          after: null,
+          action: 'number_block.shrunk',
+        },
+      ]
+    : []
 
 const query = Type.Object(
   { ...pageQuery(MAX_PAGE), prefix: optional(Type.String({ pattern: '^\\+?[0-9]{1,15}$' })) },
@@ -176,7 +190,7 @@ const routeRoute = route({
 const releaseRoute = route({
   method: 'post',
   path: '/numbers/{number_id}/release',
-  summary: 'Give a number back; it is quarantined for 30 days',
+  summary: 'Give a number back; it is quarantined for 30 days, and its block and delegation lose it',
   scope: 'numbers:manage',
   if_match: 'number',
   idempotent: true,
@@ -188,14 +202,14 @@ const releaseRoute = route({
     if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
     const before = await presentNumber(db, number)
     const quarantined_until = iso(services.clock.now() + QUARANTINE_MS)
-    const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until } as const
-    const saved = await saveNumber(db, number, changes, now)
+    const { number: saved, block } = await withdrawNumber(db, number, { quarantined_until, now })
     const after = await presentNumber(db, saved)
     return {
       status: 200,
       revision: saved.revision,
       body: after,
-      change: numberChange(`Released ${saved.e164}`, saved, before, after),
+      change: [numberChange(`Released ${saved.e164}`, saved, before, after), ...shrunk(block, saved)],
+      wake: ['jobs'] as const,
     }
   },
 })

@@ -119,7 +119,8 @@ async function policyCeilings(db: Db, subaccount_id: string): Promise<Shown['pol
     )
     .innerJoin('outbound_policy as policy', 'policy.id', 'policy_attachment.policy_id')
     .selectAll('policy')
-    .select(['trunk.id as trunk_id', 'trunk.name as trunk_name', 'policy_attachment.applied_at'])
+    .select(['trunk.id as trunk_id', 'trunk.name as trunk_name'])
+    .select(['policy_attachment.applied_at', 'policy_attachment.applied_revision'])
     .where('trunk.subaccount_id', '=', subaccount_id)
     .where('trunk.status', '!=', 'released')
     .orderBy('trunk.name')
@@ -135,7 +136,7 @@ async function policyCeilings(db: Db, subaccount_id: string): Promise<Shown['pol
     policy_id: row.id,
     policy_name: row.name,
     policy_revision: row.revision,
-    runtime_revision: row.applied_at === null ? row.revision - 1 : row.revision,
+    runtime_revision: row.applied_revision,
     trunk_id: row.trunk_id,
     trunk_name: row.trunk_name,
   }))

@@ -204,7 +204,10 @@ const applyOf = (applied: Applied, desired_revision: number): Detail['apply'] =>
 })
 
 const inventory = (numbers: TrunkNumbers): Detail['number_inventory'] => ({
-  delegated: { count: 0, to: null },
+  delegated: {
+    count: numbers.delegated.reduce((sum, { count }) => sum + count, 0),
+    to: numbers.delegated.length === 0 ? null : numbers.delegated.map(({ name }) => name).join(', '),
+  },
   quarantined: { count: numbers.quarantined, until: numbers.quarantined_until },
   range: rangeOf(numbers.first, numbers.last),
   routed: numbers.routed,
@@ -223,7 +226,8 @@ function evidence(
   const [first] = [...seen].sort((a, b) => b.misses - a.misses)
   const last = first && {
     last_attempt_at: first.checked_at,
-    last_result: first.last_code === null ? null : { at: first.checked_at, code: String(first.last_code) },
+    // The code of a missed OPTIONS is our own SIP server's.
+    last_result: { at: first.checked_at, code: first.misses > 0 ? NO_ANSWER : String(first.last_code) },
   }
   const probed = trunk.status === 'enabled' && target.enabled === 1
   if (!probed || !first)
@@ -234,12 +238,16 @@ function evidence(
       sip_uri,
       state: probed ? 'unknown' : 'idle',
     }
-  return { detail: EVIDENCE[first.state], ...(last ?? NEVER), priority, sip_uri, state: first.state }
+  return { detail: detailOfEvidence(first), ...(last ?? NEVER), priority, sip_uri, state: first.state }
 }
 
 const NEVER = { last_attempt_at: null, last_result: null }
-const EVIDENCE = {
-  unknown: 'No answer was seen yet.',
-  healthy: 'The target answers OPTIONS.',
-  degraded: 'The target missed two or more OPTIONS in a row; it is tried last.',
-} as const
+const NO_ANSWER = 'no_answer'
+
+function detailOfEvidence({ state, misses }: TrunkBelow['evidence'][number]): string {
+  if (state === 'degraded') return 'The target missed two or more OPTIONS in a row; it is tried last.'
+  if (misses === 0) return 'The target answers OPTIONS.'
+  return state === 'healthy'
+    ? 'The target left the last OPTIONS unanswered; another miss degrades it.'
+    : 'The target left its first OPTIONS unanswered.'
+}

@@ -4,6 +4,7 @@ import {
   Currency,
   DigestPassword,
   DigestUsername,
+  described,
   Flag,
   Instant,
   Int32,
@@ -27,7 +28,10 @@ const Direction = oneOf('inbound', 'outbound', 'both')
 const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
 const SourceValidation = oneOf('relaxed', 'strict')
-export const TrunkStatus = oneOf('draft', 'enabled', 'disabled', 'releasing', 'released')
+export const TrunkStatus = described(
+  oneOf('draft', 'enabled', 'disabled', 'releasing', 'released'),
+  'A trunk is `enabled` from its creation; `draft` is reserved and never shown. A `released` trunk is shown by call records alone.',
+)
 
 const summary = {
   id: Type.String(),
@@ -44,7 +48,9 @@ const summary = {
   max_call_duration_seconds: Int32,
   max_destination_rate_minor: nullable(Money),
   numbers: Int32,
-  parent_name: nullable(Type.String()),
+  parent_name: nullable(Type.String(), {
+    description: 'Always null: a trunk has no parent. Subtrunks name theirs in `parent_trunk_name`.',
+  }),
   signaling_fqdn: nullable(Type.String()),
   subaccount_id: nullable(Type.String()),
   subaccount_name: nullable(Type.String()),
@@ -94,7 +100,10 @@ export const TrunkDetail = resource('TrunkDetail', {
   limits: resource('TrunkLimits', { concurrency: Ceiling, cps: Ceiling, max_call_duration: Ceiling }),
   media: resource('TrunkMedia', { codecs: list(Codec), security: MediaSecurity }),
   number_inventory: resource('NumberInventory', {
-    delegated: resource('DelegatedNumbers', { count: Int32, to: nullable(Type.String()) }),
+    delegated: resource('DelegatedNumbers', {
+      count: Int32,
+      to: nullable(Type.String(), { description: 'The names of the subtrunks that have them, separated by commas.' }),
+    }),
     quarantined: resource('QuarantinedNumbers', { count: Int32, until: nullable(Instant) }),
     range: nullable(Type.String()),
     routed: Int32,

@@ -3,7 +3,7 @@ import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import { type Change, notFound } from '../http/reply.ts'
-import { Count64, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { Count64, described, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
 import { ProvisioningStatus } from './voice-applications.ts'
@@ -11,14 +11,20 @@ import { ProvisioningStatus } from './voice-applications.ts'
 export const VoiceAccount = resource('VoiceAccount', {
   account_sid: Type.String(),
   auth_token_masked: Type.String(),
-  call_event_history: oneOf('enabled', 'disabled'),
+  call_event_history: described(
+    oneOf('enabled', 'disabled'),
+    'Whether the HTTP exchanges of calls are kept for `Calls/{CallSid}/Events`. The operator sets it.',
+  ),
   desired_revision: Count64,
   effective_revision: Count64,
   key_id: Type.String(),
   outbound_policy: nullable(AttachedPolicy),
   project_id: Type.String(),
   provisioning_status: ProvisioningStatus,
-  status: oneOf('pending', 'active', 'revoked'),
+  status: described(
+    oneOf('pending', 'active', 'revoked'),
+    'An account is `active` from the creation of its project, so that `pending` is never shown. The operator revokes it: its requests get 404 `voice_route_not_proxied`, and no document is fetched in its name.',
+  ),
 })
 
 /** Replaces the whole token: no part of it is shown. */

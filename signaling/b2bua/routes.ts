@@ -1,13 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import {
   type Attestation,
-  holdsAddress,
   parseAddress,
   presentedCaller,
   type Verstat,
   verstatText,
 } from '../../core/domain/identity/index.ts'
-import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
+import { delivery, egress, evenRandom, type Hop, isPeer } from '../../core/domain/routing/index.ts'
 import { hostOf } from '../../core/domain/sip/address.ts'
 import { type Diverter, diversionHeaders } from '../../core/domain/sip/diversion.ts'
 import { quotedName } from '../../core/domain/sip/names.ts'
@@ -119,12 +118,8 @@ function nextShare(key: string): () => number {
 const routable = (ctx: CallContext, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
 
-/** Whether the target is the calling peer: its address, configured or last seen, is one of the trunk's sources. */
-function isOwn(ctx: CallContext, trunk: TrunkConfig, target: Target): boolean {
-  const host = hostOf(target.uri)
-  const address = parseAddress(host) ? host : ctx.health.address(target.id)
-  return address !== null && holdsAddress(trunk.source_index, address)
-}
+const isOwn = (ctx: CallContext, trunk: TrunkConfig, target: Target): boolean =>
+  isPeer(trunk.source_index, target.uri, ctx.health.address(target.id))
 
 /** `of_trunk`: the role of the trunk's own targets in this call. */
 function huntHop(

@@ -12,15 +12,23 @@ interface Evidence {
   readonly way: string
   timer: Timer
   misses: number
+  /** The judgement of the last OPTIONS. */
+  state: TargetState
   code: number | null
   address: string | null
 }
+
+type TargetState = 'unknown' | 'healthy' | 'degraded'
 
 /** The settings that decide how OPTIONS reaches a target. */
 const wayOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
 
 const PERIOD_MS = 30_000
 const MISSES_UNTIL_DEGRADED = 2
+
+/** One missed OPTIONS changes nothing, the second degrades (design section 4); any answer makes a target healthy. */
+const stateAfter = (known: TargetState, misses: number): TargetState =>
+  misses === 0 ? 'healthy' : misses >= MISSES_UNTIL_DEGRADED ? 'degraded' : known
 
 /**
  * Sends OPTIONS keep-alives to every enabled target, every 30 s with jitter (design section 4). A degraded target is
@@ -67,6 +75,7 @@ export class TargetHealth {
     const evidence = target_id === null ? undefined : this.#targets.get(target_id)
     if (!evidence) return
     evidence.misses = reached ? 0 : evidence.misses + 1
+    if (reached) evidence.state = 'healthy'
   }
 
   /** Starts with new or changed targets after a random delay of up to 2 s, and stops with removed ones. */
@@ -90,6 +99,7 @@ export class TargetHealth {
         trunk_enabled,
         way: wayOf(target),
         misses: 0,
+        state: 'unknown',
         code: null,
         address: null,
         timer: this.#options.clock.after(this.#options.random() * 2000, () => void this.#ask(id, target, carrier_id)),
@@ -124,6 +134,7 @@ export class TargetHealth {
       const evidence = this.#targets.get(id)
       if (evidence !== before || this.#stopped) return
       evidence.misses = address === null ? evidence.misses + 1 : 0
+      evidence.state = stateAfter(evidence.state, evidence.misses)
       evidence.code = code
       evidence.address = address ?? evidence.address
       await saveEvidence(
@@ -131,7 +142,7 @@ export class TargetHealth {
         {
           target_id: id,
           node_id,
-          state: address !== null ? 'healthy' : evidence.misses >= MISSES_UNTIL_DEGRADED ? 'degraded' : 'unknown',
+          state: evidence.state,
           misses: evidence.misses,
           last_code: code,
           address: evidence.address,

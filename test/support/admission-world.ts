@@ -20,7 +20,7 @@ import { PATIENCE_MS } from './wait.ts'
 
 /** The columns of a row that a test sets. */
 type Columns<Table> = {
-  readonly [Name in keyof Table]?: Table[Name] extends number | null | string ? Table[Name] : number
+  readonly [Name in keyof Table]?: Table[Name] extends { readonly __select__: infer Value } ? Value : Table[Name]
 }
 
 const NOW = '2026-03-02T09:00:00.000Z'

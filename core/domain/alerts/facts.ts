@@ -90,10 +90,22 @@ interface TargetFacts extends Named {
   readonly checked_at: string
 }
 
+/** A webhook endpoint, of which deliveries failed. */
+interface EndpointFacts extends Named {
+  /** When the oldest delivery was queued that was tried in vain and still waits; null for none. */
+  readonly failing_since: string | null
+  readonly last_error: string | null
+  /** When it last took a delivery; null for never. */
+  readonly delivered_at: string | null
+}
+
 export interface HealthFacts {
   /** False while no signaling node is alive to probe the targets. */
   readonly available: boolean
   readonly targets: readonly TargetFacts[]
+  /** The project's enabled webhook endpoints. */
+  readonly endpoints: readonly EndpointFacts[]
+  readonly now: string
 }
 
 export interface ApplyFacts {

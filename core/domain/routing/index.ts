@@ -1,4 +1,5 @@
 export * from './egress.ts'
 export * from './order.ts'
 export * from './outcome.ts'
+export * from './peer.ts'
 export * from './registration.ts'

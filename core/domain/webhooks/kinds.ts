@@ -24,12 +24,9 @@ export const EVENT_KINDS = [
 
 type EventKind = (typeof EVENT_KINDS)[number]
 
-/** The events that audit entries are reported as, by action. */
+/** The events that audit entries are reported as, by action. Other writes of a trunk update it. */
 const TOLD: Readonly<Record<string, EventKind>> = {
   'trunk.created': 'trunk.created',
-  'trunk.updated': 'trunk.updated',
-  'trunk.suspended': 'trunk.updated',
-  'trunk.resumed': 'trunk.updated',
   'trunk.released': 'trunk.released',
   'number.ordered': 'number.ordered',
   'number.routed': 'number.routed',
@@ -37,5 +34,19 @@ const TOLD: Readonly<Record<string, EventKind>> = {
   'recording.deleted': 'recording.deleted',
 }
 
-export const toldAs = (action: string): EventKind | null =>
-  Object.hasOwn(TOLD, action) ? (TOLD[action] ?? null) : null
+/** An audited change, as far as its event depends on it. */
+interface Told {
+  readonly action: string
+  readonly resource_type: string
+  /** The resource's revision after the change; null when it did not get one. */
+  readonly to_revision: number | null
+}
+
+/**
+ * Returns the event that an audited change is reported as; null for none. Every write to a trunk or to its sources,
+ * credentials, targets and policy gives the trunk a revision.
+ */
+export function toldAs({ action, resource_type, to_revision }: Told): EventKind | null {
+  if (Object.hasOwn(TOLD, action)) return TOLD[action] ?? null
+  return resource_type === 'trunk' && to_revision !== null ? 'trunk.updated' : null
+}

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { spentBetween } from '../calls/counters.ts'
@@ -114,10 +115,19 @@ const aliveNodes = (db: Db, now_ms: number) =>
     .where('heartbeat_at', '>=', iso(now_ms - NODE_SILENCE_MS))
     .execute()
 
-/** Reads live nodes' evidence of enabled targets of enabled trunks. A target that one node reaches is healthy. */
-export async function healthFacts(db: Db, project_id: string, now_ms: number): Promise<HealthFacts> {
+/**
+ * Reads live nodes' evidence of enabled targets of enabled trunks, and the webhook endpoints that fail or are in
+ * `watched`. A target that one node reaches is healthy.
+ */
+export async function healthFacts(
+  db: Db,
+  project_id: string,
+  now_ms: number,
+  watched: readonly string[],
+): Promise<HealthFacts> {
+  const now = iso(now_ms)
   const alive = new Set((await aliveNodes(db, now_ms)).map(node => node.id))
-  if (alive.size === 0) return { available: false, targets: [] }
+  if (alive.size === 0) return { available: false, targets: [], endpoints: [], now }
   const targets = await db
     .selectFrom('termination_target')
     .innerJoin('trunk', 'trunk.id', 'termination_target.trunk_id')
@@ -150,10 +160,62 @@ export async function healthFacts(db: Db, project_id: string, now_ms: number): P
       state: best?.state ?? 'unknown',
       misses: best?.misses ?? 0,
       last_code: best?.last_code ?? null,
-      checked_at: best?.checked_at ?? iso(now_ms),
+      checked_at: best?.checked_at ?? now,
     })),
+    endpoints: await endpointFacts(db, project_id, watched),
+    now,
   }
 }
+
+/** Reads the enabled endpoints that leave deliveries unanswered, and those in `watched`. */
+async function endpointFacts(
+  db: Db,
+  project_id: string,
+  watched: readonly string[],
+): Promise<HealthFacts['endpoints']> {
+  // The literal state matches the partial index of waiting deliveries.
+  const waiting = await db
+    .selectFrom('webhook_delivery')
+    .select(eb => ['endpoint_id', eb.fn.min('created_at').as('since'), eb.fn.max('last_error').as('last_error')])
+    .where('state', '=', sql.lit('pending'))
+    .where('attempts', '>', 0)
+    .where('project_id', '=', project_id)
+    .groupBy('endpoint_id')
+    .execute()
+  const ids = [...waiting.map(row => row.endpoint_id), ...watched]
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('webhook_endpoint')
+    .select(['id', 'url'])
+    .where('id', 'in', ids)
+    .where('project_id', '=', project_id)
+    .where('enabled', '=', 1)
+    .where('deleted_at', 'is', null)
+    .execute()
+  const endpoints = []
+  for (const { id, url } of rows) {
+    const last = await db
+      .selectFrom('webhook_delivery')
+      .select('delivered_at')
+      .where('endpoint_id', '=', id)
+      .where('delivered_at', 'is not', null)
+      .orderBy('position', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+    const fails = waiting.find(row => row.endpoint_id === id)
+    endpoints.push({
+      id,
+      name: hostOf(url),
+      failing_since: fails?.since ?? null,
+      last_error: fails?.last_error ?? null,
+      delivered_at: last?.delivered_at ?? null,
+    })
+  }
+  return endpoints
+}
+
+/** A URL's path may hold a secret, and alerts are sent by mail: the host names the endpoint. */
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : 'with a malformed URL')
 
 /** Reads the trunks whose saved revision a live node could not apply, and trunks with open alerts. */
 export async function applyFacts(

@@ -88,7 +88,9 @@ function paged(db: Db, { limit, after, prefix }: NumberPage) {
 export async function saveNumber(
   trx: Trx,
   number: NumberRow,
-  changes: Partial<Pick<NumberRow, 'project_id' | 'status' | 'route_kind' | 'route_id' | 'quarantined_until'>>,
+  changes: Partial<
+    Pick<NumberRow, 'project_id' | 'status' | 'route_kind' | 'route_id' | 'quarantined_until' | 'last_trunk_id'>
+  >,
   now: string,
 ): Promise<NumberRow> {
   const saved = { ...changes, revision: number.revision + 1, updated_at: now }
@@ -170,6 +172,7 @@ export async function endQuarantines(db: Db, now: string): Promise<number> {
       status: 'available' as const,
       project_id: null,
       quarantined_until: null,
+      last_trunk_id: null,
       revision: eb('revision', '+', 1),
       updated_at: now,
     }))

@@ -76,6 +76,7 @@ export async function attachPolicy(
     policy_id: policy.id,
     attached_at: known?.policy_id === policy.id ? known.attached_at : now,
     applied_at: null,
+    applied_revision: known?.policy_id === policy.id ? known.applied_revision : 0,
     revision: await nextConfiguration(trx),
   }
   return trx
@@ -136,7 +137,16 @@ export const unappliedAttachments = (db: Db | Trx, limit: number): Promise<Attac
 export async function markApplied(db: Db | Trx, { id, revision }: AttachmentRow, applied_at: string): Promise<void> {
   await db
     .updateTable('policy_attachment')
-    .set({ applied_at })
+    .set(eb => ({
+      applied_at,
+      // Every change of the policy gives its attachments another configuration revision.
+      applied_revision: eb
+        .selectFrom('outbound_policy')
+        .select('outbound_policy.revision')
+        .whereRef('outbound_policy.id', '=', 'policy_attachment.policy_id')
+        .$asScalar()
+        .$notNull(),
+    }))
     .where('id', '=', id)
     .where('revision', '=', revision)
     .execute()

@@ -73,6 +73,11 @@ export async function insertBlock(trx: Trx, block: Omit<NumberBlockRow, 'id'>): 
   return row
 }
 
+/** Deletes a block. Its numbers stay with the project, routed as they are. */
+export async function deleteBlock(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('number_block').where('id', '=', id).execute()
+}
+
 export const listDelegations = (db: Db | Trx, subtrunk_id: string): Promise<DelegationRow[]> =>
   db.selectFrom('delegation').selectAll().where('subtrunk_id', '=', subtrunk_id).orderBy('start').execute()
 
@@ -86,6 +91,8 @@ export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]):
         .where('block_id', 'in', [...block_ids])
         .orderBy('start')
         .execute()
+
+export const newDelegationId = (): string => `del_${newId.uuid()}`
 
 /** Delegates a range of a block to a subtrunk. Returns undefined when a part of it is already delegated. */
 export async function delegate(
@@ -103,7 +110,7 @@ export async function delegate(
     .executeTakeFirst()
   if (taken) return undefined
   const revision = await nextConfiguration(trx)
-  const row: DelegationRow = { ...delegation, id: `del_${newId.uuid()}`, size, status: 'pending', revision }
+  const row: DelegationRow = { ...delegation, id: newDelegationId(), size, status: 'pending', revision }
   await trx.insertInto('delegation').values(row).execute()
   return row
 }

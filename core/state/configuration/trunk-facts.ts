@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { LIVE_CALLS } from '../calls/counters.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../db.ts'
 import { cachedQuery, combinedQuery, statement } from '../port.ts'
@@ -89,11 +89,28 @@ const NUMBERS = statement((db, { id }: One) =>
       eb => eb.fn.countAll<number>().as('routed'),
       eb => eb.fn.min('e164').as('first'),
       eb => eb.fn.max('e164').as('last'),
-      eb => eb.fn.max('quarantined_until').as('quarantined_until'),
-      sql<number>`coalesce(sum(case when status = 'quarantined' then 1 else 0 end), 0)`.as('quarantined'),
     ])
     .where('route_kind', '=', 'trunk')
     .where('route_id', '=', id),
+)
+
+const QUARANTINED = statement((db, { id }: One) =>
+  db
+    .selectFrom('number')
+    .select([eb => eb.fn.countAll<number>().as('count'), eb => eb.fn.max('quarantined_until').as('until')])
+    .where('last_trunk_id', '=', id)
+    .where('status', '=', 'quarantined'),
+)
+
+const DELEGATED = statement((db, { id }: One) =>
+  db
+    .selectFrom('delegation')
+    .innerJoin('subtrunk', 'subtrunk.id', 'delegation.subtrunk_id')
+    .select([eb => eb.fn.sum<number>('delegation.size').as('count'), 'subtrunk.name'])
+    .where('subtrunk.trunk_id', '=', id)
+    .where('delegation.status', '!=', 'detaching')
+    .groupBy(['subtrunk.id', 'subtrunk.name'])
+    .orderBy('subtrunk.name'),
 )
 
 const EVIDENCE = statement((db, { id }: One) =>
@@ -137,10 +154,23 @@ const BELOW = cachedQuery(
     POLICY(one),
     LIVE_CALLS({ level: 'trunk', id: one.id }),
     NUMBERS(one),
+    QUARANTINED(one),
+    DELEGATED(one),
     EVIDENCE(one),
     REPORTS(one),
   ],
-  ([sources, targets, credentials, [policy], [use], [number], evidence, reports]): TrunkBelow => ({
+  ([
+    sources,
+    targets,
+    credentials,
+    [policy],
+    [use],
+    [number],
+    [resting],
+    delegated,
+    evidence,
+    reports,
+  ]): TrunkBelow => ({
     sources,
     targets,
     credentials,
@@ -150,8 +180,9 @@ const BELOW = cachedQuery(
       routed: Number(number?.routed ?? 0),
       first: number?.first ?? null,
       last: number?.last ?? null,
-      quarantined: Number(number?.quarantined ?? 0),
-      quarantined_until: number?.quarantined_until ?? null,
+      quarantined: Number(resting?.count ?? 0),
+      quarantined_until: resting?.until ?? null,
+      delegated: delegated.map(({ name, count }) => ({ name, count: Number(count) })),
     },
     evidence,
     reports,

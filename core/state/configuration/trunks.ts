@@ -284,13 +284,15 @@ function slices<T>(items: readonly T[]): T[][] {
   return parts
 }
 
-/** A trunk's inventory: the numbers routed to it. */
+/** A trunk's inventory: the numbers routed to it, those delegated to its subtrunks, and those that rest. */
 export interface TrunkNumbers {
   readonly routed: number
   readonly first: string | null
   readonly last: string | null
   readonly quarantined: number
   readonly quarantined_until: string | null
+  /** By subtrunk, in the order of their names. */
+  readonly delegated: readonly { readonly name: string; readonly count: number }[]
 }
 
 /** Describes what prevents the release of a trunk; null when nothing does. */

@@ -24,7 +24,7 @@ export const findVoiceAccount = (db: Db, project_id: string): Promise<VoiceAccou
 export async function saveVoiceAccount(
   trx: Trx,
   account: VoiceAccountRow,
-  changes: Partial<Pick<VoiceAccountRow, 'auth_token_sealed' | 'key_id'>>,
+  changes: Partial<Pick<VoiceAccountRow, 'auth_token_sealed' | 'key_id' | 'status' | 'call_event_history'>>,
 ): Promise<VoiceAccountRow> {
   const saved = { ...changes, revision: account.revision + 1 }
   await trx.updateTable('voice_account').set(saved).where('project_id', '=', account.project_id).execute()

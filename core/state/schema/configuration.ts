@@ -257,6 +257,8 @@ export interface NumberTable {
   route_kind: 'voice_application' | 'trunk' | 'subtrunk' | null
   route_id: string | null
   quarantined_until: Instant | null
+  /** While quarantined: the trunk whose calls it was for, directly or through a subtrunk; null for none. */
+  last_trunk_id: Generated<string | null>
   revision: number
   created_at: Instant
   updated_at: Instant

@@ -51,6 +51,8 @@ export interface PolicyAttachmentTable {
   outbound_enabled: Flag
   attached_at: Instant
   applied_at: Instant | null
+  /** The revision of the policy that every node has applied; 0 before the first. */
+  applied_revision: Generated<number>
   /** The configuration revision that puts it in force. */
   revision: Generated<number>
 }

@@ -130,6 +130,8 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { body } = await post(w, '/v1/recordings/retention-jobs', { retention_days: 365 })
     return { params: { job_id: body.id } }
   },
+  'get /number-blocks/{block_id}': async w => ({ params: { block_id: (await block(w)).id } }),
+  'delete /number-blocks/{block_id}': async w => ({ params: { block_id: (await block(w)).id } }),
   'post /markup/check': async () => ({ body: { markup: `<Response><Say>${unique()}</Say></Response>` } }),
   'post /trunks/{trunk_id}/subtrunks': async w => {
     const { params } = await onTrunk()(w)

@@ -58,12 +58,12 @@ for (const route of V1_ROUTES)
     for (const [name, key] of Object.entries(bad_keys))
       await refused(ask(good, { key }), 401, 'unauthenticated', `${name} key`)
     if (route.scope !== null) {
-      const others = SCOPES.filter(scope => scope !== route.scope)
+      const others = SCOPES.filter(scope => scope !== route.scope && scope !== route.or_scope)
       const key = await w.newKey({ scopes: JSON.stringify(others) })
       await refused(ask(good, { key }), 403, 'scope_required', 'a key without the scope')
     }
     for (const role of Object.keys(ROLE_SCOPES) as Role[])
-      if (route.scope !== null && !roleAllows(role, route.scope)) {
+      if (route.scope !== null && ![route.scope, route.or_scope ?? route.scope].some(one => roleAllows(role, one))) {
         const key = await w.newKey({ role })
         await refused(ask(good, { key }), 403, 'role_forbidden', `a key of role ${role}`)
       }

@@ -1,6 +1,8 @@
 import type { Over, PolicyFacts } from '../../../domain/admission/index.ts'
+import { compileSources } from '../../../domain/identity/sources.ts'
 import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type Rate, SIP_CLASS } from '../../../domain/rating/types.ts'
+import { isPeer } from '../../../domain/routing/index.ts'
 import type { AdmissionRequest } from './request.ts'
 import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
 
@@ -131,17 +133,29 @@ export function countRoutes(
   project: Row,
   digits: string,
 ): number {
-  const known = request.own_targets ?? null
-  const own =
-    known ??
-    (trunk_id === null
-      ? 0
-      : number(
-          query('select count(*) as n from termination_target where trunk_id = ? and enabled = 1', trunk_id)[0] ?? {},
-          'n',
-        ))
+  const own = request.own_targets ?? (trunk_id === null ? 0 : countTargets(query, trunk_id))
   if (own > 0) return own
   const prefixes = prefixesOf(digits)
   const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
   return number(carriers[0] ?? {}, 'n')
+}
+
+const TARGETS = `select sip_uri, (select max(e.address) from target_evidence e where e.target_id = t.id) as seen_at
+    from termination_target t where trunk_id = ? and enabled = 1`
+const SOURCES = `select cidr from trunk_source where trunk_id = ? and enabled = 1 and standing <> 'pending_approval'`
+
+/**
+ * Counts a trunk's enabled targets except the peer itself, for a request that no node brought. A node that places a
+ * call counts them from its own configuration and evidence (`own_targets`).
+ */
+function countTargets(query: Query, trunk_id: string): number {
+  const targets = query(TARGETS, trunk_id)
+  if (targets.length === 0) return 0
+  const sources = query(SOURCES, trunk_id).map(row => ({
+    cidr: text(row, 'cidr'),
+    selector_precedence: 0,
+    owner: null,
+  }))
+  const index = compileSources(sources)
+  return targets.filter(row => !isPeer(index, text(row, 'sip_uri'), textOrNull(row, 'seen_at'))).length
 }

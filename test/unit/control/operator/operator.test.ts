@@ -144,7 +144,10 @@ t.test('a suspended organization’s projects refuse writes, and those disabled 
   t.match(await writes(keys.acme), { status: 201 })
   const organization = `/organizations/${acme.organization_id}`
   t.match(await change(ask, 'POST', `${organization}/suspend`, { reason: 'fraud' }), { body: { status: 'suspended' } })
-  t.match(await writes(keys.acme), { status: 409, body: { code: 'project_disabled' } })
+  t.match(await writes(keys.acme), {
+    status: 409,
+    body: { code: 'project_disabled', caused_by: 'organization_suspended' },
+  })
   t.match(await writes(keys.rival), { status: 201 }, 'another customer is untouched')
   const alone = await change(ask, 'POST', `/projects/${acme.project_id}/enable`, { reason: 'please' })
   t.match(alone, { status: 409, body: { code: 'organization_suspended' } })
@@ -152,6 +155,34 @@ t.test('a suspended organization’s projects refuse writes, and those disabled 
   t.match(await writes(keys.acme), { status: 201 })
   t.match((await ask('GET', `/projects/${second.body.id}`)).body, { status: 'disabled' })
 })
+
+t.test(
+  'a revoked voice account is unknown to the voice-calls API, and the operator switches its event history',
+  async t => {
+    const path = `/projects/${w.demo.project_id}/voice-account`
+    const patch = async (body: object) => {
+      const { headers } = await ask('GET', path)
+      return ask('PATCH', path, body, { 'If-Match': headers.get('etag') ?? '' })
+    }
+    const shown = async () => (await w.ask('GET', '/v1/voice-account')).body
+    t.equal((await w.voice('GET', '/Calls.json')).status, 200)
+    t.match(await patch({ status: 'revoked', call_event_history: 'disabled' }), { status: 200 })
+    t.match(await shown(), { status: 'revoked', call_event_history: 'disabled' })
+    t.match(await w.voice('GET', '/Calls.json'), { status: 404, body: { code: 'voice_route_not_proxied' } })
+    t.match(await patch({ status: 'active' }), { status: 200, body: { call_event_history: 'disabled' } })
+    t.equal((await w.voice('GET', '/Calls.json')).status, 200)
+    t.match(await patch({ call_event_history: 'enabled' }), { status: 200, body: { status: 'active' } })
+    const { organization_id } = await w.state.db
+      .selectFrom('project')
+      .selectAll()
+      .where('id', '=', w.demo.project_id)
+      .executeTakeFirstOrThrow()
+    t.match((await trailOf(w, organization_id)).at(-1), {
+      action: 'voice_account.updated',
+      actor: 'operator Operator -',
+    })
+  },
+)
 
 t.test('money moves by the amount, once for an Idempotency-Key, and each line names its reason', async t => {
   const { project_id } = await customer(ask, 'Customer 4')

@@ -3,6 +3,7 @@ import { convergence, next } from '../../../../control/reconcilers/convergence.t
 import { voiceService } from '../../../../core/domain/admission/index.ts'
 import { admitRow, writeCall } from '../../../../core/state/calls/running-calls.ts'
 import { CONFIGURATION, configurationRevision } from '../../../../core/state/configuration/snapshot.ts'
+import { saveEvidence } from '../../../../core/state/configuration/target-evidence.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, openSandbox } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { importPriceBook } from '../../../support/rated.ts'
@@ -254,6 +255,51 @@ t.test(
     }
   },
 )
+
+t.test('the dry run of a trunk whose only target is the peer itself says no route, as its calls get', async t => {
+  const w = await controlPlane(t)
+  const target = { sip_uri: 'sip:198.51.100.7:5060', transport: 'udp', priority: 1, weight: 1 }
+  const body = { ...TRUNK, sources: ['198.51.100.0/24'], targets: [target] }
+  const { id } = (await post(w, '/v1/trunks', body)).body.trunk
+  const [caller] = w.demo.numbers
+  const ask = { service_type: 'trunk', service_id: id, called: OTHER, caller }
+  const dryRun = async () => (await post(w, '/v1/admission/dry-run', ask)).body
+  t.match(await dryRun(), { admitted: false, reason: 'no_route' })
+  const { headers } = await w.ask('GET', `/v1/trunks/${id}`)
+  const gateway = { sip_uri: 'sip:gateway.example.com', transport: 'udp' }
+  await w.ask('POST', `/v1/trunks/${id}/termination-uris`, {
+    body: gateway,
+    headers: { 'If-Match': headers.get('etag') ?? '', 'Idempotency-Key': freshKey() },
+  })
+  t.match(await dryRun(), { admitted: true }, 'a name is another host until it is seen at the peer')
+  const [, named] = (await w.ask('GET', `/v1/trunks/${id}`)).body.routes
+  const seen = { target_id: named.id, node_id: 'n1', state: 'healthy', misses: 0, last_code: 200 } as const
+  await saveEvidence(w.state.db, { ...seen, address: '198.51.100.9' }, w.clock.now())
+  t.match(await dryRun(), { admitted: false, reason: 'no_route' }, 'it answered from the sources of the trunk')
+})
+
+t.test('a subaccount is told which revision of its policies runs', async t => {
+  const w = await controlPlane(t)
+  const { id: subaccount_id } = (
+    await post(w, '/v1/subaccounts', { name: 'North', configuration: { currency: 'NGN' } })
+  ).body
+  const policy_id = await makePolicy(w, 'Office')
+  await post(w, '/v1/trunks', { ...TRUNK, subaccount_id, outbound_policy_id: policy_id })
+  const running = async () => {
+    const [policy] = (await w.ask('GET', `/v1/subaccounts/${subaccount_id}`)).body.policy_ceilings
+    return `${policy.policy_revision}, runs ${policy.runtime_revision}`
+  }
+  t.equal(await running(), '1, runs 0', 'no node has it')
+  await converge(w)
+  t.equal(await running(), '1, runs 1')
+  for (const revision of [1, 2]) {
+    const headers = { 'If-Match': `"${revision}"`, 'Idempotency-Key': freshKey() }
+    await w.ask('PATCH', `/v1/outbound-policies/${policy_id}`, { body: { name: 'Office', ...POLICY, cps: 3 }, headers })
+  }
+  t.equal(await running(), '3, runs 1', 'two changes that no node has')
+  await converge(w)
+  t.equal(await running(), '3, runs 3')
+})
 
 t.test('delegations say how far the nodes have come', async t => {
   const w = await controlPlane(t)

@@ -2,6 +2,7 @@ import { iso } from '../../../../core/runtime/clock.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { asks, change, operatorKey } from '../../../support/operators.ts'
 
 // Subtrunks and the number blocks that are delegated to them.
 
@@ -101,6 +102,53 @@ t.test('delegating a block from either side makes a new revision, and the block 
   t.equal(gone.status, 204, gone.text)
   const late = await post(w, `/v1/number-blocks/${block_id}/delegate`, { subtrunk_id: id })
   t.match(late, { status: 409, body: { code: 'state_conflict' } }, 'a releasing subtrunk gets no numbers')
+})
+
+t.test('a released number leaves its block and its delegation, and the inventory of its trunk counts it', async t => {
+  const w = await controlPlane(t)
+  const { path, trunk_id, id } = await family(w)
+  const [start = '', second = '', third = '', fourth = '', end = ''] = w.demo.numbers
+  const block_id = (await post(w, '/v1/number-blocks', { start, end })).body.id
+  await post(w, `${path}/delegations`, { block_id, start, end: fourth }, '"1"')
+  const inventory = async () => (await w.ask('GET', `/v1/trunks/${trunk_id}`)).body.number_inventory
+  t.match(await inventory(), { delegated: { count: 4, to: 'Reseller' }, quarantined: { count: 0, until: null } })
+  const stock = (await w.ask('GET', '/v1/numbers')).body.data as { id: string; e164: string }[]
+  const numberId = (e164: string) => stock.find(row => row.e164 === e164)?.id ?? ''
+  const number = `/v1/numbers/${numberId(second)}`
+  const etag = (await w.ask('GET', number)).headers.get('etag') ?? ''
+  const released = await post(w, `${number}/release`, {}, etag)
+  t.match(released, { status: 200, body: { status: 'quarantined', route: null } })
+  const ranges = async (at: string) =>
+    ((await w.ask('GET', at)).body.data as { start: string; end: string; size: number }[]).map(
+      row => `${row.start} ${row.end} ${row.size}`,
+    )
+  t.same(await ranges('/v1/number-blocks'), [`${start} ${start} 1`, `${third} ${end} 3`])
+  t.same(await ranges(`${path}/delegations`), [`${start} ${start} 1`, `${third} ${fourth} 2`])
+  const until = released.body.quarantined_until
+  t.match(await inventory(), { delegated: { count: 3 }, quarantined: { count: 1, until } })
+
+  const ask = asks(w, await operatorKey(w))
+  const back = await change(ask, 'POST', `/numbers/${numberId(start)}/take-back`, { reason: 'unpaid' })
+  t.match(back, { status: 200, body: { status: 'quarantined' } })
+  t.same(await ranges('/v1/number-blocks'), [`${third} ${end} 3`], 'an empty block is gone')
+  t.match(await inventory(), { delegated: { count: 2 }, quarantined: { count: 2 } })
+  const [left] = (await w.ask('GET', '/v1/number-blocks')).body.data
+  t.match(await w.ask('GET', `/v1/number-blocks/${left.id}`), { status: 200, body: left })
+  const remove = () => w.ask('DELETE', `/v1/number-blocks/${left.id}`)
+  t.match(await remove(), { status: 409, body: { code: 'number_in_use' } }, 'a delegated block is not deleted')
+  const [delegation] = (await w.ask('GET', `${path}/delegations`)).body.data.filter(
+    (row: { status: string }) => row.status !== 'detaching',
+  )
+  const { headers } = await w.ask('GET', path)
+  const taken = await w.ask('DELETE', `${path}/delegations/${delegation.id}`, {
+    headers: { 'If-Match': headers.get('etag') ?? '' },
+  })
+  t.equal(taken.status, 204)
+  await w.state.db.deleteFrom('delegation').where('subtrunk_id', '=', id).execute()
+  t.equal((await remove()).status, 204)
+  t.equal((await w.ask('GET', `/v1/number-blocks/${left.id}`)).status, 404)
+  const kept = (await w.ask('GET', `/v1/numbers/${numberId(third)}`)).body
+  t.match(kept, { status: 'held', route: { id: trunk_id } }, 'the numbers of a deleted block stay as they are')
 })
 
 t.test('only a key that may route and access its numbers can give a block to a trunk or subtrunk', async t => {

@@ -1,7 +1,9 @@
+import { auditEvents } from '../../../../control/reconcilers/audit-events.ts'
 import { lostNodes } from '../../../../control/reconcilers/lost-nodes.ts'
 import { trunkProgress } from '../../../../control/reconcilers/trunk-progress.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { digestHa1, unseal } from '../../../../core/runtime/secrets.ts'
+import { saveEvidence } from '../../../../core/state/configuration/target-evidence.ts'
 import { verifyChain } from '../../../../core/state/people/audit.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
@@ -88,7 +90,7 @@ t.test('exactly one of fifty concurrent PATCHes with the same If-Match succeeds'
   for (const { body, headers, status } of answers)
     if (status === 412) {
       t.equal(headers.get('etag'), '"2"')
-      t.match(body, { code: 'revision_mismatch', detail: /2/ })
+      t.match(body, { code: 'revision_mismatch', detail: /2/, changed_resources: [path.split('/').at(-1)] })
     }
   const read = await w.ask('GET', path)
   t.equal(read.body.name, won[0]?.body.name)
@@ -305,4 +307,55 @@ t.test('calls of a lost node end with reason node_lost, and the node is deleted'
   const cdr = await w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
   t.match(cdr, { status: 'completed', reason: 'node_lost' })
   t.same(await w.state.db.selectFrom('node').selectAll().execute(), [])
+})
+
+t.test('trunk.updated is sent for writes of targets, sources, credentials and the policy of a trunk', async t => {
+  const w = await controlPlane(t)
+  const hook = { url: 'https://app.example.com/hook', event_kinds: ['trunk.updated', 'trunk.created'] }
+  await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers: { 'Idempotency-Key': freshKey() } })
+  await auditEvents.run(w)
+  const { id, path } = await trunk(w)
+  const target = { sip_uri: 'sip:198.51.100.11', transport: 'udp' }
+  const target_id = (await write(w, 'POST', `${path}/termination-uris`, 1, target)).body.id
+  await write(w, 'PATCH', `${path}/termination-uris/${target_id}`, 2, { ...target, weight: 7 })
+  const source = (await write(w, 'POST', `${path}/ip-credentials`, 3, { cidr: '198.51.100.12/32' })).body.id
+  await write(w, 'DELETE', `${path}/ip-credentials/${source}`, 4)
+  await write(w, 'POST', `${path}/digest-credentials`, 5, { realm: 'sip.example.com' })
+  const policy = { name: 'Office', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
+  const made = await w.ask('POST', '/v1/outbound-policies', {
+    body: policy,
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  t.equal((await write(w, 'PUT', `${path}/outbound-policy`, 6, { policy_id: made.body.id })).status, 200)
+  await auditEvents.run(w)
+  const rows = await w.state.db.selectFrom('webhook_delivery').selectAll().orderBy('position').execute()
+  const told = rows.map(({ event_kind, payload }) => {
+    const { data } = JSON.parse(payload)
+    return `${event_kind} ${data.id === id ? 'of the trunk' : data.id} ${data.revision}`
+  })
+  t.same(told, [
+    'trunk.created of the trunk 1',
+    ...[2, 3, 4, 5, 6, 7].map(revision => `trunk.updated of the trunk ${revision}`),
+  ])
+})
+
+t.test('what is said of the last OPTIONS of a target agrees with its state', async t => {
+  const w = await controlPlane(t)
+  const { path } = await trunk(w)
+  const target_id = (await w.ask('GET', path)).body.routes[0].id
+  const evidence = async (state: 'unknown' | 'healthy' | 'degraded', misses: number, last_code: number) => {
+    const row = { target_id, node_id: 'n1', state, misses, last_code, address: null }
+    await saveEvidence(w.state.db, row, w.clock.now())
+    const [shown] = (await w.ask('GET', path)).body.endpoint_evidence
+    return `${shown.state}, ${shown.last_result.code}: ${shown.detail}`
+  }
+  t.equal(await evidence('healthy', 0, 200), 'healthy, 200: The target answers OPTIONS.')
+  t.equal(
+    await evidence('healthy', 0, 503),
+    'healthy, 503: The target answers OPTIONS.',
+    'a 503 of its own is an answer',
+  )
+  t.match(await evidence('healthy', 1, 503), /^healthy, no_answer: .* left the last OPTIONS unanswered/)
+  t.match(await evidence('unknown', 1, 408), /^unknown, no_answer: .* left its first OPTIONS unanswered/)
+  t.match(await evidence('degraded', 2, 408), /^degraded, no_answer: .* missed two or more/)
 })

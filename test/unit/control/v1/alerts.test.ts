@@ -1,0 +1,118 @@
+import { iso } from '../../../../core/runtime/clock.ts'
+import { hashPassword } from '../../../../core/runtime/secrets.ts'
+import { insertDelivery, listEndpoints, settleDelivery } from '../../../../core/state/delivery/webhook-endpoints.ts'
+import { insertMember } from '../../../../core/state/people/organizations.ts'
+import { alertWorld, setBalance } from '../../../support/alert-world.ts'
+import { freshKey } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
+
+const HOUR_MS = 3_600_000
+
+t.test('alerts about money reach billing members, by the API and by mail, and no others reach them', async t => {
+  const w = await alertWorld(t)
+  const { organization_id } = await w.state.db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const password_hash = await hashPassword('a long enough password')
+  await w.state.transaction(async trx => {
+    for (const name of ['billing', 'engineer', 'viewer'] as const) {
+      const member = { id: `mem_${name}`, organization_id, email: `${name}@acme.example`, role: `org:${name}` } as const
+      await insertMember(trx, { ...member, password_hash, operator: 0, created_at: iso(w.clock.now()) })
+    }
+  })
+  await setBalance(w, 100)
+  const billing = await w.newKey({ role: 'org:billing', scopes: JSON.stringify(['billing:read']) })
+  const engineer = await w.newKey({ role: 'org:engineer' })
+  const kinds = async (key: string) =>
+    (await w.ask('GET', '/v1/alerts', { key })).body.alerts.map((alert: { kind: string }) => alert.kind)
+  t.same(await kinds(billing), ['balance_low'])
+  t.same(await kinds(engineer), [])
+  const policies = (await w.ask('GET', '/v1/alerts/policies', { key: billing })).body.data
+  t.same(policies.map((policy: { kind: string }) => policy.kind).sort(), [
+    'balance_low',
+    'spend_daily',
+    'spend_monthly',
+  ])
+  const mails = await w.state.db.selectFrom('alert_notification').select('recipient').execute()
+  const told = mails.map(({ recipient }) => recipient)
+  t.ok(told.includes('billing@acme.example'))
+  t.notOk(told.includes('engineer@acme.example'), 'who may not see it is sent none')
+  t.notOk(told.includes('viewer@acme.example'))
+  const others = await w.newKey({ role: 'org:billing', scopes: JSON.stringify(['call_history:read']) })
+  t.match(await w.ask('GET', '/v1/alerts', { key: others }), { status: 403, body: { code: 'scope_required' } })
+})
+
+t.test('the scope of an alert policy must be something that the organization has', async t => {
+  const w = await alertWorld(t)
+  await w.look()
+  const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, []))
+  const trunk = {
+    ...{ name: 'Office', direction: 'both', auth_mode: 'ip_allow_list', sources: [], codecs: ['PCMA'], targets: [] },
+    ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+  }
+  const idempotent = () => ({ 'Idempotency-Key': freshKey() })
+  const own = (await w.ask('POST', '/v1/trunks', { body: trunk, headers: idempotent() })).body.trunk.id
+  const foreign = (await rival.ask('POST', '/v1/trunks', { body: trunk, headers: idempotent() })).body.trunk.id
+  const { data } = (await w.ask('GET', '/v1/alerts/policies')).body
+  const policy = data.find((row: { kind: string }) => row.kind === 'endpoint_health')
+  const put = (revision: number, type: string, id: string | null) =>
+    w.ask('PATCH', `/v1/alerts/policies/${policy.id}`, {
+      body: { scope: { type, id, label: 'One' } },
+      headers: { ...idempotent(), 'If-Match': `"${revision}"` },
+    })
+  for (const [type, id] of [
+    ['webhook_endpoint', 'nonsense'],
+    ['trunk', foreign],
+    ['subaccount', own],
+    ['account', 'nonsense'],
+    ['organization', 'nonsense'],
+  ] as const)
+    t.match(await put(policy.revision, type, id), { status: 422, body: { errors: [{ pointer: '/scope/id' }] } }, type)
+  t.match(await put(policy.revision, 'trunk', own), { status: 200, body: { scope: { type: 'trunk', id: own } } })
+  t.match(await put(policy.revision + 1, 'organization', null), { status: 200 })
+})
+
+t.test('a webhook endpoint that takes no event for an hour is the subject of an alert, until it takes two', async t => {
+  const w = await alertWorld(t)
+  const hook = { url: 'https://app.example.com/secret-path', event_kinds: ['call.ended'] }
+  await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers: { 'Idempotency-Key': freshKey() } })
+  const [endpoint] = await listEndpoints(w.state.db, w.demo.project_id)
+  if (!endpoint) throw new Error('there is no endpoint')
+  const queue = (event_id: string) =>
+    w.state.transaction(trx =>
+      insertDelivery(trx, endpoint, { event_id, event_kind: 'call.ended', payload: '{}' }, w.clock.now()),
+    )
+  const settle = (id: string, state: 'pending' | 'delivered') =>
+    settleDelivery(w.state.db, id, {
+      state,
+      attempts: 1,
+      last_status: state === 'pending' ? 500 : 200,
+      last_error: state === 'pending' ? 'answered with 500' : null,
+      last_attempt_at: iso(w.clock.now()),
+      delivered_at: state === 'pending' ? null : iso(w.clock.now()),
+      next_attempt_at: iso(w.clock.now()),
+    })
+  const first = await queue('evt_1')
+  await settle(first.id, 'pending')
+  await w.pass(HOUR_MS - 1000)
+  await w.look()
+  t.same(await w.alerts('endpoint_health'), [], 'not before the hour is over')
+  await w.pass(1000)
+  await w.look()
+  const [alert, ...others] = await w.alerts('endpoint_health')
+  t.same(others, [])
+  t.match(alert, {
+    state: 'firing',
+    subject: { type: 'webhook_endpoint', id: endpoint.id, name: 'app.example.com' },
+    trunk_id: null,
+  })
+  t.match(JSON.stringify(alert), /answered with 500/)
+  t.notMatch(JSON.stringify(alert), /secret-path/, 'a mail shows no secret of the URL')
+  await w.pass(1000)
+  await settle(first.id, 'delivered')
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'firing' }], 'one success does not end it')
+  await w.pass(1000)
+  await settle((await queue('evt_2')).id, 'delivered')
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'resolved' }])
+})

@@ -1,0 +1,87 @@
+import { compileSources } from '../../../../core/domain/identity/sources.ts'
+import { systemClock } from '../../../../core/runtime/clock.ts'
+import { createLog } from '../../../../core/runtime/log.ts'
+import { evidenceOf } from '../../../../core/state/configuration/target-evidence.ts'
+import { openState } from '../../../../core/state/index.ts'
+import type { SipResponse, SipStack } from '../../../../signaling/drachtio/types.ts'
+import { TargetHealth } from '../../../../signaling/trunks/health.ts'
+import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
+import t from '../../../support/harness/index.ts'
+import { until } from '../../../support/wait.ts'
+
+const TRUNK: TrunkConfig = {
+  id: 'trk_1',
+  name: 'Office',
+  project_id: 'prj_1',
+  subaccount_id: null,
+  revision: 1,
+  enabled: true,
+  auth_mode: 'digest',
+  require_tls: false,
+  source_validation: 'relaxed',
+  security: 'rtp',
+  codecs: ['PCMA'],
+  max_call_duration_seconds: 3600,
+  signaling_fqdn: '1.sip.test',
+  sources: [],
+  source_index: compileSources([]),
+  targets: [
+    {
+      id: 'tgt_1',
+      uri: 'sip:192.0.2.7',
+      transport: 'udp',
+      priority: 1,
+      weight: 1,
+      enabled: true,
+      tls: { mode: 'required' },
+      credentials: null,
+      redirects: 'off',
+    },
+  ],
+}
+
+t.test(
+  'one missed OPTIONS leaves a healthy target healthy; the second degrades it, and any answer mends it',
+  async t => {
+    const state = await openState({ data_dir: t.testdir(), local: true })
+    t.teardown(() => state.close())
+    let due: (() => void) | null = null
+    const clock = {
+      ...systemClock,
+      after: (_ms: number, run: () => void) => {
+        due = run
+        return { cancel: () => undefined }
+      },
+    }
+    let answer: Pick<SipResponse, 'status' | 'source'>
+    const sip = { connected: true, request: async () => answer } as unknown as SipStack
+    const health = new TargetHealth({
+      sip,
+      state,
+      clock,
+      log: createLog('signaling', { log_level: 'fatal' }),
+      node_id: 'n1',
+      random: () => 0,
+      ways: { find: async () => ({ kind: 'found', ways: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+      unseal: sealed => sealed,
+    })
+    health.apply({ ...EMPTY_SNAPSHOT, trunks: new Map([[TRUNK.id, TRUNK]]) })
+    /** Sends the next OPTIONS. `address` is empty when the SIP server made the response up. */
+    const after = async (status: number, address: string): Promise<string> => {
+      answer = { status, source: { address, port: address === '' ? 0 : 5060 } } as typeof answer
+      const ask = due
+      due = null
+      ask?.()
+      await until('the OPTIONS is settled', () => due)
+      const [row] = await evidenceOf(state.db, ['tgt_1'])
+      return `${row?.state} ${row?.misses}`
+    }
+    t.equal(await after(503, ''), 'unknown 1', 'a target that never answered stays unknown')
+    t.equal(await after(200, '192.0.2.7'), 'healthy 0')
+    t.equal(await after(503, ''), 'healthy 1')
+    t.equal(await after(408, ''), 'degraded 2')
+    t.ok(health.degraded('tgt_1'))
+    t.equal(await after(404, '192.0.2.7'), 'healthy 0', 'any answer of its own')
+    await health.stop()
+  },
+)
