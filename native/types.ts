@@ -135,6 +135,8 @@ export interface StreamDescription {
   readonly telephone_event?: { readonly receive: readonly PayloadType[]; readonly send: PayloadType | null }
   /** Payload types of comfort noise that the peer may send. */
   readonly comfort_noise?: readonly number[]
+  /** Send silence in the agreed codec while nothing else is sent to a peer that may receive. False by default. */
+  readonly fills_idle?: boolean
   /** SRTP keys, or null for plain RTP. With keys the stream rejects plain packets. A new key takes effect at once. */
   readonly srtp: SrtpKeys | null
 }

@@ -23,7 +23,9 @@ export function readAiff(bytes: Buffer): Decoded {
       const { channels, rate_hz } = shape
       if (!sane(channels, rate_hz)) return unsupported(`an AIFF file of ${channels} channels at ${rate_hz} Hz`)
       const start = body + 8 + bytes.readUInt32BE(body)
-      const audio = bytes.subarray(start, Math.min(body + size, bytes.length))
+      // A streaming writer leaves the size of the chunk or 0, as in WAV.
+      const end = size < 8 ? bytes.length : Math.min(body + size, bytes.length)
+      const audio = bytes.subarray(start, end)
       return { pcm: { samples: toMono(audio, format, channels, rate_hz), rate_hz } }
     }
     at = body + size + (size & 1)

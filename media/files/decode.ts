@@ -1,12 +1,21 @@
 import { readAiff } from './aiff.ts'
 import type { Mp3Decoder } from './mp3.ts'
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, toMono, unsupported } from './pcm.ts'
-import { readWav } from './wav.ts'
+import { isRiff, readWav } from './wav.ts'
 
-/** Decodes a file to mono PCM. The first bytes determine the format; the content type decides when they do not. */
+/**
+ * Decodes a file to mono PCM. The first bytes determine the format; the content type decides when they do not. A file
+ * without a sample is refused.
+ */
 export async function decodeAudio(bytes: Buffer, content_type: string | null, mp3: Mp3Decoder): Promise<Decoded> {
+  if (bytes.length === 0) return unsupported('the file is empty')
+  const decoded = await decodeByFormat(bytes, content_type, mp3)
+  return 'pcm' in decoded && decoded.pcm.samples.length === 0 ? unsupported('the file has no audio') : decoded
+}
+
+async function decodeByFormat(bytes: Buffer, content_type: string | null, mp3: Mp3Decoder): Promise<Decoded> {
   const start = bytes.toString('latin1', 0, 12)
-  if (start.startsWith('RIFF')) return readWav(bytes)
+  if (isRiff(bytes)) return readWav(bytes)
   if (start.startsWith('FORM')) return readAiff(bytes)
   if (start.startsWith('.snd')) return readAu(bytes)
   if (start.startsWith('ID3') || isMpegFrame(bytes)) return mp3.decode(bytes)

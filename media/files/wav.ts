@@ -13,10 +13,9 @@ interface WavLayout {
 
 const EXTENSIBLE = 0xfffe
 
-/** Parses a RIFF/WAVE file up to its `data` chunk; null when it is not one. */
+/** Parses a RIFF/WAVE file, or its form of more than 4 GB (RF64), up to its `data` chunk; null when it is not one. */
 export function wavLayout(bytes: Buffer): WavLayout | null {
-  if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WAVE')
-    return null
+  if (bytes.length < 12 || !isRiff(bytes) || bytes.toString('latin1', 8, 12) !== 'WAVE') return null
   let shape: Omit<WavLayout, 'data_at' | 'data_bytes'> | null = null
   for (let at = 12; at + 8 <= bytes.length; ) {
     const id = bytes.toString('latin1', at, at + 4)
@@ -47,9 +46,29 @@ export function readWav(bytes: Buffer): Decoded {
   const format = sampleFormat(layout)
   if (!format) return unsupported(`WAV format ${layout.format} with ${layout.bits} bits is not supported`)
   if (!sane(channels, rate_hz)) return unsupported(`a WAV file of ${channels} channels at ${rate_hz} Hz`)
-  // A streaming writer does not know the length: espeak-ng sets it to the largest value.
-  const end = Math.min(layout.data_at + layout.data_bytes, bytes.length)
-  return { pcm: { samples: toMono(bytes.subarray(layout.data_at, end), format, channels, rate_hz), rate_hz } }
+  const audio = bytes.subarray(layout.data_at, dataEnd(bytes, layout))
+  return { pcm: { samples: toMono(audio, format, channels, rate_hz), rate_hz } }
+}
+
+export const isRiff = (bytes: Buffer): boolean => /^(RIFF|RF64)$/.test(bytes.toString('latin1', 0, 4))
+
+/**
+ * Returns where the audio ends. A streaming writer does not know the length and leaves 0 or the largest value; then the
+ * audio is all that is there. After 0 further chunks up to the end of the file mean that there is no audio.
+ */
+function dataEnd(bytes: Buffer, { data_at, data_bytes }: WavLayout): number {
+  if (data_bytes === 0) return chunksFill(bytes, data_at) ? data_at : bytes.length
+  return Math.min(data_at + data_bytes, bytes.length)
+}
+
+/** Reports whether the bytes from `at` on are whole chunks. */
+function chunksFill(bytes: Buffer, from: number): boolean {
+  let at = from
+  while (at + 8 <= bytes.length && /^[\x20-\x7e]{4}$/.test(bytes.toString('latin1', at, at + 4))) {
+    const size = bytes.readUInt32LE(at + 4)
+    at += 8 + size + (size & 1)
+  }
+  return at === bytes.length
 }
 
 function sampleFormat({ format, bits }: WavLayout): SampleFormat | null {

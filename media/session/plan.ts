@@ -34,6 +34,8 @@ export function streamDescription(settled: Settled): StreamDescription {
       send: event ? eventType(event.send, event.clock_rate_hz) : null,
     },
     comfort_noise: [...also.comfort_noise, ...(noise ? [noise.receive] : [])],
+    // PBXs hang up when a stream stops for 30 to 60 s.
+    fills_idle: true,
     srtp: srtp
       ? {
           suite: srtp.suite,

@@ -11,6 +11,7 @@ void secured_stream_tests();
 void decode_tests();
 void crossing_tests();
 void pause_tests();
+void idle_tests();
 void g711_tests();
 void recording_tests();
 void engine_tests();
@@ -38,6 +39,7 @@ static void all_tests() {
   g711_tests();
   decode_tests();
   pause_tests();
+  idle_tests();
   crossing_tests();
   chunks_tests();
   uring_tests();

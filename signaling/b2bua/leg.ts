@@ -64,8 +64,6 @@ export class Leg {
   #answered = false
   #ended = false
   #held = false
-  /** The leg that hears our generated silence in place of this leg's peer. */
-  #filled: Leg | null = null
   readonly #exchange: Renegotiation
   /** Recent keys that may still arrive again by the other way. */
   #pressed: readonly Press<KeyWay>[] = []
@@ -167,7 +165,7 @@ export class Leg {
     const offer = await this.#placing(sdp, places =>
       this.session.hub.request('leg.remote_offer', { leg_id: this.id, sdp, ...places }),
     )
-    this.#setHeld(offer.hold, offer.direction === 'recvonly' || offer.direction === 'inactive')
+    this.#setHeld(offer.hold)
   }
 
   /** @throws MediaRefusal */
@@ -189,7 +187,7 @@ export class Leg {
       this.session.hub.request('leg.remote_answer', { leg_id: this.id, sdp, ...places }),
     )
     this.#codec = answer.codec
-    this.#setHeld(answer.hold, answer.direction === 'sendonly' || answer.direction === 'inactive')
+    this.#setHeld(answer.hold)
   }
 
   #placing<T>(sdp: string, ask: (places: { places?: Record<string, string> }) => Promise<T>): Promise<T> {
@@ -232,7 +230,6 @@ export class Leg {
     if (this.#ended) return this.#closeMedia()
     this.#ended = true
     this.#exchange.stop()
-    this.#stopFillingIn()
     const headers = reason === null ? {} : { Reason: reason }
     this.endSignaling(headers)
     await this.#closeMedia()
@@ -310,7 +307,6 @@ export class Leg {
     if (this.#ended) return
     this.#ended = true
     this.#exchange.stop()
-    this.#stopFillingIn()
     void this.#closeMedia()
     this.listener.ended(this, facts)
   }
@@ -374,34 +370,12 @@ export class Leg {
     else this.listener.media(this, event)
   }
 
-  /** Sets whether the peer holds the call. `mute`: by its SDP the peer sends no media. */
-  #setHeld(held: boolean, mute: boolean): void {
-    if (mute) this.#fillIn()
-    else this.#stopFillingIn()
+  /** Sets whether the peer holds the call. */
+  #setHeld(held: boolean): void {
     if (held === this.#held) return
     this.#held = held
     this.#silent_ms = 0
     if (this.#answered) this.listener.held(this, held)
-  }
-
-  /** Plays silence to the other leg during a hold: that leg does not see the hold and expects packets (0555). */
-  #fillIn(): void {
-    const hearer = this.prefer
-    if (this.#filled || hearer?.prefer !== this || !hearer.answered || hearer.ended) return
-    this.#filled = hearer
-    const sources = [{ kind: 'silence' as const, ms: 1000 }]
-    this.session.hub
-      .request('play.start', { leg_id: hearer.id, play_id: `${this.id}-hold`, sources, loop: 0 })
-      .catch(err => this.log.debug({ err }, 'no silence for the other side of a hold'))
-  }
-
-  #stopFillingIn(): void {
-    const hearer = this.#filled
-    this.#filled = null
-    if (!hearer || hearer.ended) return
-    this.session.hub
-      .request('play.stop', { leg_id: hearer.id, play_id: `${this.id}-hold` })
-      .catch(err => this.log.debug({ err }, 'the silence of a hold was not stopped'))
   }
 
   #preferred(): { prefer_leg?: string } {

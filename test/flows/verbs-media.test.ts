@@ -1,14 +1,35 @@
 import { createHmac } from 'node:crypto'
 import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
-import t from '../support/harness/index.ts'
+import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
+import type { Line } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // Verbs that speak, play, gather, record and stream, with every attribute on a live call. A desk telephone calls the
 // platform. Speech recognition is a real WebSocket server, transcription a real HTTP server.
+
+/** Receives two seconds of packets and checks that they are one stream of 50 a second without a gap. */
+async function steady(t: Test, { rtp }: Line, what: string): Promise<void> {
+  const from = rtp.received.length
+  const packets = (await rtp.packets(from + 100)).slice(from, from + 100)
+  const [first, last] = [packets.at(0), packets.at(-1)]
+  const a_second = 99_000 / ((last?.at_ms ?? 0) - (first?.at_ms ?? 0))
+  t.ok(a_second > 45 && a_second < 55, `${what}: ${a_second.toFixed(1)} packets a second`)
+  oneStream(t, packets, what)
+}
+
+/** Checks that each packet follows the one before by one number and 20 ms of the clock. */
+function oneStream(t: Test, packets: Line['rtp']['received'], what: string): void {
+  const steps = packets.slice(1).map((packet, index) => {
+    const before = packets[index] ?? packet
+    return [(packet.sequence - before.sequence) & 0xffff, (packet.timestamp - before.timestamp) >>> 0, packet.ssrc]
+  })
+  const odd = steps.find(([numbers, units, ssrc]) => numbers !== 1 || units !== 160 || ssrc !== packets[0]?.ssrc)
+  t.equal(odd, undefined, `${what}: numbers and timestamps continue`)
+}
 
 t.test('verbs with media', async t => {
   const engine = await recognizerServer(t, 'two large pizzas')
@@ -20,7 +41,7 @@ t.test('verbs with media', async t => {
         STROWGER_TRANSCRIBER_URL: `${web.url}/transcribe`,
       }),
   })
-  const { w, pages, web, told, all, callIn } = town
+  const { w, pages, web, told, all, callIn, callOut } = town
   const url = web.url
   pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
   pages['/transcribe'] = { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.92}' }
@@ -43,6 +64,29 @@ t.test('verbs with media', async t => {
     // An unknown voice, an unknown language.
     await town.noted(sid, 13511)
     await town.noted(sid, 13512)
+  })
+
+  await t.test('while nothing plays, the peer gets silence as one stream', async t => {
+    const idle = {
+      Pause: '<Pause length="30"/>',
+      Gather: '<Gather timeout="30"/>',
+      Record: '<Record playBeep="false" timeout="30"/>',
+      Conference: '<Dial><Conference waitUrl="">nobody else</Conference></Dial>',
+      Enqueue: `<Enqueue waitUrl="${url}/nothing">nobody serves</Enqueue>`,
+    }
+    const running = Object.entries(idle).map(async ([verb, markup]) => {
+      const { line } = await callOut(doc(markup))
+      await steady(t, line, verb)
+      t.ok(line.loudness() < -60, `${verb}: it is silent`)
+      line.hangUp()
+    })
+    await Promise.all(running)
+    const { line } = await callOut(doc(`<Pause length="1"/><Play>${url}/900.wav</Play><Pause length="30"/>`))
+    await line.hears(900)
+    await line.rtp.until(() => line.level(900) < -60, undefined, 'the end of the play')
+    await steady(t, line, 'after a play')
+    oneStream(t, line.rtp.received, 'pause, play, pause')
+    line.hangUp()
   })
 
   await t.test('Gather collects keys according to its attributes', async t => {

@@ -50,6 +50,7 @@ struct StreamConfig {
   bool fec = false, dtx = false;
   bool silence_frames = false;  // the peer reads silence frames of G.729 Annex B
   int bitrate = 0;
+  bool fills_idle = false;  // send silence while nothing else is sent
   bool sends_events = false;
   PayloadFacts event;
   bool secured = false;

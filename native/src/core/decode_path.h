@@ -12,8 +12,9 @@
 
 namespace media {
 
-/** What pulled audio contains: nothing (no packet came), sound, or the noise of a pause that the sender announced. */
-enum class Heard : uint8_t { nothing, sound, pause };
+/** What a piece of audio is: nothing (no packet came), sound, the noise of a pause that the sender announced, or the
+ * silence of an idle stream. */
+enum class Heard : uint8_t { nothing, sound, pause, idle };
 
 class DecodePath {
  public:

@@ -1,6 +1,7 @@
 #include "packetiser.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "conference.h"
 #include "stream.h"
@@ -10,11 +11,15 @@ namespace media {
 namespace {
 constexpr int kMostPacketMs = 80;
 constexpr int kMostEncoded = 1400;
+constexpr int kMostTick = 960;
+/** An encoder has settled after this many packets of digital silence. It would then encode the same packet each time.
+ */
+constexpr int kSettled = 10;
 }  // namespace
 
 void Packetiser::describe(const StreamConfig& before, const StreamConfig& next) {
   if (next.encodes_as(before)) return;
-  encoder_.reset();
+  reset_encoder();
   waiting_.clear();
 }
 
@@ -41,6 +46,7 @@ bool Packetiser::use_encoder() {
   codec_ = codec->id;
   options_ = {hz, config.ptime_ms, config.bitrate, stream_.context().opus_complexity, config.fec, config.dtx};
   encoder_ = codec->encoder(options_);
+  end_idle();
   waiting_.clear();
   waiting_.reserve(static_cast<size_t>(encoder_->sample_rate() / 1000 * kMostPacketMs));
   return true;
@@ -58,6 +64,12 @@ void Packetiser::take(const int16_t* pcm, int samples, int rate_hz, uint64_t now
   packetise(pcm, samples, heard, now_us);
 }
 
+void Packetiser::fill_idle(uint64_t now_us) {
+  static const int16_t kSilence[kMostTick] = {};
+  if (stream_.sender().reaches_peer() && use_encoder())
+    packetise(kSilence, encoder_->sample_rate() / 50, Heard::idle, now_us);
+}
+
 int Packetiser::packet_ms() const {
   const StreamConfig& config = stream_.config();
   // Opus has frames of 10, 20, 40 and 60 ms. For 30 and 50 ms use the next shorter one.
@@ -70,35 +82,62 @@ void Packetiser::packetise(const int16_t* pcm, int samples, Heard heard, uint64_
   const StreamConfig& config = stream_.config();
   if (!sender.makes_audio()) {
     waiting_.clear();
-    pause_samples_ = 0;
+    tail_samples_ = 0;
     pause_reports_.end();
     sender.begin_made(now_us);
   }
   waiting_.insert(waiting_.end(), pcm, pcm + samples);
-  pause_samples_ = heard == Heard::pause ? pause_samples_ + static_cast<size_t>(samples) : 0;
+  tail_samples_ = (heard == tail_ ? tail_samples_ : 0) + static_cast<size_t>(samples);
+  tail_ = heard;
   const int ms = packet_ms();
   const auto frame = static_cast<size_t>(encoder_->sample_rate() / 1000 * ms);
   const uint32_t step = config.send.clock_rate / 1000 * static_cast<uint32_t>(ms);
   while (waiting_.size() >= frame) {
-    if (config.comfort_noise_pt >= 0 && pause_samples_ >= waiting_.size())
+    const Heard next = next_frame();
+    if (next == Heard::idle)
+      send_silence(frame, now_us);
+    else if (next == Heard::pause && config.comfort_noise_pt >= 0)
       tell_pause(frame, now_us);
     else
       send_frame(frame, now_us);
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(frame));
-    pause_samples_ = std::min(pause_samples_, waiting_.size());
+    tail_samples_ = std::min(tail_samples_, waiting_.size());
     sender.advance_made(step);
   }
 }
 
+int Packetiser::encode(size_t samples, uint8_t* out) {
+  return encoder_->encode(waiting_.data(), static_cast<int>(samples), out, kMostEncoded);
+}
+
 void Packetiser::send_frame(size_t samples, uint64_t now_us) {
   uint8_t packet[kRtpHeader + kMostEncoded + kTailRoom];
-  const int bytes =
-      encoder_->encode(waiting_.data(), static_cast<int>(samples), packet + kRtpHeader, kMostEncoded);
+  const int bytes = encode(samples, packet + kRtpHeader);
   pause_reports_.end();
+  if (idle_frames_ > 0) stream_.sender().mark_next();  // a talk spurt begins
+  end_idle();
   if (bytes > 0)
     stream_.sender().send_made(packet, static_cast<size_t>(bytes), now_us);
   else
     stream_.sender().mark_next();  // mark the first packet after a pause (RFC 3551 §4.1)
+}
+
+/** Sends silence for as long as the stream is idle. Repeats the packet of a settled encoder instead of encoding it again,
+ * because thousands of streams may be idle. An encoder with DTX goes on: it sends hardly anything. */
+void Packetiser::send_silence(size_t samples, uint64_t now_us) {
+  uint8_t packet[kRtpHeader + kMostEncoded + kTailRoom];
+  pause_reports_.end();
+  auto bytes = static_cast<int>(silence_.size());
+  if (bytes > 0)
+    std::memcpy(packet + kRtpHeader, silence_.data(), silence_.size());
+  else
+    bytes = encode(samples, packet + kRtpHeader);
+  if (idle_frames_ < kSettled && ++idle_frames_ == kSettled && bytes > 0 && !options_.dtx)
+    silence_.assign(packet + kRtpHeader, packet + kRtpHeader + bytes);
+  if (bytes > 0)
+    stream_.sender().send_silence(packet, static_cast<size_t>(bytes), now_us);
+  else
+    stream_.sender().mark_next();
 }
 
 /** Sends a pause as comfort noise packets (RFC 3389) instead of encoded noise. */

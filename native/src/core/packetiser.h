@@ -26,15 +26,27 @@ class Packetiser {
   int rate() const;
   /** Sends audio. Drops it when the stream may not send or has no encoder. */
   void take(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard = Heard::sound);
+  /** Sends 20 ms of an idle stream's silence. */
+  void fill_idle(uint64_t now_us);
   /** Drops the encoder. The next audio gets a new one. */
-  void reset_encoder() { encoder_.reset(); }
+  void reset_encoder() {
+    encoder_.reset();
+    end_idle();
+  }
 
  private:
   bool use_encoder();
   int packet_ms() const;
   void packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us);
+  Heard next_frame() const { return tail_samples_ >= waiting_.size() ? tail_ : Heard::sound; }
+  int encode(size_t samples, uint8_t* out);
   void send_frame(size_t samples, uint64_t now_us);
   void tell_pause(size_t samples, uint64_t now_us);
+  void send_silence(size_t samples, uint64_t now_us);
+  void end_idle() {
+    idle_frames_ = 0;
+    silence_.clear();
+  }
 
   Stream& stream_;
   std::unique_ptr<Encoder> encoder_;
@@ -42,8 +54,11 @@ class Packetiser {
   EncoderOptions options_;
   std::unique_ptr<Resampler> resampler_;
   std::vector<int16_t> waiting_;
-  size_t pause_samples_ = 0;  // the number of samples at the end of waiting_ that are the noise of a pause
+  Heard tail_ = Heard::sound;  // what the last samples of waiting_ are
+  size_t tail_samples_ = 0;    // the number of those samples
   PauseReports pause_reports_;
+  int idle_frames_ = 0;           // packets of silence since the last sound
+  std::vector<uint8_t> silence_;  // the payload of the settled encoder
 };
 
 }  // namespace media

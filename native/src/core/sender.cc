@@ -86,9 +86,9 @@ void Sender::splice(Source source, uint64_t now_us) {
 
 // Each packet
 
-void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
-                  uint64_t now_us) {
-  StreamCounters& c = counted_;
+/** Writes the header and notes the numbers of the packet. */
+void Sender::address_packet(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
+                            uint64_t now_us) {
   write_rtp_header(packet, pt, marker || marker_next_, seq, ts, ssrc_);
   marker_next_ = false;
   sent_any_ = true;
@@ -98,8 +98,12 @@ void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
     last_ts_ = ts;
     last_ts_us_ = now_us;
   }
+}
+
+/** Protects the packet and passes it to the wire. */
+void Sender::hand_over(uint8_t* packet, size_t payload) {
+  StreamCounters& c = counted_;
   size_t n = kRtpHeader + payload;
-  if (pt == format_.payload_type) copy_audio(packet + kRtpHeader, payload, seq, ts, now_us);
   if (secured_) {
     n = srtp_ ? srtp_->protect(packet, n) : 0;
     if (n == 0) {
@@ -114,6 +118,13 @@ void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
   ++c.packets_sent;
   c.bytes_sent += payload;
   if (context_.counters) ++context_.counters->packets_sent;
+}
+
+void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
+                  uint64_t now_us) {
+  address_packet(packet, payload, pt, marker, seq, ts, now_us);
+  if (pt == format_.payload_type) copy_audio(packet + kRtpHeader, payload, seq, ts, now_us);
+  hand_over(packet, payload);
 }
 
 /** Copies sent audio to recordings and taps. */
@@ -222,6 +233,12 @@ void Sender::begin_made(uint64_t now_us) {
 void Sender::send_made(uint8_t* packet, size_t payload, uint64_t now_us) {
   counted_.send_codec = format_.name;
   emit(packet, payload, format_.payload_type, false, next_seq_++, made_ts_, now_us);
+}
+
+void Sender::send_silence(uint8_t* packet, size_t payload, uint64_t now_us) {
+  counted_.send_codec = format_.name;
+  address_packet(packet, payload, format_.payload_type, false, next_seq_++, made_ts_, now_us);
+  hand_over(packet, payload);
 }
 
 void Sender::send_noise(uint8_t level, uint64_t now_us) {

@@ -93,6 +93,8 @@ class Sender : private SenderLines {
   }
   /** Sends encoded audio. `packet` has room for the header before the payload and for SRTP after it. */
   void send_made(uint8_t* packet, size_t payload, uint64_t now_us);
+  /** Sends encoded silence of an idle stream. Recordings and taps do not get it: their clocks fill the time. */
+  void send_silence(uint8_t* packet, size_t payload, uint64_t now_us);
   /** Sends a comfort noise packet (RFC 3389). `level` is in -dBov. */
   void send_noise(uint8_t level, uint64_t now_us);
   /** Advances the clock of our own audio. */
@@ -134,6 +136,9 @@ class Sender : private SenderLines {
   inline bool continues_relay(const RtpView& v, const PayloadFacts& facts, uint64_t now_us) const;
   void begin_relay(const RtpView& v, uint64_t now_us);
   void emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts, uint64_t now_us);
+  inline void address_packet(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
+                             uint64_t now_us);
+  inline void hand_over(uint8_t* packet, size_t payload);
   inline void copy_audio(const uint8_t* payload, size_t bytes, uint16_t seq, uint32_t ts, uint64_t now_us);
   void give_taps(const uint8_t* payload, size_t bytes);
 

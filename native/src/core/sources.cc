@@ -15,6 +15,9 @@ constexpr uint64_t kTickUs = 20'000;
 constexpr uint64_t kLateUs = 5'000, kLostUs = 100'000;
 /** The longest time that the first prompt of a browser's leg waits for ICE and DTLS. */
 constexpr uint64_t kPathUs = 10'000'000;
+/** Silence begins this long after a stream became idle, so that a bridge that follows an answer is a relay from its first
+ * packet. After a source of our own it follows at once. */
+constexpr uint64_t kIdleAfterUs = 100'000;
 constexpr int kMostTick = 960;
 /** The rate of tones, and the clock rate of keys that are sent as tones. */
 constexpr int kToneHz = 8000;
@@ -92,9 +95,9 @@ void Sources::sound_pause(const uint8_t* payload, size_t n, uint64_t now_us) {
 
 void Sources::end_pause() {
   pause_.off();
-  if (!stream_.sender().clocked() || any()) return;
+  if (any()) return;
   timer_.cancel();
-  stream_.sender().set_clocked(false);
+  if (stream_.sender().clocked()) stream_.sender().set_clocked(false);
 }
 
 void Sources::close() {
@@ -171,6 +174,21 @@ bool Sources::any() const {
   return sends_keys() || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
+/** Reports whether the peer would get nothing. A stream that feeds this one counts only when we may receive from it: a
+ * peer that holds its call sends nothing. */
+bool Sources::idle() const {
+  if (!stream_.config().fills_idle || stream_.closed() || any() || !stream_.sender().reaches_peer()) return false;
+  for (const auto* s : stream_.feeders())
+    if (s->config().may_receive) return false;
+  return true;
+}
+
+void Sources::look_idle(uint64_t now_us) {
+  if (any()) return;
+  if (!idle()) return end_pause();
+  if (!timer_.armed()) stream_.context().wheel.set(timer_, now_us + kIdleAfterUs);
+}
+
 /** Reports whether the first prompt must wait. A browser's leg has no address to send to before ICE and DTLS. */
 bool Sources::waits_for_path(uint64_t now_us) const {
   const Sender& sender = stream_.sender();
@@ -180,12 +198,17 @@ bool Sources::waits_for_path(uint64_t now_us) const {
 
 void Sources::tick(uint64_t now_us) {
   ThreadContext& context = stream_.context();
+  if (!stream_.sender().clocked()) {
+    if (!idle()) return;
+    stream_.sender().set_clocked(true);
+    due_us_ = since_us_ = now_us;
+  }
   if (now_us > due_us_ + kLateUs && context.counters) ++context.counters->late_ticks;
   if (now_us > due_us_ + kLostUs) due_us_ = now_us;
   due_us_ += kTickUs;
   if (waits_for_path(now_us)) return context.wheel.set(timer_, due_us_);
   if (!keys_tick(now_us)) send_audio(now_us);
-  if (any()) return context.wheel.set(timer_, due_us_);
+  if (any() || idle()) return context.wheel.set(timer_, due_us_);
   stream_.sender().set_clocked(false);
 }
 
@@ -199,7 +222,10 @@ void Sources::send_audio(uint64_t now_us) {
     std::memset(pcm + got, 0, static_cast<size_t>(n - got) * sizeof *pcm);
     if (got > 0) packetiser.take(pcm, n, rate, now_us);
     if (got < n) end_play("finished");
-  } else if (feed_ && !feed_->empty()) {
+    // A play that ended with its last tick leaves this one to the next source.
+    if (got > 0) return;
+  }
+  if (feed_ && !feed_->empty()) {
     std::vector<std::string> marks;
     feed_->pull(pcm, n, rate, marks);
     packetiser.take(pcm, n, rate, now_us);
@@ -209,6 +235,8 @@ void Sources::send_audio(uint64_t now_us) {
   } else if (pause_.on()) {
     pause_.fill(pcm, n);
     packetiser.take(pcm, n, rate, now_us);
+  } else if (idle()) {
+    packetiser.fill_idle(now_us);
   }
 }
 

@@ -1,4 +1,5 @@
-// The sources that a stream sends by its own clock: prompts, feeds, keys, a conference, the noise of a pause.
+// The sources that a stream sends by its own clock: prompts, feeds, keys, a conference, the noise of a pause, and silence
+// when there is nothing else to send.
 //
 // Thread: the packet thread of its stream. Only a conference's port is shared with the mixing thread.
 // Memory: cold. A relayed packet reads only the flag `clocked_`, which is in the sender's cache lines.
@@ -40,6 +41,8 @@ class Sources {
   /** Ends prompts, feeds and keys, and reports their ends. */
   void close();
   void stop_clock() { timer_.cancel(); }
+  /** Starts or stops the silence of an idle stream. Call it after any change of what the stream sends or may send. */
+  void look_idle(uint64_t now_us);
 
   /** Sends the noise of a relayed sender's pause as audio to a peer that takes no comfort noise packets. */
   void sound_pause(const uint8_t* payload, size_t n, uint64_t now_us);
@@ -55,6 +58,7 @@ class Sources {
 
  private:
   bool any() const;
+  bool idle() const;
   bool waits_for_path(uint64_t now_us) const;
   void tick(uint64_t now_us);
   void send_audio(uint64_t now_us);

@@ -62,17 +62,21 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
   if (moves) wire_.settled(Address{});
   listening_.update(now_us);
   for (auto* s : feeders_) s->listening_.update(now_us);
+  sources_.look_idle(now_us);
+  if (Stream* to = peer()) to->sources_.look_idle(now_us);
 }
 
 void Stream::send_to(Stream* peer, uint64_t now_us) {
   if (Stream* before = receiver_.peer()) {
     std::erase(before->feeders_, this);
     before->sources_.end_pause();
+    before->sources_.look_idle(now_us);
   }
   receiver_.send_to(peer);
   if (peer) {
     peer->feeders_.push_back(this);
     peer->sender_.split_relay();
+    peer->sources_.look_idle(now_us);
   }
   if (!closed_) listening_.update(now_us);
 }
@@ -132,6 +136,7 @@ void Stream::second_tick(uint64_t now_us) {
   context_.wheel.set(second_timer_, now_us + 1'000'000);
   wire_.look_after(now_us);
   receiver_.second_tick(now_us);
+  sources_.look_idle(now_us);
   reports_.tick(now_us);
 }
 

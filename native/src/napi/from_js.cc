@@ -85,6 +85,7 @@ StreamConfig description(const Napi::Object& o) {
     c.silence_frames = flag(s, "silence_frames");
     c.bitrate = static_cast<int>(number(s, "bitrate"));
   }
+  c.fills_idle = flag(o, "fills_idle");
   if (present(o.Get("srtp"))) {
     const auto s = o.Get("srtp").As<Napi::Object>();
     const auto* suite = find_srtp_suite(text(s, "suite"));

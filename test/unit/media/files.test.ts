@@ -76,6 +76,38 @@ t.test('files of every supported format decode to the right frequency, level and
   }
 })
 
+t.test('a streamed WAV or AIFF, whose length its writer did not know, plays what is there', async t => {
+  const sound = tone(600, 500)
+  for (const size of [0, 0xffff_ffff, 0x7fff_ffff, 20_000_000]) {
+    for (const riff of [0, size, 8036]) {
+      const file = wavBytes(8000, sound)
+      file.writeUInt32LE(riff, 4)
+      file.writeUInt32LE(size, 40)
+      const decoded = await decodeAudio(file, 'audio/wav', mp3)
+      t.match(decoded, { pcm: { rate_hz: 8000 } }, `${size} bytes in a file of ${riff}`)
+      if ('pcm' in decoded) t.strictSame([...decoded.pcm.samples], [...sound], 'all of it')
+    }
+  }
+  const large = wavBytes(8000, sound)
+  large.write('RF64', 0, 'latin1')
+  large.writeUInt32LE(0xffff_ffff, 40)
+  t.match(await decodeAudio(large, null, mp3), { pcm: { samples: { length: sound.length } } }, 'RF64')
+  const aiff = Buffer.from(fixture('tone-600hz.aiff'))
+  const whole = await decodeAudio(aiff, null, mp3)
+  aiff.writeUInt32BE(0, aiff.indexOf('SSND') + 4)
+  const open = await decodeAudio(aiff, null, mp3)
+  if ('refused' in whole || 'refused' in open) return t.fail('the AIFF file is refused')
+  t.equal(open.pcm.samples.length, whole.pcm.samples.length, 'AIFF')
+})
+
+t.test('a file without audio is refused with its reason', async t => {
+  t.match(await decodeAudio(Buffer.alloc(0), 'audio/wav', mp3), { refused: 'audio_unsupported', detail: /is empty/ })
+  const none = { refused: 'audio_unsupported', detail: /has no audio/ }
+  t.match(await decodeAudio(wavBytes(8000, new Int16Array(0)), null, mp3), none)
+  const tagged = Buffer.concat([wavBytes(8000, new Int16Array(0)), Buffer.from('LIST\x04\0\0\0INFO', 'latin1')])
+  t.match(await decodeAudio(tagged, null, mp3), none, 'a chunk after no audio is no audio')
+})
+
 t.test('the content type identifies raw µ-law; files that are not audio are refused with their type', async t => {
   const raw = await decodeAudio(Buffer.alloc(800, 0x7f), 'audio/x-ulaw; rate=8000', mp3)
   t.match(raw, { pcm: { rate_hz: 8000 } })
