@@ -82,9 +82,8 @@ void directions() {
   StreamConfig c = filled(kUlaw);
   c.may_send = false;
   a.stream->describe(c, w.now);
-  w.run(8000);
+  w.run(2000);
   check::ok(a.sent.empty(), "a peer that does not receive gets no silence");
-  check::ok(!a.reports.empty(), "it gets RTCP");
   a.stream->describe(filled(kUlaw), w.now);
   w.run(1000);
   const size_t n = a.sent.size();

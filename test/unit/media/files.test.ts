@@ -96,8 +96,7 @@ t.test('a streamed WAV or AIFF, whose length its writer did not know, plays what
   const whole = await decodeAudio(aiff, null, mp3)
   aiff.writeUInt32BE(0, aiff.indexOf('SSND') + 4)
   const open = await decodeAudio(aiff, null, mp3)
-  if ('refused' in whole || 'refused' in open) return t.fail('the AIFF file is refused')
-  t.equal(open.pcm.samples.length, whole.pcm.samples.length, 'AIFF')
+  t.ok('pcm' in whole && 'pcm' in open && open.pcm.samples.length === whole.pcm.samples.length, 'AIFF')
 })
 
 t.test('a file without audio is refused with its reason', async t => {
