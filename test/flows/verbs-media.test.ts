@@ -49,14 +49,19 @@ t.test('verbs with media', async t => {
   const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
 
   await t.test('Say and Play: voices, languages, SSML, loops and keys, with a warning for unknown voices', async t => {
+    const streamed = wavBytes(8000, tone(700, 1500))
+    streamed.writeUInt32LE(0, 40)
+    pages['/streamed.wav'] = { type: 'audio/wav', body: streamed }
+    pages['/empty.wav'] = { type: 'audio/wav', body: wavBytes(8000, new Int16Array(0)) }
     const line = await callIn(
       doc(
-        `<Say voice="Polly.Joanna" language="en-GB" loop="2">Good <break time="100ms"/> day.</Say>
+        `<Play>${url}/empty.wav</Play><Play>${url}/streamed.wav</Play><Say voice="Polly.Joanna" language="en-GB" loop="2">Good <break time="100ms"/> day.</Say>
         <Say voice="Robbie" language="xx-XX">Hello.</Say><Play loop="2">${url}/900.wav</Play><Play digits="1w2"/><Pause length="1"/>`,
       ),
     )
     await line.answered()
-    await line.hearsSomething()
+    await line.hears(700)
+    await line.hearsSomething(700)
     await line.hears(900)
     await line.hearsKeys('12')
     const sid = await town.sidOf(line)
@@ -64,6 +69,9 @@ t.test('verbs with media', async t => {
     // An unknown voice, an unknown language.
     await town.noted(sid, 13511)
     await town.noted(sid, 13512)
+    await town.noted(sid, 13420)
+    const events = await w.state.db.selectFrom('call_event').select('detail').where('number', '=', 13420).execute()
+    t.match(events, [{ detail: /the file has no audio/ }], 'an empty file leaves its reason')
   })
 
   await t.test('while nothing plays, the peer gets silence as one stream', async t => {

@@ -111,13 +111,13 @@ t.test(
   async t => {
     const outside = await startTestWorker({ host: '192.0.2.7' })
     t.teardown(() => outside.stop())
-    for (const [worker, address, packets] of [
-      [w, '127.0.0.1', 10],
-      [w, '169.254.10.1', 0],
-      [w, '224.0.1.75', 0],
-      [w, '255.255.255.255', 0],
-      [w, '0.0.0.1', 0],
-      [outside, '127.0.0.1', 0],
+    for (const [worker, address, allowed] of [
+      [w, '127.0.0.1', true],
+      [w, '169.254.10.1', false],
+      [w, '224.0.1.75', false],
+      [w, '255.255.255.255', false],
+      [w, '0.0.0.1', false],
+      [outside, '127.0.0.1', false],
     ] as const) {
       const session_id = await worker.session()
       const leg_id = `to ${address}`
@@ -132,7 +132,8 @@ t.test(
         loop: 1,
       })
       await worker.event('play.ended', event => event.leg_id === leg_id)
-      t.equal((await worker.client.request('leg.stats', { leg_id })).packets_sent, packets, address)
+      const { packets_sent } = await worker.client.request('leg.stats', { leg_id })
+      t.equal(packets_sent > 0, allowed, address)
     }
   },
 )
