@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '../core/runtime/metrics.ts'
+import { Counter, type Registry, registerFigures } from '../core/runtime/metrics.ts'
 import type { EngineStats } from '../native/index.ts'
 
 interface WorkerFacts {
@@ -17,31 +17,27 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
   ['strowger_media_legs', 'Open legs', facts => facts.legs],
   ['strowger_media_ports_in_use', 'RTP port pairs in use', facts => facts.engine.ports_in_use],
   ['strowger_media_ports_quarantined', 'RTP port pairs resting after use', facts => facts.engine.ports_quarantined],
-  ['strowger_media_ports_total', 'RTP port pairs configured', facts => facts.engine.ports_total],
+  ['strowger_media_ports', 'RTP port pairs configured', facts => facts.engine.ports_total],
   ['strowger_media_recordings', 'Recordings being written', facts => facts.engine.recordings],
   [
-    'strowger_media_recording_packets_dropped',
-    'Packets that recordings lost because the disk was slow, since start',
+    'strowger_media_recording_packets_dropped_total',
+    'Packets that recordings lost because the disk was slow',
     facts => facts.engine.recording_packets_dropped,
   ],
+  ['strowger_media_events_lost_total', 'Events of the data plane that were dropped', facts => facts.engine.events_lost],
   [
-    'strowger_media_events_lost',
-    'Events of the data plane that were dropped, since start',
-    facts => facts.engine.events_lost,
-  ],
-  [
-    'strowger_media_packets_received',
-    'RTP packets received by the data plane, since start',
+    'strowger_media_packets_received_total',
+    'RTP packets received by the data plane',
     facts => sum(facts.engine.threads.map(thread => thread.packets_received)),
   ],
   [
-    'strowger_media_packets_sent',
-    'RTP packets sent by the data plane, since start',
+    'strowger_media_packets_sent_total',
+    'RTP packets sent by the data plane',
     facts => sum(facts.engine.threads.map(thread => thread.packets_sent)),
   ],
   [
-    'strowger_media_thread_cpu_seconds',
-    'CPU seconds of all packet threads, since start',
+    'strowger_media_thread_cpu_seconds_total',
+    'CPU seconds of all packet threads',
     facts => sum(facts.engine.threads.map(thread => thread.cpu_seconds)),
   ],
   [
@@ -60,8 +56,8 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
     facts => sum(facts.engine.threads.map(thread => thread.packet_ring_streams)),
   ],
   [
-    'strowger_media_packet_ring_drops',
-    'Packets lost because a packet ring was full, since start',
+    'strowger_media_packet_ring_drops_total',
+    'Packets lost because a packet ring was full',
     facts => sum(facts.engine.threads.map(thread => thread.packet_ring_drops)),
   ],
   [
@@ -70,24 +66,18 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
     facts => facts.engine.threads.filter(thread => thread.realtime).length,
   ],
   [
-    'strowger_media_late_ticks',
-    'Ticks of clocked sources that came more than 5 ms late, since start',
+    'strowger_media_late_ticks_total',
+    'Ticks of clocked sources that came more than 5 ms late',
     facts => sum(facts.engine.threads.map(thread => thread.late_ticks)),
   ],
 ]
 
-/** Registers the metrics. Their values are read when the registry collects them. */
+/** Registers the metrics. */
 export function registerMetrics(registry: Registry, facts: () => WorkerFacts): void {
-  for (const [name, help, read] of FIGURES) {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read(facts()))
-      },
-    })
-  }
+  registerFigures(
+    registry,
+    FIGURES.map(([name, help, read]) => [name, help, () => read(facts())]),
+  )
 }
 
 /** Registers the counter of recordings that ended early because of their disk, by reason. */

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '../core/runtime/metrics.ts'
+import { Gauge, type Registry, registerFigures } from '../core/runtime/metrics.ts'
 import type { Originator } from './admission/originate.ts'
 import type { CallContext } from './b2bua/context.ts'
 import { LINK_STATES } from './drachtio/types.ts'
@@ -19,7 +19,7 @@ export function exposeNode(
 ): void {
   const { sip, media, calls, registrar } = ctx
   const { rooms, queues, originator, registrations } = held
-  const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+  registerFigures(registry, [
     ['strowger_live_calls', 'Calls that run on this node', () => calls.size],
     ['strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs],
     [
@@ -41,17 +41,7 @@ export function exposeNode(
       () => sip.missing_contacts.length,
     ],
     ['strowger_media_connected', '1 while the media worker is there', () => Number(media.connected)],
-  ]
-  for (const [name, help, read] of gauges)
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      // The value is read at each scrape.
-      collect() {
-        this.set(read())
-      },
-    })
+  ])
   new Gauge({
     name: 'strowger_edge_link',
     help: 'The link to the SIP server: 1 for the state that it is in',

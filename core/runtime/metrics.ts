@@ -14,6 +14,8 @@ export function createMetrics(process_name: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ process: process_name })
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_STEP_MS })
+  // Gauges with the suffix of counters. `nodejs_active_resources` and its siblings have the same by type.
+  for (const kind of ['resources', 'handles', 'requests']) registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   watchEventLoop(registry)
   return registry
 }
@@ -24,23 +26,49 @@ export function createMetrics(process_name: string): Registry {
  */
 const LOOP_STEP_MS = 20
 
+/** A metric without labels, whose value is read at each scrape. */
+export type Figure = readonly [name: string, help: string, read: () => number]
+
+/** Registers figures: those whose names end in `_total` are counters since the start of the process, others gauges. */
+export function registerFigures(registry: Registry, figures: readonly Figure[]): void {
+  for (const [name, help, read] of figures) {
+    const options = { name, help, registers: [registry] }
+    if (!name.endsWith('_total')) {
+      new Gauge({
+        ...options,
+        collect() {
+          this.set(read())
+        },
+      })
+      continue
+    }
+    new Counter({
+      ...options,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  }
+}
+
 function watchEventLoop(registry: Registry): void {
   const delays = monitorEventLoopDelay({ resolution: LOOP_STEP_MS })
   delays.enable()
   new Gauge({
     name: 'strowger_event_loop_delay_seconds',
-    help: 'How long events waited for the main loop since the last scrape; quantile 1 is the longest wait',
-    labelNames: ['quantile'],
+    help: 'How long events waited for the main loop since the last scrape; percentile 100 is the longest wait',
+    labelNames: ['percentile'],
     registers: [registry],
     collect() {
       const late = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - LOOP_STEP_MS / 1000)
       const max = delays.count === 0 ? 0 : delays.max
-      for (const [quantile, value] of [
-        ['0.5', delays.percentile(50)],
-        ['0.99', delays.percentile(99)],
-        ['1', max],
+      for (const [percentile, value] of [
+        ['50', delays.percentile(50)],
+        ['99', delays.percentile(99)],
+        ['100', max],
       ] as const)
-        this.set({ quantile }, late(value))
+        this.set({ percentile }, late(value))
       delays.reset()
     },
   })

@@ -5,7 +5,7 @@ import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
 import { EDGE_SOCKET } from '../../core/runtime/edge-link.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
-import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
+import { type Figure, type Registry, registerFigures } from '../../core/runtime/metrics.ts'
 import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { tlsOptions } from './certificates.ts'
@@ -142,29 +142,41 @@ function variableOf(port: number, config: Settings): string {
   return port === config.ws_port ? 'STROWGER_WS_PORT' : 'STROWGER_DRACHTIO'
 }
 
+/** The counters of the edge, by their name in its statistics. */
+const COUNTED: Readonly<Record<keyof ReturnType<Edge['stats']>['counters'], string>> = {
+  received: 'SIP messages received',
+  malformed: 'Malformed SIP messages',
+  stray: 'Responses and ACKs that belong to nothing',
+  strangers_answered: 'Answers to strangers that left no state',
+  retransmissions_received: 'Retransmissions received',
+  retransmissions_sent: 'Retransmissions sent',
+  unsent_responses: 'Responses that could not be sent',
+  refused_busy: 'Requests refused because all transactions were in use',
+  dropped: 'Messages of blocked sources, and of strangers above their limit, that were dropped',
+  blocks: 'Sources that were blocked',
+  refused_connections: 'Connections refused because of limits or blocks',
+}
+
 function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, metrics: Registry): void {
-  const gauge = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name: `strowger_edge_${name}`,
-      help,
-      registers: [metrics],
-      collect() {
-        this.set(read())
-      },
-    })
-  }
-  gauge('dialogs', 'SIP dialogs that are up', () => edge.stats().dialogs)
-  gauge('client_transactions', 'SIP client transactions in memory', () => edge.stats().client_transactions)
-  gauge('server_transactions', 'SIP server transactions in memory', () => edge.stats().server_transactions)
-  gauge('connections', 'SIP connections over TCP, TLS and WebSocket', () => edge.stats().sip_connections)
-  gauge('timers', 'SIP timers that run', () => edge.stats().timers)
-  gauge('applications', 'Signaling nodes connected to the control link', () => edge.stats().applications)
-  gauge('ladder_left_out', 'SIP messages that could not be kept for the ladder', () => ladder.left_out)
-  gauge('hep_sent', 'SIP messages sent to the HEP collector', () => hep?.sent ?? 0)
-  gauge('hep_left_out', 'SIP messages that could not be sent to the HEP collector', () => hep?.left_out ?? 0)
-  gauge('blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources)
-  for (const name of Object.keys(edge.stats().counters) as (keyof ReturnType<Edge['stats']>['counters'])[])
-    gauge(`${name}_count`, `SIP messages or events so far: ${name}`, () => edge.stats().counters[name])
+  const figures: readonly Figure[] = [
+    ['dialogs', 'SIP dialogs that are up', () => edge.stats().dialogs],
+    ['client_transactions', 'SIP client transactions in memory', () => edge.stats().client_transactions],
+    ['server_transactions', 'SIP server transactions in memory', () => edge.stats().server_transactions],
+    ['connections', 'SIP connections over TCP, TLS and WebSocket', () => edge.stats().sip_connections],
+    ['timers', 'SIP timers that run', () => edge.stats().timers],
+    ['applications', 'Signaling nodes connected to the control link', () => edge.stats().applications],
+    ['ladder_left_out_total', 'SIP messages that could not be kept for the ladder', () => ladder.left_out],
+    ['hep_sent_total', 'SIP messages sent to the HEP collector', () => hep?.sent ?? 0],
+    ['hep_left_out_total', 'SIP messages that could not be sent to the HEP collector', () => hep?.left_out ?? 0],
+    ['blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources],
+    ...Object.entries(COUNTED).map(
+      ([name, help]): Figure => [`${name}_total`, help, () => edge.stats().counters[name as keyof typeof COUNTED]],
+    ),
+  ]
+  registerFigures(
+    metrics,
+    figures.map(([name, help, read]) => [`strowger_edge_${name}`, help, read]),
+  )
 }
 
 await runProcess('edge', loadSettings, start)

@@ -121,7 +121,7 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
       return !Number.isNaN(found('edge_blocked_sources')) && found
     })
     t.equal(metric('edge_blocked_sources'), 0, 'who costs nothing need not be blocked')
-    t.ok(metric('edge_strangers_answered_count') >= 50)
+    t.ok(metric('edge_strangers_answered_total') >= 50)
   })
 
   t.test('kill -9 of the signaling node', async t => {

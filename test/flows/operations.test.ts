@@ -60,6 +60,25 @@ t.test('operations', async t => {
       t.match(told, new RegExp(`^${name}\\{.*process="media"`, 'm'), `${name} of each process`)
   })
 
+  t.test('names and types are those that `promtool check metrics` asks for', async t => {
+    const told = await whole()
+    const types = new Map(
+      [...told.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type] as const),
+    )
+    const wrong = [...types].filter(
+      ([name, type]) =>
+        (type === 'counter') !== name.endsWith('_total') ||
+        /_(count|sum|bucket|counter|gauge|histogram|summary)$|[A-Z:]|_(ms|us|ns|sec|kb|mb|gb)(_|$)/.test(name) ||
+        !new RegExp(`^# HELP ${name} \\S`, 'm').test(told),
+    )
+    t.same(wrong, [])
+    const misused = [...told.matchAll(/^(\w+)\{.*\b(quantile|le)="/gm)].filter(([, name = '', label]) => {
+      const type = types.get(name.replace(/_bucket$/, '')) ?? ''
+      return type !== 'summary' && !(type === 'histogram' && label === 'le')
+    })
+    t.same(misused, [])
+  })
+
   t.test('dashboards and alert rules name nothing that does not exist', async t => {
     const known = familiesOf(await whole())
     const exists = (name: string): boolean =>

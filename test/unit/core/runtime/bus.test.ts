@@ -130,6 +130,9 @@ t.test('collects the metrics of all processes as one text with each family once'
   t.match(text, /^strowger_test_total\{process="one"\} 1$/m)
   t.match(text, /^strowger_test_total\{process="two"\} 2$/m)
   for (const name of ['one', 'two'])
-    t.match(text, new RegExp(`^strowger_event_loop_delay_seconds\\{quantile="1",process="${name}"\\} [0-9.e-]+$`, 'm'))
+    t.match(
+      text,
+      new RegExp(`^strowger_event_loop_delay_seconds\\{percentile="100",process="${name}"\\} [0-9.e-]+$`, 'm'),
+    )
   for (const one of served) one.close()
 })
