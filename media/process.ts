@@ -39,6 +39,7 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, user }) =
     realtime: config.media_realtime,
     reserved_ports: [config.sip_port, config.sips_port, config.ws_port, config.http_port],
     http,
+    base_url: config.base_url,
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
     speech_url: config.speech_url,
     recognizer_url: config.recognizer_url,

@@ -48,6 +48,8 @@ export interface MediaWorkerOptions {
   /** The ports of our own servers on our addresses. No media may be sent to them. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
+  /** The platform's own address. Its recordings are never requested from it. */
+  readonly base_url?: string
   readonly connectWebSocket: ConnectWebSocket
   /** The engines that the operator chose: for speech instead of espeak-ng, for recognition and for transcription. */
   readonly speech_url?: string | null
@@ -109,6 +111,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   const { codecs, srtp_suites } = features({ g729: options.g729 })
   if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
 
+  const recordings = new Door(recordings_dir)
   const audio = createAudioThreads()
   const engineHttp = options.engineHttp ?? options.http
   const countFailure = countRecordingFailures(options.metrics)
@@ -117,12 +120,13 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     engine,
     prompts: createPrompts({
       data_dir,
+      recordings,
       audio,
       speech: options.speech_url ? httpSpeech(options.speech_url, engineHttp, audio) : createSpeech(audio),
-      urls: createUrlAudio(options.http, audio, () => clock.now()),
+      urls: createUrlAudio(options.http, audio, { now: () => clock.now(), base_url: options.base_url ?? null }),
     }),
     data_dir,
-    recordings: new Door(recordings_dir),
+    recordings,
     hosts: hostsOf(options),
     nativeId: () => `n${++native_ids}`,
     clock,

@@ -6,6 +6,7 @@ import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
+import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import type { State } from '../core/state/index.ts'
@@ -39,6 +40,7 @@ import { Queues } from './scripts/queues.ts'
 import { recordByPolicy } from './scripts/recorder.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { Script } from './scripts/script.ts'
+import { StoredSounds } from './scripts/stored-sounds.ts'
 import { TestRunner } from './tests/runner.ts'
 import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
@@ -62,6 +64,7 @@ interface NodeOptions {
   readonly clock: Clock
   readonly log: Log
   readonly voice: VoiceRequester
+  readonly objects: ObjectStore | null
   readonly metrics: Registry
   readonly stir: Stir
 }
@@ -138,8 +141,16 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     draining: () => drain.on,
     authToken,
   }
+  const sounds = new StoredSounds({
+    base_url: config.base_url,
+    store: { settings: config, objects: options.objects },
+    db: state.db,
+    log,
+  })
+  await sounds.start()
   const scripting: ScriptContext = {
     voice: options.voice,
+    sounds,
     rooms: new Rooms(),
     queues: new Queues(),
     children: {

@@ -6,6 +6,7 @@ import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
 import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { createObjectStore } from '../core/runtime/object-store.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
@@ -24,6 +25,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, inline_here: systemClock })
   exposeState(state, metrics)
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
+  const objects = config.s3 && createObjectStore(config.s3, log)
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
@@ -50,6 +52,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     clock: systemClock,
     log,
     voice: createVoiceRequester({ http }),
+    objects,
     metrics,
     stir: new Stir({ config, http, clock: systemClock, log }),
   })
@@ -62,7 +65,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
       await node.stop()
       await edge.stop()
       await bus.close()
-      await http.close()
+      await Promise.all([http.close(), objects?.close()])
       await state.close()
     },
   }

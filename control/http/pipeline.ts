@@ -1,4 +1,6 @@
 import type { ParameterizedContext } from 'koa'
+import { preconditionsHold } from './conditional.ts'
+import { Refused, refuse } from './reply.ts'
 
 /** The facts that are known before the first step. */
 export interface Asked {
@@ -76,8 +78,9 @@ function handler<Answer extends object, Refusal extends object>(
       }
       at = last
       const outcome = await last.run(known as never)
-      if (wording.isRefusal(outcome)) wording.refuse(ctx, outcome, request_id)
-      else wording.send(ctx, outcome as Answer)
+      if (wording.isRefusal(outcome)) return wording.refuse(ctx, outcome, request_id)
+      wording.send(ctx, outcome as Answer)
+      if (!preconditionsHold(ctx)) throw new Refused(refuse('precondition_failed'))
     } catch (error) {
       wording.refuse(ctx, wording.failed(error, { request_id, step: at.name }), request_id)
     }

@@ -19,7 +19,10 @@ interface ApiText {
 
 export const MANAGEMENT: ApiText = {
   title: 'Strowger management API',
-  description: 'SIP trunking and programmable voice. Every error is a problem document (RFC 9457).',
+  description:
+    'SIP trunking and programmable voice. Every error is a problem document (RFC 9457). A GET or HEAD whose answer has ' +
+    'an ETag takes If-None-Match (304) and If-Match (412). The ETag of a resource is its saved revision: what the platform ' +
+    'only observes, such as how far the running nodes have come, does not change it.',
   prefix: '/v1',
   key: 'An API key: sk_live_<public id>_<secret>.',
   examples: API_EXAMPLES,

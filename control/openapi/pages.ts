@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import { CALL_NUMBERS } from '../../core/domain/calls/call-numbers.ts'
 import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
 import { escapeXml } from '../../core/domain/text/xml.ts'
 import type { Route } from '../http/route.ts'
@@ -102,6 +103,9 @@ function errorPage(code: string): string | null {
   })
   if (reasons.length > 0)
     return reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`).join('\n')
+  const of_calls = CALL_NUMBERS[Number(code)]
+  if (of_calls !== undefined)
+    return `<p>${escapeXml(of_calls)}</p><p>It appears in the events of a call, and in its callbacks as <code>ErrorCode</code>.</p>`
   if (!Object.hasOwn(NUMBERS, code)) return null
   const status = NUMBERS[Number(code) as keyof typeof NUMBERS]
   return `<p>Answered by the voice-calls API with HTTP status ${status}; the message names the field.</p>`

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import type { Context } from 'koa'
+import { preconditionsHold } from '../http/conditional.ts'
 
 /** Serves the API reference with swagger-ui. Scripts and styles load only from this server's files. */
 
@@ -93,12 +94,9 @@ function sendAsset(ctx: Context, { type, bytes, zipped, etag }: Asset): void {
   ctx.set('ETag', etag)
   ctx.set('Cache-Control', 'public, max-age=3600')
   ctx.set('Vary', 'Accept-Encoding')
-  if (ctx.get('If-None-Match') === etag) {
-    ctx.status = 304
-    return
-  }
   const packed = ctx.acceptsEncodings('gzip', 'identity') === 'gzip'
   if (packed) ctx.set('Content-Encoding', 'gzip')
   ctx.type = type
   ctx.body = packed ? zipped : bytes
+  if (!preconditionsHold(ctx)) ctx.status = 412
 }

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { sealFile } from '../../core/runtime/sealed-file.ts'
+import { pathBelow } from '../../core/state/calls/recording-file.ts'
 import {
   dateRecordings,
   deletedWithFile,
@@ -15,7 +16,6 @@ import {
 } from '../../core/state/calls/recording-storage.ts'
 import { pruneSimulatedCalls } from '../../core/state/calls/simulated-calls.ts'
 import type { Services } from '../http/services.ts'
-import { pathBelow } from '../voice/recording-file.ts'
 import type { Reconciler } from './reconciler.ts'
 
 const BATCH = 50

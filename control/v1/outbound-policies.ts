@@ -222,7 +222,7 @@ const attachmentsRoute = route({
   scope: 'service_configuration:read',
   replies: { 200: listOf(PolicyAttachment) },
   async run({ db, policy }) {
-    return { status: 200, revision: policy.revision, body: { data: await presentAttachments(db, policy) } }
+    return { status: 200, body: { data: await presentAttachments(db, policy) } }
   },
 })
 

@@ -41,7 +41,7 @@ const listRoute = route({
   async run({ db, trunk }) {
     const data: Static<typeof SubtrunkSummary>[] = []
     for (const row of await listSubtrunks(db, trunk.id)) data.push(await presentSubtrunkSummary(db, trunk, row))
-    return { status: 200, revision: trunk.revision, body: { data } }
+    return { status: 200, body: { data } }
   },
 })
 

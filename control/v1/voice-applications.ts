@@ -258,7 +258,7 @@ export const voiceApplications = [
     replies: { 200: listOf(Slice) },
     async run({ db, application }) {
       const rows = await numbersOfApplication(db, application.id)
-      return { status: 200, revision: application.revision, body: { data: rows.map(presentSlice) } }
+      return { status: 200, body: { data: rows.map(presentSlice) } }
     },
   }),
 ]

@@ -261,7 +261,7 @@ export const webhookEndpoints = [
       const limit = query.limit ?? 50
       const rows = await listDeliveries(db, endpoint.id, { limit: limit + 1, ...before })
       const { shown, more } = pageOf(rows, limit, row => [row.position])
-      return { status: 200, revision: endpoint.revision, body: { data: shown.map(presentDelivery), ...more } }
+      return { status: 200, body: { data: shown.map(presentDelivery), ...more } }
     },
   }),
 

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { StoreError } from '../../core/runtime/s3-requests.ts'
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
+import { openRecording } from '../../core/state/calls/recording-file.ts'
 import { Refused, refuse } from '../http/reply.ts'
 import type { Services } from '../http/services.ts'
 import { partOf } from './range.ts'
-import { openRecording } from './recording-file.ts'
 
 interface Sent<S extends number> {
   readonly status: S

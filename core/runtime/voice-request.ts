@@ -17,8 +17,8 @@ import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
 /** A request for a document of a call, or a callback about it. */
 export interface VoiceRequest {
   /**
-   * As the customer wrote it. User info becomes Basic authentication. The fragment (`#rc=..&rp=..`) sets timeouts and
-   * retries and is not sent.
+   * As the customer wrote it. User info becomes Basic authentication, and answers a Digest challenge of its host. The
+   * fragment (`#rc=..&rp=..`) sets timeouts and retries and is not sent.
    */
   readonly url: string
   readonly method: 'GET' | 'POST'

@@ -1,7 +1,9 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
-import { join, resolve, sep } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
+import type { Door } from '../../core/runtime/doors.ts'
+import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import type { PlayPiece, SampleRate } from '../../native/index.ts'
-import type { PlaySource } from '../protocol/schema.ts'
+import { MAX_SOUND_BYTES, type PlaySource, SOUNDS_FOLDER } from '../protocol/schema.ts'
 import type { AudioThreads, Owner } from './audio-threads.ts'
 import type { Pcm } from './pcm.ts'
 import { ringbackPieces } from './ringback.ts'
@@ -21,6 +23,8 @@ export interface Prompts {
 
 interface PromptOptions {
   readonly data_dir: string
+  /** Leads to the recordings, and so to `SOUNDS_FOLDER`, after this process has changed users. */
+  readonly recordings: Door
   readonly speech: Speech
   readonly urls: UrlAudio
   readonly audio: AudioThreads
@@ -28,13 +32,13 @@ interface PromptOptions {
 
 type Audio = { readonly pcm: Pcm } | { readonly refused: FailureReason; readonly detail: string }
 
-const MAX_FILE_BYTES = 48 * 1024 * 1024
-
-export function createPrompts({ data_dir, speech, urls, audio }: PromptOptions): Prompts {
+export function createPrompts({ data_dir, recordings, speech, urls, audio }: PromptOptions): Prompts {
   const file = async (path: string, owner: Owner): Promise<Audio> => {
-    const found = await insideFolder(data_dir, path)
-    if (found === null) return { refused: 'file_refused', detail: 'the prompt is not a file inside the data folder' }
-    return audio.decode(await readFile(found), null, owner)
+    const bytes = await (dirname(path) === SOUNDS_FOLDER
+      ? readShared(recordings.path(resolve(data_dir, path)))
+      : insideFolder(data_dir, path).then(found => (found === null ? null : readFile(found))))
+    if (bytes === null) return { refused: 'file_refused', detail: 'the prompt is not a file inside the data folder' }
+    return audio.decode(bytes, null, owner)
   }
 
   const atRate = async (heard: Audio, rate_hz: SampleRate, owner: Owner, from_ms = 0): Promise<Loaded> => {
@@ -76,9 +80,25 @@ async function insideFolder(folder: string, path: string): Promise<string | null
     const real = await realpath(resolve(folder, path))
     const inside = real.startsWith(join(await realpath(folder), sep))
     const about = await stat(real)
-    return inside && about.isFile() && about.size <= MAX_FILE_BYTES ? real : null
+    return inside && about.isFile() && about.size <= MAX_SOUND_BYTES ? real : null
   } catch {
     // A missing or unreadable file cannot be played.
+    return null
+  }
+}
+
+/** Reads a file of `SOUNDS_FOLDER`; null when it is missing, too large, or no file of its own. */
+async function readShared(path: string): Promise<Buffer | null> {
+  try {
+    const file = await openPlainFile(path)
+    try {
+      const { size } = await file.stat()
+      return size <= MAX_SOUND_BYTES ? await file.readFile() : null
+    } finally {
+      await file.close()
+    }
+  } catch {
+    // As above.
     return null
   }
 }

@@ -1,4 +1,6 @@
+import { mediaAddress } from '../../core/domain/calls/media-address.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { MAX_SOUND_BYTES } from '../protocol/schema.ts'
 import type { AudioThreads, Owner } from './audio-threads.ts'
 import { FairQueue } from './fair-queue.ts'
 import { Lru } from './lru.ts'
@@ -21,15 +23,18 @@ interface Kept {
 }
 
 const CACHE_BYTES = 64 * 1024 * 1024
-const MAX_FILE_BYTES = 48 * 1024 * 1024
 /** The limits of downloads, per project and in total. */
-const DOWNLOADS = { owner_at_once: 8, at_once: 64, owner_jobs: 200, owner_bytes: 200 * MAX_FILE_BYTES }
+const DOWNLOADS = { owner_at_once: 8, at_once: 64, owner_jobs: 200, owner_bytes: 200 * MAX_SOUND_BYTES }
 const MAX_FRESH_SECONDS = 86_400
 
 /**
  * Fetches audio by URL through the guarded HTTP client. Caches it decoded and revalidates it by ETag and Last-Modified.
  */
-export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'decode'>, now: () => number): UrlAudio {
+export function createUrlAudio(
+  http: HttpClient,
+  audio: Pick<AudioThreads, 'decode'>,
+  { now, base_url }: { readonly now: () => number; readonly base_url: string | null },
+): UrlAudio {
   const cache = new Lru<Kept>(CACHE_BYTES)
   const downloads = new FairQueue(DOWNLOADS)
   const running = new Map<string, Promise<Fetched>>()
@@ -40,7 +45,7 @@ export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'deco
     const answer = await http.request({
       url,
       headers: conditions(kept),
-      max_bytes: MAX_FILE_BYTES,
+      max_bytes: MAX_SOUND_BYTES,
       total_timeout_ms: 30_000,
     })
     // When the server is unreachable, stale audio is better than silence (RFC 5861 §4).
@@ -70,9 +75,12 @@ export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'deco
 
   return {
     get(url, owner) {
+      // Signaling reads our own recordings from the store, after it has checked whose they are.
+      if (base_url !== null && mediaAddress(url, base_url) !== null)
+        return Promise.resolve({ refused: 'fetch_failed', detail: 'a recording is not requested over HTTP' })
       const shared = running.get(url)
       if (shared) return shared
-      const fetched = downloads.run(owner, MAX_FILE_BYTES, () => fetch(url, owner))
+      const fetched = downloads.run(owner, MAX_SOUND_BYTES, () => fetch(url, owner))
       if (!fetched) return Promise.resolve({ refused: 'fetch_failed', detail: 'the project fetches too much audio' })
       const work = fetched.finally(() => running.delete(url))
       running.set(url, work)

@@ -10,7 +10,7 @@ import type { COMMON_REFUSALS, METHODS } from './methods.ts'
 
 export { EVENTS } from './events.ts'
 export { METHODS } from './methods.ts'
-export { CodecName, LegPolicy, LegStats, PlaySource } from './values.ts'
+export { CodecName, LegPolicy, LegStats, MAX_SOUND_BYTES, PlaySource, SOUNDS_FOLDER } from './values.ts'
 
 export type MethodName = keyof typeof METHODS
 export type MethodParams<M extends MethodName> = Static<(typeof METHODS)[M]['params']>

@@ -41,6 +41,11 @@ export const LegPolicy = Type.Object(
 )
 export type LegPolicy = Static<typeof LegPolicy>
 
+/** Where signaling puts sounds of the platform while they are played, relative to the data folder. */
+export const SOUNDS_FOLDER = 'recordings/.sounds'
+/** The largest file that is played. */
+export const MAX_SOUND_BYTES = 48 * 1024 * 1024
+
 export const PlaySource = Type.Union([
   Type.Object(
     {
@@ -51,7 +56,7 @@ export const PlaySource = Type.Union([
     },
     closed,
   ),
-  /** A prompt inside the data folder. A path outside it is refused. */
+  /** A prompt inside the data folder, or a file of `SOUNDS_FOLDER`. A path outside the data folder is refused. */
   Type.Object(
     {
       kind: Type.Literal('file'),

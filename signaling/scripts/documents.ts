@@ -5,6 +5,8 @@ import { recordExchange } from '../../core/state/calls/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { ScriptContext } from './context.ts'
+import { missingSound } from './missing-sound.ts'
+import { NO_SUCH_SOUND } from './stored-sounds.ts'
 
 /** The script that requests a document, as far as the request needs it. */
 export interface DocumentRequester {
@@ -19,6 +21,8 @@ export interface DocumentRequester {
 /** Fetches a document. Returns the event that the interpreter waits for. */
 export async function fetchDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched> {
   const { ctx, call, cookies, signal } = requester
+  if (ctx.sounds.isOwn(command.url))
+    return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
   const auth_token = ctx.authToken(call.project_id)
   if (auth_token === null)
     return {
@@ -37,6 +41,14 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
   })
   remember(requester, command, reply)
   return { type: 'fetched', id: command.id, result: resultOf(command, reply) }
+}
+
+/** A recording of this platform in place of a document is not requested: the interpreter plays it, as any audio. */
+async function ownSound({ ctx, call }: DocumentRequester, { url }: Fetch): Promise<Fetched['result']> {
+  if (await ctx.sounds.find(call, url)) return { ok: true, content_type: 'audio/wav', text: '', final_url: url }
+  const number = 11200
+  missingSound(call, { url, number, detail: NO_SUCH_SOUND })
+  return { ok: false, number, detail: NO_SUCH_SOUND }
 }
 
 /** Sends a request whose reply is ignored. It is not aborted when the script ends. */

@@ -3,6 +3,8 @@ import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { missingSound } from './missing-sound.ts'
+import type { LentSound, StoredSounds } from './stored-sounds.ts'
 
 /** One play request to the media worker: a list of sources, repeated `loop` times. Source i belongs to `items[i]`. */
 interface Segment {
@@ -13,12 +15,17 @@ interface Segment {
 
 interface Playing {
   readonly id: string
+  readonly items: readonly PlayItem[]
   readonly segments: Segment[]
   current: Segment | null
   play_id: string
   stopped: boolean
   readonly failures: { item: number; number: number; detail: string }[]
+  /** Gives the sounds of the current segment back that come from the store. */
+  release: () => void
 }
+
+const nothing = (): void => undefined
 
 const RING = 'ring'
 const MAX_SOURCES = 100
@@ -31,14 +38,16 @@ export class Player {
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
   readonly #prefix: string
+  readonly #sounds: StoredSounds
   #playing: Playing | null = null
   #ringing = false
   #counter = 0
   readonly #sending = new Map<string, string>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(host: ScriptHost, emit: (event: Event) => void, sounds: StoredSounds) {
     this.#host = host
     this.#emit = emit
+    this.#sounds = sounds
     // Scripts may follow one another on a leg (a whisper, then the child's own), so their ids must differ.
     this.#prefix = `${host.leg.id}-${Math.random().toString(36).slice(2, 8)}`
   }
@@ -46,11 +55,13 @@ export class Player {
   play(command: Play): void {
     const playing: Playing = {
       id: command.id,
+      items: command.items,
       segments: segmentsOf(command.items),
       current: null,
       play_id: '',
       stopped: false,
       failures: [],
+      release: nothing,
     }
     this.#playing = playing
     this.#next(playing)
@@ -114,18 +125,26 @@ export class Player {
   drop(): void {
     const playing = this.#playing
     this.#playing = null
+    playing?.release()
     if (playing?.current && !this.#host.leg.ended) this.#stopNow(playing.play_id)
     if (!this.#host.leg.ended) this.stopRing()
   }
 
   #next(playing: Playing): void {
     if (this.#playing !== playing) return
+    playing.release()
+    playing.release = nothing
+    playing.current = null
     const segment = playing.stopped ? undefined : playing.segments.shift()
     if (!segment) {
       this.#playing = null
       this.#emit({ type: 'play_ended', id: playing.id, failures: playing.failures })
-      return
-    }
+    } else if (segment.sources.some(source => source.kind === 'url' && this.#sounds.isOwn(source.url)))
+      void this.#fromStore(playing, segment)
+    else this.#start(playing, segment)
+  }
+
+  #start(playing: Playing, segment: Segment): void {
     playing.current = segment
     playing.play_id = `${this.#prefix}-${playing.id}-${this.#counter++}`
     const { sources, loop } = segment
@@ -135,6 +154,30 @@ export class Player {
     })
   }
 
+  /** Plays a segment whose sounds are partly at our own addresses. Those that the project does not have are skipped. */
+  async #fromStore(playing: Playing, segment: Segment): Promise<void> {
+    const lent: LentSound[] = []
+    const playable: Segment = { sources: [], items: [], loop: segment.loop }
+    for (const [index, source] of segment.sources.entries()) {
+      const item = segment.items[index] ?? 0
+      const own = source.kind === 'url' && this.#sounds.isOwn(source.url)
+      const sound = own ? await this.#sounds.lend(this.#host.call, source.url) : { source, release: nothing }
+      if ('refused' in sound) this.#itemFailed(playing, item, FAULTS.fetch_failed, sound.refused)
+      else {
+        lent.push(sound)
+        playable.sources.push(sound.source)
+        playable.items.push(item)
+      }
+    }
+    playing.release = () => {
+      for (const { release } of lent.splice(0)) release()
+    }
+    // The script may have stopped or dropped the play meanwhile.
+    if (this.#playing !== playing) playing.release()
+    else if (playing.stopped || playable.sources.length === 0) this.#next(playing)
+    else this.#start(playing, playable)
+  }
+
   #allFailed(playing: Playing, detail: string): void {
     for (const [index, source] of playing.current?.sources.entries() ?? [])
       this.#failed(playing, index, FAULTS[source.kind === 'speech' ? 'speech_failed' : 'fetch_failed'], detail)
@@ -142,8 +185,14 @@ export class Player {
 
   #failed(playing: Playing, index: number, number: number, detail: string): void {
     const item = playing.current?.items[index]
-    if (item === undefined || playing.failures.some(known => known.item === item)) return
+    if (item !== undefined) this.#itemFailed(playing, item, number, detail)
+  }
+
+  #itemFailed(playing: Playing, item: number, number: number, detail: string): void {
+    if (playing.failures.some(known => known.item === item)) return
     playing.failures.push({ item, number, detail })
+    const failed = playing.items[item]
+    missingSound(this.#host.call, { url: failed?.kind === 'url' ? failed.url : '', number, detail })
   }
 
   #request(

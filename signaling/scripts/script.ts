@@ -59,7 +59,7 @@ export class Script implements CallScript {
     const { sid, log } = host.call
     this.#log = new RunLog(host.call.ctx.config, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
-    this.#player = new Player(host, emit)
+    this.#player = new Player(host, emit, ctx.sounds)
     this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)

@@ -1,9 +1,13 @@
 import { createHmac } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import type { Line } from '../support/softphone.ts'
+import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
@@ -169,6 +173,124 @@ t.test('verbs with media', async t => {
       web.requests.some(request => request.path === '/transcribe' && request.headers['content-type'] === 'audio/wav'),
     )
     await line.over()
+  })
+
+  await t.test(
+    'the RecordingUrl of an action is played wherever a document names sound, also once it is encrypted',
+    async t => {
+      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" playBeep="false"/>`))
+      await recording.answered()
+      await recording.say(600, 2000)
+      await recording.press('9')
+      const { RecordingUrl = '', RecordingSid = '' } = await told('/kept')
+      await recording.over()
+      const sealed = until('the recording is encrypted', async () => {
+        const row = await w.state.db
+          .selectFrom('recording')
+          .select('file')
+          .where('sid', '=', RecordingSid)
+          .executeTakeFirstOrThrow()
+        return row.file.endsWith('.sealed')
+      })
+      const documents = {
+        Play: `<Play>${RecordingUrl}?again=1</Play><Hangup/>`,
+        Gather: `<Gather timeout="1"><Play loop="2">${w.base_url}/v1/recordings/${RecordingSid}.wav</Play></Gather>`,
+        waitUrl: `<Enqueue waitUrl="${RecordingUrl}" waitUrlMethod="GET">own sound</Enqueue>`,
+      }
+      for (const round of ['at once', 'encrypted']) {
+        for (const [verb, markup] of Object.entries(documents)) {
+          const line = await callIn(doc(markup))
+          await line.hears(600)
+          const sid = await town.sidOf(line)
+          line.hangUp()
+          await line.over()
+          const events = await w.voice('GET', `/Calls/${sid}/Events.json`)
+          const urls = events.body.events.map((event: { request: { url: string } }) => event.request.url)
+          t.notOk(
+            urls.some((asked: string) => asked.includes(RecordingSid)),
+            `${verb} ${round}: no request to ourselves`,
+          )
+        }
+        if (round === 'at once') await sealed
+      }
+      const someone = town.someone()
+      const whispered = await callIn(
+        doc(`<Dial callerId="${town.trunk_number}"><Number url="${RecordingUrl}">${someone}</Number></Dial>`),
+      )
+      const called = await town.far.incoming(someone)
+      await called.answer()
+      await called.hears(600)
+      whispered.hangUp()
+      await whispered.over()
+      await until('no copy is left', () => readdirSync(join(w.data_dir, 'recordings/.sounds')).length === 0)
+    },
+  )
+
+  await t.test('a recording of another project is refused as one that does not exist', async t => {
+    const rival = await addTenant(w.state, w.master_key, ['+2348030007755'])
+    const own = await w.state.db
+      .selectFrom('recording')
+      .selectAll()
+      .where('status', '=', 'completed')
+      .executeTakeFirstOrThrow()
+    const [theirs, gone] = [newId.recording(), newId.recording()]
+    await w.state.db
+      .insertInto('recording')
+      .values({ ...own, sid: theirs, project_id: rival.project_id })
+      .execute()
+    const account = (sid: string) => `${w.base_url}/2010-04-01/Accounts/${sid}/Recordings`
+    const base = w.base_url.replace('://', `://${rival.account_sid}:${rival.auth_token}@`)
+    const told: Record<string, string[]> = { [theirs]: [], [gone]: [] }
+    for (const sid of [theirs, gone])
+      for (const address of [
+        `${account(rival.account_sid)}/${sid}.wav`,
+        `${account(w.account_sid)}/${sid}.wav`,
+        `${base}/v1/recordings/${sid}.wav`,
+      ]) {
+        const line = await callIn(doc(`<Play>${address}</Play><Play>${url}/900.wav</Play>`))
+        await line.hears(900)
+        const call = await town.sidOf(line)
+        await line.over()
+        await town.noted(call, 11200)
+        const { body } = await w.voice('GET', `/Calls/${call}/Events.json`)
+        const missed = body.events.find(
+          (event: { response: { error_code?: number } }) => event.response.error_code === 11200,
+        )
+        t.match(missed.request.url, `/${sid}.wav`, 'the warning names the sound')
+        t.notMatch(missed.request.url, rival.auth_token)
+        told[sid]?.push(missed.response.error_message)
+      }
+    t.same(told[theirs], told[gone], 'and nothing tells them apart')
+    const waiting = await callIn(
+      doc(`<Enqueue waitUrl="${account(rival.account_sid)}/${theirs}.wav" waitUrlMethod="GET">not mine</Enqueue>`),
+    )
+    await waiting.answered()
+    await town.noted(await town.sidOf(waiting), 11200)
+    waiting.hangUp()
+    await waiting.over()
+    await w.state.db.deleteFrom('recording').where('sid', '=', theirs).execute()
+  })
+
+  await t.test('a sound that cannot be had leaves its warning among the events of the call', async t => {
+    pages['/missing.wav'] = { status: 404 }
+    pages['/broken.wav'] = { type: 'audio/wav', body: Buffer.from('RIFF') }
+    const line = await callIn(
+      doc(`<Play>${url}/broken.wav</Play><Play>${url}/missing.wav</Play><Play>${url}/900.wav</Play>`),
+    )
+    await line.hears(900)
+    const sid = await town.sidOf(line)
+    await line.over()
+    const { body } = await w.voice('GET', `/Calls/${sid}/Events.json`)
+    const faults = body.events
+      .filter((event: { response: { error_code?: number } }) => event.response.error_code !== undefined)
+      .map((event: { request: { url: string }; response: { error_code: number } }) => [
+        event.request.url,
+        event.response.error_code,
+      ])
+    t.same(faults, [
+      [`${url}/broken.wav`, 13420],
+      [`${url}/missing.wav`, 11200],
+    ])
   })
 
   await t.test('Connect Stream: audio both ways, a signed handshake, parameters, callbacks', async t => {

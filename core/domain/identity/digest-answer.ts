@@ -11,13 +11,16 @@ interface Challenge {
   readonly stale: boolean
 }
 
+/** The comma before another challenge: a scheme is followed by a space and its first parameter (RFC 9110 §11.6.1). */
+const NEXT_CHALLENGE = /,\s*(?=[A-Za-z][\w-]*\s+[\w-]+\s*=)/
+
 /**
  * Returns the challenges that we can answer, strongest first, from the value of WWW-Authenticate or Proxy-Authenticate.
  * One value may hold several challenges, separated by commas.
  */
 export function readChallenges(header: string): Challenge[] {
   const found: Challenge[] = []
-  for (const one of header.slice(0, 8192).split(/,\s*(?=Digest\s)/i)) {
+  for (const one of header.slice(0, 8192).split(NEXT_CHALLENGE)) {
     const parameters = /^\s*Digest\s/i.test(one) ? readParameters(one.replace(/^\s*Digest\s+/i, '')) : null
     const [realm, nonce] = [parameters?.get('realm'), parameters?.get('nonce')]
     const given = (parameters?.get('algorithm') ?? 'MD5').toUpperCase()
@@ -26,7 +29,7 @@ export function readChallenges(header: string): Challenge[] {
       .get('qop')
       ?.toLowerCase()
       .split(/[\s,]+/)
-    // auth-int covers the body, and the SIP server may still change the body before it sends the request.
+    // auth-int covers the body, and a SIP server may still change the body before it sends the request.
     if (qops && !qops.includes('auth')) continue
     const stale = parameters.get('stale')?.toLowerCase() === 'true'
     const qop = qops ? 'auth' : null

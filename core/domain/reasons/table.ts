@@ -475,6 +475,13 @@ export const REASONS = {
     sentence: 'If-Match names revision {value} and the current revision is {limit}',
     mend: 'Read the resource again and repeat the change.',
   }),
+  precondition_failed: caller({
+    http: 412,
+    voice: 20412,
+    voice_http: 412,
+    sentence: 'what If-Match or If-Unmodified-Since names is not the current version',
+    mend: 'Read it again without the header.',
+  }),
   if_match_invalid: caller({
     http: 400,
     sentence: 'If-Match {value} is not a quoted revision',

@@ -17,15 +17,8 @@ export async function readBody(
   sink: NodeJS.WritableStream,
 ): Promise<void> {
   const arriving = counter(limits.max_bytes, limits.touched)
-  const coding = encoding?.trim().toLowerCase() ?? ''
-  if (coding === '' || coding === 'identity') return pipeline(source, arriving, sink)
-  return pipeline(
-    source,
-    arriving,
-    decoder(coding),
-    counter(limits.max_bytes, () => undefined),
-    sink,
-  )
+  const decoding = decoders(encoding ?? '').flatMap(decoder => [decoder, counter(limits.max_bytes, () => undefined)])
+  await pipeline([source, arriving, ...decoding, sink])
 }
 
 /** Returns a sink that collects its input. Call `bytes()` after the pipeline has ended. */
@@ -52,15 +45,28 @@ function counter(max_bytes: number, touched: () => void): Transform {
   })
 }
 
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  br: createBrotliDecompress,
+  deflate: inflateEither,
+}
+/** The other codings of IANA's registry. We ask for none (`identity`) and cannot decode these. */
+const UNREADABLE = new Set(['compress', 'x-compress', 'zstd', 'dcb', 'dcz', 'exi', 'aes128gcm', 'pack200-gzip'])
+const MAX_CODINGS = 3
+
 /**
- * Returns the decoder of one content coding (RFC 9110 §8.4.1). Its output arrives in pieces, so the counter after it
- * stops a decompression bomb.
+ * Returns the decoders of a Content-Encoding, the coding that was applied last first (RFC 9110 §8.4). A name that is no
+ * content coding (`utf-8`, `none`) says nothing about the bytes, so it is ignored. The output arrives in pieces, so the
+ * counter after each decoder stops a decompression bomb.
  */
-function decoder(coding: string): Transform {
-  if (coding === 'gzip' || coding === 'x-gzip') return createGunzip()
-  if (coding === 'br') return createBrotliDecompress()
-  if (coding === 'deflate') return inflateEither()
-  throw new Failure('protocol', `content coding ${JSON.stringify(coding.slice(0, 40))} was not asked for`)
+function decoders(encoding: string): Transform[] {
+  const names = encoding.split(',').map(name => name.trim().toLowerCase())
+  const unreadable = names.find(name => UNREADABLE.has(name))
+  if (unreadable !== undefined) throw new Failure('protocol', `content coding ${unreadable} was not asked for`)
+  const codings = names.filter(name => Object.hasOwn(DECODERS, name))
+  if (codings.length > MAX_CODINGS) throw new Failure('protocol', `${codings.length} content codings on one body`)
+  return codings.reverse().flatMap(name => DECODERS[name]?.() ?? [])
 }
 
 /** "deflate" means zlib (RFC 9110 §8.4.1.2), but some servers send a raw stream. The first byte distinguishes them. */

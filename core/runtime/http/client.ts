@@ -2,6 +2,7 @@ import { createAddressGuard } from '../../domain/network/address-guard.ts'
 import { redirect } from '../../domain/webhooks/redirects.ts'
 import { parseTarget, type Target } from '../../domain/webhooks/target.ts'
 import { systemClock } from '../clock.ts'
+import { basic, DigestAnswers } from './authorize.ts'
 import { memorySink } from './body.ts'
 import { download, type Outcome } from './download.ts'
 import { asFailure, Failure } from './failure.ts'
@@ -128,24 +129,31 @@ async function follow<T>(
   const first = parsed.target
   let target = first
   let hop: Hop = { url: first.url, method: request.method ?? 'GET', body: request.body ?? null }
-  for (let redirects = 0; ; redirects++) {
+  let digest = new DigestAnswers(first.credentials)
+  let authorization: string | null = null
+  for (let redirects = 0; ; ) {
     at.url = target.url
-    const headers = hopHeaders(shared, request, hop, target, first)
+    const headers = hopHeaders(shared, request, { hop, target, first, authorization })
     const leave = await shared.gate.enter(target.origin, stop.signal)
     try {
       const open = await send(shared, { target, hop, headers, limits, stop, replayable: request.replayable === true })
       try {
-        request.hop_answered?.(hop, { status: open.status, set_cookie: open.set_cookie })
-        const next = redirect({ status: open.status, location: open.headers['location'] }, hop)
+        const { status } = open
+        request.hop_answered?.(hop, { status, set_cookie: open.set_cookie })
+        authorization = digest.to({ status, challenge: open.headers['www-authenticate'] }, hop, target)
+        if (authorization !== null) continue
+        const next = redirect({ status, location: open.headers['location'] }, hop)
         if (next.kind === 'bad') throw new Failure('bad_redirect', next.detail)
         if (next.kind === 'final') {
           const content = await open.read(sink(open))
-          return { status: open.status, headers: open.headers, url: target.url, redirects, content }
+          return { status, headers: open.headers, url: target.url, redirects, content }
         }
         if (redirects >= limits.max_redirects)
           throw new Failure('too_many_redirects', `more than ${limits.max_redirects} redirects`)
+        redirects++
         target = next.target
         hop = { url: target.url, method: next.method, body: next.keep_body ? hop.body : null }
+        digest = new DigestAnswers(target.origin === first.origin ? first.credentials : null)
       } finally {
         open.release()
       }
@@ -156,7 +164,12 @@ async function follow<T>(
 }
 
 /** Returns the headers of a hop. Names keep their case on the wire: some receivers read raw headers as documented. */
-function hopHeaders(shared: Shared, request: HttpRequest, hop: Hop, target: Target, first: Target) {
+function hopHeaders(
+  shared: Shared,
+  request: HttpRequest,
+  at: { readonly hop: Hop; readonly target: Target; readonly first: Target; readonly authorization: string | null },
+) {
+  const { hop, target, first, authorization } = at
   const headers = new Map<string, [name: string, value: string]>()
   const set = (name: string, value: string) => headers.set(name.toLowerCase(), [name, value])
   set('Accept', '*/*')
@@ -172,11 +185,9 @@ function hopHeaders(shared: Shared, request: HttpRequest, hop: Hop, target: Targ
     set(name, value)
   }
   for (const [name, value] of Object.entries(request.hop_headers?.(hop) ?? {})) set(name, value)
+  if (authorization !== null) set('Authorization', authorization)
   return Object.fromEntries(headers.values())
 }
-
-const basic = ({ username, password }: { username: string; password: string }): string =>
-  `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`
 
 function withoutUserInfo(url: string): string {
   const parsed = parseTarget(url)

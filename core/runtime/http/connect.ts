@@ -1,9 +1,10 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Client } from 'undici'
+import type { Client, Dispatcher } from 'undici'
 import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import { asFailure, Failure } from './failure.ts'
+import { dropInterim } from './interim.ts'
 
 interface ConnectOptions {
   readonly target: Target
@@ -45,6 +46,15 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
  */
 export const loadUndici = (): Promise<Pick<typeof import('undici'), 'Client'>> => import('undici')
 
+/** For each client, what its socket must know before a request. */
+const beforeRequest = new WeakMap<Client, () => void>()
+
+/** Sends a request on a client of `clientOn`. */
+export function requestOn(client: Client, request: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+  beforeRequest.get(client)?.()
+  return client.request(request)
+}
+
 /** Creates an HTTP/1.1 client on this socket. The client never connects again: it ends with the socket. */
 export function clientOn(
   socket: Socket,
@@ -55,7 +65,7 @@ export function clientOn(
   }: { readonly undici: Awaited<ReturnType<typeof loadUndici>>; readonly target: Target; readonly idle_ms: number },
 ): Client {
   let given = false
-  return new undici.Client(target.origin, {
+  const client = new undici.Client(target.origin, {
     connect: (_options, callback) => {
       if (given) return callback(new Failure('network', 'the connection was closed by the server'), null)
       given = true
@@ -70,6 +80,8 @@ export function clientOn(
     bodyTimeout: 0,
     maxHeaderSize: 32 * 1024,
   })
+  beforeRequest.set(client, dropInterim(socket))
+  return client
 }
 
 function openTcp({ target, addresses, timeout_ms }: ConnectOptions): Socket {

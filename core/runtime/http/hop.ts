@@ -5,7 +5,7 @@ import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { readBody } from './body.ts'
-import { clientOn, connectSocket, loadUndici } from './connect.ts'
+import { clientOn, connectSocket, loadUndici, requestOn } from './connect.ts'
 import { asFailure, Failure } from './failure.ts'
 import type { Gate } from './gate.ts'
 import { end, type IdleConnections } from './pool.ts'
@@ -139,7 +139,7 @@ async function dispatch(shared: Shared, sending: Sending, client: Client): Promi
   try {
     if (stop.signal.aborted) throw stop.signal.reason
     const { path } = target
-    const response = await client.request({ path, method: hop.method, headers: sending.headers, body: hop.body })
+    const response = await requestOn(client, { path, method: hop.method, headers: sending.headers, body: hop.body })
     silence.touch()
     const headers = flatten(response.headers)
     body = response.body

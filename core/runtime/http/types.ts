@@ -45,7 +45,10 @@ export interface Hop {
 }
 
 export interface HttpRequest extends Partial<HttpLimits> {
-  /** http or https. User info becomes Basic authentication; the fragment is not sent. */
+  /**
+   * http or https. User info becomes Basic authentication, and answers a Digest challenge of this origin. The fragment
+   * is not sent.
+   */
   readonly url: string
   /** Default GET. */
   readonly method?: HttpMethod
@@ -54,7 +57,7 @@ export interface HttpRequest extends Partial<HttpLimits> {
   readonly body?: string | Buffer
   /** Returns further headers for each hop: signatures, cookies. */
   readonly hop_headers?: (hop: Hop) => Readonly<Record<string, string>>
-  /** Called with every response, including redirects, to store cookies. */
+  /** Called with every response, including redirects and challenges, to store cookies. */
   readonly hop_answered?: (hop: Hop, answer: { status: number; set_cookie: readonly string[] }) => void
   /** Which bodies to read: all (default), those of 2xx, or none. Other bodies are neither awaited nor limited. */
   readonly keep_body?: 'always' | 'success' | 'never'

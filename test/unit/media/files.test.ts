@@ -179,7 +179,7 @@ t.test('audio by URL is revalidated, played from the cache while fresh, and kept
   })
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   let now_ms = 0
-  const urls = createUrlAudio(http, audio, () => now_ms)
+  const urls = createUrlAudio(http, audio, { now: () => now_ms, base_url: 'https://voice.test' })
   const paths = () => requests.splice(0).map(({ path, etag }) => (etag ? `${path} ${etag}` : path))
 
   const [first, second] = await Promise.all([

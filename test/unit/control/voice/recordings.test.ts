@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
-import { openRecording } from '../../../../control/voice/recording-file.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { fileSource, openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
 import { acceptRecordingConsent } from '../../../../core/state/calls/recording-consent.ts'
+import { openRecording } from '../../../../core/state/calls/recording-file.ts'
 import { hasRoomForRecording, storedBytes } from '../../../../core/state/calls/recording-storage.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
@@ -137,6 +137,46 @@ t.test('a finished recording is encrypted on disk and downloads unchanged', asyn
   await recordingRetention.run(w)
   t.notOk(existsSync(path), 'a plain file that a crash left behind is deleted')
   t.equal(await storedBytes(w.state.db, w.demo.project_id), audio.length)
+})
+
+t.test('a recording answers preconditions, as does each resource with an ETag', async t => {
+  const w = await controlPlane(t)
+  const { sid } = await recorded(w)
+  const ways: Record<string, (headers: Record<string, string>, method?: string) => ReturnType<typeof w.ask>> = {
+    voice: (headers, method = 'GET') => w.voice(method, `/Recordings/${sid}.wav`, undefined, headers),
+    'v1 audio': (headers, method = 'GET') => w.ask(method, `/v1/recordings/${sid}.wav`, { headers }),
+    'v1 resource': (headers, method = 'GET') => w.ask(method, '/v1/voice-account', { headers }),
+  }
+  for (const [name, ask] of Object.entries(ways)) {
+    const whole = await ask({})
+    const etag = whole.headers.get('etag') ?? ''
+    t.equal(whole.status, 200, name)
+    for (const method of ['GET', 'HEAD']) {
+      const same = await ask({ 'If-None-Match': `"x", W/${etag}`, Range: 'bytes=0-9' }, method)
+      t.same(
+        [same.status, same.text, same.headers.get('etag')],
+        [304, '', etag],
+        `${name} ${method} of the same version`,
+      )
+      t.notOk(same.headers.get('content-type'), 'a 304 has no content')
+      t.equal((await ask({ 'If-Match': '"other"' }, method)).status, 412, `${name} ${method} of another version`)
+    }
+    t.equal((await ask({ 'If-None-Match': '"other"' })).text, whole.text)
+    t.equal((await ask({ 'If-Match': `${etag}, "other"` })).text, whole.text)
+    t.equal((await ask({ 'If-Match': '*' })).status, 200)
+  }
+  const audio = ways['voice'] as (typeof ways)[string]
+  const modified = (await audio({})).headers.get('last-modified') ?? ''
+  const earlier = new Date(Date.parse(modified) - 1000).toUTCString()
+  t.equal((await audio({ 'If-Modified-Since': modified })).status, 304)
+  t.equal((await audio({ 'If-Modified-Since': earlier })).status, 200)
+  t.equal((await audio({ 'If-Modified-Since': modified, 'If-None-Match': '"other"' })).status, 200, 'the tag decides')
+  t.equal((await audio({ 'If-Unmodified-Since': earlier })).status, 412)
+  t.equal((await audio({ 'If-Modified-Since': 'yesterday' })).status, 200, 'what is no date is ignored')
+  t.match((await audio({ 'If-Match': '"other"' })).body, { code: 20412, status: 412 })
+  t.match((await (ways['v1 audio'] as (typeof ways)[string])({ 'If-Match': '"x"' })).body, {
+    code: 'precondition_failed',
+  })
 })
 
 t.test('a project at its quota cannot place recorded calls, but can place calls without recording', async t => {

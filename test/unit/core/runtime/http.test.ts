@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -358,7 +359,7 @@ t.test('a body over the limit fails, declared or not', async t => {
   t.equal(told(await http.request({ url: `${server.url}/over`, max_bytes: 1000 })), 'too_large')
 })
 
-t.test('decodes bodies within the limit and rejects decompression bombs and unknown codings', async t => {
+t.test('decodes bodies within the limit, ignores names of no coding and rejects decompression bombs', async t => {
   const text = '<Response><Say>Hello</Say></Response>'.repeat(20)
   const bomb = gzipSync(Buffer.alloc(256 * 2 ** 20))
   const bodies: Record<string, [coding: string, body: Buffer]> = {
@@ -374,7 +375,12 @@ t.test('decodes bodies within the limit and rejects decompression bombs and unkn
     '/cut': ['gzip', gzipSync(text).subarray(0, -9)],
     '/lie': ['gzip', Buffer.from(text)],
     '/lie-deflate': ['deflate', Buffer.from([0xff, 0xff, 0xff])],
-    '/twice': ['gzip, gzip', gzipSync(gzipSync(text))],
+    '/twice': ['deflate, gzip', gzipSync(deflateSync(text))],
+    '/bomb-twice': ['gzip, gzip', gzipSync(bomb)],
+    '/many': ['gzip, gzip, gzip, gzip', gzipSync(text)],
+    '/utf-8': ['utf-8', Buffer.from(text)],
+    '/none': ['none', Buffer.from(text)],
+    '/charset': ['UTF-8, gzip', gzipSync(text)],
     '/zstd': ['zstd', Buffer.from(text)],
   }
   const server = await serve(t, (request, response) => {
@@ -383,11 +389,11 @@ t.test('decodes bodies within the limit and rejects decompression bombs and unkn
   })
   const http = client(t)
   const ask = async (path: string) => told(await http.request({ url: server.url + path, max_bytes: 2 ** 20 }))
-  for (const path of ['/gzip', '/x-gzip', '/deflate', '/raw', '/br', '/identity'])
-    t.equal(await ask(path), `200 ${text}`, path)
+  const whole = ['/gzip', '/x-gzip', '/deflate', '/raw', '/br', '/identity', '/twice', '/utf-8', '/none', '/charset']
+  for (const path of whole) t.equal(await ask(path), `200 ${text}`, path)
   t.ok(bomb.length < 2 ** 20, 'the compressed bomb is within the limit')
-  for (const path of ['/bomb', '/bomb-br', '/bomb-deflate']) t.equal(await ask(path), 'too_large', path)
-  for (const path of ['/cut', '/lie', '/lie-deflate', '/twice', '/zstd']) t.equal(await ask(path), 'protocol', path)
+  for (const path of ['/bomb', '/bomb-br', '/bomb-deflate', '/bomb-twice']) t.equal(await ask(path), 'too_large', path)
+  for (const path of ['/cut', '/lie', '/lie-deflate', '/many', '/zstd']) t.equal(await ask(path), 'protocol', path)
 })
 
 t.test('rejects a certificate with an unknown root, a wrong name or a past expiry', async t => {
@@ -434,6 +440,102 @@ t.test('distinguishes protocol errors, broken connections and refused ones', asy
   t.equal(await ask('/interim'), '200 ok')
   t.equal(await ask('/proto'), '200 ok')
   t.equal(told(await http.request({ url: `http://127.0.0.1:${await freePort()}/` })), 'refused')
+})
+
+t.test('a 100 Continue that nobody asked for precedes a response in any pieces, also on a kept connection', async t => {
+  const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nHTTP/1.1 100 is text'
+  const go_on = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const arrivals: Record<string, readonly string[]> = {
+    '/apart': [go_on, answer],
+    '/together': [go_on + answer],
+    '/bytes': [...(go_on + answer)],
+    '/twice': [`${go_on}HTTP/1.1 103 Early Hints\r\n\r\n`, `HTTP/1.1 100\r\nDate: now\r\n\r\n${answer}`],
+    '/body': [answer.slice(0, -20), answer.slice(-20)],
+  }
+  const server = await serveRaw(t, socket => {
+    socket.setNoDelay(true)
+    let asked = ''
+    socket.on('data', async data => {
+      asked += data.toString('latin1')
+      if (!asked.includes('\r\n\r\n') || (asked.startsWith('POST') && !asked.endsWith('hello'))) return
+      const pieces = arrivals[asked.split(' ')[1] ?? ''] ?? []
+      asked = ''
+      for (const piece of pieces) await new Promise(sent => socket.write(piece, sent))
+    })
+  })
+  const http = client(t)
+  const ask = async (path: string, method: 'GET' | 'POST') => {
+    const body = method === 'POST' ? { body: 'hello', replayable: true } : {}
+    return told(await http.request({ url: server.url + path, method, read_timeout_ms: 5000, ...body }))
+  }
+  for (const path of Object.keys(arrivals))
+    for (const method of ['GET', 'POST'] as const)
+      t.equal(await ask(path, method), '200 HTTP/1.1 100 is text', `${method} ${path}`)
+  t.equal(server.connections(), 1)
+})
+
+/** Reads the parameters of `Digest a="b", c=d`. */
+const digestOf = (header: string): Record<string, string> =>
+  Object.fromEntries([...header.matchAll(/(\w+)="?([^",]*)"?/g)].map(([, name, value]) => [name, value]))
+
+/** The Authorization that a server expects, computed from the same parameters (RFC 7616 §3.4.1). */
+function digestFits(request: IncomingMessage, [user, password]: [user: string, password: string], nonce: string) {
+  const given = digestOf(request.headers.authorization?.replace(/^Digest /, '') ?? '')
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex')
+  const first = hash(`${user}:voice:${password}`)
+  const second = hash(`${request.method}:${request.url}`)
+  const wanted = hash(`${first}:${nonce}:${given['nc']}:${given['cnonce']}:auth:${second}`)
+  return given['username'] === user && given['uri'] === request.url && given['response'] === wanted
+}
+
+t.test('answers a Digest challenge with the URL user info, and sends the body again', async t => {
+  const seen: string[] = []
+  let nonce = 'first'
+  const server = await serve(t, (request, response) => {
+    const body: Buffer[] = []
+    request.on('data', chunk => body.push(chunk))
+    request.on('end', () => {
+      seen.push(`${request.headers.authorization?.split(' ')[0]} ${Buffer.concat(body)}`)
+      const too_old = request.url === '/stale' && seen.length === 2
+      if (too_old) nonce = 'second'
+      if (digestFits(request, ['ann', 'p:ss'], nonce)) return void response.end('let in')
+      const stale = too_old ? ', stale=true' : ''
+      const challenge = `Digest realm="voice", qop="auth,auth-int", algorithm=SHA-256, nonce="${nonce}"${stale}`
+      response.writeHead(401, { 'WWW-Authenticate': [challenge, 'Basic realm="voice"'] }).end('who are you?')
+    })
+  })
+  const http = client(t)
+  const ask = async (path: string, user: string) => {
+    seen.length = 0
+    const url = `http://${user}127.0.0.1:${server.port}${path}`
+    return [told(await http.request({ url, method: 'POST', body: 'hello' })), ...seen]
+  }
+  t.same(await ask('/hook?a=b%20c', 'ann:p%3Ass@'), ['200 let in', 'Basic hello', 'Digest hello'])
+  t.same(await ask('/hook', 'ann:wrong@'), ['401 who are you?', 'Basic hello', 'Digest hello'], 'answered once')
+  t.same(await ask('/hook', ''), ['401 who are you?', 'undefined hello'])
+  const answered = ['200 let in', 'Basic hello', 'Digest hello', 'Digest hello']
+  t.same(await ask('/stale', 'ann:p%3Ass@'), answered, 'only the nonce was too old')
+})
+
+t.test('a Digest challenge of another origin gets no answer, and one behind a redirect at home does', async t => {
+  const challenge = { 'WWW-Authenticate': 'Digest realm="voice", qop="auth", algorithm=SHA-256, nonce="n"' }
+  const heard: (string | undefined)[] = []
+  const other = await serve(t, (request, response) => {
+    heard.push(request.headers.authorization)
+    response.writeHead(401, challenge).end('no')
+  })
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/away') return void response.writeHead(307, { location: `${other.url}/` }).end()
+    if (request.url === '/home') return void response.writeHead(307, { location: '/hook' }).end()
+    if (digestFits(request, ['ann', 'secret'], 'n')) return void response.end('let in')
+    response.writeHead(401, challenge).end('no')
+  })
+  const http = client(t)
+  const ask = async (path: string) =>
+    told(await http.request({ url: `http://ann:secret@127.0.0.1:${server.port}${path}` }))
+  t.equal(await ask('/away'), '401 no')
+  t.same(heard, [undefined], 'another origin learns nothing')
+  t.equal(await ask('/home'), '200 let in')
 })
 
 t.test('random responses always end as a value and leave no connection behind', async t => {

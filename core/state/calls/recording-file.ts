@@ -1,11 +1,17 @@
 import type { FileHandle } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import { openPlainFile } from '../../core/runtime/plain-file.ts'
-import { StoreError } from '../../core/runtime/s3-requests.ts'
-import { type ByteSource, fileSource, openSealed } from '../../core/runtime/sealed-file.ts'
-import { objectKey, SEALED } from '../../core/state/calls/recording-storage.ts'
-import type { Services } from '../http/services.ts'
+import type { ObjectStore } from '../../runtime/object-store.ts'
+import { openPlainFile } from '../../runtime/plain-file.ts'
+import { StoreError } from '../../runtime/s3-requests.ts'
+import { type ByteSource, fileSource, openSealed } from '../../runtime/sealed-file.ts'
+import { objectKey, SEALED } from './recording-storage.ts'
+
+/** Where this installation keeps the files of its recordings. */
+export interface RecordingStore {
+  readonly settings: { readonly data_dir: string; readonly master_key: Buffer }
+  readonly objects: ObjectStore | null
+}
 
 /** The content of a recording's file, encrypted or not. */
 interface RecordingFile {
@@ -30,19 +36,20 @@ export function pathBelow(data_dir: string, file: string): string {
  * moved: a missing plain file is looked up as encrypted, a missing encrypted file in the store.
  * @throws StoreError when the store is unreachable or does not have the object
  */
-export async function openRecording(services: Needed, file: string): Promise<RecordingFile> {
+export async function openRecording(store: RecordingStore, file: string): Promise<RecordingFile> {
   const key = objectKey(file)
-  if (key !== null) return stored(services, key)
-  const path = pathBelow(services.settings.data_dir, file)
+  if (key !== null) return stored(store, key)
+  const path = pathBelow(store.settings.data_dir, file)
   if (!file.endsWith(SEALED)) {
     const found = await unlessGone(openPlainFile(path))
-    return found ? plain(found) : openRecording(services, file + SEALED)
+    return found ? plain(found) : openRecording(store, file + SEALED)
   }
   const found = await unlessGone(fileSource(path))
-  return found ? sealed(services.settings.master_key, found) : stored(services, file)
+  return found ? sealed(store.settings.master_key, found) : stored(store, file)
 }
 
-type Needed = Pick<Services, 'settings' | 'objects'>
+/** Reports whether a recording's file lies in the data folder and is not encrypted yet. */
+export const isPlainFile = (file: string): boolean => objectKey(file) === null && !file.endsWith(SEALED)
 
 const unlessGone = <T>(opening: Promise<T>): Promise<T | null> =>
   opening.catch((error: NodeJS.ErrnoException) => {
@@ -50,7 +57,7 @@ const unlessGone = <T>(opening: Promise<T>): Promise<T | null> =>
     throw error
   })
 
-function stored({ settings, objects }: Needed, key: string): Promise<RecordingFile> {
+function stored({ settings, objects }: RecordingStore, key: string): Promise<RecordingFile> {
   if (!objects) throw new StoreError(404, `no object store holds ${key}`)
   return sealed(settings.master_key, objects.source(key))
 }
