@@ -70,7 +70,7 @@ function importCommand(command: Command): void {
     .option('--from <time>', 'in force from (ISO 8601); default: from now')
     .option('--dry-run', 'show what changes, and import nothing')
     .option('--yes', 'do not ask')
-    .option('--confirm', 'accept prices that move tenfold or more')
+    .option('--confirm', 'accept prices that move tenfold or more, and prices in force that end')
     .option('--json', 'as JSON')
     .action(async (file: string, options: ImportOptions) => {
       const { direction, project, from, name = file, json = false } = options
@@ -88,7 +88,8 @@ function importCommand(command: Command): void {
         process.stdout.write('nothing was imported\n')
         return
       }
-      const body = { ...list, name, confirm_leaps: options.confirm === true }
+      const confirm = options.confirm === true
+      const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
       const book = (await ask('post /price-books/imports', { body })) as Book
       if (json) print(book, options)
       else process.stdout.write(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)

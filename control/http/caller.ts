@@ -16,5 +16,7 @@ export interface Caller {
   /** A key with a subaccount can access only the resources of that subaccount. */
   readonly subaccount_id: string | null
   readonly operator: boolean
+  /** When the credential ends; null for one without an end. */
+  readonly expires_at?: string | null
   readonly actor: AuditActor
 }

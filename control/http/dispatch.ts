@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
+import { breathe } from '../../core/runtime/breathe.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import { type BodyReader, createBodyReader, jsonObjectOf } from './body.ts'
@@ -8,6 +9,7 @@ import { carryOut } from './carry-out.ts'
 import { bodyErrors, withoutAccess } from './checks.ts'
 import { idempotencyKeyOf } from './idempotency.ts'
 import { ifMatchOf } from './if-match.ts'
+import { withUtcInstants } from './instants.ts'
 import { createMatcher } from './matcher.ts'
 import { pipeline } from './pipeline.ts'
 import { projectOf } from './project-context.ts'
@@ -82,8 +84,9 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
       return isRefusal(query) ? query : { query }
     })
     .check('fields', ({ route, body }) => bodyErrors(route, body))
+    .gather('instants', ({ route, body }) => ({ body: withUtcInstants(route.body, body) }))
     .gather('preparation', async ({ route, body, caller }) => ({
-      prepared: await route.prepare?.({ body, services, caller }),
+      prepared: await route.prepare?.({ body, services, caller, breathe }),
     }))
     .check('status of the project', ({ route, project }) =>
       route.method !== 'get' && project && project.status !== 'active'

@@ -1,7 +1,9 @@
+import { breathe } from '../../core/runtime/breathe.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Caller } from './caller.ts'
 import { carryOut } from './carry-out.ts'
 import { bodyErrors, withoutAccess } from './checks.ts'
+import { withUtcInstants } from './instants.ts'
 import { queryOf } from './query.ts'
 import { isRefusal, type Refusal, Refused } from './reply.ts'
 import type { Answer, Route } from './route.ts'
@@ -24,14 +26,15 @@ export async function perform(
   caller: Caller,
   services: HttpServices,
 ): Promise<Answer | Refusal> {
-  const { params = {}, body } = wish
+  const { params = {} } = wish
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
   const querystring = new URLSearchParams(wish.query).toString()
   const query = queryOf(querystring, route.query)
   if (isRefusal(query)) return query
-  const wrong = withoutAccess(route, caller) ?? bodyErrors(route, body)
+  const wrong = withoutAccess(route, caller) ?? bodyErrors(route, wish.body)
   if (wrong) return wrong
-  const prepared = await route.prepare?.({ body, services, caller })
+  const body = withUtcInstants(route.body, wish.body)
+  const prepared = await route.prepare?.({ body, services, caller, breathe })
   const ctx = { method: route.method.toUpperCase(), path, querystring, req: { headers: {} } }
   const asked = { ctx, request_id: newId.request(), route, params, caller, project: null, query, body, prepared }
   try {

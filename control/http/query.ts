@@ -1,3 +1,4 @@
+import { withUtcInstants } from './instants.ts'
 import { type Refusal, refuse } from './reply.ts'
 import type { TObject, TSchema } from './schema.ts'
 import { fieldErrors } from './validate.ts'
@@ -20,7 +21,7 @@ export function queryOf(search: string, schema: TObject | undefined): Record<str
   }
   if (!schema) return query
   const errors = fieldErrors(schema, query)
-  if (errors.length === 0) return query
+  if (errors.length === 0) return withUtcInstants(schema, query)
   return refuse(
     'validation_failed',
     { value: errors.map(error => `${error.pointer.slice(1)} ${error.message}`).join('; ') },

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { Breathe } from '../../core/domain/rating/index.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Topic } from '../../core/runtime/bus.ts'
 import type { AuditKind, Db, Trx } from '../../core/state/index.ts'
@@ -142,11 +143,15 @@ interface Definition<
   readonly produces?: string
   /** An example of the body. A test checks it against the schema. */
   readonly example?: unknown
-  /** Does slow work before the transaction, such as hashing a password. */
+  /**
+   * Does slow work before the transaction, such as hashing a password. Functions that compute for long ask for
+   * `breathe`, which `run` does not get: the state waits for no computation.
+   */
   prepare?(context: {
     readonly body: B extends TObject ? Static<B> : undefined
     readonly services: HttpServices
     readonly caller: Caller
+    readonly breathe: Breathe
   }): Promise<T>
   run(
     context: RunContext & {
@@ -188,7 +193,9 @@ export interface Route {
   readonly for_replay?: (body: unknown) => unknown
   readonly produces?: string
   readonly example?: unknown
-  readonly prepare?: (context: Pick<RouteContext, 'body' | 'services' | 'caller'>) => Promise<unknown>
+  readonly prepare?: (
+    context: Pick<RouteContext, 'body' | 'services' | 'caller'> & { readonly breathe: Breathe },
+  ) => Promise<unknown>
   readonly run: (context: RouteContext) => Promise<Answer | Refusal>
   readonly loaders: Loaders
 }

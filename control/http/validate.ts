@@ -1,5 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormatsModule from 'ajv-formats'
+import { readInstant } from './instants.ts'
 import type { TSchema } from './schema.ts'
 
 /**
@@ -14,6 +15,7 @@ export interface FieldError {
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, strictRequired: false })
 // ajv-formats is CommonJS: its function is the default export of the module object.
 addFormatsModule.default(ajv)
+ajv.addFormat('date-time', text => readInstant(text) !== null)
 
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 const MAX_ERRORS = 50

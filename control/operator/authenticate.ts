@@ -39,6 +39,7 @@ export function operatorAuthentication(services: Services): (request: IncomingMe
       name: key.name,
       detail: `ok_live_${key.public_id}`,
       scopes: JSON.parse(key.scopes) as OperatorScope[],
+      expires_at: key.expires_at,
     })
   }
 }
@@ -52,6 +53,7 @@ export const operatorCaller = (operator: {
   readonly name: string
   readonly detail: string | null
   readonly scopes: readonly OperatorScope[]
+  readonly expires_at?: string | null
 }): Caller => ({
   kind: 'operator',
   id: operator.id,
@@ -61,5 +63,6 @@ export const operatorCaller = (operator: {
   scopes: new Set(operator.scopes),
   subaccount_id: null,
   operator: true,
+  expires_at: operator.expires_at ?? null,
   actor: { type: 'operator', id: operator.id, name: operator.name, detail: operator.detail },
 })

@@ -75,7 +75,7 @@ export const keys = [
   route({
     method: 'post',
     path: '/keys',
-    summary: 'Create a key for an operator; nobody can grant a scope that they lack',
+    summary: 'Create a key for an operator; nobody can grant a scope that they lack, or a time after their own key’s end',
     scope: 'operator:customers',
     context: 'organization',
     idempotent: true,
@@ -92,6 +92,9 @@ export const keys = [
       if (beyond >= 0) return invalid(`/scopes/${beyond}`, 'is not yours to grant')
       const expires_at = body.expires_at ?? null
       if (expires_at !== null && Date.parse(expires_at) <= Date.parse(now)) return invalid('/expires_at', 'is over')
+      const last = caller.expires_at ?? null
+      if (last !== null && (expires_at === null || expires_at > last))
+        return invalid('/expires_at', `is after the end of your own key, ${last}`)
       const { public_id, secret } = newId.apiKey()
       const row: OperatorKeyRow = {
         id: newId.operatorKey(),

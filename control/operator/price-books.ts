@@ -4,21 +4,25 @@ import {
   changesNothing,
   describeLeaps,
   describeRatePlan,
+  type Breathe,
   type ImportedRate,
   planRates,
+  type RatePlan,
   readRates,
+  shownPrefix,
   writeRates,
 } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
+import { draftRates, publishDraft } from '../../core/state/money/price-book-drafts.ts'
 import {
   countRates,
   effectivePriceBook,
-  insertPriceBook,
   listPriceBooks,
   listRates,
   type PriceBookRow,
   pageOfRates,
+  type RateRow,
 } from '../../core/state/money/rates.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
@@ -40,6 +44,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import type { Services } from '../http/services.ts'
 import { route } from './route.ts'
 
 /** The longest request of an operator, which carries a rate list: about 100,000 prices. */
@@ -99,34 +104,62 @@ const LIST = {
 }
 const RateList = input('RateListRequest', LIST)
 
-interface Proposal {
+interface Comparison {
   readonly book: Pick<PriceBookRow, 'project_id' | 'direction' | 'effective_from'> & {
     readonly currency: typeof CURRENCY
   }
   readonly rates: readonly ImportedRate[]
+  /** The book whose prices apply when the list comes into force. */
+  readonly against: PriceBookRow | undefined
+  readonly plan: RatePlan
+  readonly leaps: readonly string[]
 }
 
-/** Reads a request's rate list. The whole list is refused with all its faults. */
-async function proposed(
-  db: Db | Trx,
+/** Reads a request's rate list and compares it. The whole list is refused with all its faults. */
+async function compared(
+  { state, clock }: Pick<Services, 'state' | 'clock'>,
   body: Static<typeof RateList>,
-  now: string,
-): Promise<Proposal | Refusal<'validation_failed' | 'not_found'>> {
-  const { csv, direction = 'outbound', project_id = null } = body
-  if (project_id !== null && !(await findAnyProject(db, project_id))) return notFound(`project ${project_id}`)
-  const { rates, problems } = readRates(csv)
+  breathe: Breathe,
+): Promise<Comparison | Refusal<'validation_failed' | 'not_found'>> {
+  const { csv, direction = 'outbound', project_id = null, effective_from = iso(clock.now()) } = body
+  if (project_id !== null && !(await findAnyProject(state.db, project_id))) return notFound(`project ${project_id}`)
+  const { rates, problems } = await readRates(csv, breathe)
   if (problems.length > 0)
     return invalidFields(
       problems.map(({ line, message }) => ({ pointer: '/csv', message: `line ${line}: ${message}` })),
     )
-  const effective_from = body.effective_from === undefined ? now : iso(Date.parse(body.effective_from))
-  return { book: { project_id, direction, currency: CURRENCY, effective_from }, rates }
+  const against = await effectivePriceBook(state.db, project_id, direction, effective_from)
+  const plan = await planRates(against ? await allRates(state.db, against.id) : [], rates, breathe)
+  const leaps = await describeLeaps(plan, breathe)
+  return { book: { project_id, direction, currency: CURRENCY, effective_from }, rates, against, plan, leaps }
 }
 
-/** Compares a list with the prices that apply when it comes into force. */
-async function differenceOf(db: Db | Trx, { book, rates }: Proposal) {
-  const against = await effectivePriceBook(db, book.project_id, book.direction, book.effective_from)
-  return { against, plan: planRates(against ? await listRates(db, against.id) : [], rates) }
+const RATES_A_READ = 2000
+
+/** Reads the rates of a book, so many at a time. */
+async function allRates(db: Db, price_book_id: string): Promise<RateRow[]> {
+  const all: RateRow[] = []
+  for (;;) {
+    const last = all.at(-1)
+    const page = await pageOfRates(db, price_book_id, {
+      limit: RATES_A_READ,
+      ...(last ? { after: last.prefix } : {}),
+    })
+    for (const row of page) all.push(row)
+    if (page.length < RATES_A_READ) return all
+  }
+}
+
+/** Refuses an import that nobody can have meant, unless it is confirmed. */
+function unconfirmed(
+  { rates, plan, leaps }: Comparison,
+  { confirm_leaps = false, confirm_ended = false }: { confirm_leaps?: boolean; confirm_ended?: boolean },
+): Refusal<'price_leap' | 'prices_end'> | null {
+  if (leaps.length > 0 && !confirm_leaps) return refuse('price_leap', { limit: leaps.length, value: leaps[0] ?? '' })
+  const [first] = plan.ended
+  if ((rates.length > 0 && !first) || confirm_ended) return null
+  const name = first ? `${shownPrefix(first.prefix)} ${first.label}` : 'none'
+  return refuse('prices_end', { value: rates.length, limit: plan.ended.length, name })
 }
 
 const customerOf = async (db: Trx, project_id: string | null): Promise<Pick<Change, 'customer'>> => {
@@ -163,10 +196,10 @@ export const priceBooks = [
     context: 'organization',
     body: RateList,
     replies: { 200: Difference },
-    async run({ db, body, now }) {
-      const proposal = await proposed(db, body, now)
-      if (isRefusal(proposal)) return proposal
-      const { against, plan } = await differenceOf(db, proposal)
+    prepare: ({ body, services, breathe }) => compared(services, body, breathe),
+    async run({ db, prepared }) {
+      if (isRefusal(prepared)) return prepared
+      const { against, plan, leaps } = prepared
       const { added, changed, ended, same } = plan
       const difference = {
         against: against ? await presentBook(db, against) : null,
@@ -175,7 +208,7 @@ export const priceBooks = [
         ended: ended.length,
         same,
         lines: [...describeRatePlan(plan, SHOWN)],
-        leaps: [...describeLeaps(plan)],
+        leaps: [...leaps],
       }
       return { status: 200, body: difference, change: null }
     },
@@ -187,24 +220,38 @@ export const priceBooks = [
     summary: 'Import a rate list as a new price book, whole or not at all',
     description:
       'A price book is never changed: its prices apply from `effective_from` until a newer book of the same project and direction. ' +
-      'A list that moves a price tenfold or more needs `confirm_leaps`.',
+      'Of two books with one time the later import applies. ' +
+      'A list that moves a price tenfold or more needs `confirm_leaps`; one that ends prices in force, or is empty, `confirm_ended`.',
     scope: 'operator:money',
     context: 'organization',
     idempotent: true,
     applies: true,
     audit: { kind: 'seats', action: 'price_book.imported' },
-    body: input('ImportRatesRequest', { name: Name, ...LIST, confirm_leaps: optional(Flag) }),
+    body: input('ImportRatesRequest', {
+      name: Name,
+      ...LIST,
+      confirm_leaps: optional(Flag),
+      confirm_ended: optional(Flag),
+    }),
     replies: { 201: PriceBook },
-    refusals: ['price_leap'],
-    async run({ db, body, now }) {
-      const { name, confirm_leaps = false, ...rate_list } = body
-      const proposal = await proposed(db, rate_list, now)
-      if (isRefusal(proposal)) return proposal
-      const { against, plan } = await differenceOf(db, proposal)
-      const leaps = describeLeaps(plan)
-      if (leaps.length > 0 && !confirm_leaps)
-        return refuse('price_leap', { limit: leaps.length, value: leaps[0] ?? '' })
-      const row = await insertPriceBook(db, { ...proposal.book, name, created_at: now }, proposal.rates)
+    refusals: ['price_leap', 'prices_end', 'state_conflict'],
+    async prepare({ body, services, breathe }) {
+      const { name: _, confirm_leaps: __, confirm_ended: ___, ...rate_list } = body
+      const comparison = await compared(services, rate_list, breathe)
+      if (isRefusal(comparison)) return comparison
+      const refusal = unconfirmed(comparison, body)
+      if (refusal) return refusal
+      const { rates, ...rest } = comparison
+      return { ...rest, draft_id: await draftRates(services.state, rates, services.clock.now()) }
+    },
+    async run({ db, body: { name }, prepared, now }) {
+      if (isRefusal(prepared)) return prepared
+      const { book, against, plan, draft_id } = prepared
+      const current = await effectivePriceBook(db, book.project_id, book.direction, book.effective_from)
+      const row =
+        current?.id === against?.id ? await publishDraft(db, draft_id, { ...book, name, created_at: now }) : undefined
+      // What was confirmed was a comparison with other prices.
+      if (!row) return refuse('state_conflict', { name: 'the list of prices in force', value: 'changed meanwhile' })
       const after = await presentBook(db, row)
       const change: Change = {
         resource: { type: 'price_book', id: row.id, name, href: `/operator/v1/price-books/${row.id}` },

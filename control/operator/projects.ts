@@ -4,6 +4,8 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { findBillingAccount, putBillingAccount } from '../../core/state/money/rates.ts'
 import { insertProject, listAllProjects, liveFacts, saveProject } from '../../core/state/people/customers.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
+import { withoutScope } from '../http/access.ts'
+import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
@@ -140,6 +142,13 @@ const switched = (action: 'enable' | 'disable') =>
     },
   })
 
+/** How a project pays, and its credit, are money: more than the scope of the route. */
+const termsRefused = (
+  caller: Caller,
+  terms: { readonly payment?: unknown; readonly credit_limit_minor?: unknown },
+): ReturnType<typeof withoutScope> =>
+  terms.payment === undefined && terms.credit_limit_minor === undefined ? null : withoutScope(caller, 'operator:money')
+
 export const projects = [
   route({
     method: 'get',
@@ -172,7 +181,7 @@ export const projects = [
   route({
     method: 'post',
     path: '/projects',
-    summary: 'Create a project of an organization, in the sandbox',
+    summary: 'Create a project of an organization, in the sandbox; terms of payment need `operator:money`',
     scope: 'operator:customers',
     context: 'organization',
     idempotent: true,
@@ -185,8 +194,10 @@ export const projects = [
       credit_limit_minor: optional(Money),
     }),
     replies: { 201: Project },
-    refusals: ['organization_suspended'],
-    async run({ db, body, now, services }) {
+    refusals: ['organization_suspended', 'scope_required', 'role_forbidden'],
+    async run({ db, body, caller, now, services }) {
+      const refusal = termsRefused(caller, body)
+      if (refusal) return refusal
       const organization = await findOrganization(db, body.organization_id)
       if (!organization) return notFound(`organization ${body.organization_id}`)
       if (organization.status === 'suspended') return refuse('organization_suspended', { name: organization.name })
@@ -215,7 +226,7 @@ export const projects = [
   route({
     method: 'patch',
     path: '/projects/{project_id}',
-    summary: 'Change the name of a project, how it pays, or its credit limit',
+    summary: 'Change the name of a project, how it pays, or its credit limit; the last two need `operator:money`',
     scope: 'operator:customers',
     context: 'organization',
     if_match: 'customer',
@@ -227,7 +238,10 @@ export const projects = [
       credit_limit_minor: optional(Money),
     }),
     replies: { 200: Project },
-    async run({ db, customer, body }) {
+    refusals: ['scope_required', 'role_forbidden'],
+    async run({ db, customer, caller, body }) {
+      const refusal = termsRefused(caller, body)
+      if (refusal) return refusal
       const before = await presentProject(db, customer)
       const { name = customer.name, payment = before.payment } = body
       const credit_minor = body.credit_limit_minor ?? before.credit_limit_minor

@@ -178,7 +178,7 @@ export const apiKeys = [
         role: body.role,
         scopes: JSON.stringify(body.scopes),
         subaccount_id: body.subaccount_id ?? null,
-        expires_at: body.expires_at ? iso(Date.parse(body.expires_at)) : null,
+        expires_at: body.expires_at ?? null,
         rotated_from_id: null,
         created_at: now,
       })

@@ -1,5 +1,7 @@
-import { CsvError, parse } from 'csv-parse/sync'
+import { finished } from 'node:stream/promises'
+import { CsvError, type Options, parse } from 'csv-parse'
 import { decimal } from './explain.ts'
+import type { Breathe } from './slices.ts'
 import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
 
 /** One line of a rate list. */
@@ -16,13 +18,14 @@ interface RateImport {
 const COLUMNS = ['prefix', 'label', 'rate', 'unit', 'initial', 'additional'] as const
 const MAX_LINES = 1_000_000
 const MAX_PROBLEMS = 100
+const SLICE_BYTES = 32_768
 
 /**
  * Parses a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`. `rate` is in minor
  * units with up to six decimals, `unit` is minute or second, and the increments are whole seconds. Lists all problems
- * by line, up to the first line that is not CSV.
+ * by line, up to the first line that is not CSV. It breathes between slices, because a list may have a million lines.
  */
-export function readRates(csv: string): RateImport {
+export async function readRates(csv: string, breathe: Breathe): Promise<RateImport> {
   const problems = new Map<number, string>()
   const rates = new Map<string, ImportedRate>()
   let at: readonly number[] = []
@@ -37,7 +40,7 @@ export function readRates(csv: string): RateImport {
     else rates.set(read.prefix, read)
   }
   try {
-    parse(csv, {
+    await parseInSlices(csv, breathe, {
       bom: true,
       trim: true,
       record_delimiter: ['\r\n', '\n'],
@@ -60,6 +63,22 @@ export function readRates(csv: string): RateImport {
   if (at.length === 0 || at.includes(-1)) return refused(1, `the first line must be ${COLUMNS.join(',')}`)
   if (count > MAX_LINES) return refused(MAX_LINES, 'the list is too long')
   return { rates: [...rates.values()], problems: [...problems].map(([line, message]) => ({ line, message })) }
+}
+
+async function parseInSlices(csv: string, breathe: Breathe, options: Options<string[]>) {
+  const parser = parse(options)
+  const ended = finished(parser.resume())
+  let failed = false
+  ended.catch(() => {
+    failed = true
+  })
+  const bytes = Buffer.from(csv)
+  for (let at = 0; at < bytes.length && !failed; at += SLICE_BYTES) {
+    parser.write(bytes.subarray(at, at + SLICE_BYTES))
+    await breathe()
+  }
+  if (!failed) parser.end()
+  await ended
 }
 
 /** Writes a rate list that `readRates` reads. */

@@ -1,9 +1,10 @@
 import { rateText } from './amounts.ts'
 import type { ImportedRate } from './import.ts'
+import { type Breathe, inSlices, sortInSlices } from './slices.ts'
 import { shownPrefix, type Tariff } from './types.ts'
 
 /** The changes from the current prices to a rate list. Each part is ordered by prefix. */
-interface RatePlan {
+export interface RatePlan {
   readonly added: readonly ImportedRate[]
   readonly changed: readonly { readonly was: ImportedRate; readonly is: ImportedRate }[]
   /** Prefixes missing from the list. Calls to them lose their specific price. */
@@ -11,19 +12,25 @@ interface RatePlan {
   readonly same: number
 }
 
-export function planRates(current: readonly ImportedRate[], wished: readonly ImportedRate[]): RatePlan {
-  const before = new Map(current.map(rate => [rate.prefix, rate]))
-  const after = new Set(wished.map(rate => rate.prefix))
+/** Compares a list with the current prices, breathing between slices. */
+export async function planRates(
+  current: readonly ImportedRate[],
+  wished: readonly ImportedRate[],
+  breathe: Breathe,
+): Promise<RatePlan> {
+  const before = new Map<string, ImportedRate>()
+  await inSlices(current, breathe, rate => before.set(rate.prefix, rate))
   const added: ImportedRate[] = []
   const changed: { was: ImportedRate; is: ImportedRate }[] = []
   let same = 0
-  for (const is of byPrefix(wished)) {
+  await inSlices(await sortInSlices(wished, breathe, byPrefix), breathe, is => {
     const was = before.get(is.prefix)
+    before.delete(is.prefix)
     if (!was) added.push(is)
-    else if (termsOf(was) !== termsOf(is) || was.label !== is.label) changed.push({ was, is })
+    else if (!sameTerms(was, is) || was.label !== is.label) changed.push({ was, is })
     else same += 1
-  }
-  return { added, changed, ended: byPrefix(current.filter(rate => !after.has(rate.prefix))), same }
+  })
+  return { added, changed, ended: await sortInSlices([...before.values()], breathe, byPrefix), same }
 }
 
 export const changesNothing = ({ added, changed, ended }: RatePlan): boolean =>
@@ -46,8 +53,13 @@ export function describeRatePlan({ added, changed, ended, same }: RatePlan, most
   ]
 }
 
-const byPrefix = (rates: readonly ImportedRate[]): readonly ImportedRate[] =>
-  [...rates].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
+const byPrefix = (a: ImportedRate, b: ImportedRate): number => (a.prefix < b.prefix ? -1 : 1)
+
+const sameTerms = (a: ImportedRate, b: ImportedRate): boolean =>
+  a.rate_micro === b.rate_micro &&
+  a.rate_unit === b.rate_unit &&
+  a.increment_initial_seconds === b.increment_initial_seconds &&
+  a.increment_additional_seconds === b.increment_additional_seconds
 
 const nameOf = ({ prefix, label }: ImportedRate): string => `${shownPrefix(prefix)} ${label}`
 
@@ -59,10 +71,13 @@ const termsOf = (rate: ImportedRate): string =>
 const LEAP = 10n
 
 /** Describes the prices that move tenfold or more, up or down, or from or to zero. */
-export const describeLeaps = ({ changed }: RatePlan): readonly string[] =>
-  changed
-    .filter(({ was, is }) => isLeap(perHour(was), perHour(is)))
-    .map(({ was, is }) => `${nameOf(is)}: ${rateText(was)} to ${rateText(is)}`)
+export async function describeLeaps({ changed }: RatePlan, breathe: Breathe): Promise<readonly string[]> {
+  const leaps: string[] = []
+  await inSlices(changed, breathe, ({ was, is }) => {
+    if (isLeap(perHour(was), perHour(is))) leaps.push(`${nameOf(is)}: ${rateText(was)} to ${rateText(is)}`)
+  })
+  return leaps
+}
 
 const perHour = ({ rate_micro, rate_unit }: Tariff): bigint =>
   BigInt(rate_micro) * (rate_unit === 'minute' ? 60n : 3600n)

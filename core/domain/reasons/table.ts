@@ -640,6 +640,11 @@ export const REASONS = {
     sentence: '{limit} prices move tenfold or more, such as {value}',
     mend: 'Check the unit and the currency of the list, then import it with confirm_leaps (strowger: --confirm).',
   }),
+  prices_end: caller({
+    http: 409,
+    sentence: 'the list of {value} prices ends {limit} that are in force, such as {name}',
+    mend: 'Check that the list is whole, then import it with confirm_ended (strowger: --confirm).',
+  }),
   organization_suspended: caller({
     http: 409,
     sentence: 'the organization {name} is suspended',

@@ -3,6 +3,7 @@ import * as initial from './0001-initial/index.ts'
 import * as policiesOfServices from './0002-policies-of-services.ts'
 import * as inboundPrices from './0003-inbound-prices.ts'
 import * as truths from './0004-truths.ts'
+import * as priceBookDrafts from './0005-price-book-drafts.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-policies-of-services': policiesOfServices,
   '0003-inbound-prices': inboundPrices,
   '0004-truths': truths,
+  '0005-price-book-drafts': priceBookDrafts,
 }

@@ -9,7 +9,10 @@ export type RateRow = Selectable<RateTable>
 type BillingAccountRow = Selectable<BillingAccountTable>
 type LedgerRow = Selectable<LedgerTable>
 
-/** Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. */
+/**
+ * Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. Of books
+ * with one time the later import wins, as in admission (procedures/admission/destination.ts).
+ */
 export const effectivePriceBook = (
   db: Db | Trx,
   project_id: string | null,
@@ -74,20 +77,13 @@ export async function listCoverage(db: Db | Trx, project_id: string, book: Price
 
 const ROWS_PER_INSERT = 500
 
-/** Writes a new price book with its rates. Books are immutable: a new price needs a new book. */
+/** Writes a new price book with its few rates. Books are immutable: a new price needs a new book. */
 export async function insertPriceBook(
   trx: Trx,
   book: Omit<PriceBookRow, 'id' | 'revision'>,
   rates: readonly ImportedRate[],
 ): Promise<PriceBookRow> {
-  const before = await trx
-    .selectFrom('price_book')
-    .select(eb => eb.fn.max('revision').as('revision'))
-    .where('direction', '=', book.direction)
-    .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
-    .executeTakeFirst()
-  const row: PriceBookRow = { ...book, id: `pbk_${newId.uuid()}`, revision: Number(before?.revision ?? 0) + 1 }
-  await trx.insertInto('price_book').values(row).execute()
+  const row = await insertBookOf(trx, `pbk_${newId.uuid()}`, book)
   for (let at = 0; at < rates.length; at += ROWS_PER_INSERT)
     await trx
       .insertInto('rate')
@@ -97,6 +93,23 @@ export async function insertPriceBook(
           .map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: row.id, ...rate })),
       )
       .execute()
+  return row
+}
+
+/** Writes a price book for rates that bear its id. */
+export async function insertBookOf(
+  trx: Trx,
+  id: string,
+  book: Omit<PriceBookRow, 'id' | 'revision'>,
+): Promise<PriceBookRow> {
+  const before = await trx
+    .selectFrom('price_book')
+    .select(eb => eb.fn.max('revision').as('revision'))
+    .where('direction', '=', book.direction)
+    .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
+    .executeTakeFirst()
+  const row: PriceBookRow = { ...book, id, revision: Number(before?.revision ?? 0) + 1 }
+  await trx.insertInto('price_book').values(row).execute()
   return row
 }
 

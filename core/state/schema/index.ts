@@ -95,6 +95,7 @@ export interface Schema {
   carrier_registration: signaling.CarrierRegistrationTable
   carrier_registration_state: signaling.CarrierRegistrationStateTable
   simulated_call: voice.SimulatedCallTable
+  price_book_draft: rating.PriceBookDraftTable
   billing_document: api.BillingDocumentTable
   number_order: api.NumberOrderTable
   retention_job: api.RetentionJobTable

@@ -16,6 +16,13 @@ export interface PriceBookTable {
   created_at: Instant
 }
 
+/** A price book whose rates are being written. Its rates apply when the book is there. */
+export interface PriceBookDraftTable {
+  /** The id of the book to be. */
+  id: string
+  created_at: Instant
+}
+
 export interface RateTable {
   id: string
   price_book_id: string

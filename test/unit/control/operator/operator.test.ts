@@ -288,3 +288,34 @@ t.test('the first charge of a project finds its account', async t => {
   const { body } = await ask('GET', `/projects/${w.demo.project_id}/balance`)
   t.match(body, { payment: 'postpaid', balance_minor: 0, available_minor: null })
 })
+
+t.test('a key makes none that outlives it, whatever the offset of its end', async t => {
+  const ends = new Date(Date.now() + 3_600_000).toISOString()
+  const made = await ask('POST', '/keys', { name: 'Temp', scopes: ['operator:customers'], expires_at: ends })
+  const temp = asks(w, made.body.operator_key)
+  const heir = (expires_at?: string | null) =>
+    temp('POST', '/keys', { name: 'Heir', scopes: ['operator:customers'], ...(expires_at === undefined ? {} : { expires_at }) })
+  const inZone = (at: string, hours: number) =>
+    `${new Date(Date.parse(at) + hours * 3_600_000).toISOString().slice(0, 19)}+0${hours}:00`
+  const later = new Date(Date.parse(ends) + 60_000).toISOString()
+  for (const beyond of [undefined, null, later, inZone(later, 5)])
+    t.match(await heir(beyond), { status: 422, body: { errors: [{ pointer: '/expires_at' }] } }, String(beyond))
+  const sooner = inZone(new Date(Date.parse(ends) - 60_000).toISOString(), 5)
+  const { status, body } = await heir(sooner)
+  t.equal(status, 201)
+  t.equal(body.key.expires_at, new Date(Date.parse(sooner)).toISOString(), 'kept in UTC, so that it ends in time')
+})
+
+t.test('terms of payment need the scope for money', async t => {
+  const { organization_id, project_id } = await customer(ask, 'Terms')
+  const desk = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read', 'operator:customers']) }))
+  const any = { 'If-Match': '*' }
+  for (const terms of [{ payment: 'postpaid' }, { credit_limit_minor: 1_000_000 }]) {
+    const refused = { status: 403, body: { code: 'scope_required' } }
+    t.match(await desk('PATCH', `/projects/${project_id}`, terms, any), refused)
+    t.match(await desk('POST', '/projects', { organization_id, name: 'More', ...terms }), refused)
+  }
+  t.match((await ask('GET', `/projects/${project_id}`)).body, { payment: 'prepaid', credit_limit_minor: 0 })
+  t.match(await desk('PATCH', `/projects/${project_id}`, { name: 'Named' }, any), { status: 200 })
+  t.match(await ask('PATCH', `/projects/${project_id}`, { credit_limit_minor: 5 }, any), { body: { credit_limit_minor: 5 } })
+})

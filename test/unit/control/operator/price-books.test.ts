@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { draftRates, dropOldDrafts } from '../../../../core/state/money/price-book-drafts.ts'
 import { effectivePriceBook, lookupRate } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
@@ -12,6 +13,8 @@ const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundl
 const ask = asks(w, await operatorKey(w))
 const list = (...lines: string[]): string => ['prefix,label,rate,unit,initial,additional', ...lines, ''].join('\n')
 const STANDARD = readFileSync('fixtures/rates/standard.csv', 'utf8')
+
+const whole = { confirm_ended: true }
 
 /** The price of a minute to a number, for calls of a project at a time; in minor units. */
 async function price(project_id: string, digits: string, at = new Date().toISOString()): Promise<number | null> {
@@ -73,7 +76,7 @@ t.test('a book of one project prices that project alone, from its time on', asyn
   const rival = await customer(ask, 'Customer 4')
   const csv = list('234,Nigeria,700,minute,1,1')
   const effective_from = new Date(Date.now() + 3_600_000).toISOString()
-  const later = await ask('POST', '/price-books/imports', { name: 'Discount', csv, project_id, effective_from })
+  const later = await ask('POST', '/price-books/imports', { name: 'Discount', csv, project_id, effective_from, ...whole })
   t.equal(later.status, 201, later.text)
   t.equal(await price(project_id, '2341234567'), 900)
   t.equal(await price(project_id, '2341234567', effective_from), 700)
@@ -108,5 +111,70 @@ t.test('a list of 100,000 prices is taken, and the state answers other requests 
   const csv = list(...lines)
   const importing = ask('POST', '/price-books/imports', { name: 'Wholesale', csv, direction: 'inbound' })
   t.match(await w.ask('GET', '/v1/trunks'), { status: 200 })
-  t.match(await importing, { status: 201, body: { rates: 100_000 } })
+  let done = false
+  const ended = importing.finally(() => {
+    done = true
+  })
+  let written = 0
+  // One transaction for the whole list would let through two of these at most.
+  for (; !done; written++)
+    await w.state.transaction(trx => trx.updateTable('configuration').set({ revision: 1 }).where('revision', '<', 0).execute())
+  t.ok(written > 20, `${written} transactions of others during the import`)
+  t.match(await ended, { status: 201, body: { rates: 100_000 } })
+})
+
+t.test('a list that ends prices in force, or is empty, needs a confirmation', async t => {
+  const { project_id } = await customer(ask, 'Customer 5')
+  const wanted = { name: 'Part', csv: list('234,Nigeria,800,minute,1,1'), project_id }
+  const refused = await ask('POST', '/price-books/imports', wanted)
+  t.match(refused, { status: 409, body: { code: 'prices_end', detail: /1 prices ends 4 .*, such as \+1 United States/ } })
+  t.equal(await price(project_id, '2341234567'), 900)
+  const empty = { name: 'Nothing', csv: list(), project_id }
+  t.match(await ask('POST', '/price-books/imports', empty), { status: 409, body: { code: 'prices_end' } })
+  t.match(await ask('POST', '/price-books/imports', { ...wanted, ...whole }), { status: 201 })
+  t.equal(await price(project_id, '2341234567'), 800)
+})
+
+t.test('of lists with one time the later import applies', async t => {
+  const { project_id } = await customer(ask, 'Customer 6')
+  const effective_from = new Date(Date.now() + 60_000).toISOString()
+  for (let rate = 800; rate < 808; rate++) {
+    const book = { name: `At ${rate}`, csv: list(`234,Nigeria,${rate},minute,1,1`), project_id, effective_from, ...whole }
+    t.match(await ask('POST', '/price-books/imports', book), { status: 201 })
+    t.equal(await price(project_id, '2341234567', effective_from), rate)
+  }
+})
+
+t.test('a time with an offset is kept in UTC', async t => {
+  const { project_id } = await customer(ask, 'Customer 7')
+  const csv = list('234,Nigeria,700,minute,1,1')
+  const imported = (effective_from: string) =>
+    ask('POST', '/price-books/imports', { name: 'Offset', csv, project_id, effective_from, ...whole })
+  const { body } = await imported('2030-01-01t04:00:00+05:00')
+  t.equal(body.effective_from, '2029-12-31T23:00:00.000Z')
+  t.equal(await price(project_id, '2341234567', '2029-12-31T23:30:00.000Z'), 700)
+  for (const none of ['2030-02-30T00:00:00Z', '2030-01-01T24:30:00Z', '2030-01-01T00:00:00', 'tomorrow'])
+    t.match(await imported(none), { status: 422, body: { errors: [{ pointer: '/effective_from' }] } }, none)
+})
+
+t.test('what a killed import left behind prices nothing and is deleted', async t => {
+  const now_ms = Date.now()
+  const rate = { prefix: '234', label: 'x', rate_micro: 1, rate_unit: 'minute' as const }
+  const increments = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+  const rates = Array.from({ length: 1200 }, (_, at) => ({ ...rate, ...increments, prefix: String(10_000 + at) }))
+  const id = await draftRates(w.state, rates, now_ms)
+  const left = async () => {
+    const { count } = await w.state.db
+      .selectFrom('rate')
+      .select(eb => eb.fn.countAll<number>().as('count'))
+      .where('price_book_id', '=', id)
+      .executeTakeFirstOrThrow()
+    return Number(count)
+  }
+  await dropOldDrafts(w.state, now_ms + 5 * 3_600_000)
+  t.equal(await left(), 1200, 'an import may still run')
+  t.notMatch((await ask('GET', '/price-books?limit=1000')).text, id)
+  await dropOldDrafts(w.state, now_ms + 7 * 3_600_000)
+  t.equal(await left(), 0)
+  t.same(await w.state.db.selectFrom('price_book_draft').selectAll().where('id', '=', id).execute(), [])
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { destinationCountries, findCountry } from '../../../../../../core/domain/numbers/countries.ts'
 import { readRule } from '../../../../../../core/domain/policies/rules.ts'
 import { readRates } from '../../../../../../core/domain/rating/index.ts'
+import { breathe } from '../../../../../../core/runtime/breathe.ts'
 import {
   decideRelease,
   findContainment,
@@ -159,7 +160,7 @@ t.test('closes a containment once, releases it by decision, and allows one pendi
 })
 
 t.test('reads a whole rate list and reports every problem with its line', async t => {
-  const good = readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'))
+  const good = await readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'), breathe)
   t.same(good.problems, [])
   t.same(
     good.rates.map(({ prefix, rate_micro }) => [prefix, rate_micro]),
@@ -172,17 +173,17 @@ t.test('reads a whole rate list and reports every problem with its line', async 
     ],
   )
   t.equal(good.rates[1]?.label, 'Nigeria, mobile (MTN)')
-  const bad = readRates(readFileSync('fixtures/rates/broken.csv', 'utf8'))
+  const bad = await readRates(readFileSync('fixtures/rates/broken.csv', 'utf8'), breathe)
   t.equal(bad.rates.length, 1)
   t.same(
     bad.problems.map(({ line }) => line),
     [3, 4, 5, 6, 7, 8],
   )
-  t.match(readRates('a,b\n').problems, [{ line: 1 }])
-  t.match(readRates('').problems, [{ line: 1 }])
+  t.match((await readRates('a,b\n', breathe)).problems, [{ line: 1 }])
+  t.match((await readRates('', breathe)).problems, [{ line: 1 }])
   const header = '\ufeff"Label", PREFIX ,rate,unit,initial,additional,note'
   const rows = ['"Lagos, ""the ""\nisland",234,1,minute,1,1', '', 'Abuja, 2349 ,2,second,0,6,x', ',1,1,minute,1,1']
-  const quoted = readRates([header, ...rows, 'a "b" c,2,1,minute,1,1', 'Jos,"23473'].join('\r\n'))
+  const quoted = await readRates([header, ...rows, 'a "b" c,2,1,minute,1,1', 'Jos,"23473'].join('\r\n'), breathe)
   t.match(
     quoted.rates.map(({ prefix, label }) => [prefix, label]),
     [
@@ -198,7 +199,7 @@ t.test('reads a whole rate list and reports every problem with its line', async 
 
 t.test('a price book is in force from its date, the project’s own before the operator’s', async t => {
   const w = await world(t)
-  const { rates } = readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'))
+  const { rates } = await readRates(readFileSync('fixtures/rates/standard.csv', 'utf8'), breathe)
   const book = { direction: 'outbound' as const, currency: 'NGN', created_at: NOW }
   const own = await importPriceBook(
     w.state,
@@ -328,6 +329,20 @@ t.test('project ceilings, number formats and short codes apply from the next cal
   t.match(await decide({ called: '112' }), { called: { e164: '+2342010000113' } }, 'the project’s own short code')
   await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: null }))
   t.equal((await listShortCodes(db)).length, 1)
+})
+
+t.test('of price books with one time the later import prices calls and is shown', async t => {
+  const w = await world(t)
+  const book = { project_id: w.project_id, name: 'Own', direction: 'outbound', currency: 'NGN' } as const
+  const at = { effective_from: NOW, created_at: NOW }
+  const increments = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+  const rate = { prefix: '234', label: 'Nigeria', rate_micro: 1_000_000, rate_unit: 'minute' as const, ...increments }
+  for (let imports = 0; imports < 8; imports++) {
+    const { id } = await importPriceBook(w.state, { ...book, ...at }, [rate])
+    const { price } = await takeAdmission(w.state.db, w.request(), { dry_run: true })
+    t.equal(price?.price_book_id, id)
+    t.match(await effectivePriceBook(w.state.db, w.project_id, 'outbound', NOW), { id })
+  }
 })
 
 t.test('a call gets the rate of the longest prefix, whatever other prefixes exist', async t => {
