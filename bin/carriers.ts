@@ -22,6 +22,7 @@ interface AddOptions extends TlsOptions {
   readonly route: { prefix: string; priority: number; cost_minor: number }[]
   readonly codecs: string[]
   readonly redirects: 'off' | 'same_host' | 'listed'
+  readonly confirm?: boolean
 }
 
 interface RegisterOptions extends TlsOptions {
@@ -129,13 +130,14 @@ function addCommand(command: Command): void {
     .option('--route <prefix>', 'PREFIX[:PRIORITY[:COST_MINOR]]; repeatable', gather(route), [])
     .option('--codecs <list>', 'in order of preference', codecList, ['PCMU', 'PCMA'])
     .addOption(redirectsOption())
+    .option('--confirm', 'accept sources wider than /8 (IPv6: /16)')
     .option('--json', 'as JSON')
     .action(async (name: string, options: AddOptions) => {
       const { source: sources, route: routes, codecs, redirects, transport } = options
       const targets = options.target.map(sip_uri => ({ sip_uri, transport, ...tlsOf(options) }))
-      const added = (await ask('post /carriers', { body: { name, codecs, redirects, sources, targets, routes } })) as {
-        id: string
-      }
+      const confirmed = options.confirm ? { confirm_wide_sources: true } : {}
+      const body = { name, codecs, redirects, sources, targets, routes, ...confirmed }
+      const added = (await ask('post /carriers', { body })) as { id: string }
       if (options.json) print(added, options)
       else process.stdout.write(`${added.id}\n`)
     })
@@ -150,10 +152,12 @@ function applyCommand(command: Command): void {
     .argument('<file>')
     .option('--yes', 'do it')
     .option('--prune', 'remove carriers that the file does not name')
+    .option('--confirm', 'accept sources wider than /8 (IPv6: /16)')
     .option('--json', 'as JSON')
-    .action(async (file: string, options: Json & { yes?: boolean; prune?: boolean }) => {
+    .action(async (file: string, options: Json & { yes?: boolean; prune?: boolean; confirm?: boolean }) => {
       const { yes = false, prune = false } = options
-      const body = { ...readCarriersFile(file), prune, dry_run: !yes }
+      const confirmed = options.confirm ? { confirm_wide_sources: true } : {}
+      const body = { ...readCarriersFile(file), ...confirmed, prune, dry_run: !yes }
       const answer = (await ask('post /carriers/apply', { body })) as { steps: string[] }
       if (options.json) return print(answer, options)
       for (const line of answer.steps) process.stdout.write(`${line}\n`)

@@ -3,6 +3,7 @@ import { writePrivately } from '../core/runtime/private-files.ts'
 import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
 import { nameFolder } from './data-option.ts'
 import { orSayWhy } from './say.ts'
+import { guardTerminal } from './terminal.ts'
 
 /** A command: what the help says of it, and its module, which is loaded when it runs. */
 interface Known {
@@ -130,4 +131,6 @@ for (const [name, { about, load }] of Object.entries(COMMANDS)) {
   program.addCommand(command.description(about))
 }
 
+guardTerminal(process.stdout)
+guardTerminal(process.stderr)
 await orSayWhy(() => program.parseAsync())

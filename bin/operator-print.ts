@@ -1,3 +1,5 @@
+import { oneLine } from '../core/domain/text/visible.ts'
+
 /** Prints what an endpoint answered: `--json` as it is, else a line for each item or field. */
 export function print(answer: unknown, { json = false }: { readonly json?: boolean }): void {
   if (json && answer === undefined) return
@@ -28,5 +30,5 @@ const lineOf = (item: object): string =>
 
 const textOf = (field: unknown): string => {
   if (field === null) return '-'
-  return Array.isArray(field) ? field.map(textOf).join(', ') || '-' : String(field)
+  return Array.isArray(field) ? field.map(textOf).join(', ') || '-' : oneLine(String(field))
 }

@@ -66,7 +66,8 @@ export function topCommand(): Command {
         for (;;) {
           const top = await lookAt(state, Date.now())
           const text = options.json ? JSON.stringify(top) : render(top, process.stdout.columns ?? 120).join('\n')
-          process.stdout.write(`${screen ? '\u001b[H\u001b[2J' : ''}${text}\n`)
+          if (screen) process.stdout.write(Buffer.from('\u001b[H\u001b[2J'))
+          process.stdout.write(`${text}\n`)
           if (options.once) return
           await sleep(every_ms, undefined, { signal: over.signal }).catch(() => undefined)
           if (over.signal.aborted) return

@@ -4,13 +4,14 @@ import { iso } from '../../core/runtime/clock.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { appendAudit } from '../../core/state/people/audit.ts'
-import type { ProjectRow } from '../../core/state/people/organizations.ts'
+import { findAnyProject } from '../../core/state/people/customers.ts'
+import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
 import { auditEvents } from './audit.ts'
 import type { Caller } from './caller.ts'
 import { earlierOutcome, type IdempotentRequest, idempotentRequest, keepOutcome } from './idempotency.ts'
 import { etag, mismatch } from './if-match.ts'
 import type { Asked } from './pipeline.ts'
-import { type Change, isRefusal, notFound, type Refusal, Refused, WrittenJson } from './reply.ts'
+import { type Change, isRefusal, notFound, type Refusal, Refused, refuse, WrittenJson } from './reply.ts'
 import type { Answer, Loaders, Route, RouteContext } from './route.ts'
 import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
@@ -58,6 +59,8 @@ async function written(run: Run): Promise<Answer | Refusal> {
   const answer = await services.state.shortTransaction(async (trx): Promise<Answer> => {
     const now_ms = services.clock.now()
     const now = iso(now_ms)
+    const standing = await standingOf(trx, run)
+    if (standing) throw new Refused(standing)
     if (identity) {
       const earlier = await earlierOutcome(trx, identity, now)
       if (isRefusal(earlier)) throw new Refused(earlier)
@@ -76,6 +79,20 @@ async function written(run: Run): Promise<Answer | Refusal> {
   })
   for (const topic of wake) services.bus.ring(topic)
   return answer
+}
+
+/** A customer who is suspended changes nothing: also not by a request that had begun before the suspension. */
+async function standingOf(trx: Trx, { route, project, caller }: Run): Promise<Refusal | null> {
+  if (caller.kind === 'operator' || route.anonymous || route.while_suspended) return null
+  if (project) {
+    const row = await findAnyProject(trx, project.id)
+    if (row?.status !== 'active')
+      return refuse('project_disabled', { name: project.name, value: row?.status ?? 'released' })
+  }
+  const organization = await findOrganization(trx, caller.organization_id)
+  return organization?.status === 'suspended' && !caller.operator
+    ? refuse('organization_suspended', { name: organization.name })
+    : null
 }
 
 const identityOf = ({ ctx, caller, project, body, idempotency_key }: Run): IdempotentRequest | null =>

@@ -126,6 +126,8 @@ interface Definition<
   readonly idempotent?: boolean
   /** The route needs no credential: the sign-in. */
   readonly anonymous?: boolean
+  /** A member of a suspended organization may do it too. */
+  readonly while_suspended?: boolean
   /** Signaling nodes must apply the change, so that it bumps the configuration revision. */
   readonly applies?: boolean
   readonly audit?: {
@@ -180,6 +182,7 @@ export interface Route {
   readonly loads?: readonly string[]
   readonly idempotent?: boolean
   readonly anonymous?: boolean
+  readonly while_suspended?: boolean
   readonly applies?: boolean
   readonly audit?: {
     readonly kind: AuditKind

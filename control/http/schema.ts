@@ -1,5 +1,6 @@
 import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
+import { DECEIVING } from '../../core/domain/text/visible.ts'
 
 export { type Static, type TObject, type TSchema, Type }
 
@@ -50,16 +51,13 @@ export const Count64 = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEG
 export const Money = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
 
 /**
- * Characters that names may not contain: lone surrogates, which UTF-8 cannot encode, and bidirectional controls
- * (Unicode Standard Annex 9), which can make one name look like another.
+ * A name that a user chooses: 1 to 120 characters, not only spaces, nothing that deceives, and neither `"` nor `>`,
+ * which would end it in a SIP header, a mail or a page.
  */
-const DECEIVING = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff'
-
-/** A name that a user chooses: 1 to 120 characters, not only spaces, no control characters. */
 export const Name = Type.String({
   minLength: 1,
   maxLength: 120,
-  pattern: `^(?=.*\\S)[^\\u0000-\\u001f\\u007f\\u2028\\u2029${DECEIVING}]*$`,
+  pattern: `^(?=.*\\S)[^">${DECEIVING}]*$`,
 })
 export const HttpUrl = Type.String({
   format: 'uri',
@@ -67,7 +65,11 @@ export const HttpUrl = Type.String({
   pattern: '^[hH][tT][tT][pP][sS]?://[^\\u0000-\\u0020\\u007f]+$',
 })
 
-export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
+export const Email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: `^[^@\\s"<>${DECEIVING}]+@[^@\\s"<>${DECEIVING}]+$`,
+})
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')
 /** Which hosts a 3xx may send a call to: none, the one that was called, or any target of the same trunk or carrier. */

@@ -20,6 +20,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import type { FieldError } from '../http/validate.ts'
+import { readSipUri } from '../v1/sip-uri.ts'
 
 /** Fields of a carrier in requests and answers, and their defaults. */
 
@@ -55,6 +56,9 @@ const ROUTES = list(
   }),
   { maxItems: MAX_ROUTES },
 )
+const CONFIRM = optional(
+  Type.Boolean({ description: 'Needed for sources wider than /8 (IPv6: /16): all in them are taken for the carrier.' }),
+)
 const CODECS = list(oneOf(...CODEC_NAMES), { maxItems: CODEC_NAMES.length, uniqueItems: true })
 
 /** Lists are required, so that nobody empties one by leaving it out. */
@@ -64,6 +68,7 @@ export const CarrierRequest = input('CarrierRequest', {
   codecs: optional(CODECS),
   redirects: optional(Redirects),
   sources: SOURCES,
+  confirm_wide_sources: CONFIRM,
   targets: TARGETS,
   routes: ROUTES,
 })
@@ -75,6 +80,7 @@ export const CarrierUpdate = input('UpdateCarrierRequest', {
   codecs: optional(CODECS),
   redirects: optional(Redirects),
   sources: optional(SOURCES),
+  confirm_wide_sources: CONFIRM,
   targets: optional(TARGETS),
   routes: optional(ROUTES),
 })
@@ -212,14 +218,37 @@ export const tlsOf = ({ tls_verification = 'required', tls_fingerprint }: Pick<T
 })
 
 /** The faults of a carrier that its schema cannot find. `at` is the JSON pointer of the carrier. */
-export const carrierFaults = ({ sources = [], targets = [] }: Static<typeof CarrierUpdate>, at = ''): FieldError[] => [
-  ...sources.flatMap((cidr, source) =>
-    parseNetwork(cidr)
-      ? []
-      : [{ pointer: `${at}/sources/${source}`, message: 'must be an address or a CIDR such as 203.0.113.0/24' }],
-  ),
-  ...targets.flatMap((target, index) => tlsFaults(target, `${at}/targets/${index}`)),
+export const carrierFaults = (
+  { sources = [], targets = [], confirm_wide_sources = false }: Static<typeof CarrierUpdate>,
+  at = '',
+): FieldError[] => [
+  ...sources.flatMap((cidr, source) => {
+    const message = sourceFault(cidr, confirm_wide_sources)
+    return message === null ? [] : [{ pointer: `${at}/sources/${source}`, message }]
+  }),
+  ...targets.flatMap((target, index) => [
+    ...uriFaults(target.sip_uri, target.transport, `${at}/targets/${index}/sip_uri`),
+    ...tlsFaults(target, `${at}/targets/${index}`),
+  ]),
 ]
+
+/** The widest sources that need no confirmation. Calls from a carrier's source need no credential. */
+const WIDEST = { ipv4: 8, ipv6: 16 } as const
+
+function sourceFault(cidr: string, confirmed: boolean): string | null {
+  const network = parseNetwork(cidr)
+  if (!network) return 'must be an address or a CIDR such as 203.0.113.0/24'
+  const widest = WIDEST[network.words.length === 1 ? 'ipv4' : 'ipv6']
+  return network.prefix_length < widest && !confirmed
+    ? `is wider than /${widest}, and all in it are taken for the carrier: confirm_wide_sources (strowger: --confirm)`
+    : null
+}
+
+/** The faults of a SIP URI that an operator named, by the rule for those of customers. */
+export function uriFaults(text: string, transport: 'udp' | 'tcp' | 'tls' = 'udp', pointer: string): FieldError[] {
+  const read = readSipUri(text, transport)
+  return read.ok ? [] : [{ pointer, message: read.why }]
+}
 
 export function tlsFaults(
   { tls_verification, tls_fingerprint }: Pick<Tls, keyof typeof TLS_FIELDS>,

@@ -40,6 +40,7 @@ import {
   TLS_FIELDS,
   tlsFaults,
   tlsOf,
+  uriFaults,
   wishOf,
 } from './carrier-fields.ts'
 import { route } from './route.ts'
@@ -143,6 +144,7 @@ export const carriers = [
     body: input('ApplyCarriersRequest', {
       carriers: list(CarrierRequest, { maxItems: MAX_CARRIERS }),
       prune: optional(Flag),
+      confirm_wide_sources: optional(Flag),
       dry_run: optional(Flag),
     }),
     replies: {
@@ -153,10 +155,12 @@ export const carriers = [
     },
     async run({ db, body, now }) {
       const { prune = false, dry_run = false } = body
+      const { confirm_wide_sources = false } = body
+      const confirmed = { confirm_wide_sources }
       const wished = body.carriers.map(carrier => wishOf(carrier))
       const faults = [
         ...twice(wished),
-        ...body.carriers.flatMap((carrier, at) => carrierFaults(carrier, `/carriers/${at}`)),
+        ...body.carriers.flatMap((carrier, at) => carrierFaults({ ...confirmed, ...carrier }, `/carriers/${at}`)),
       ]
       if (faults.length > 0) return invalidFields(faults)
       const current = (await listCarriers(db)).filter(({ sandbox }) => sandbox === 0)
@@ -289,7 +293,7 @@ export const carriers = [
     replies: { 200: CarrierAnswer },
     refusals: ['state_conflict'],
     async run({ db, carrier, body, services }) {
-      const faults = tlsFaults(body)
+      const faults = [...uriFaults(body.registrar, body.transport, '/registrar'), ...tlsFaults(body)]
       if (faults.length > 0) return invalidFields(faults)
       const refused = isSandbox(carrier)
       if (refused) return refused

@@ -75,7 +75,8 @@ export const keys = [
   route({
     method: 'post',
     path: '/keys',
-    summary: 'Create a key for an operator; nobody can grant a scope that they lack, or a time after their own key’s end',
+    summary:
+      'Create a key for an operator; nobody can grant a scope that they lack, or a time after their own key’s end',
     scope: 'operator:customers',
     context: 'organization',
     idempotent: true,

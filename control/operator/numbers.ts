@@ -1,3 +1,5 @@
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
 import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/withdrawn-numbers.ts'
@@ -119,10 +121,15 @@ export const numbers = [
     body: input('StockNumbersRequest', { first: E164, last: optional(E164) }),
     replies: { 201: resource('StockedNumbers', { added: Count64, first: Type.String(), last: Type.String() }) },
     refusals: ['resource_exists'],
-    async run({ db, body, now }) {
-      const { first, last = first } = body
+    async prepare({ body: { first, last = first } }) {
       const range = rangeOf(first, last)
       if (range === null) return invalid('/last', `must end a range of at most ${MAX_RANGE} numbers of one length`)
+      const wrong = range.find(e164 => parseNumber(e164, DEFAULT_COUNTRY)?.e164 !== e164)
+      return wrong === undefined ? range : invalid('/first', `${wrong} is not a number that calls can reach`)
+    },
+    async run({ db, body, prepared: range, now }) {
+      if (isRefusal(range)) return range
+      const { first, last = first } = body
       const [known, ...others] = await stockNumbers(db, range, now)
       if (known !== undefined)
         return refuse('resource_exists', { value: others.length === 0 ? known : `${known} and ${others.length} more` })

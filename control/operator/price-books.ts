@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import {
+  type Breathe,
   changesNothing,
   describeLeaps,
   describeRatePlan,
-  type Breathe,
   type ImportedRate,
   planRates,
   type RatePlan,

@@ -10,6 +10,7 @@ import {
   type MemberRow,
   updateMember,
 } from '../../core/state/people/organizations.ts'
+import type { Caller } from '../http/caller.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
 import { Email, Flag, Instant, input, listOf, Role, resource, type Static, Type } from '../http/schema.ts'
 import { memberOf, route } from './route.ts'
@@ -49,6 +50,12 @@ async function lastAdmin(db: Db, member: MemberRow): Promise<Refusal<'state_conf
     ? refuse('state_conflict', { name: member.email, value: 'the last admin' })
     : null
 }
+
+/** An operator serves the whole installation: an admin of one organization does not decide on their membership. */
+const ofOperator = (caller: Caller, member: MemberRow): Refusal<'role_forbidden'> | null =>
+  member.operator === 1 && !caller.operator
+    ? refuse('role_forbidden', { value: caller.role }, { detail: 'Only an operator changes an operator’s membership.' })
+    : null
 
 export const members = [
   route({
@@ -109,8 +116,10 @@ export const members = [
     audit: { kind: 'seats', action: 'member.role_changed', category: 'security' },
     body: input('MemberRoleRequest', { role: Role }),
     replies: { 200: Member },
-    refusals: ['state_conflict'],
+    refusals: ['state_conflict', 'role_forbidden'],
     async run({ db, caller, member, body }) {
+      const refusal = ofOperator(caller, member)
+      if (refusal) return refusal
       const last = body.role === 'org:admin' ? null : await lastAdmin(db, member)
       if (last) return last
       await updateMember(db, member.id, { role: body.role })
@@ -131,8 +140,10 @@ export const members = [
     roles: ADMIN,
     audit: { kind: 'seats', action: 'member.removed', category: 'security' },
     replies: { 204: null },
-    refusals: ['state_conflict'],
-    async run({ db, member }) {
+    refusals: ['state_conflict', 'role_forbidden'],
+    async run({ db, caller, member }) {
+      const refusal = ofOperator(caller, member)
+      if (refusal) return refusal
       const last = await lastAdmin(db, member)
       if (last) return last
       await deleteMember(db, member.id)

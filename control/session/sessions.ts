@@ -128,6 +128,7 @@ export const sessions = [
     summary: 'Sign out',
     scope: null,
     context: 'organization',
+    while_suspended: true,
     idempotent: false,
     replies: { 204: null },
     async run({ db, caller, services }) {

@@ -1,5 +1,6 @@
-import { finished } from 'node:stream/promises'
 import { CsvError, type Options, parse } from 'csv-parse'
+import { csvCell, readCell } from '../text/csv.ts'
+import { DECEIVING } from '../text/visible.ts'
 import { decimal } from './explain.ts'
 import type { Breathe } from './slices.ts'
 import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
@@ -19,6 +20,7 @@ const COLUMNS = ['prefix', 'label', 'rate', 'unit', 'initial', 'additional'] as 
 const MAX_LINES = 1_000_000
 const MAX_PROBLEMS = 100
 const SLICE_BYTES = 32_768
+const DECEIVES = new RegExp(`[${DECEIVING}]`, 'u')
 
 /**
  * Parses a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`. `rate` is in minor
@@ -67,7 +69,9 @@ export async function readRates(csv: string, breathe: Breathe): Promise<RateImpo
 
 async function parseInSlices(csv: string, breathe: Breathe, options: Options<string[]>) {
   const parser = parse(options)
-  const ended = finished(parser.resume())
+  const ended = new Promise<void>((resolve, reject) => {
+    parser.once('end', resolve).once('error', reject).resume()
+  })
   let failed = false
   ended.catch(() => {
     failed = true
@@ -88,15 +92,12 @@ export const writeRates = (rates: readonly ImportedRate[]): string =>
 const lineOf = (rate: ImportedRate): string =>
   [
     rate.prefix,
-    quoted(rate.label),
+    csvCell(rate.label),
     decimal(rate.rate_micro),
     rate.rate_unit,
     rate.increment_initial_seconds,
     rate.increment_additional_seconds,
   ].join(',')
-
-/** Quotes a field that has a comma, a quote or a line break (RFC 4180 §2). */
-const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /** Returns the index of each column; -1 for a missing one. */
 function columnsOf(header: readonly string[]): readonly number[] {
@@ -112,7 +113,9 @@ function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', 
   const digits = prefix.toLowerCase() === SIP_CLASS ? SIP_CLASS : prefix.replace(/^(\+|00)/, '')
   if (digits !== SIP_CLASS && !/^[0-9]{1,15}$/.test(digits))
     return `${prefix || 'nothing'} is not a prefix of digits, nor the class ${SIP_CLASS}`
-  if (label === '' || label.length > 200) return 'the label must have 1 to 200 characters'
+  const name = readCell(label)
+  if (name === '' || name.length > 200) return 'the label must have 1 to 200 characters'
+  if (DECEIVES.test(name)) return 'the label has a control character'
   const rate_micro = readMicro(rate)
   if (rate_micro === null) return `${rate || 'nothing'} is not a rate of up to six decimals`
   if (unit !== 'minute' && unit !== 'second') return `${unit || 'nothing'} is not a unit: minute or second`
@@ -122,7 +125,7 @@ function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', 
     return 'the increments must be whole seconds, the additional one not 0'
   return {
     prefix: digits,
-    label,
+    label: name,
     rate_micro,
     rate_unit: unit,
     increment_initial_seconds: first,

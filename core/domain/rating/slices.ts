@@ -20,7 +20,8 @@ export async function sortInSlices<T>(items: readonly T[], breathe: Breathe, com
   }
   while (runs.length > 1) {
     const merged: T[][] = []
-    for (let at = 0; at < runs.length; at += 2) merged.push(await merge(runs[at] ?? [], runs[at + 1] ?? [], breathe, compare))
+    for (let at = 0; at < runs.length; at += 2)
+      merged.push(await merge(runs[at] ?? [], runs[at + 1] ?? [], breathe, compare))
     runs = merged
   }
   return runs[0] ?? []

@@ -20,9 +20,7 @@ export async function draftRates(state: State, rates: readonly ImportedRate[], n
   const created_at = iso(now_ms)
   await state.shortTransaction(trx => trx.insertInto('price_book_draft').values({ id, created_at }).execute())
   for (let at = 0; at < rates.length; at += SLICE) {
-    const rows = rates
-      .slice(at, at + SLICE)
-      .map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: id, ...rate }))
+    const rows = rates.slice(at, at + SLICE).map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: id, ...rate }))
     await state.shortTransaction(trx => trx.insertInto('rate').values(rows).execute())
   }
   return id

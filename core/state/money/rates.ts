@@ -10,8 +10,8 @@ type BillingAccountRow = Selectable<BillingAccountTable>
 type LedgerRow = Selectable<LedgerTable>
 
 /**
- * Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. Of books
- * with one time the later import wins, as in admission (procedures/admission/destination.ts).
+ * Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. Of
+ * books with one time the later import wins, as in admission (procedures/admission/destination.ts).
  */
 export const effectivePriceBook = (
   db: Db | Trx,

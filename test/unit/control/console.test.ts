@@ -233,3 +233,48 @@ t.test('a member accepts recording consent, rotates a webhook secret and uses th
   const { data } = (await me.ask('GET', '/v1/webhook-endpoints')).body
   t.equal(data[0].previous_secret_retires_at, rotated.body.previous_secret_retires_at)
 })
+
+t.test('an admin changes no operator’s membership; an operator does', async t => {
+  const w = await controlPlane(t)
+  const { db } = w.state
+  const admin = await signIn(w)
+  await db.updateTable('member').set({ operator: 0 }).execute()
+  for (const email of ['ops@example.com', 'boss@example.com']) {
+    const member = { email, password: CONSOLE_PASSWORD, role: 'org:admin' }
+    t.equal((await admin.ask('POST', '/members', member)).status, 201)
+  }
+  await db.updateTable('member').set({ operator: 1 }).where('email', '=', 'ops@example.com').execute()
+  const ops = await signIn(w, 'ops@example.com')
+  const { data } = (await admin.ask('GET', '/members')).body
+  const id = data.find(({ email }: { email: string }) => email === 'ops@example.com').id
+  const refused = { status: 403, body: { code: 'role_forbidden' } }
+  t.match(await admin.ask('PATCH', `/members/${id}`, { role: 'org:viewer' }), refused)
+  t.match(await admin.ask('DELETE', `/members/${id}`), refused)
+  t.equal((await ops.ask('GET', '/session')).status, 200, 'the operator is still signed in')
+  t.match(await ops.ask('PATCH', `/members/${id}`, { role: 'org:engineer' }), { status: 200 })
+})
+
+t.test('a suspended organization changes nothing, and its members can still leave', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  await w.state.db.updateTable('member').set({ operator: 0 }).execute()
+  await w.state.db.updateTable('organization').set({ status: 'suspended' }).execute()
+  const refused = { status: 409, body: { code: 'organization_suspended' } }
+  t.match(
+    await me.ask('POST', '/members', { email: 'x@example.com', password: CONSOLE_PASSWORD, role: 'org:admin' }),
+    refused,
+  )
+  t.same(await w.state.db.selectFrom('member').select('id').where('email', '=', 'x@example.com').execute(), [])
+  t.equal((await me.ask('GET', '/members')).status, 200)
+  t.equal((await me.ask('DELETE', '/session')).status, 204)
+})
+
+t.test('a request that began before the suspension changes nothing after it', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  await w.state.db.updateTable('member').set({ operator: 0 }).execute()
+  // Hashing the password takes longer than the suspension.
+  const adding = me.ask('POST', '/members', { email: 'y@example.com', password: CONSOLE_PASSWORD, role: 'org:admin' })
+  await w.state.db.updateTable('organization').set({ status: 'suspended' }).execute()
+  t.match(await adding, { status: 409, body: { code: 'organization_suspended' } })
+})

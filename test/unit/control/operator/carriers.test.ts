@@ -169,3 +169,29 @@ t.test('the sandbox carrier is not changed: the platform makes it at its start',
   t.match(await change(ask, 'PATCH', `/carriers/${id}`, { enabled: false }), { status: 409 })
   t.match(await change(ask, 'DELETE', `/carriers/${id}`, undefined), { status: 409 })
 })
+
+t.test('a source that takes in the world needs a confirmation', async t => {
+  for (const [at, cidr] of ['0.0.0.0/0', '128.0.0.0/1', '::/0'].entries()) {
+    const wide = { ...LAGOS, name: `Wide ${at}`, sources: [cidr] }
+    const refused = { status: 422, body: { errors: [{ pointer: '/sources/0', message: /confirm_wide_sources/ }] } }
+    t.match(await ask('POST', '/carriers', wide), refused, cidr)
+    const listed = { errors: [{ pointer: '/carriers/0/sources/0' }] }
+    t.match(await ask('POST', '/carriers/apply', { carriers: [wide] }), { status: 422, body: listed }, cidr)
+  }
+  const confirmed = { ...LAGOS, name: 'Whole', sources: ['0.0.0.0/0'], confirm_wide_sources: true }
+  const { status, body } = await ask('POST', '/carriers', confirmed)
+  t.equal(status, 201)
+  t.equal((await change(ask, 'DELETE', `/carriers/${body.id}`, undefined)).status, 204)
+})
+
+t.test('the addresses of a carrier obey the rule for those of customers', async t => {
+  for (const sip_uri of ['sip:198.51.100.7:99999', 'sip:198.51.100.7:0', 'sip:a">b', 'sip:x\u0001y', 'sip:x?Subject=y'])
+    t.match(await ask('POST', '/carriers', { ...LAGOS, name: 'Bad', targets: [{ sip_uri }] }), { status: 422 }, sip_uri)
+  const { body } = await ask('POST', '/carriers', { ...LAGOS, name: 'Good' })
+  const registration = { registrar: 'sip:198.51.100.7:70000', username: 'a', password: 'b' }
+  t.match(await change(ask, 'PUT', `/carriers/${body.id}/registration`, registration), {
+    status: 422,
+    body: { errors: [{ pointer: '/registrar' }] },
+  })
+  t.equal((await change(ask, 'DELETE', `/carriers/${body.id}`, undefined)).status, 204)
+})

@@ -294,7 +294,11 @@ t.test('a key makes none that outlives it, whatever the offset of its end', asyn
   const made = await ask('POST', '/keys', { name: 'Temp', scopes: ['operator:customers'], expires_at: ends })
   const temp = asks(w, made.body.operator_key)
   const heir = (expires_at?: string | null) =>
-    temp('POST', '/keys', { name: 'Heir', scopes: ['operator:customers'], ...(expires_at === undefined ? {} : { expires_at }) })
+    temp('POST', '/keys', {
+      name: 'Heir',
+      scopes: ['operator:customers'],
+      ...(expires_at === undefined ? {} : { expires_at }),
+    })
   const inZone = (at: string, hours: number) =>
     `${new Date(Date.parse(at) + hours * 3_600_000).toISOString().slice(0, 19)}+0${hours}:00`
   const later = new Date(Date.parse(ends) + 60_000).toISOString()
@@ -309,13 +313,33 @@ t.test('a key makes none that outlives it, whatever the offset of its end', asyn
 t.test('terms of payment need the scope for money', async t => {
   const { organization_id, project_id } = await customer(ask, 'Terms')
   const desk = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read', 'operator:customers']) }))
-  const any = { 'If-Match': '*' }
+  const path = `/projects/${project_id}`
   for (const terms of [{ payment: 'postpaid' }, { credit_limit_minor: 1_000_000 }]) {
     const refused = { status: 403, body: { code: 'scope_required' } }
-    t.match(await desk('PATCH', `/projects/${project_id}`, terms, any), refused)
+    t.match(await change(desk, 'PATCH', path, terms), refused)
     t.match(await desk('POST', '/projects', { organization_id, name: 'More', ...terms }), refused)
   }
-  t.match((await ask('GET', `/projects/${project_id}`)).body, { payment: 'prepaid', credit_limit_minor: 0 })
-  t.match(await desk('PATCH', `/projects/${project_id}`, { name: 'Named' }, any), { status: 200 })
-  t.match(await ask('PATCH', `/projects/${project_id}`, { credit_limit_minor: 5 }, any), { body: { credit_limit_minor: 5 } })
+  t.match((await ask('GET', path)).body, { payment: 'prepaid', credit_limit_minor: 0 })
+  t.match(await change(desk, 'PATCH', path, { name: 'Named' }), { status: 200 })
+  t.match(await change(ask, 'PATCH', path, { credit_limit_minor: 5 }), { body: { credit_limit_minor: 5 } })
+})
+
+t.test('a number that no call can reach is not stocked', async t => {
+  for (const first of ['+9990000000', '+2340803123456', '+10000000000'])
+    t.match(await ask('POST', '/numbers', { first }), { status: 422, body: { errors: [{ pointer: '/first' }] } }, first)
+})
+
+t.test('names and addresses that end a header or deceive are refused', async t => {
+  const contact = { time_zone: 'Africa/Lagos', contact_email: 'ada@acme.example' }
+  for (const name of ['Acme">', 'Acme"', 'Ac\u001b[2Jme', 'Ac\u009bme', 'Ac\u202eme', 'Ac\nme'])
+    t.match(await ask('POST', '/organizations', { ...contact, name }), {
+      status: 422,
+      body: { errors: [{ pointer: '/name' }] },
+    })
+  for (const contact_email of ['a"@acme.example', 'a@acme>.example', 'a\u202e@acme.example', 'a\u0001@acme.example'])
+    t.match(
+      await ask('POST', '/organizations', { ...contact, name: 'Acme', contact_email }),
+      { status: 422 },
+      contact_email,
+    )
 })

@@ -76,7 +76,13 @@ t.test('a book of one project prices that project alone, from its time on', asyn
   const rival = await customer(ask, 'Customer 4')
   const csv = list('234,Nigeria,700,minute,1,1')
   const effective_from = new Date(Date.now() + 3_600_000).toISOString()
-  const later = await ask('POST', '/price-books/imports', { name: 'Discount', csv, project_id, effective_from, ...whole })
+  const later = await ask('POST', '/price-books/imports', {
+    name: 'Discount',
+    csv,
+    project_id,
+    effective_from,
+    ...whole,
+  })
   t.equal(later.status, 201, later.text)
   t.equal(await price(project_id, '2341234567'), 900)
   t.equal(await price(project_id, '2341234567', effective_from), 700)
@@ -118,7 +124,9 @@ t.test('a list of 100,000 prices is taken, and the state answers other requests 
   let written = 0
   // One transaction for the whole list would let through two of these at most.
   for (; !done; written++)
-    await w.state.transaction(trx => trx.updateTable('configuration').set({ revision: 1 }).where('revision', '<', 0).execute())
+    await w.state.transaction(trx =>
+      trx.updateTable('configuration').set({ revision: 1 }).where('revision', '<', 0).execute(),
+    )
   t.ok(written > 20, `${written} transactions of others during the import`)
   t.match(await ended, { status: 201, body: { rates: 100_000 } })
 })
@@ -127,7 +135,10 @@ t.test('a list that ends prices in force, or is empty, needs a confirmation', as
   const { project_id } = await customer(ask, 'Customer 5')
   const wanted = { name: 'Part', csv: list('234,Nigeria,800,minute,1,1'), project_id }
   const refused = await ask('POST', '/price-books/imports', wanted)
-  t.match(refused, { status: 409, body: { code: 'prices_end', detail: /1 prices ends 4 .*, such as \+1 United States/ } })
+  t.match(refused, {
+    status: 409,
+    body: { code: 'prices_end', detail: /1 prices ends 4 .*, such as \+1 United States/ },
+  })
   t.equal(await price(project_id, '2341234567'), 900)
   const empty = { name: 'Nothing', csv: list(), project_id }
   t.match(await ask('POST', '/price-books/imports', empty), { status: 409, body: { code: 'prices_end' } })
@@ -139,7 +150,13 @@ t.test('of lists with one time the later import applies', async t => {
   const { project_id } = await customer(ask, 'Customer 6')
   const effective_from = new Date(Date.now() + 60_000).toISOString()
   for (let rate = 800; rate < 808; rate++) {
-    const book = { name: `At ${rate}`, csv: list(`234,Nigeria,${rate},minute,1,1`), project_id, effective_from, ...whole }
+    const book = {
+      name: `At ${rate}`,
+      csv: list(`234,Nigeria,${rate},minute,1,1`),
+      project_id,
+      effective_from,
+      ...whole,
+    }
     t.match(await ask('POST', '/price-books/imports', book), { status: 201 })
     t.equal(await price(project_id, '2341234567', effective_from), rate)
   }
@@ -177,4 +194,18 @@ t.test('what a killed import left behind prices nothing and is deleted', async t
   await dropOldDrafts(w.state, now_ms + 7 * 3_600_000)
   t.equal(await left(), 0)
   t.same(await w.state.db.selectFrom('price_book_draft').selectAll().where('id', '=', id).execute(), [])
+})
+
+t.test('a label is data: no formula in a spreadsheet, no control character on a screen', async t => {
+  const { project_id } = await customer(ask, 'Customer 8')
+  const csv = list('234,"=HYPERLINK(""http://x"")",700,minute,1,1', '235,-cheap,700,minute,1,1')
+  const { body } = await ask('POST', '/price-books/imports', { name: 'Formula', csv, project_id, ...whole })
+  const { text } = await ask('GET', `/price-books/${body.id}/export`)
+  t.match(text, /\n234,"'=HYPERLINK\(""http:\/\/x""\)",700,[\s\S]*\n235,'-cheap,/)
+  t.match(await ask('POST', '/price-books/diff', { csv: text, project_id }), { body: { same: 2, changed: 0 } })
+  for (const label of ['"a\nb"', 'a\u001b[2Jb', 'a\u202eb'])
+    t.match(await ask('POST', '/price-books/diff', { csv: list(`234,${label},700,minute,1,1`) }), {
+      status: 422,
+      body: { errors: [{ message: /^line \d: the label has a control character/ }] },
+    })
 })

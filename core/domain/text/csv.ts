@@ -1,0 +1,11 @@
+// Spreadsheets take a cell that begins so for a formula, which may send their data to somebody (OWASP, CSV injection).
+const FORMULA = /^'*[=+\-@\t\r]/
+
+/** Writes a text as a CSV cell: quoted where needed (RFC 4180 §2), and never a formula. `readCell` reads it back. */
+export function csvCell(text: string): string {
+  const plain = FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}
+
+/** Reads the text of a parsed CSV cell. A formula that others wrote into a list is text too. */
+export const readCell = (cell: string): string => (cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell)
