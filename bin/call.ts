@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { Config } from '../core/runtime/config.ts'
 import { PROOF, proofOfKey, sameSecret } from '../core/runtime/secrets.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { eventsOf } from '../core/state/calls/call-history.ts'
 import { seedDemo } from './bootstrap.ts'
 import { readText } from './files.ts'
 import { runningPlatform } from './platform-file.ts'
@@ -44,14 +45,22 @@ export const callCommand = (): Command =>
           if (call.status !== shown) process.stdout.write(`${sid}  ${call.status}\n`)
           shown = call.status ?? ''
           if (call.end_time !== null) {
+            const faults = (await eventsOf(state.db, sid ?? '')).filter(({ kind }) => kind === 'error')
+            for (const fault of faults) process.stderr.write(`strowger: ${faultTold(fault)}\n`)
             process.stdout.write(`${sid}  ${call.duration} s; bin/strowger ladder ${sid} shows its messages\n`)
-            if (shown !== 'completed') process.exitCode = 1
+            if (shown !== 'completed' || faults.length > 0) process.exitCode = 1
             return
           }
           await new Promise(resolve => setTimeout(resolve, POLL_MS))
         }
       }),
     )
+
+/** The sentence of an error that stopped a script, with the number of its page. */
+function faultTold({ number, detail }: Awaited<ReturnType<typeof eventsOf>>[number]): string {
+  const { detail: sentence } = JSON.parse(detail) as { readonly detail?: string }
+  return [number === null ? null : `error ${number}`, sentence].filter(Boolean).join(': ')
+}
 
 function document(options: CallOptions): Record<string, string> {
   if (options.url !== undefined) return { Url: options.url }

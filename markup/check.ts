@@ -1,6 +1,7 @@
 import { type Opened, open, readStatement } from './interpreter/document.ts'
 import { resolveUrl } from './interpreter/turn.ts'
 import type { Element, RunKind } from './interpreter/types.ts'
+import { SCHEMA } from './verbs/attributes.ts'
 import type { Finding, Node, Rule } from './verbs/shape.ts'
 
 /** One line of the static check. `number` is null for advice that a running call does not note. */
@@ -41,7 +42,7 @@ export function check(
   advice.push(...unreachable(opened.verbs, kind))
   for (const element of opened.verbs) {
     const { node } = readStatement(element, kind)
-    if (node) advice.push(...relativeUrls(node, options.url ?? null))
+    if (node) advice.push(...relativeUrls(node, options.url ?? null, element === opened.verbs.at(-1)))
   }
   advice.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: advice.every(({ level }) => level !== 'error'), advice }
@@ -84,30 +85,56 @@ const URLS = [
   'amdStatusCallback',
 ]
 
-function relativeUrls(node: Node, base: string | null): Advice[] {
+/** Reports URLs that have no base, each with the level and number that a call notes for it. */
+function relativeUrls(node: Node, base: string | null, last: boolean): Advice[] {
   const advice: Advice[] = []
-  const found = (what: string, place: { line: number; column: number }) => {
-    const detail = `${what} of <${node.shape.name}> is relative, and an inline document has no URL of its own`
-    const suggestion = 'write an absolute URL'
-    advice.push({ ...at(place), rule: 'relative_url', level: 'error', number: 11100, detail, suggestion })
-  }
+  const { name: named } = node.shape
+  const found = (
+    place: { line: number; column: number },
+    { level, number }: Pick<Advice, 'level' | 'number'>,
+    [detail, suggestion]: readonly [string, string],
+  ) => void advice.push({ ...at(place), rule: 'relative_url', level, number, detail, suggestion })
+  const relative = (what: string) =>
+    [
+      `${what} of <${named}> is relative, and an inline document has no URL of its own`,
+      'write an absolute URL',
+    ] as const
+  const unresolved = (url: string) => url.trim() !== '' && resolveUrl(url, base) === undefined
   for (const name of URLS) {
     const written = node.element.attributes[name]
-    if (!written || !node.given.has(name) || written.value.trim() === '' || node.shape.name === 'Stream') continue
-    if (resolveUrl(written.value, base) === undefined) found(name, written)
+    if (!written || !node.given.has(name) || !unresolved(written.value) || isSocket(named, name)) continue
+    found(written, name === 'action' ? noteOfAction(named) : noteOfCallback(node, name), relative(name))
   }
-  const named = node.shape.name
-  if ((named === 'Play' || named === 'Redirect') && node.text !== '' && resolveUrl(node.text, base) === undefined) {
-    found('the URL', node.element)
-  }
-  const needsOwnUrl = (named === 'Gather' || named === 'Record') && !node.given.has('action')
-  if (base === null && (needsOwnUrl || (named === 'Redirect' && node.text === ''))) {
+  if ((named === 'Play' || named === 'Redirect') && unresolved(node.text))
+    found(node.element, named === 'Play' ? WARNING : ERROR, relative('the URL'))
+  if (base === null && asksForItself(node) && !(named === 'Record' && last)) {
     const detail = `<${named}> without a URL asks for this document again, and an inline document has no URL`
     const suggestion = named === 'Redirect' ? 'write an absolute URL' : 'add an absolute action'
-    advice.push({ ...at(node.element), rule: 'relative_url', level: 'error', number: 11100, detail, suggestion })
+    found(node.element, noteOfAction(named), [detail, suggestion])
   }
-  for (const noun of node.nouns) advice.push(...relativeUrls(noun, base))
+  for (const noun of node.nouns) advice.push(...relativeUrls(noun, base, false))
   return advice
+}
+
+const ERROR = { level: 'error', number: 11100 } as const
+const WARNING = { level: 'warning', number: 11100 } as const
+
+/** The URL of a Stream is that of a WebSocket; its reader refuses a relative one. */
+const isSocket = (named: string, attribute: string): boolean => named === 'Stream' && attribute === 'url'
+
+/** An action is a request that cannot be made: the document fails. A Record only ends the call. */
+const noteOfAction = (named: string) => (named === 'Record' ? WARNING : ERROR)
+
+/** A callback without a base is left out, with a warning of the attribute's own number if it has one. */
+function noteOfCallback(node: Node, name: string): Pick<Advice, 'level' | 'number'> {
+  const number = node.shape.attributes[name]?.number ?? SCHEMA
+  return number === SCHEMA ? WARNING : { level: 'warning', number }
+}
+
+/** Whether the element, as it is written, requests the document in which it stands. */
+function asksForItself({ shape, given, text }: Node): boolean {
+  if (shape.name === 'Redirect') return text === ''
+  return (shape.name === 'Gather' || shape.name === 'Record') && !given.has('action')
 }
 
 function at({ line, column }: { line: number; column: number }) {

@@ -16,6 +16,7 @@ import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
+import { readSteps } from './script-steps.ts'
 
 const Text = Type.String()
 const TextOrNull = nullable(Text)
@@ -177,25 +178,39 @@ const CallMedia = resource('CallMedia', {
   unavailable_reason: TextOrNull,
 })
 
+/** What happened in a call, in order. `data_dir` has the logs of scripts; null leaves out what scripts did and asked. */
+async function presentEvents(
+  db: Db,
+  call_sid: string,
+  data_dir: string | null,
+): Promise<Static<typeof CallDetail>['events']> {
+  const kept = (await eventsOf(db, call_sid))
+    .filter(({ kind }) => data_dir !== null || kind !== 'http')
+    .map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) }))
+  const steps = data_dir === null ? [] : await readSteps(data_dir, call_sid)
+  const told = steps.map(({ at, detail }) => ({ at, kind: 'script' as const, number: null, detail }))
+  return [...kept, ...told].sort((a, b) => a.at.localeCompare(b.at))
+}
+
 export const explainedCalls = [
   route({
     method: 'get',
     path: '/calls/{call_id}',
     summary: 'Read a call with its record, attempts, events, recordings and what its price is made of',
     description:
-      'What scripts were asked and answered (events of kind `http`) is shown to keys that also have `call_diagnostics:read`.',
+      'What scripts were asked and answered (events of kind `http`) and did (`script`) is shown to keys that also have `call_diagnostics:read`.',
     scope: 'call_history:read',
     replies: { 200: CallDetail },
-    async run({ db, caller, call }) {
+    async run({ db, caller, call, services }) {
       const record = await cdrOf(db, call.sid)
       const cost = await costOfCall(db, call.sid)
       const diagnoses = caller.scopes.has('call_diagnostics:read') && roleAllows(caller.role, 'call_diagnostics:read')
-      const events = (await eventsOf(db, call.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
+      const events = await presentEvents(db, call.sid, diagnoses ? services.settings.data_dir : null)
       const body: Static<typeof CallDetail> = {
         ...presentCall(call),
         attempts: await presentAttempts(attemptsOf(db, call.sid)),
         carrier_id: call.carrier_id,
-        events: events.map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) })),
+        events,
         ...presentDiverters(call.request),
         initiated_at: call.initiated_at,
         media: await presentFigures(db, call.sid),

@@ -86,15 +86,14 @@ export const numberBlocks = [
     audit: { kind: 'numbers', action: 'number_block.created' },
     body: input('NumberBlockRequest', { start: E164, end: E164 }),
     replies: { 201: NumberBlock },
-    refusals: ['number_in_use', 'resource_exists'],
+    refusals: ['resource_exists'],
     example: { start: '+2342010000001', end: '+2342010000010' },
     async run({ db, project, body, now }) {
       const { start, end } = body
       const size = blockSize(start, end)
       if (size === null) return invalid('/end', 'is not after start, or of another length')
       const numbers = await numbersOfRange(db, project.id, body)
-      if (missingOf(numbers, size))
-        return refuse('number_in_use', { value: `${start} to ${end}`, limit: 'not held by the project as a whole' })
+      if (missingOf(numbers, size)) return notFound(`whole range ${start} to ${end} among the numbers of the project`)
       const known = await listBlocks(db, project.id)
       if (known.some(block => block.start <= end && block.end >= start))
         return refuse('resource_exists', { value: 'a block with some of these numbers' })

@@ -10,7 +10,7 @@ import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/st
 import type { Db, Trx } from '../../core/state/index.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
+import { isRefusal, notFound, type Refusal } from '../http/reply.ts'
 import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { numberChange, PhoneNumber, presentNumber, type ShownNumber } from './numbers.ts'
 import { route } from './route.ts'
@@ -83,7 +83,6 @@ export const numberOrders = [
       numbers: Type.Array(E164, { minItems: 1, maxItems: MAX_ORDER, uniqueItems: true }),
     }),
     replies: { 201: NumberOrder },
-    refusals: ['number_in_use'],
     example: { numbers: ['+2342010000100'] },
     async run({ db, project, body, now }) {
       const taken = await takeAll(db, project, body.numbers, now)
@@ -112,11 +111,12 @@ async function takeAll(
   project: Pick<ProjectRow, 'id'>,
   wanted: readonly string[],
   now: string,
-): Promise<readonly NumberRow[] | Refusal<'number_in_use'>> {
+): Promise<readonly NumberRow[] | Refusal<'not_found'>> {
   const taken: NumberRow[] = []
   for (const e164 of wanted) {
     const row = await takeAvailableNumber(trx, e164, project.id, now)
-    if (!row) return refuse('number_in_use', { value: e164, limit: 'not available' })
+    // The same answer for a number of another customer and for one that nobody has.
+    if (!row) return notFound(`number ${e164} among those that are available`)
     taken.push(row)
   }
   return taken

@@ -70,7 +70,10 @@ export const record = verb('Record', ATTRIBUTES, {
     if (event.recording === null) return next
     const { action, method } = node.attributes
     if (turn.resolve(action ?? '') === undefined) {
-      turn.warn(11100, 'the action of <Record> is relative or missing in a document without a base; the call ends')
+      // The last verb of a document ends the call in any case.
+      const surprises = action !== null || node.element !== turn.document.verbs.at(-1)
+      if (surprises)
+        turn.warn(11100, 'the action of <Record> is relative or missing in a document without a base; the call ends')
       return { to: 'hangup' }
     }
     return { to: 'request', document: 'action', url: action, method, parameters: parametersOf(event, event.key ?? '') }

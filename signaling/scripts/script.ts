@@ -57,7 +57,8 @@ export class Script implements CallScript {
     this.#entry = entry
     this.cookies = cookies
     const { sid, log } = host.call
-    this.#log = new RunLog(host.call.ctx.config, `${sid}-${host.call.nextRun()}`, log)
+    const { config, clock } = host.call.ctx
+    this.#log = new RunLog(config, { name: `${sid}-${host.call.nextRun()}`, log, clock })
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit, ctx.sounds)
     this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
@@ -67,7 +68,7 @@ export class Script implements CallScript {
     this.#streams = new Streams(ctx, host, emit)
     this.#recognitions = new Recognitions(host, emit)
     this.#siprec = new Siprec(host, emit)
-    this.#timers = new Timers(host.call.ctx.clock)
+    this.#timers = new Timers(clock)
     this.#handlers = commandHandlers({
       ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
       ...{ referrals: this.#referrals, streams: this.#streams, recognitions: this.#recognitions },

@@ -38,6 +38,17 @@ t.test('the strowger command', async t => {
     },
   )
 
+  t.test('a call whose document fails ends with exit code 1 and the sentence of the error', async t => {
+    const { code, stdout, stderr } = await strowger([
+      'call',
+      '+2348030004711',
+      '--markup',
+      '<Response><Redirect/></Response>',
+    ])
+    t.match({ code, stdout }, { code: 1, stdout: /completed/ })
+    t.match(stderr, /^strowger: error 11100: .*given inline and has no URL\n$/)
+  })
+
   t.test('a file that is not there, or that cannot be written, is told in a sentence', async t => {
     const missing = join(folder, 'missing.xml')
     const told = async (...words: string[]) => {

@@ -79,6 +79,89 @@ t.test('pages of the console', async t => {
       await context.close()
     })
 
+  t.test('pages say of calls, policies and targets what the API says', async t => {
+    const context = await browser.newContext()
+    const page = await signIn(context, admin)
+    const open = async (path: string) => {
+      await page.goto(`${w.base_url}/console${path}`)
+      await until('it is loaded', async () => (await page.locator('main output.loading').count()) === 0)
+    }
+    const shown = (text: string | RegExp) => page.locator('main').getByText(text).first().waitFor()
+
+    await t.test('the steps of a script are those of its log', async () => {
+      const { body } = await w.manage('GET', `/calls/${placed.body.sid}`)
+      const steps = body.events.filter(({ kind }: { kind: string }) => kind === 'script')
+      const told = steps.map(
+        ({ detail }: { detail: { verb: string; text: string } }) => `${detail.verb}: ${detail.text}`,
+      )
+      t.match(told.slice(0, 2), ['Say: Hello.', 'Record: records for at most 2 s'])
+      t.match(told.join('\n'), /Record: recorded \d+ s/)
+      await open(`${call}/script`)
+      for (const step of told) await shown(step)
+      await open(call)
+      t.equal(await page.locator('main .notice.bad').count(), 0, 'a good call is not red')
+      t.same(
+        body.events.filter(({ kind }: { kind: string }) => kind === 'error'),
+        [],
+      )
+    })
+
+    await t.test('a call whose document failed is red, with the sentence of the error', async () => {
+      const InlineMarkup = '<Response><Redirect/></Response>'
+      const made = await w.voice('POST', '/Calls.json', {
+        From: w.numbers[0] ?? '',
+        To: '+2348030004711',
+        InlineMarkup,
+      })
+      t.equal((await w.ended(made.body.sid)).status, 'completed')
+      const { body } = await w.manage('GET', `/calls/${made.body.sid}`)
+      const [fault] = body.events.filter(({ kind }: { kind: string }) => kind === 'error')
+      t.equal(fault.number, 11100)
+      await open(`/calls/${made.body.sid}`)
+      const notice = page
+        .locator('main .notice.bad')
+        .filter({ hasText: `Its script failed: 11100: ${fault.detail.detail}` })
+      await notice.waitFor()
+      t.equal(await notice.getByRole('link').getAttribute('href'), '/docs/errors/11100')
+    })
+
+    await t.test('a policy is attached to and detached from every kind of service', async () => {
+      const subtrunk = await w.manage(
+        'POST',
+        `/trunks/${trunk_id}/subtrunks`,
+        { name: 'Branch', status: 'enabled' },
+        key(),
+      )
+      t.equal(subtrunk.status, 201, JSON.stringify(subtrunk.body))
+      const services = [
+        [`/applications/${application.body.id}`, `/voice/applications/${application.body.id}`],
+        [`/trunks/${trunk_id}/subtrunks/${subtrunk.body.id}`, `/trunks/${trunk_id}/subtrunks/${subtrunk.body.id}`],
+        [`${trunk}/settings`, `/trunks/${trunk_id}`],
+        ['/keys', '/voice-account'],
+      ] as const
+      for (const [path, resource] of services) {
+        const attached = async () => (await w.manage('GET', resource)).body.outbound_policy?.id ?? null
+        await open(path)
+        const choice = page.getByLabel('Policy', { exact: true })
+        await choice.selectOption({ label: POLICY.name })
+        await until(`${resource} has it`, async () => (await attached()) === policy.body.id)
+        await choice.selectOption('')
+        await until(`${resource} has none`, async () => (await attached()) === null)
+      }
+    })
+
+    await t.test('a trunk whose only target is silent is red', async () => {
+      await until('the target is degraded', async () => {
+        const { body } = await w.manage('GET', `/trunks/${trunk_id}`)
+        return body.endpoint_evidence[0].state === 'degraded'
+      })
+      await open(trunk)
+      await shown('No target answers')
+      await page.locator('main .notice.bad').waitFor()
+    })
+    await context.close()
+  })
+
   t.test('the first page loads few bytes', async t => {
     const context = await browser.newContext()
     const page = await context.newPage()

@@ -16,6 +16,7 @@ export type {
   PhoneNumber,
   Recording,
   SipMessage as LadderMessage,
+  SubtrunkDetail as Subtrunk,
   TerminationTargetInput as TargetInput,
   TrunkDetail as Trunk,
   TrunkMetrics,
@@ -24,6 +25,7 @@ export type {
   TrunkTestCheck,
   TrunkTestDetail,
   TrunkTestHistory,
+  VoiceAccount,
   VoiceApplication as Application,
 } from './api-types.ts'
 

@@ -12,6 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { ApplicationFields, type ApplicationForm, bodyOf } from './applications.tsx'
+import { PolicyChoice } from './policy-choice.tsx'
 
 export function ApplicationPage({ params }: PageProps) {
   const path = `/v1/voice/applications/${params['id']}`
@@ -43,6 +44,13 @@ export function ApplicationPage({ params }: PageProps) {
           />
           <div class="columns">
             <Edit key={application.revision} application={application} path={path} onSaved={of.set} />
+            <PolicyChoice<Application>
+              path={path}
+              of={application}
+              revision={application.revision}
+              hint="Rules the calls that this application makes. Without one of its own, the project's default does."
+              onSaved={of.set}
+            />
             <Card title="Numbers that ring it" flush>
               {(numbers.data?.data.length ?? 0) === 0 ? (
                 <Empty title="No number rings it yet" action={<a href={hrefOf('/numbers')}>Route a number to it</a>} />

@@ -92,8 +92,16 @@ export function CallPage({ params }: PageProps) {
 }
 
 /** Summarizes the call in one sentence. */
-function outcomeOf(call: Call): { readonly tone: 'good' | 'bad' | 'note' | 'warn'; readonly text: string } {
-  if (call.ended_at === null) return { tone: 'note', text: `The call is ${call.status}.` }
+function outcomeOf(call: Call): {
+  readonly tone: 'good' | 'bad' | 'note' | 'warn'
+  readonly text: string
+  /** Number of the error that stopped the script. */
+  readonly fault: number | null
+} {
+  const fault = call.events.find(({ kind }) => kind === 'error')
+  const failed = fault ? ` Its script failed: ${headline(fault)}.` : ''
+  if (call.ended_at === null)
+    return { tone: fault ? 'bad' : 'note', text: `The call is ${call.status}.${failed}`, fault: fault?.number ?? null }
   const by =
     call.ended_by === null
       ? ''
@@ -102,9 +110,13 @@ function outcomeOf(call: Call): { readonly tone: 'good' | 'bad' | 'note' | 'warn
         : `, ended by the ${call.ended_by}`
   const code = call.sip_code === null ? '' : ` SIP ${call.sip_code}.`
   const reason = call.reason === null ? '' : ` Reason: ${words(call.reason).toLowerCase()}.`
-  if (call.status === 'completed')
-    return { tone: 'good', text: `Answered and talked ${duration(call.duration_seconds)}${by}.${reason}` }
-  return { tone: call.status === 'failed' ? 'bad' : 'warn', text: `Ended as ${call.status}${by}.${code}${reason}` }
+  const number = fault?.number ?? null
+  if (call.status === 'completed') {
+    const text = `Answered and talked ${duration(call.duration_seconds)}${by}.${failed}${reason}`
+    return { tone: fault ? 'bad' : 'good', text, fault: number }
+  }
+  const tone = fault || call.status === 'failed' ? 'bad' : 'warn'
+  return { tone, text: `Ended as ${call.status}${by}.${code}${failed}${reason}`, fault: number }
 }
 
 function Summary({ call }: { call: Call }) {
@@ -114,8 +126,8 @@ function Summary({ call }: { call: Call }) {
       <Notice tone={outcome.tone}>
         <span>
           {outcome.text}{' '}
-          {call.reason && (
-            <a href={`/docs/errors/${call.reason}`} target="_blank" rel="noreferrer">
+          {(outcome.fault ?? call.reason) && (
+            <a href={`/docs/errors/${outcome.fault ?? call.reason}`} target="_blank" rel="noreferrer">
               What this means
             </a>
           )}
@@ -192,15 +204,16 @@ const EVENT_TONE: Readonly<Record<string, string>> = {
   warning: 'warn',
   http: '',
   state: '',
-  script: 'good',
+  script: '',
 }
 
 function Script({ events }: { events: readonly CallEvent[] }) {
   if (events.length === 0)
     return (
       <Card flush>
-        <Empty title="No script ran in this call">
-          A call of a trunk runs none. Calls of the API and calls to a voice application show each step here.
+        <Empty title="No step of a script is kept">
+          A call of a trunk runs none. Calls of the API and calls to a voice application show each step here, as long as
+          the platform keeps the logs of scripts.
         </Empty>
       </Card>
     )

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { wrongNumber, wrongUrl } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
+import { EXAMPLES } from '../lib/examples.ts'
 import { clockTime, words } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
 import { hasRole, inSandbox } from '../lib/session.ts'
@@ -16,38 +17,6 @@ interface Advice {
   readonly level: 'error' | 'warning'
   readonly rule: string
   readonly suggestion: string | null
-}
-
-const EXAMPLES: Readonly<Record<string, string>> = {
-  Greeting: `<?xml version="1.0" encoding="UTF-8"?>
-<Response>
-  <Say>Hello. You have reached the head office.</Say>
-  <Pause length="1"/>
-  <Say>Goodbye.</Say>
-</Response>
-`,
-  Menu: `<?xml version="1.0" encoding="UTF-8"?>
-<Response>
-  <Gather numDigits="1" timeout="5">
-    <Say>For sales press 1. For support press 2.</Say>
-  </Gather>
-  <Say>We did not hear a choice.</Say>
-</Response>
-`,
-  'Forward a call': `<?xml version="1.0" encoding="UTF-8"?>
-<Response>
-  <Dial timeout="20">
-    <Number>+2348030000001</Number>
-  </Dial>
-  <Say>Nobody is there at the moment.</Say>
-</Response>
-`,
-  'Take a message': `<?xml version="1.0" encoding="UTF-8"?>
-<Response>
-  <Say>Leave a message after the tone.</Say>
-  <Record maxLength="30" playBeep="true"/>
-</Response>
-`,
 }
 
 const KEY = 'strowger-markup'

@@ -4,7 +4,7 @@ import { useAction, useData } from '../lib/data.ts'
 import { instantOf } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { hasRole, may, ROLE_NAMES, type Role, session } from '../lib/session.ts'
-import type { ListOf } from '../lib/types.ts'
+import type { ListOf, VoiceAccount } from '../lib/types.ts'
 import { RevisionBadge } from '../ui/apply.tsx'
 import {
   Badge,
@@ -23,6 +23,7 @@ import {
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { Chips, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
+import { PolicyChoice } from './policy-choice.tsx'
 
 interface ApiKey {
   readonly id: string
@@ -36,14 +37,6 @@ interface ApiKey {
   readonly retires_at: string | null
   readonly last_used_at: string | null
   readonly created_at: string
-}
-
-interface VoiceAccount {
-  readonly account_sid: string
-  readonly auth_token_masked: string
-  readonly desired_revision: number
-  readonly effective_revision: number
-  readonly status: string
 }
 
 const GRANTABLE: Readonly<Record<Role, readonly Role[]>> = {
@@ -288,60 +281,69 @@ function VoiceAccountCard() {
   return (
     <Loaded of={account}>
       {data => (
-        <Card
-          title="Voice account"
-          hint="User and password of the voice API; the token also signs webhooks."
-          actions={<RevisionBadge desired={data.desired_revision} effective={data.effective_revision} />}
-        >
-          <Facts
-            rows={[
-              ['Account', <Id key="a" value={data.account_sid} what="the account's id" />],
-              ['Status', <Status key="s" of={data.status} />],
-              [
-                'Auth token',
-                token ? (
-                  <code key="t" data-token>
-                    {token}
-                  </code>
-                ) : (
-                  <span key="t" class="mono">
-                    {data.auth_token_masked}
-                  </span>
-                ),
-              ],
-            ]}
-          />
-          {hasRole('org:admin', 'org:engineer') ? (
-            <div class="row">
-              {token ? (
-                <Button onClick={() => setToken(null)}>Hide the token</Button>
-              ) : (
-                <Button onClick={() => void reveal()}>Show the token</Button>
-              )}
-              <Button kind="danger" onClick={() => setRotating(true)}>
-                Rotate the token
-              </Button>
-              {token && <Badge>Shown to you only; the audit trail says so</Badge>}
-            </div>
-          ) : (
-            <p class="muted">Admins and engineers may see it.</p>
-          )}
-          <ProblemBox problem={action.problem} />
-          {rotating && (
-            <Dialog title="Rotate the token" onClose={() => setRotating(false)}>
-              <Notice tone="warn">
-                The old token stops working within seconds: programs that use it are refused and webhooks are signed
-                with the new one.
-              </Notice>
+        <>
+          <Card
+            title="Voice account"
+            hint="User and password of the voice API; the token also signs webhooks."
+            actions={<RevisionBadge desired={data.desired_revision} effective={data.effective_revision} />}
+          >
+            <Facts
+              rows={[
+                ['Account', <Id key="a" value={data.account_sid} what="the account's id" />],
+                ['Status', <Status key="s" of={data.status} />],
+                [
+                  'Auth token',
+                  token ? (
+                    <code key="t" data-token>
+                      {token}
+                    </code>
+                  ) : (
+                    <span key="t" class="mono">
+                      {data.auth_token_masked}
+                    </span>
+                  ),
+                ],
+              ]}
+            />
+            {hasRole('org:admin', 'org:engineer') ? (
               <div class="row">
-                <Button kind="danger" onClick={() => void rotate()} disabled={action.busy}>
-                  Rotate now
+                {token ? (
+                  <Button onClick={() => setToken(null)}>Hide the token</Button>
+                ) : (
+                  <Button onClick={() => void reveal()}>Show the token</Button>
+                )}
+                <Button kind="danger" onClick={() => setRotating(true)}>
+                  Rotate the token
                 </Button>
-                <Button onClick={() => setRotating(false)}>Cancel</Button>
+                {token && <Badge>Shown to you only; the audit trail says so</Badge>}
               </div>
-            </Dialog>
-          )}
-        </Card>
+            ) : (
+              <p class="muted">Admins and engineers may see it.</p>
+            )}
+            <ProblemBox problem={action.problem} />
+            {rotating && (
+              <Dialog title="Rotate the token" onClose={() => setRotating(false)}>
+                <Notice tone="warn">
+                  The old token stops working within seconds: programs that use it are refused and webhooks are signed
+                  with the new one.
+                </Notice>
+                <div class="row">
+                  <Button kind="danger" onClick={() => void rotate()} disabled={action.busy}>
+                    Rotate now
+                  </Button>
+                  <Button onClick={() => setRotating(false)}>Cancel</Button>
+                </div>
+              </Dialog>
+            )}
+          </Card>
+          <PolicyChoice<VoiceAccount>
+            path="/v1/voice-account"
+            of={data}
+            revision={data.desired_revision}
+            hint="Rules the calls that the voice account makes without an application."
+            onSaved={account.set}
+          />
+        </>
       )}
     </Loaded>
   )

@@ -5,7 +5,7 @@ import { useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
-import type { ListOf, NumberBlock } from '../lib/types.ts'
+import type { ListOf, NumberBlock, Subtrunk } from '../lib/types.ts'
 import {
   Button,
   Card,
@@ -25,42 +25,8 @@ import { Form, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { CeilingFields, type Ceilings } from './ceilings.tsx'
+import { PolicyChoice } from './policy-choice.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
-
-interface Subtrunk {
-  readonly id: string
-  readonly name: string
-  readonly status: string
-  readonly revision: number
-  readonly configuration: Ceilings
-  readonly delegations: readonly {
-    readonly id: string
-    readonly block_id: string
-    readonly start: string
-    readonly end: string
-    readonly size: number
-    readonly status: string
-    readonly assigned_at: string
-    readonly assigned_by: string
-  }[]
-  readonly inheritance: {
-    readonly organization_allowed_destinations: readonly string[]
-    readonly parent_limits: {
-      readonly concurrency: number
-      readonly cps: number
-      readonly max_call_duration_seconds: number
-    }
-  }
-  readonly usage: {
-    readonly answered_calls: number
-    readonly call_attempts: number
-    readonly live_calls: number
-    readonly pending_spend_minor: number
-    readonly settled_spend_minor: number
-    readonly refusals: readonly { readonly count: number; readonly reason: string }[]
-    readonly window_from: string
-  }
-}
 
 export function SubtrunkPage({ params }: PageProps) {
   const path = `/v1/trunks/${params['id']}/subtrunks/${params['subtrunk']}`
@@ -118,6 +84,13 @@ export function SubtrunkPage({ params }: PageProps) {
                 }
               />
             </div>
+            <PolicyChoice<Subtrunk>
+              path={path}
+              of={subtrunk}
+              revision={subtrunk.revision}
+              hint="Holds in addition to the policy of its trunk."
+              onSaved={of.set}
+            />
             <Delegations subtrunk={subtrunk} path={path} onChanged={of.reload} />
             {asking && (
               <ConfirmByName

@@ -1,21 +1,28 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { useAction } from '../lib/data.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { go } from '../lib/router.ts'
 import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } from '../lib/trunk-choices.ts'
-import type { ListOf, PolicySummary, Trunk } from '../lib/types.ts'
+import type { Trunk } from '../lib/types.ts'
 import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
 import { CheckField, Chips, Choices, Form, SelectField, TextField } from '../ui/form.tsx'
 import { toast } from '../ui/toast.tsx'
+import { PolicyChoice } from './policy-choice.tsx'
 import { CeilingFields, type Ceilings } from './trunk-fields.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
 
 export const TrunkSettings = (props: TrunkTab) => (
   <>
     <General key={props.trunk.revision} {...props} />
-    <PolicyChoice {...props} />
+    <PolicyChoice<Trunk>
+      path={`/v1/trunks/${props.trunk.id}`}
+      of={props.trunk}
+      revision={props.trunk.revision}
+      hint="Spend caps, destinations and recording of the calls that this trunk makes."
+      onSaved={props.of.set}
+    />
     <Danger {...props} />
   </>
 )
@@ -100,31 +107,6 @@ function General({ trunk, of }: TrunkTab) {
         />
         <CeilingFields of={form.limits} set={setLimits} wrongAt={pointer => messagesAt(action.problem, pointer)} />
       </Form>
-    </Card>
-  )
-}
-
-function PolicyChoice({ trunk, of }: TrunkTab) {
-  const policies = useData<ListOf<PolicySummary>>('/v1/outbound-policies')
-  const action = useAction()
-  const choose = (policy_id: string) =>
-    action.run(async () => {
-      const body = { policy_id: policy_id === '' ? null : policy_id }
-      of.set(await ask<Trunk>('PUT', `/v1/trunks/${trunk.id}/outbound-policy`, { body, revision: trunk.revision }))
-      toast('Saved; applying')
-    })
-  return (
-    <Card title="Outbound policy" hint="Spend caps, destinations and recording of the calls that this trunk makes.">
-      <SelectField
-        label="Policy"
-        value={trunk.outbound_policy?.id ?? ''}
-        onInput={value => void choose(value)}
-        options={[
-          { value: '', text: 'None' },
-          ...(policies.data?.data ?? []).map(({ id, name }) => ({ value: id, text: name })),
-        ]}
-      />
-      <ProblemBox problem={action.problem} />
     </Card>
   )
 }

@@ -8,6 +8,7 @@ import { may } from '../lib/session.ts'
 import type { Trunk, TrunkMetrics } from '../lib/types.ts'
 import { ApplyBadge } from '../ui/apply.tsx'
 import {
+  Badge,
   Card,
   Empty,
   Facts,
@@ -66,6 +67,7 @@ export function TrunkPage({ params }: PageProps) {
             badges={
               <>
                 <Status of={trunk.status} />
+                {noTargetAnswers(trunk) && <Badge tone="bad">No target answers</Badge>}
                 <ApplyBadge apply={trunk.apply} />
               </>
             }
@@ -84,11 +86,22 @@ export function TrunkPage({ params }: PageProps) {
               {trunk.apply.error}
             </Notice>
           )}
+          {noTargetAnswers(trunk) && (
+            <Notice tone="bad" title="No target of this trunk answers">
+              Calls to it are still tried, and fail while that lasts.
+            </Notice>
+          )}
           {tabOf(tab, trunk, of)}
         </>
       )}
     </Loaded>
   )
+}
+
+/** Whether every target that is asked leaves the questions unanswered. */
+function noTargetAnswers({ endpoint_evidence: of }: Trunk): boolean {
+  const asked = of.filter(({ state }) => state !== 'idle')
+  return asked.length > 0 && asked.every(({ state }) => state === 'degraded')
 }
 
 function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {
@@ -162,7 +175,7 @@ const CeilingsInUse = ({ trunk }: { trunk: Trunk }) => (
     <Meter name="Calls at once" used={trunk.concurrency_used} limit={trunk.limits.concurrency.configured} />
     <Facts
       rows={[
-        ['Calls per second', trunk.limits.cps.configured],
+        ['Most calls per second', trunk.limits.cps.configured],
         ['Longest call', duration(trunk.limits.max_call_duration.configured)],
         ['Daily spend', trunk.daily_spend_cap_minor === null ? 'no ceiling' : money(trunk.daily_spend_cap_minor)],
         [

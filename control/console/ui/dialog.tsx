@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
+import type { Problem } from '../lib/problem.ts'
 import { Button, CopyButton, Notice } from './basics.tsx'
 import { Form, TextField } from './form.tsx'
 import { Icon } from './icons.tsx'
@@ -39,37 +40,46 @@ export function Dialog({
   )
 }
 
-/** Asks before an action. `onConfirm` resolves with whether it succeeded; its problem is shown here. */
+interface Asked {
+  readonly title: string
+  /** What the button says. */
+  readonly verb: string
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** Asks before an action, which closes the dialog when it succeeds; its problem is shown here. */
 function Confirm({
-  title,
-  verb,
-  onClose,
   onConfirm,
-  children,
-}: {
-  title: string
-  verb: string
-  onClose: () => void
-  onConfirm: () => Promise<unknown>
-  children: ComponentChildren
+  given,
+  ...of
+}: Asked & {
+  readonly onConfirm: () => Promise<unknown>
+  /** What the person has to give first: fields by their pointers, and whether something is missing. */
+  readonly given?: {
+    readonly fields: readonly string[]
+    readonly missing: boolean
+    readonly inputs: (problem: Problem | null) => ComponentChildren
+  }
 }) {
   const action = useAction()
   const submit = async () => {
-    if (await action.run(onConfirm)) onClose()
+    if (await action.run(onConfirm)) of.onClose()
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <div class="stack">{children}</div>
+    <Dialog title={of.title} onClose={of.onClose}>
+      <div class="stack">{of.children}</div>
       <Form
         onSubmit={() => void submit()}
-        submit={verb}
+        submit={of.verb}
         busy={action.busy}
         problem={action.problem}
-        fields={[]}
+        fields={given?.fields ?? []}
         danger
-        more={<Button onClick={onClose}>Cancel</Button>}
+        disabled={given?.missing === true}
+        more={<Button onClick={of.onClose}>Cancel</Button>}
       >
-        {null}
+        {given?.inputs(action.problem) ?? null}
       </Form>
     </Dialog>
   )
@@ -103,54 +113,37 @@ export const ConfirmHangUp = ({
 
 /** Requires the user to type the name before an action that cannot be undone. */
 export function ConfirmByName({
-  title,
   name,
-  verb,
-  onClose,
   onConfirm,
-  children,
-  withReason,
-}: {
-  title: string
-  name: string
-  verb: string
-  onClose: () => void
-  onConfirm: (given: { readonly confirm_name: string; readonly reason: string }) => Promise<unknown>
-  children: ComponentChildren
-  withReason?: boolean
+  withReason = false,
+  ...of
+}: Asked & {
+  readonly name: string
+  readonly onConfirm: (given: { readonly confirm_name: string; readonly reason: string }) => Promise<unknown>
+  readonly withReason?: boolean
 }) {
   const [typed, setTyped] = useState('')
   const [reason, setReason] = useState('')
-  const action = useAction()
-  const submit = async () => {
-    if (await action.run(() => onConfirm({ confirm_name: typed, reason }))) onClose()
-  }
+  const inputs = (problem: Problem | null) => (
+    <>
+      {withReason && <TextField label="Reason" value={reason} onInput={setReason} problem={problem} at="/reason" />}
+      <TextField
+        label={`Type “${name}” to confirm`}
+        value={typed}
+        onInput={setTyped}
+        problem={problem}
+        at="/confirm_name"
+        autoFocus
+      />
+    </>
+  )
+  const missing = typed !== name || (withReason && reason.trim() === '')
   return (
-    <Dialog title={title} onClose={onClose}>
-      <div class="stack">{children}</div>
-      <Form
-        onSubmit={() => void submit()}
-        submit={verb}
-        busy={action.busy}
-        problem={action.problem}
-        fields={['/confirm_name', '/reason']}
-        danger
-        disabled={typed !== name || (withReason === true && reason.trim() === '')}
-        more={<Button onClick={onClose}>Cancel</Button>}
-      >
-        {withReason && (
-          <TextField label="Reason" value={reason} onInput={setReason} problem={action.problem} at="/reason" />
-        )}
-        <TextField
-          label={`Type “${name}” to confirm`}
-          value={typed}
-          onInput={setTyped}
-          problem={action.problem}
-          at="/confirm_name"
-          autoFocus
-        />
-      </Form>
-    </Dialog>
+    <Confirm
+      {...of}
+      onConfirm={() => onConfirm({ confirm_name: typed, reason })}
+      given={{ fields: ['/confirm_name', '/reason'], missing, inputs }}
+    />
   )
 }
 

@@ -177,11 +177,17 @@ export const SelectField = ({
   value,
   onInput,
   options,
+  disabled = false,
   ...rest
-}: Common & { value: string; onInput: (value: string) => void; options: readonly Option[] }) => (
+}: Common & {
+  value: string
+  onInput: (value: string) => void
+  options: readonly Option[]
+  disabled?: boolean
+}) => (
   <Field {...rest}>
     {props => (
-      <select {...props} value={value} onChange={event => onInput(event.currentTarget.value)}>
+      <select {...props} value={value} disabled={disabled} onChange={event => onInput(event.currentTarget.value)}>
         {options.map(option => (
           <option key={option.value} value={option.value}>
             {option.text}

@@ -66,7 +66,7 @@ t.test('reports unreachable verbs once', async t => {
   t.strictSame(lines(response('<Dial>+2348030000001</Dial>', '<Say>a</Say>')), [])
 })
 
-t.test('relative URLs are errors only in an inline document', async t => {
+t.test('relative URLs are noted only in an inline document, with the level of a call', async t => {
   const text = response(
     '<Gather action="/a"><Play>b.wav</Play></Gather>',
     '<Record/>',
@@ -76,9 +76,9 @@ t.test('relative URLs are errors only in an inline document', async t => {
   t.strictSame(lines(text, { url: BASE }), [])
   t.strictSame(lines(text), [
     '2:9 error 11100 relative_url (write an absolute URL)',
-    '2:21 error 11100 relative_url (write an absolute URL)',
-    '3:1 error 11100 relative_url (add an absolute action)',
-    '4:15 error 11100 relative_url (write an absolute URL)',
+    '2:21 warning 11100 relative_url (write an absolute URL)',
+    '3:1 warning 11100 relative_url (add an absolute action)',
+    '4:15 warning 11100 relative_url (write an absolute URL)',
     '5:1 error 11100 relative_url (write an absolute URL)',
   ])
 })
