@@ -178,7 +178,7 @@ const CallMedia = resource('CallMedia', {
   unavailable_reason: TextOrNull,
 })
 
-/** What happened in a call, in order. `data_dir` has the logs of scripts; null leaves out what scripts did and asked. */
+/** What happened in a call, in order. `data_dir` has the logs of scripts; null leaves out what they did and asked. */
 async function presentEvents(
   db: Db,
   call_sid: string,

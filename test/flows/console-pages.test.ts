@@ -13,6 +13,13 @@ const PICTURES = 'test-results/console'
 const LOAD_BUDGET_BYTES = 250 * 1024
 /** Checks that depend on width and theme. All others run once. */
 const NARROW_RULES = ['color-contrast', 'scrollable-region-focusable', 'target-size']
+/** Values that their box cuts, and lists that scroll sideways. */
+const CUT = `[
+  ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
+    box => getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1,
+  ),
+  ...[...document.querySelectorAll('main .table-box')].filter(box => box.scrollWidth > box.clientWidth + 1),
+].map(box => box.getAttribute('aria-label') ?? box.textContent)`
 const POLICY = { name: 'Daytime', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
 const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice_method: 'POST' }
 
@@ -71,6 +78,7 @@ t.test('pages of the console', async t => {
         t.same(await axeFindings(page, name === 'wide' ? [] : NARROW_RULES), [], `${path}: nothing serious`)
         const wider = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
         t.ok(wider <= 0, `${path}: fits (${wider} pixels too wide)`)
+        if (name !== 'wide') t.same(await page.evaluate<string[]>(CUT), [], `${path}: nothing is cut or out of sight`)
         const file =
           path === '/' ? 'overview' : path.slice(1).replace(placed.body.sid, 'call').replace(trunk_id, 'trunk')
         await screenshot(page, PICTURES, `${width}-${file.replaceAll(/[^a-z-]+/g, '-')}`)

@@ -55,6 +55,7 @@ export function Keys() {
       />
       <ApiKeys />
       <VoiceAccountCard />
+      <AutomationPolicy />
     </>
   )
 }
@@ -281,69 +282,78 @@ function VoiceAccountCard() {
   return (
     <Loaded of={account}>
       {data => (
-        <>
-          <Card
-            title="Voice account"
-            hint="User and password of the voice API; the token also signs webhooks."
-            actions={<RevisionBadge desired={data.desired_revision} effective={data.effective_revision} />}
-          >
-            <Facts
-              rows={[
-                ['Account', <Id key="a" value={data.account_sid} what="the account's id" />],
-                ['Status', <Status key="s" of={data.status} />],
-                [
-                  'Auth token',
-                  token ? (
-                    <code key="t" data-token>
-                      {token}
-                    </code>
-                  ) : (
-                    <span key="t" class="mono">
-                      {data.auth_token_masked}
-                    </span>
-                  ),
-                ],
-              ]}
-            />
-            {hasRole('org:admin', 'org:engineer') ? (
-              <div class="row">
-                {token ? (
-                  <Button onClick={() => setToken(null)}>Hide the token</Button>
+        <Card
+          title="Voice account"
+          hint="User and password of the voice API; the token also signs webhooks."
+          actions={<RevisionBadge desired={data.desired_revision} effective={data.effective_revision} />}
+        >
+          <Facts
+            rows={[
+              ['Account', <Id key="a" value={data.account_sid} what="the account's id" />],
+              ['Status', <Status key="s" of={data.status} />],
+              [
+                'Auth token',
+                token ? (
+                  <code key="t" data-token>
+                    {token}
+                  </code>
                 ) : (
-                  <Button onClick={() => void reveal()}>Show the token</Button>
-                )}
-                <Button kind="danger" onClick={() => setRotating(true)}>
-                  Rotate the token
-                </Button>
-                {token && <Badge>Shown to you only; the audit trail says so</Badge>}
-              </div>
-            ) : (
-              <p class="muted">Admins and engineers may see it.</p>
-            )}
-            <ProblemBox problem={action.problem} />
-            {rotating && (
-              <Dialog title="Rotate the token" onClose={() => setRotating(false)}>
-                <Notice tone="warn">
-                  The old token stops working within seconds: programs that use it are refused and webhooks are signed
-                  with the new one.
-                </Notice>
-                <div class="row">
-                  <Button kind="danger" onClick={() => void rotate()} disabled={action.busy}>
-                    Rotate now
-                  </Button>
-                  <Button onClick={() => setRotating(false)}>Cancel</Button>
-                </div>
-              </Dialog>
-            )}
-          </Card>
-          <PolicyChoice<VoiceAccount>
-            path="/v1/voice-account"
-            of={data}
-            revision={data.desired_revision}
-            hint="Rules the calls that the voice account makes without an application."
-            onSaved={account.set}
+                  <span key="t" class="mono">
+                    {data.auth_token_masked}
+                  </span>
+                ),
+              ],
+            ]}
           />
-        </>
+          {hasRole('org:admin', 'org:engineer') ? (
+            <div class="row">
+              {token ? (
+                <Button onClick={() => setToken(null)}>Hide the token</Button>
+              ) : (
+                <Button onClick={() => void reveal()}>Show the token</Button>
+              )}
+              <Button kind="danger" onClick={() => setRotating(true)}>
+                Rotate the token
+              </Button>
+              {token && <Badge>Shown to you only; the audit trail says so</Badge>}
+            </div>
+          ) : (
+            <p class="muted">Admins and engineers may see it.</p>
+          )}
+          <ProblemBox problem={action.problem} />
+          {rotating && (
+            <Dialog title="Rotate the token" onClose={() => setRotating(false)}>
+              <Notice tone="warn">
+                The old token stops working within seconds: programs that use it are refused and webhooks are signed
+                with the new one.
+              </Notice>
+              <div class="row">
+                <Button kind="danger" onClick={() => void rotate()} disabled={action.busy}>
+                  Rotate now
+                </Button>
+                <Button onClick={() => setRotating(false)}>Cancel</Button>
+              </div>
+            </Dialog>
+          )}
+        </Card>
+      )}
+    </Loaded>
+  )
+}
+
+function AutomationPolicy() {
+  const account = useData<VoiceAccount>('/v1/voice-account', { poll_ms: 5000 })
+  if (!may('service_configuration:read')) return null
+  return (
+    <Loaded of={account}>
+      {data => (
+        <PolicyChoice<VoiceAccount>
+          path="/v1/voice-account"
+          of={data}
+          revision={data.desired_revision}
+          hint="Rules the calls that the voice account makes without an application."
+          onSaved={account.set}
+        />
       )}
     </Loaded>
   )

@@ -59,7 +59,7 @@ export function Recordings() {
                 { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
                 { title: 'Channels', cell: row => row.channels, right: true, wide: true },
                 { title: 'Made', cell: row => <Time at={row.created_at} />, wide: true },
-                { title: 'Deleted', cell: row => <Time at={row.expires_at} />, wide: true },
+                { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
                 {
                   title: '',
                   right: true,

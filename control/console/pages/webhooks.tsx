@@ -240,7 +240,7 @@ export function WebhookPage({ params }: PageProps) {
           <PageHead
             title={endpoint.url}
             back={{ href: hrefOf('/webhooks'), text: 'Webhooks' }}
-            badges={<Status of={endpoint.enabled ? 'enabled' : 'disabled'} />}
+            badges={<Health of={endpoint} />}
             sub={<Id value={endpoint.id} />}
             actions={
               <>

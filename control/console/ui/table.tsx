@@ -55,7 +55,7 @@ function Row<T>({
   return (
     <tr class={href ? 'linked' : ''} aria-rowindex={index}>
       {columns.map((column, at) => (
-        <td key={column.title} class={classOf(column)}>
+        <td key={column.title} class={classOf(column)} data-title={column.title}>
           {at === 0 && href ? (
             <a class="row-link" href={href}>
               {column.cell(row)}
@@ -82,7 +82,8 @@ export const Table = <T,>({ label, columns, rows, keyOf, hrefOf }: TableProps<T>
   </ScrollBox>
 )
 
-const ROW_PX = 44
+/** Heights of a row and, on narrow screens, of a card; style.css has both. */
+const heightOfRow = (): number => (matchMedia('(max-width: 700px)').matches ? 68 : 44)
 const SPARE_ROWS = 12
 
 /** A table of any length: renders only the rows in view, and loads more near the end. */
@@ -97,21 +98,22 @@ export function LongTable<T>({
 }: TableProps<T> & { more: boolean; onNearEnd: () => void }) {
   const box = useRef<HTMLElement>(null)
   const [view, setView] = useState({ first: 0, last: 40 })
+  const row_px = heightOfRow()
 
   const look = () => {
     const element = box.current
     if (!element) return
     // Steps of six rows cause fewer renders while scrolling.
-    const first = Math.max(0, Math.floor(element.scrollTop / ROW_PX / 6) * 6 - SPARE_ROWS)
-    const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW_PX / 6) * 6 + SPARE_ROWS
+    const first = Math.max(0, Math.floor(element.scrollTop / row_px / 6) * 6 - SPARE_ROWS)
+    const last = Math.ceil((element.scrollTop + element.clientHeight) / row_px / 6) * 6 + SPARE_ROWS
     setView(before => (before.first === first && before.last === last ? before : { first, last }))
     if (more && last >= rows.length - SPARE_ROWS) onNearEnd()
   }
-  useLayoutEffect(look, [rows.length, more])
+  useLayoutEffect(look, [rows.length, more, row_px])
 
   const shown = rows.slice(view.first, view.last)
-  const above = Math.min(view.first, rows.length) * ROW_PX
-  const below = Math.max(0, rows.length - view.last) * ROW_PX
+  const above = Math.min(view.first, rows.length) * row_px
+  const below = Math.max(0, rows.length - view.last) * row_px
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it.
     <section class="table-box tall" ref={box} onScroll={look} tabIndex={0} aria-label={label}>

@@ -1,3 +1,5 @@
+import { hostOf, userOrHost } from '../sip/address.ts'
+
 /** A step of a call's script, as a person reads it. `at` is the time of the line in the run's log. */
 export interface ScriptStep {
   readonly at: string
@@ -12,8 +14,12 @@ const MAX_TEXT = 200
 const said = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
 const factsOf = (value: unknown): Facts => (typeof value === 'object' && value !== null ? (value as Facts) : {})
 const listOf = (value: unknown): readonly Facts[] => (Array.isArray(value) ? value.map(factsOf) : [])
-/** The address without parameters, which may hold a password (RFC 3261 §19.1.1). */
-const bareUri = (uri: string): string => uri.replace(/^(sips?:[^:@;?]*):[^@]*@/i, '$1@').replace(/[;?].*$/, '')
+/** User and host of an address: its parameters and headers may hold a secret, as the rest of its user part does. */
+const bareUri = (uri: string): string => {
+  const user = userOrHost(uri)
+  const host = hostOf(uri)
+  return user === host ? host : `${user}@${host}`
+}
 
 /** What each command of a script is to a person; a command that is not here is part of another step. */
 const COMMANDS: Readonly<Record<string, (command: Facts) => readonly Told[]>> = {
