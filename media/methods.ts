@@ -3,7 +3,7 @@ import { bridgeMode, type OtherLeg } from '../core/domain/codecs/negotiate.ts'
 import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
-import type { Conferences } from './session/conferences.ts'
+import { type Conferences, MAX_PARTICIPANTS } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
@@ -196,11 +196,13 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
-  'record.start'(params, { sessions }) {
+  'record.start'(params, context) {
+    const { sessions } = context
     const native = sessions.nativeSession(params.session_id)
     if (!native) return sessionUnknown(params.session_id)
     if (sessions.recorder.has(params.recording_id))
       return refuse('recording_exists', `recording ${params.recording_id} is running already`)
+    if (params.conference_id != null) return recordRoom(params.conference_id, params, context)
     const wanted = [params.left, params.right].filter(id => id !== null)
     const [left_id, right_id] = wanted
     const left = left_id === undefined ? null : sessions.leg(left_id)
@@ -232,7 +234,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if (params.heard_by != null && !heard_by) return legUnknown(params.heard_by)
     const participants = context.conferences.join(params.conference_id, leg, { muted, deaf, heard_by })
     leg.unlink()
-    if (participants === null) return refuse('conference_full', `${params.conference_id} has its 32 participants`)
+    if (participants === null) return refuse('conference_full', `the conference is full with ${MAX_PARTICIPANTS}`)
     return { participants }
   }),
 
@@ -325,6 +327,24 @@ const reservedPort = (
   { addresses, ports: own }: MethodContext['reserved'],
 ): number | undefined =>
   address !== null && addresses.includes(address) ? own.find(port => ports.includes(port)) : undefined
+
+/** Starts the recording of a conference. */
+function recordRoom(
+  conference_id: string,
+  params: MethodParams<'record.start'>,
+  { sessions, conferences }: MethodContext,
+): Reply<'record.start'> {
+  const room = conferences.mix(conference_id)
+  if (!room) return refuse('conference_unknown', `no conference ${conference_id} is open here`)
+  const named = params.left === null ? null : sessions.leg(params.left)
+  if (params.left !== null && !named) return legUnknown(params.left)
+  if (params.channels === 2 && !named)
+    return refuse('params_invalid', 'left: a recording of two channels names a participant')
+  const detail = sessions.recorder.refuseFile(params.file)
+  if (detail !== null) return refuse('file_refused', detail)
+  sessions.recorder.startRoom(params, room, named)
+  return {}
+}
 
 /** Refuses a leg without a settled codec that this worker can decode. Methods that process audio need one. */
 function refuseAudio(

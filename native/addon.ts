@@ -33,6 +33,7 @@ export interface NativeEngine {
   tap(stream: number, tapId: string, sent: boolean, rateHz: number, chunkMs: number): void
   untap(stream: number, tapId: string): void
   record(options: object): void
+  recordConference(conference: number, options: object): void
   stopRecord(recordingId: string): void
   pauseRecord(recordingId: string, paused: boolean): void
   openConference(rateHz: number): number

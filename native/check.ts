@@ -93,7 +93,9 @@ export function checkPlay(options: PlayOptions): PlayOptions {
   return options
 }
 
-export function checkRecording(options: RecordOptions): void {
+export function checkRecording(
+  options: Pick<RecordOptions, 'recording_id' | 'file' | 'channels' | 'max_ms' | 'silence_ms' | 'finish_keys'>,
+): void {
   if (options.recording_id.length < 1 || options.recording_id.length > 64) {
     throw new TypeError('recording_id: 1 to 64 characters')
   }

@@ -17,6 +17,7 @@ import {
   type AudioCodec,
   CODEC_RATES,
   type ConferenceJoin,
+  type ConferenceRecordOptions,
   type EngineFeatures,
   type EngineOptions,
   type EngineStats,
@@ -247,15 +248,17 @@ export class Session {
   }
 }
 
-/** A mix of up to 32 streams of any sessions. Each stream hears all others. */
+/** A mix of up to 250 streams of any sessions. Each stream hears all others. */
 export class Conference {
   readonly id: number
   readonly #engine: NativeEngine
+  readonly #rate_hz: 8000 | 16000
 
   /** Use `Engine.openConference`. */
-  constructor(engine: NativeEngine, id: number) {
+  constructor(engine: NativeEngine, id: number, rate_hz: 8000 | 16000) {
     this.#engine = engine
     this.id = id
+    this.#rate_hz = rate_hz
   }
 
   /** Adds a stream, or changes the options of one that has joined. */
@@ -266,6 +269,29 @@ export class Conference {
 
   leave(stream: Stream): void {
     this.#engine.leaveConference(stream.id)
+  }
+
+  /** Starts a recording of the mix. Exactly one 'record_ended' event reports its end. */
+  record(options: ConferenceRecordOptions): void {
+    checkRecording(options)
+    this.#engine.recordConference(this.id, {
+      recording_id: options.recording_id,
+      file: options.file,
+      channels: options.channels,
+      left: options.named?.id ?? 0,
+      rate_hz: this.#rate_hz,
+      max_ms: options.max_ms ?? 0,
+      trim: options.trim ?? false,
+    })
+  }
+
+  stopRecord(recording_id: string): void {
+    this.#engine.stopRecord(recording_id)
+  }
+
+  /** Pauses or resumes a recording. The file leaves out the time of a pause. */
+  pauseRecord(recording_id: string, paused: boolean): void {
+    this.#engine.pauseRecord(recording_id, paused)
   }
 
   close(): void {
@@ -288,7 +314,7 @@ export class Engine {
   }
 
   openConference(rate_hz: 8000 | 16000 = 8000): Conference {
-    return new Conference(this.#native, this.#native.openConference(rate_hz))
+    return new Conference(this.#native, this.#native.openConference(rate_hz), rate_hz)
   }
 
   stats(): EngineStats {

@@ -193,6 +193,13 @@ export interface RecordOptions {
   readonly trim?: boolean
 }
 
+/** Options of the recording of a conference, which ends when the conference closes, if not before. */
+export interface ConferenceRecordOptions extends Pick<RecordOptions, 'recording_id' | 'file' | 'max_ms' | 'trim'> {
+  /** 1: the mix. 2: the left channel holds the audio received from `named`, the right one the mix. */
+  readonly channels: 1 | 2
+  readonly named: Stream | null
+}
+
 export interface ConferenceJoin {
   readonly muted?: boolean
   /** The stream does not hear the others (hold). */

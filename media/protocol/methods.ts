@@ -188,6 +188,11 @@ export const METHODS = {
         channels: Type.Union([Type.Literal(1), Type.Literal(2)]),
         left: orNull(Id),
         right: orNull(Id),
+        /**
+         * Records the mix of this conference until the last participant leaves, whoever leaves before. With two channels
+         * the left one is what the participant `left` says, and the right one the mix.
+         */
+        conference_id: Type.Optional(orNull(Id)),
         /** `received`: what `left` sends. `both`: also the other channel or what we play. `sent`: what `left` hears. */
         what: words('received', 'both', 'sent'),
         max_ms: orNull(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
@@ -202,7 +207,15 @@ export const METHODS = {
       closed,
     ),
     Empty,
-    ['session_unknown', 'leg_unknown', 'leg_not_ready', 'recording_exists', 'file_refused', 'recording_unavailable'],
+    [
+      'session_unknown',
+      'leg_unknown',
+      'leg_not_ready',
+      'conference_unknown',
+      'recording_exists',
+      'file_refused',
+      'recording_unavailable',
+    ],
   ),
   'record.stop': method(Recording, Empty, ['recording_unknown']),
   /** Pauses the recording. The paused time is not in the file. */

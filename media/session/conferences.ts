@@ -1,7 +1,7 @@
 import type { Conference, Engine } from '../../native/index.ts'
 import type { Leg } from './leg.ts'
 
-const MAX_PARTICIPANTS = 32
+export const MAX_PARTICIPANTS = 250
 
 interface Room {
   readonly native: Conference
@@ -33,6 +33,11 @@ export class Conferences {
     room.legs.add(leg)
     this.#byLeg.set(leg, conference_id)
     return room.legs.size
+  }
+
+  /** Returns the mix of a conference; null when it has no participant. */
+  mix(conference_id: string): Conference | null {
+    return this.#rooms.get(conference_id)?.native ?? null
   }
 
   leave(leg: Leg): void {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import type { Door } from '../../core/runtime/doors.ts'
-import type { MediaEvent, Session } from '../../native/index.ts'
+import type { Conference, MediaEvent, Session } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { Shared } from './client-sessions.ts'
 import type { Leg } from './leg.ts'
@@ -13,9 +13,11 @@ export type RecordEnded = EventFields<'record.ended'>
 interface Recording {
   readonly request: RecordRequest
   readonly native_id: string
-  readonly session: Session
-  readonly left: Leg
+  readonly of: Pick<Session | Conference, 'stopRecord' | 'pauseRecord'>
+  /** The leg that hears the beep. */
+  readonly left: Leg | null
   readonly right: Leg | null
+  readonly record: (native_id: string, file: string) => void
   /** The beep is playing. The data plane does not record yet. */
   waiting: boolean
   paused: boolean
@@ -75,21 +77,46 @@ export class Recorder {
   }
 
   start(request: RecordRequest, session: Session, left: Leg, right: Leg | null): void {
+    const { channels, what, max_ms, silence_ms, finish_keys, trim } = request
+    this.#start(request, session, left, right, (recording_id, file) =>
+      session.record({
+        recording_id,
+        file,
+        channels,
+        left: left.stream,
+        right: right?.stream ?? null,
+        what: what === 'sent' ? 'sent' : what === 'both' && !right ? 'both' : 'received',
+        max_ms,
+        silence_ms,
+        finish_keys,
+        trim,
+      }),
+    )
+  }
+
+  /** Records a conference. Two channels hold the named participant, and the mix. */
+  startRoom(request: RecordRequest, room: Conference, named: Leg | null): void {
+    const { channels, max_ms, trim } = request
+    this.#start({ ...request, beep: false }, room, null, null, (recording_id, file) =>
+      room.record({ recording_id, file, channels, named: named?.stream ?? null, max_ms, trim }),
+    )
+  }
+
+  #start(
+    request: RecordRequest,
+    of: Recording['of'],
+    left: Leg | null,
+    right: Leg | null,
+    record: Recording['record'],
+  ): void {
     mkdirSync(dirname(this.path(request.file)), { recursive: true })
-    const recording: Recording = {
-      request,
-      native_id: this.#nativeId(),
-      session,
-      left,
-      right,
-      waiting: request.beep,
-      paused: false,
-      over: false,
-    }
+    const native_id = this.#nativeId()
+    const waiting = request.beep && left !== null
+    const recording: Recording = { request, native_id, of, left, right, record, waiting, paused: false, over: false }
     this.#byId.set(request.recording_id, recording)
-    this.#byNative.set(recording.native_id, recording)
+    this.#byNative.set(native_id, recording)
     this.#files.begin(request.file)
-    if (request.beep) left.beep(BEEP, () => this.#begin(recording))
+    if (waiting) left.beep(BEEP, () => this.#begin(recording))
     else this.#begin(recording)
   }
 
@@ -97,7 +124,7 @@ export class Recorder {
     const recording = this.#byId.get(recording_id)
     if (!recording) return false
     if (recording.waiting) this.#nothing(recording, 'stopped')
-    else recording.session.stopRecord(recording.native_id)
+    else recording.of.stopRecord(recording.native_id)
     return true
   }
 
@@ -105,7 +132,7 @@ export class Recorder {
     const recording = this.#byId.get(recording_id)
     if (!recording) return false
     recording.paused = paused
-    if (!recording.waiting) recording.session.pauseRecord(recording.native_id, paused)
+    if (!recording.waiting) recording.of.pauseRecord(recording.native_id, paused)
     return true
   }
 
@@ -136,20 +163,9 @@ export class Recorder {
   #begin(recording: Recording): void {
     if (recording.over) return
     recording.waiting = false
-    const { request, session, native_id, left, right } = recording
-    session.record({
-      recording_id: native_id,
-      file: this.path(request.file),
-      channels: request.channels,
-      left: left.stream,
-      right: right?.stream ?? null,
-      what: request.what === 'sent' ? 'sent' : request.what === 'both' && !right ? 'both' : 'received',
-      max_ms: request.max_ms,
-      silence_ms: request.silence_ms,
-      finish_keys: request.finish_keys,
-      trim: request.trim,
-    })
-    if (recording.paused) session.pauseRecord(native_id, true)
+    const { request, native_id, of, record } = recording
+    record(native_id, this.path(request.file))
+    if (recording.paused) of.pauseRecord(native_id, true)
   }
 
   #nothing(recording: Recording, reason: RecordEnded['reason']): void {

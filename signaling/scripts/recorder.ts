@@ -30,6 +30,8 @@ interface Recording {
   readonly source: string
   readonly channels: 1 | 2
   readonly track: 'both' | 'inbound' | 'outbound'
+  /** The room that is recorded. */
+  readonly conference_sid?: string
   readonly callback: RecordingCallback | null
   readonly started_ms: number
   readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
@@ -132,6 +134,39 @@ export class Recorder {
     })
   }
 
+  /** Records the mix of a room until it ends, and `named` on a channel of its own. */
+  startRoom(
+    id: string,
+    conference_sid: string,
+    named: Leg | null,
+    { trim, callback }: Pick<StartRecording, 'trim' | 'callback'>,
+  ): void {
+    const channels = named ? 2 : 1
+    void this.#begin({
+      id,
+      source: 'Conference',
+      conference_sid,
+      channels,
+      track: 'both',
+      callback,
+      params: {
+        channels,
+        left: named?.id ?? null,
+        right: null,
+        conference_id: conference_sid,
+        what: 'both',
+        max_ms: null,
+        silence_ms: null,
+        finish_keys: '',
+        beep: false,
+        trim,
+      },
+      ended: () => undefined,
+      failed: detail =>
+        this.#host.call.event('warning', null, { detail: `recording failed: ${detail}`, source: 'Conference' }),
+    })
+  }
+
   stop(id: string): void {
     const recording_id = this.#live.get(id)
     if (!recording_id) return
@@ -146,6 +181,7 @@ export class Recorder {
     readonly retention_days?: number | null
     readonly channels: 1 | 2
     readonly track: Recording['track']
+    readonly conference_sid?: string
     readonly callback: RecordingCallback | null
     readonly params: Omit<MethodParams<'record.start'>, 'session_id' | 'recording_id' | 'file'>
     readonly started?: (sid: string) => void
@@ -236,9 +272,7 @@ export class Recorder {
     const { ctx } = call
     leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
-    // A room is recorded on one participant's leg. That leg's own silence does not make the recording empty.
-    const silent = event.empty && recording.source !== 'Conference'
-    const absent = silent ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
+    const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
     const duration_seconds = Math.round(event.duration_ms / 1000)
     const url = this.#url(recording.sid)
@@ -272,6 +306,7 @@ export class Recorder {
       enqueueRecordingCallback(trx, recording.callback, {
         account_sid,
         call_sid: call.sid,
+        conference_sid: recording.conference_sid ?? null,
         recording_sid: recording.sid,
         url: this.#url(recording.sid),
         status,

@@ -1,6 +1,7 @@
 import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
+import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { hold } from './hold.ts'
 import { Recorder } from './recorder.ts'
@@ -19,13 +20,10 @@ interface Participant {
   speaking: boolean
 }
 
-/** A recording of what one participant hears and says, which is the whole room. */
+/** The recording of the mix. It belongs to the room and ends with it, whoever leaves. */
 interface Recording {
   readonly by: Recorder
   readonly id: string
-  readonly of: Participant
-  /** The command of the participant that requested the recording. */
-  readonly wanted: JoinConference
 }
 
 interface Room {
@@ -38,10 +36,15 @@ interface Room {
   /** The callback of the first participant that names one (voice-compat.md §11, Conference). */
   callback: JoinConference['status_callback']
   ended_by: { readonly participant: Participant; readonly reason: string } | null
+  /** The participant whose document wants the room recorded, decided when the room starts. */
+  recorded_for: Participant | null
   recording: Recording | null
   /** Resolves when the last callback is queued. Callbacks of several calls are queued in the order of the room. */
   telling: Promise<void>
 }
+
+/** The number of a full room (voice-compat.md §15). */
+const FULL = 16020
 
 export class Rooms {
   readonly #rooms = new Map<string, Room>()
@@ -63,6 +66,7 @@ export class Rooms {
       sequence: 0,
       callback: null,
       ended_by: null,
+      recorded_for: null,
       recording: null,
       telling: Promise.resolve(),
     }
@@ -106,39 +110,20 @@ export class Rooms {
   #start(room: Room): void {
     room.started = true
     this.#tell(room, 'conference-start', 'start', null)
+    room.recorded_for = room.participants.find(other => other.command.record) ?? null
     for (const participant of room.participants) this.#mix(room, participant)
-    const recorder = room.participants.find(other => other.command.record)
-    if (recorder) this.#record(room, recorder, recorder.command)
   }
 
-  #record(room: Room, of: Participant, wanted: JoinConference): void {
-    const id = `${of.command.id}-recording`
-    // The recording belongs to the room: no verb of the script waits for its events.
-    const by = new Recorder(of.host, () => undefined)
-    room.recording = { by, id, of, wanted }
-    by.start(
-      {
-        type: 'start_recording',
-        id,
-        source: 'StartCallRecordingAPI',
-        name: null,
-        child: null,
-        channels: 1,
-        track: 'both',
-        trim: wanted.trim,
-        callback: wanted.recording_callback,
-      },
-      null,
-      'Conference',
-    )
-  }
-
-  /** Continues the recording in another file, on another participant's leg: the recorded one has left the room. */
-  #recordElsewhere(room: Room, { by, id, wanted }: Recording): void {
-    by.stop(id)
-    room.recording = null
-    const next = room.participants.find(other => other.mixed && !other.host.leg.ended)
-    if (next) this.#record(room, next, wanted)
+  /** Records the mix once it has its first participant, when somebody wants it. */
+  #record(room: Room): void {
+    const wanted = room.recorded_for
+    if (!wanted || room.recording || this.#rooms.get(room.key) !== room) return
+    const { command, host } = wanted
+    // No verb of the script waits for the events of the recording.
+    const by = new Recorder(host, () => undefined)
+    room.recording = { by, id: `${command.id}-recording` }
+    const { trim, recording_callback: callback } = command
+    by.startRoom(room.recording.id, room.sid, command.record_channels === 2 ? host.leg : null, { trim, callback })
   }
 
   #mix(room: Room, participant: Participant): void {
@@ -157,12 +142,13 @@ export class Rooms {
       .then(
         () => {
           participant.mixed = true
+          this.#record(room)
           if (room.callback?.events.includes('speaker')) listen(participant, true)
         },
         err => {
           if (leg.ended) return
           call.log.warn({ err }, 'a leg could not join its conference')
-          this.#out(room, participant, 'participant_left')
+          this.#out(room, participant, 'participant_left', refusedBy(err))
         },
       )
   }
@@ -182,7 +168,7 @@ export class Rooms {
       })
   }
 
-  #out(room: Room, participant: Participant, reason: string): void {
+  #out(room: Room, participant: Participant, reason: string, refused: Refused | null = null): void {
     const { leg, call } = participant.host
     const at = room.participants.indexOf(participant)
     if (at < 0) return
@@ -198,11 +184,10 @@ export class Rooms {
       ReasonParticipantLeft: leg.ended ? 'participant_hung_up' : reason,
       ParticipantCallStatus: call.facts.status,
     })
-    participant.emit({ type: 'conference_left', id: participant.command.id, number: null, detail: null })
+    const { number, detail } = refused ?? { number: null, detail: null }
+    participant.emit({ type: 'conference_left', id: participant.command.id, number, detail })
     if (room.started && (participant.command.beep === 'true' || participant.command.beep === 'onExit'))
       beep(room, participant)
-    if (room.recording?.of === participant && !participant.command.end_on_exit)
-      this.#recordElsewhere(room, room.recording)
     if (participant.command.end_on_exit) {
       room.ended_by ??= { participant, reason: 'participant-with-end-conference-on-exit-left' }
       for (const other of [...room.participants]) this.#out(room, other, 'moderator_ended_conference')
@@ -273,13 +258,22 @@ const participantParameters = ({ host, command }: Participant): Record<string, s
   ...(command.label === null ? {} : { ParticipantLabel: command.label }),
 })
 
-function refusalOf(room: Room, command: JoinConference): { number: number; detail: string } | null {
+/** Why a room refuses a participant: the number of an error, and a sentence. */
+interface Refused {
+  readonly number: number
+  readonly detail: string
+}
+
+/** Returns the refusal of the media worker that has a number. */
+const refusedBy = (error: unknown): Refused | null =>
+  error instanceof MediaRefusal && error.reason === 'conference_full' ? { number: FULL, detail: error.detail } : null
+
+function refusalOf(room: Room, command: JoinConference): Refused | null {
   const { participants } = room
   if (command.label !== null && participants.some(other => other.command.label === command.label))
     return { number: 16025, detail: `the label "${command.label}" is in use in this conference` }
   const most = Math.min(command.max_participants, ...participants.map(other => other.command.max_participants))
-  if (participants.length >= most)
-    return { number: 16020, detail: `the conference is full with ${participants.length}` }
+  if (participants.length >= most) return { number: FULL, detail: `the conference is full with ${participants.length}` }
   if (command.coach !== null && !participants.some(other => other.host.call.sid === command.coach))
     return { number: 13240, detail: `${command.coach} is not in this conference` }
   return null

@@ -97,6 +97,8 @@ export function callbackParameters(call: CallFacts, facts: CallbackFacts): Recor
 export interface RecordingCallbackFacts {
   readonly account_sid: string
   readonly call_sid: string
+  /** The room whose mix is recorded; null for a call. */
+  readonly conference_sid: string | null
   readonly recording_sid: string
   readonly url: string
   readonly status: 'in-progress' | 'completed' | 'absent'
@@ -112,6 +114,7 @@ export interface RecordingCallbackFacts {
 export const recordingParameters = (facts: RecordingCallbackFacts): Record<string, string> => ({
   AccountSid: facts.account_sid,
   CallSid: facts.call_sid,
+  ...(facts.conference_sid === null ? {} : { ConferenceSid: facts.conference_sid }),
   RecordingSid: facts.recording_sid,
   RecordingUrl: facts.url,
   RecordingStatus: facts.status,

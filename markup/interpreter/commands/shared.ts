@@ -22,6 +22,8 @@ export interface JoinConference {
   readonly wait: 'default' | 'silence' | Target
   readonly max_participants: number
   readonly record: boolean
+  /** Record this participant on a channel of its own, beside the mix. */
+  readonly record_channels?: 2
   readonly trim: boolean
   readonly coach: string | null
   readonly jitter_buffer: 'off' | 'small' | 'medium' | 'large'

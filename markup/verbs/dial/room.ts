@@ -10,7 +10,7 @@ export function begin(node: DialNode, noun: Parameters<typeof joinCommand>[0], t
   if (noun.failed !== null) return end(node, 'failed')
   const id = turn.id('conference')
   if (node.attributes.hangupOnStar) turn.emit({ type: 'digits_on' })
-  turn.emit(joinCommand(noun, id, turn))
+  turn.emit(joinCommand(noun, id, turn, node.attributes.record.endsWith('-dual')))
   return stay({ mode: 'room', id, joined: false, limit_timer: null } satisfies RoomState)
 }
 

@@ -43,8 +43,8 @@ export const conference = shape('Conference', ATTRIBUTES, {
   },
 })
 
-/** Returns the command that joins the conference of this noun. */
-export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn): JoinConference {
+/** Returns the command that joins the conference of this noun. `dual`: the participant is recorded apart from the mix. */
+export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn, dual: boolean): JoinConference {
   const { attributes } = node
   const status = turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100)
   const wait = attributes.waitUrl === '' ? null : turn.target(attributes.waitUrl, attributes.waitMethod, 13233)
@@ -60,6 +60,7 @@ export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tur
     wait: attributes.waitUrl === '' ? 'silence' : (wait ?? 'default'),
     max_participants: attributes.maxParticipants,
     record: attributes.record === 'record-from-start',
+    ...(dual ? { record_channels: 2 } : {}),
     trim: attributes.trim === 'trim-silence',
     coach: attributes.coach,
     jitter_buffer: attributes.jitterBufferSize,

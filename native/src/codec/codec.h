@@ -9,7 +9,8 @@
 
 namespace media {
 
-enum class CodecId : uint8_t { other, pcmu, pcma, g722, g729, opus };
+/** `samples` is PCM of this machine, which no peer can negotiate. */
+enum class CodecId : uint8_t { other, pcmu, pcma, g722, g729, opus, samples };
 
 /** The longest frame that a decoder produces: 120 ms of Opus at 48 kHz. */
 constexpr int kMaxFrameSamples = 5760;
@@ -66,7 +67,7 @@ const Codec* find_codec(const std::string& name, int clock_rate);
 const Codec* find_codec(CodecId id);
 
 // Each codec is defined in its own file.
-extern const Codec kPcmu, kPcma, kG722, kG729, kOpus;
+extern const Codec kPcmu, kPcma, kG722, kG729, kOpus, kSamples;
 
 /** Loads the G.729 library. Call it once, before creating any codec. False when the machine has none, or `wanted` is
  * false. */

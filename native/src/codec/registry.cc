@@ -14,6 +14,7 @@ const Codec* find_codec(const std::string& name, int clock_rate) {
 }
 
 const Codec* find_codec(CodecId id) {
+  if (id == CodecId::samples) return &kSamples;
   for (const auto& c : codecs())
     if (c.id == id) return &c;
   return nullptr;

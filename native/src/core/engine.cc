@@ -129,6 +129,24 @@ void Engine::record(RecordRequest request) {
   });
 }
 
+void Engine::record_conference(uint32_t conference, RecordRequest request) {
+  const auto at = conferences_.find(conference);
+  if (at == conferences_.end()) return;
+  Worker* worker = at->second.worker;
+  auto recording = std::make_shared<Recording>(request.config, worker->chunks());
+  const uint32_t named = request.config.channels == 2 ? request.left : 0;
+  recording->set_channel(0, named ? 1 : 0);
+  recording->set_channel(1, 0);
+  recording->writer_open(mono_us());
+  recorder_.add(recording);
+  recordings_[recording->id()] = {recording, worker, 0, 0, conference};
+  worker->post([=, recorder = &recorder_](uint64_t now) {
+    if (Conference* room = worker->find_conference(conference)) return room->record(recording, named);
+    recording->packet_end(RecordEnd::leg_closed, now);
+    recorder->wake();
+  });
+}
+
 void Engine::stop_record(const std::string& id) {
   const auto at = recordings_.find(id);
   if (at == recordings_.end()) return;
@@ -152,6 +170,10 @@ void Engine::forget_record(const std::string& id) {
   auto recording = at->second.recording;
   for (const uint32_t stream : {at->second.left, at->second.right})
     if (stream) with(stream, [recording](Stream& s, uint64_t) { s.unrecord(recording.get()); });
+  if (const uint32_t conference = at->second.conference)
+    at->second.worker->post([=, worker = at->second.worker](uint64_t) {
+      if (Conference* room = worker->find_conference(conference)) room->unrecord(recording.get());
+    });
   recordings_.erase(at);
 }
 

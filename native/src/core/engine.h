@@ -51,6 +51,8 @@ class Engine {
   /** Runs `act` on the stream's thread if the stream still exists by then. */
   void with(uint32_t id, std::function<void(Stream&, uint64_t now_us)> act);
   void record(RecordRequest request);
+  /** Records the mix of a conference until it closes; with two channels also `left`, on a channel of its own. */
+  void record_conference(uint32_t conference, RecordRequest request);
   void stop_record(const std::string& id);
   void pause_record(const std::string& id, bool paused);
   uint32_t open_conference(int rate_hz);
@@ -78,6 +80,7 @@ class Engine {
     std::shared_ptr<Recording> recording;
     Worker* worker;
     uint32_t left, right;
+    uint32_t conference = 0;
   };
   struct SessionEntry {
     Worker* worker;

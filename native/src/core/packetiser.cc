@@ -11,7 +11,6 @@ namespace media {
 namespace {
 constexpr int kMostPacketMs = 80;
 constexpr int kMostEncoded = 1400;
-constexpr int kMostTick = 960;
 /** An encoder has settled after this many packets of digital silence. It would then encode the same packet each time.
  */
 constexpr int kSettled = 10;
@@ -65,9 +64,31 @@ void Packetiser::take(const int16_t* pcm, int samples, int rate_hz, uint64_t now
 }
 
 void Packetiser::fill_idle(uint64_t now_us) {
-  static const int16_t kSilence[kMostTick] = {};
+  static const int16_t kSilence[kMostMixed] = {};
   if (stream_.sender().reaches_peer() && use_encoder())
     packetise(kSilence, encoder_->sample_rate() / 50, Heard::idle, now_us);
+}
+
+PacketFormat Packetiser::format() const {
+  const StreamConfig& config = stream_.config();
+  const Codec* codec = find_codec(config.send.codec);
+  if (!config.sends || config.dtx || packet_ms() != 20 || !codec || !codec->available()) return {};
+  const auto complexity = static_cast<uint8_t>(stream_.context().opus_complexity);
+  return {codec->id, static_cast<uint8_t>(rate() / 1000), complexity, config.fec, config.bitrate};
+}
+
+void Packetiser::take_mix(const Mix& mix, int rate_hz, uint64_t now_us) {
+  Sender& sender = stream_.sender();
+  const bool fits = !mix.packet.empty() && mix.format == format() && (waiting_.empty() || !sender.makes_audio());
+  if (!fits) return take(mix.pcm.data(), rate_hz / 50, rate_hz, now_us);
+  if (!sender.reaches_peer()) return;
+  if (!sender.makes_audio()) begin(now_us);
+  if (idle_frames_ > 0) sender.mark_next();
+  reset_encoder();  // the peer's decoder no longer follows it
+  uint8_t packet[kRtpHeader + kMostEncoded + kTailRoom];
+  std::memcpy(packet + kRtpHeader, mix.packet.data(), mix.packet.size());
+  sender.send_made(packet, mix.packet.size(), now_us);
+  sender.advance_made(stream_.config().send.clock_rate / 50);
 }
 
 int Packetiser::packet_ms() const {
@@ -77,15 +98,18 @@ int Packetiser::packet_ms() const {
   return between ? config.ptime_ms - 10 : config.ptime_ms;
 }
 
+/** Begins a new run of audio after another source. */
+void Packetiser::begin(uint64_t now_us) {
+  waiting_.clear();
+  tail_samples_ = 0;
+  pause_reports_.end();
+  stream_.sender().begin_made(now_us);
+}
+
 void Packetiser::packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us) {
   Sender& sender = stream_.sender();
   const StreamConfig& config = stream_.config();
-  if (!sender.makes_audio()) {
-    waiting_.clear();
-    tail_samples_ = 0;
-    pause_reports_.end();
-    sender.begin_made(now_us);
-  }
+  if (!sender.makes_audio()) begin(now_us);
   waiting_.insert(waiting_.end(), pcm, pcm + samples);
   tail_samples_ = (heard == tail_ ? tail_samples_ : 0) + static_cast<size_t>(samples);
   tail_ = heard;

@@ -11,11 +11,13 @@
 #include "comfort_noise.h"
 #include "config.h"
 #include "decode_path.h"
+#include "packet_format.h"
 #include "resample.h"
 
 namespace media {
 
 class Stream;
+struct Mix;
 
 class Packetiser {
  public:
@@ -26,6 +28,10 @@ class Packetiser {
   int rate() const;
   /** Sends audio. Drops it when the stream may not send or has no encoder. */
   void take(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard = Heard::sound);
+  /** Returns the format of the packets, when an encoder for several streams can make them. */
+  PacketFormat format() const;
+  /** Sends 20 ms of a conference: the packet of a shared encoder when it fits, otherwise the audio. */
+  void take_mix(const Mix& mix, int rate_hz, uint64_t now_us);
   /** Sends 20 ms of an idle stream's silence. */
   void fill_idle(uint64_t now_us);
   /** Drops the encoder. The next audio gets a new one. */
@@ -37,6 +43,7 @@ class Packetiser {
  private:
   bool use_encoder();
   int packet_ms() const;
+  void begin(uint64_t now_us);
   void packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us);
   Heard next_frame() const { return tail_samples_ >= waiting_.size() ? tail_ : Heard::sound; }
   int encode(size_t samples, uint8_t* out);

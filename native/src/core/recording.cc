@@ -184,7 +184,11 @@ void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_
     const Codec* codec = find_codec(p.codec);
     t.codec = p.codec;
     t.clock_rate = p.clock_rate;
-    t.decoder = codec && codec->available() ? codec->decoder(p.codec == CodecId::opus ? config_.rate_hz : 0) : nullptr;
+    // Opus decodes at any rate. Samples have the rate of their clock.
+    const int rate = p.codec == CodecId::opus      ? config_.rate_hz
+                     : p.codec == CodecId::samples ? static_cast<int>(p.clock_rate)
+                                                   : 0;
+    t.decoder = codec && codec->available() ? codec->decoder(rate) : nullptr;
     t.resampler = t.decoder && t.decoder->sample_rate() != config_.rate_hz
                       ? std::make_unique<Resampler>(t.decoder->sample_rate(), config_.rate_hz)
                       : nullptr;

@@ -231,7 +231,7 @@ void Sources::send_audio(uint64_t now_us) {
     packetiser.take(pcm, n, rate, now_us);
     tell_marks(marks);
   } else if (conference_) {
-    send_conference(pcm, now_us);
+    send_conference(now_us);
   } else if (pause_.on()) {
     pause_.fill(pcm, n);
     packetiser.take(pcm, n, rate, now_us);
@@ -240,12 +240,13 @@ void Sources::send_audio(uint64_t now_us) {
   }
 }
 
-void Sources::send_conference(int16_t* pcm, uint64_t now_us) {
-  const int rate = conference_->rate_hz;
-  const auto n = static_cast<size_t>(rate / 50);
+void Sources::send_conference(uint64_t now_us) {
+  Packetiser& packetiser = stream_.packetiser();
+  conference_->format.store(packetiser.format(), std::memory_order_relaxed);
+  if (conference_->deaf.load(std::memory_order_relaxed)) return packetiser.fill_idle(now_us);
   // Another thread's clock drives the mix. Drop the excess that its drift has piled up.
-  while (conference_->out.held() > 4 * n) conference_->out.read(pcm, n);
-  if (conference_->out.read(pcm, n)) stream_.packetiser().take(pcm, static_cast<int>(n), rate, now_us);
+  while (conference_->out.held() > 4) conference_->out.read();
+  if (const auto mix = conference_->out.read()) packetiser.take_mix(*mix, conference_->rate_hz, now_us);
 }
 
 }  // namespace media

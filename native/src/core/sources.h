@@ -62,7 +62,7 @@ class Sources {
   bool waits_for_path(uint64_t now_us) const;
   void tick(uint64_t now_us);
   void send_audio(uint64_t now_us);
-  void send_conference(int16_t* pcm, uint64_t now_us);
+  void send_conference(uint64_t now_us);
   bool keys_tick(uint64_t now_us);
   void send_tones(int event, uint64_t now_us);
   void end_play(const char* reason);

@@ -107,7 +107,7 @@ Stream* Worker::find(uint32_t id) {
 }
 
 void Worker::open_conference(uint32_t id, int rate_hz) {
-  auto mixer = std::make_unique<Mixer>(rate_hz);
+  auto mixer = std::make_unique<Mixer>(rate_hz, *context_.recorder);
   Mixer* m = mixer.get();
   m->worker = this;
   m->due_us = mono_us() + 20'000;
@@ -116,7 +116,7 @@ void Worker::open_conference(uint32_t id, int rate_hz) {
         auto* self = static_cast<Mixer*>(p);
         if (now > self->due_us + 100'000) self->due_us = now;
         self->due_us += 20'000;
-        self->conference.tick();
+        self->conference.tick(now);
         self->worker->wheel_.set(self->timer, self->due_us);
       },
       m);

@@ -70,7 +70,7 @@ class Worker {
     Which which;
   };
   struct Mixer {
-    Mixer(int rate) : conference(rate) {}
+    Mixer(int rate, Recorder& recorder) : conference(rate, recorder) {}
     Conference conference;
     Timer timer;
     uint64_t due_us = 0;

@@ -32,6 +32,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("tap", &EngineSkin::tap),
                            InstanceMethod("untap", &EngineSkin::untap),
                            InstanceMethod("record", &EngineSkin::record),
+                           InstanceMethod("recordConference", &EngineSkin::record_conference),
                            InstanceMethod("stopRecord", &EngineSkin::stop_record),
                            InstanceMethod("pauseRecord", &EngineSkin::pause_record),
                            InstanceMethod("openConference", &EngineSkin::open_conference),
@@ -180,6 +181,9 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                        [id = i[1].ToString().Utf8Value()](Stream& s, uint64_t now) { s.untap(id, now); });
   }
   void record(const Napi::CallbackInfo& i) { core(i.Env()).record(record_request(i[0].As<Napi::Object>())); }
+  void record_conference(const Napi::CallbackInfo& i) {
+    core(i.Env()).record_conference(id_of(i), record_request(i[1].As<Napi::Object>()));
+  }
   void stop_record(const Napi::CallbackInfo& i) { core(i.Env()).stop_record(i[0].ToString().Utf8Value()); }
   void pause_record(const Napi::CallbackInfo& i) {
     core(i.Env()).pause_record(i[0].ToString().Utf8Value(), i[1].ToBoolean());

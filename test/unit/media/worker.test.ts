@@ -449,6 +449,57 @@ t.test('a recording of what a leg hears holds that alone, and a muted participan
   await client.request('session.close', { session_id })
 })
 
+t.test(
+  'the recording of a conference is one file of its mix, whoever leaves, and one participant may be apart',
+  async t => {
+    const conference_id = 'CF-tape'
+    const parties = await Promise.all(
+      [1000, 600, 400].map(async hz => {
+        const session_id = await w.session()
+        const peer = await w.peer()
+        const { leg_id } = await w.answeredLeg(session_id, peer)
+        await client.request('conference.join', { conference_id, leg_id, muted: false, deaf: false })
+        return { session_id, leg_id, talk: () => peer.send(tone(hz, 1000)) }
+      }),
+    )
+    const [a, b, c] = parties
+    if (!a || !b || !c) throw new Error('three parties')
+    const file = (name: string) => join(w.data_dir, 'recordings', `${name}.wav`)
+    const start = (recording_id: string, channels: 1 | 2, left: string | null, room = conference_id) =>
+      client.request('record.start', {
+        ...{
+          session_id: a.session_id,
+          recording_id,
+          file: file(recording_id),
+          channels,
+          left,
+          right: null,
+          what: 'both',
+        },
+        ...{ conference_id: room, max_ms: null, silence_ms: null, finish_keys: '', beep: false, trim: false },
+      })
+    t.equal(await reasonOf(start('RE-none', 1, null, 'CF-none')), 'conference_unknown')
+    t.equal(await reasonOf(start('RE-nobody', 2, null)), 'params_invalid')
+    await start('RE-mix', 1, null)
+    await start('RE-apart', 2, a.leg_id)
+    await Promise.all([a.talk(), b.talk()])
+    await client.request('session.close', { session_id: a.session_id })
+    await c.talk()
+    await client.request('record.stop', { recording_id: 'RE-apart' })
+    for (const { session_id } of [b, c]) await client.request('session.close', { session_id })
+    const ended = (id: string) => w.event('record.ended', ({ recording_id }) => recording_id === id)
+    t.match(await ended('RE-mix'), { reason: 'leg_closed', empty: false }, 'it ends with the room')
+    t.match(await ended('RE-apart'), { reason: 'stopped', empty: false })
+    const has = (name: string) =>
+      readWavFile(file(name)).channels.map(samples => [1000, 600, 400].map(hz => toneLevelDbm0(samples, hz) > -26))
+    t.strictSame(has('RE-mix'), [[true, true, true]])
+    t.strictSame(has('RE-apart'), [
+      [true, false, false],
+      [true, true, true],
+    ])
+  },
+)
+
 t.test('a dual recording holds the caller left and the callee right, aligned, and reports its hash', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]
