@@ -5,13 +5,13 @@ import { createEngine, type Engine, type Stream, type StreamDescription } from '
 
 /** Many telephones on a few sockets of this machine, each with a stream of one data plane. */
 
-export interface Member {
+interface Member {
   readonly stream: Stream
   /** Sends a payload to the stream with the next number. */
   send(payload: Buffer): void
 }
 
-export interface Crowd {
+interface Crowd {
   readonly engine: Engine
   readonly members: readonly Member[]
   close(): void

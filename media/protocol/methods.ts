@@ -189,8 +189,8 @@ export const METHODS = {
         left: orNull(Id),
         right: orNull(Id),
         /**
-         * Records the mix of this conference until the last participant leaves, whoever leaves before. With two channels
-         * the left one is what the participant `left` says, and the right one the mix.
+         * Records the mix of this conference until the last participant leaves, whoever leaves before. With two
+         * channels the left one is what the participant `left` says, and the right one the mix.
          */
         conference_id: Type.Optional(orNull(Id)),
         /** `received`: what `left` sends. `both`: also the other channel or what we play. `sent`: what `left` hears. */

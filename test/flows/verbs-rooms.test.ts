@@ -111,45 +111,42 @@ t.test('verbs that connect several callers', async t => {
     t.same(all('/old'), [])
   })
 
-  await t.test(
-    'a conference recording is one recording of the mix for the life of the room, whoever leaves',
-    async t => {
-      const callback = `recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed absent"`
-      const tape = `record="record-from-start" trim="do-not-trim" ${callback}`
-      pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
-      const states = (status: string) => all('/tapes').filter(fields => fields['RecordingStatus'] === status)
-      const first = await callOut(
-        doc(
-          `<Dial hangupOnStar="true" record="record-from-answer-dual" action="${url}/elsewhere"><Conference beep="false" ${tape}>taped</Conference></Dial>`,
-        ),
-      )
-      const second = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
-      const third = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
-      await until('it is recorded', () => states('in-progress').length === 1)
-      const [named, said] = [first.line.hum(1150), second.line.hum(620)]
-      await Promise.all([first.line.hears(620), second.line.hears(1150)])
-      await Promise.all([named(), said()])
-      await first.line.press('*')
-      await first.line.hears(900)
-      first.line.hangUp()
-      await first.line.over()
-      const later = second.line.hum(820)
-      await third.line.hears(820)
-      await later()
-      t.equal(states('completed').length, 0, 'it goes on without the participant whose document wanted it')
-      for (const { line } of [second, third]) line.hangUp()
-      await until('the file is there', () => states('completed').length === 1)
-      t.equal(all('/tapes').length, 2, 'one recording, and none absent')
-      const [told] = states('completed')
-      t.match(told, { ConferenceSid: /^CF[0-9a-f]{32}$/, CallSid: first.sid, RecordingChannels: '2' })
-      const { channels } = readWav((await w.voice('GET', `/Recordings/${told?.['RecordingSid']}.wav`)).bytes)
-      const has = (hz: number) => channels.map(samples => loudest(samples, hz) > -30)
-      t.same(has(1150), [true, true], 'the named participant, apart and in the mix')
-      t.same(has(620), [false, true])
-      t.same(has(820), [false, true], 'what is said after the participant left')
-      t.same(has(900), [false, false], 'what the participant hears outside the room is not recorded')
-    },
-  )
+  await t.test('a conference recording is one file of the mix for the life of the room, whoever leaves', async t => {
+    const callback = `recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed absent"`
+    const tape = `record="record-from-start" trim="do-not-trim" ${callback}`
+    pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
+    const states = (status: string) => all('/tapes').filter(fields => fields['RecordingStatus'] === status)
+    const first = await callOut(
+      doc(
+        `<Dial hangupOnStar="true" record="record-from-answer-dual" action="${url}/elsewhere"><Conference beep="false" ${tape}>taped</Conference></Dial>`,
+      ),
+    )
+    const second = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
+    const third = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
+    await until('it is recorded', () => states('in-progress').length === 1)
+    const [named, said] = [first.line.hum(1150), second.line.hum(620)]
+    await Promise.all([first.line.hears(620), second.line.hears(1150)])
+    await Promise.all([named(), said()])
+    await first.line.press('*')
+    await first.line.hears(900)
+    first.line.hangUp()
+    await first.line.over()
+    const later = second.line.hum(820)
+    await third.line.hears(820)
+    await later()
+    t.equal(states('completed').length, 0, 'it goes on without the participant whose document wanted it')
+    for (const { line } of [second, third]) line.hangUp()
+    await until('the file is there', () => states('completed').length === 1)
+    t.equal(all('/tapes').length, 2, 'one recording, and none absent')
+    const [told] = states('completed')
+    t.match(told, { ConferenceSid: /^CF[0-9a-f]{32}$/, CallSid: first.sid, RecordingChannels: '2' })
+    const { channels } = readWav((await w.voice('GET', `/Recordings/${told?.['RecordingSid']}.wav`)).bytes)
+    const has = (hz: number) => channels.map(samples => loudest(samples, hz) > -30)
+    t.same(has(1150), [true, true], 'the named participant, apart and in the mix')
+    t.same(has(620), [false, true])
+    t.same(has(820), [false, true], 'what is said after the participant left')
+    t.same(has(900), [false, false], 'what the participant hears outside the room is not recorded')
+  })
 
   await t.test('a duplicate label and a coach without a target are refused', async t => {
     const first = await callOut(doc('<Dial><Conference participantLabel="one" waitUrl="">pair</Conference></Dial>'))

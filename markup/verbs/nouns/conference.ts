@@ -43,7 +43,7 @@ export const conference = shape('Conference', ATTRIBUTES, {
   },
 })
 
-/** Returns the command that joins the conference of this noun. `dual`: the participant is recorded apart from the mix. */
+/** Returns the command that joins the conference of this noun. `dual` records the participant apart from the mix. */
 export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn, dual: boolean): JoinConference {
   const { attributes } = node
   const status = turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100)
