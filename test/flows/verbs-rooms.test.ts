@@ -111,7 +111,7 @@ t.test('verbs that connect several callers', async t => {
     t.same(all('/old'), [])
   })
 
-  await t.test('a conference recording is one file of the mix for the life of the room, whoever leaves', async t => {
+  await t.test('a conference recording is one file for the life of the room, whoever leaves', async t => {
     const callback = `recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed absent"`
     const tape = `record="record-from-start" trim="do-not-trim" ${callback}`
     pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
