@@ -111,9 +111,9 @@ t.test('verbs that connect several callers', async t => {
     t.same(all('/old'), [])
   })
 
-  await t.test('a conference recording is one file for the life of the room, whoever leaves', async t => {
-    const callback = `recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed absent"`
-    const tape = `record="record-from-start" trim="do-not-trim" ${callback}`
+  await t.test('a conference recording is one file, whoever leaves the room', async t => {
+    const events = 'recordingStatusCallbackEvent="in-progress completed absent"'
+    const tape = `record="record-from-start" trim="do-not-trim" recordingStatusCallback="${url}/tapes" ${events}`
     pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
     const states = (status: string) => all('/tapes').filter(fields => fields['RecordingStatus'] === status)
     const first = await callOut(
