@@ -3,6 +3,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { type Applied, appliedFrom, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
 import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/configuration/trunk-facts.ts'
 import {
+  NO_FIGURES,
   type TargetRow,
   type TrunkFigures,
   type TrunkNumbers,
@@ -26,8 +27,6 @@ export async function presentSummaries(db: Db, trunks: readonly TrunkRow[]): Pro
   return trunks.map(trunk => summary(trunk, figures.get(trunk.id) ?? NO_FIGURES))
 }
 
-const NO_FIGURES: TrunkFigures = { live_calls: 0, numbers: 0, targets: 0, subaccount_name: null, policy: null }
-
 const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   id: trunk.id,
   project_id: trunk.project_id,
@@ -47,7 +46,11 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   signaling_fqdn: trunk.signaling_fqdn,
   subaccount_id: trunk.subaccount_id,
   subaccount_name: figures.subaccount_name,
-  endpoints: { count: figures.targets, state: figures.targets === 0 ? 'none' : 'idle' },
+  endpoints: {
+    count: figures.targets,
+    state: figures.targets === 0 ? 'none' : 'idle',
+    silent: trunk.status === 'enabled' ? figures.targets_silent : 0,
+  },
 })
 
 const loaded = new WeakMap<TrunkRow, TrunkFacts>()
@@ -164,7 +167,10 @@ function shownBelow(below: TrunkBelow): ShownBelow {
 function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: TrunkRow, now: string): Detail {
   const { targets, live_calls, policy, numbers, evidence: seen } = below
   const { sources, digest_identities, number_inventory, outbound_policy, routes } = shownBelow(below)
-  const figures = { live_calls, numbers: numbers.routed, targets: targets.length, subaccount_name, policy }
+  const degraded = new Set(seen.filter(({ state }) => state === 'degraded').map(({ target_id }) => target_id))
+  const targets_silent = targets.filter(({ id, enabled }) => enabled === 1 && degraded.has(id)).length
+  const counts = { live_calls, numbers: numbers.routed, targets: targets.length, targets_silent }
+  const figures = { ...counts, subaccount_name, policy }
   // `Object.assign`, because an object literal that spreads these twenty fields takes a hundred times as long.
   return Object.assign(summary(trunk, figures), {
     as_of: now,

@@ -54,7 +54,12 @@ const summary = {
   signaling_fqdn: nullable(Type.String()),
   subaccount_id: nullable(Type.String()),
   subaccount_name: nullable(Type.String()),
-  endpoints: resource('EndpointSummary', { count: Int32, state: oneOf('none', 'idle') }),
+  endpoints: resource('EndpointSummary', {
+    count: Int32,
+    /** Enabled targets that left two OPTIONS in a row unanswered. */
+    silent: Int32,
+    state: oneOf('none', 'idle'),
+  }),
 }
 
 export const TrunkSummary = resource('TrunkSummary', summary)

@@ -166,6 +166,8 @@ t.test('pages of the console', async t => {
       await open(trunk)
       await shown('No target answers')
       await page.locator('main .notice.bad').waitFor()
+      await open('/trunks')
+      await page.getByRole('row', { name: /PBX/ }).getByText('No target answers').waitFor()
     })
     await context.close()
   })

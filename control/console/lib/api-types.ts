@@ -111,6 +111,7 @@ export interface TrunkSummary {
 
 export interface EndpointSummary {
   readonly count: number
+  readonly silent: number
   readonly state: 'none' | 'idle'
 }
 

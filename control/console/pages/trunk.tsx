@@ -5,6 +5,7 @@ import { count, duration, money, words } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
+import { noTargetAnswers } from '../lib/targets.ts'
 import type { Trunk, TrunkMetrics } from '../lib/types.ts'
 import { ApplyBadge } from '../ui/apply.tsx'
 import {
@@ -96,12 +97,6 @@ export function TrunkPage({ params }: PageProps) {
       )}
     </Loaded>
   )
-}
-
-/** Whether every target that is asked leaves the questions unanswered. */
-function noTargetAnswers({ endpoint_evidence: of }: Trunk): boolean {
-  const asked = of.filter(({ state }) => state !== 'idle')
-  return asked.length > 0 && asked.every(({ state }) => state === 'degraded')
 }
 
 function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {

@@ -3,14 +3,20 @@ import { useData } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
+import { noTargetAnswers } from '../lib/targets.ts'
 import type { ListOf, TrunkSummary } from '../lib/types.ts'
-import { Card, Empty, LinkButton, Loaded, PageHead, Status } from '../ui/basics.tsx'
+import { Badge, Card, Empty, LinkButton, Loaded, PageHead, Status } from '../ui/basics.tsx'
 import { TextField } from '../ui/form.tsx'
 import { type Column, LongTable } from '../ui/table.tsx'
 
 const COLUMNS: readonly Column<TrunkSummary>[] = [
   { title: 'Name', cell: trunk => trunk.name, width: '26%' },
-  { title: 'Status', cell: trunk => <Status of={trunk.status} />, width: '130px' },
+  {
+    title: 'Status',
+    cell: trunk =>
+      noTargetAnswers(trunk) ? <Badge tone="bad">No target answers</Badge> : <Status of={trunk.status} />,
+    width: '170px',
+  },
   { title: 'Direction', cell: trunk => words(trunk.direction), wide: true },
   {
     title: 'Calls now',

@@ -23,8 +23,15 @@ export interface TrunkFigures {
   live_calls: number
   numbers: number
   targets: number
+  /** Enabled targets that left two OPTIONS in a row unanswered. */
+  targets_silent: number
   subaccount_name: string | null
   policy: AttachedPolicy | null
+}
+
+export const NO_FIGURES: TrunkFigures = {
+  ...{ live_calls: 0, numbers: 0, targets: 0, targets_silent: 0 },
+  ...{ subaccount_name: null, policy: null },
 }
 
 type AttachedPolicy = Pick<
@@ -225,8 +232,7 @@ export const ambiguousSource = (
 /** Reads the figures of trunks in a few queries, however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
   const figures = new Map<string, TrunkFigures>()
-  for (const id of trunk_ids)
-    figures.set(id, { live_calls: 0, numbers: 0, targets: 0, subaccount_name: null, policy: null })
+  for (const id of trunk_ids) figures.set(id, { ...NO_FIGURES })
   const note = (id: string | null, change: Partial<TrunkFigures>): void => {
     const figure = id === null ? undefined : figures.get(id)
     if (figure) Object.assign(figure, change)
@@ -248,6 +254,16 @@ export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promis
       .groupBy('trunk_id')
       .execute()
     for (const row of targets) note(row.trunk_id, { targets: Number(row.count) })
+    const silent = await db
+      .selectFrom('target_evidence')
+      .innerJoin('termination_target', 'termination_target.id', 'target_evidence.target_id')
+      .select(['trunk_id', eb => eb.fn.count<number>('target_id').distinct().as('count')])
+      .where('trunk_id', 'in', ids)
+      .where('termination_target.enabled', '=', 1)
+      .where('target_evidence.state', '=', 'degraded')
+      .groupBy('trunk_id')
+      .execute()
+    for (const row of silent) note(row.trunk_id, { targets_silent: Number(row.count) })
     const subaccounts = await db
       .selectFrom('trunk')
       .innerJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')

@@ -126,7 +126,7 @@ t.test('a trunk is created, listed and read', async t => {
     status: 'enabled',
     revision: 1,
     signaling_fqdn: `${trunk.id.slice(4)}.sip.voice.test`,
-    endpoints: { count: 1, state: 'idle' },
+    endpoints: { count: 1, state: 'idle', silent: 0 },
     authentication: { mode: 'ip_allow_list', sources: [{ cidr: '203.0.113.10/32', enabled: true }] },
     media: { codecs: ['PCMA', 'PCMU'], security: 'rtp' },
     endpoint_evidence: [{ state: 'unknown', last_result: null }],
