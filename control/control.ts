@@ -6,6 +6,7 @@ import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
 import { createEventsHub } from './events/hub.ts'
 import { generalHandlers } from './general/index.ts'
+import { createManual, guidePages } from './guides/pages.ts'
 import { BAD_CREDENTIALS } from './http/bad-credentials.ts'
 import { bearerAuthentication } from './http/bearer.ts'
 import { apiHandler } from './http/dispatch.ts'
@@ -72,12 +73,14 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     '/v1/events': { authenticate: v1.authenticate, same_origin: false },
     '/console/api/v1/events': { authenticate: request => session(request, LISTENING), same_origin: true },
   })
+  const manual = createManual()
   const server = await serveHttp(
     {
       upgrade: events.upgrade,
       pages: {
         ...healthPages(services),
-        ...referencePages({ v1: V1_ROUTES, operator: OPERATOR_ROUTES }, services),
+        ...referencePages({ v1: V1_ROUTES, operator: OPERATOR_ROUTES }, services, manual),
+        ...guidePages(manual),
         '/': ctx => ctx.redirect('/console/'),
         '/console': ctx => ctx.redirect('/console/'),
       },

@@ -2,6 +2,8 @@ import type { Context } from 'koa'
 import { CALL_NUMBERS } from '../../core/domain/calls/call-numbers.ts'
 import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
 import { escapeXml } from '../../core/domain/text/xml.ts'
+import { framed, sendPage } from '../guides/frame.ts'
+import type { Manual } from '../guides/pages.ts'
 import type { Route } from '../http/route.ts'
 import type { Services } from '../http/services.ts'
 import { NUMBERS } from '../voice/errors.ts'
@@ -10,7 +12,7 @@ import { viewerPages } from './viewer.ts'
 
 const API_VERSION = '1.0.0'
 
-type Page = (ctx: Context) => void
+type Page = (ctx: Context) => void | Promise<void>
 
 interface Routes {
   readonly v1: readonly Route[]
@@ -18,7 +20,7 @@ interface Routes {
 }
 
 /** Serves the documents of both JSON APIs and `/docs`, each built from the routes at its first request. */
-export function referencePages(routes: Routes, services: Services): Readonly<Record<string, Page>> {
+export function referencePages(routes: Routes, services: Services, manual: Manual): Readonly<Record<string, Page>> {
   const about = { base_url: services.settings.base_url, version: API_VERSION }
   const document = (make: () => object): Page => {
     const text = once(() => JSON.stringify(make(), null, 1))
@@ -27,20 +29,24 @@ export function referencePages(routes: Routes, services: Services): Readonly<Rec
       ctx.body = text()
     }
   }
-  const contents = once(() => page('Endpoints', contentsOf(routes.v1, '/v1')))
-  const operator_contents = once(() => page('Endpoints for operators', contentsOf(routes.operator, '/operator/v1')))
+  const contents = once(() => contentsOf(routes.v1, '/v1'))
+  const operator_contents = once(() => contentsOf(routes.operator, '/operator/v1'))
+  const reference = async (ctx: Context, title: string, body: string, status = 200): Promise<void> => {
+    const page = framed(title, `<h1>${escapeXml(title)}</h1>\n${body}`, await manual.menu(), ctx.path)
+    sendPage(ctx, page, status)
+  }
   return {
     '/v1/openapi.json': document(() => openApiDocument(routes.v1, about, MANAGEMENT)),
     '/operator/v1/openapi.json': document(() => openApiDocument(routes.operator, about, OPERATOR)),
-    '/docs/operator': ctx => html(ctx, operator_contents()),
+    '/docs/operator': ctx => reference(ctx, 'Endpoints for operators', operator_contents()),
     ...viewerPages(),
-    '/docs/endpoints': ctx => html(ctx, contents()),
-    '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
+    '/docs/endpoints': ctx => reference(ctx, 'Endpoints', contents()),
+    '/docs/errors': ctx => reference(ctx, 'Errors', errorList()),
     '/docs/errors/:code': ctx => {
       const code = (ctx as Context & { readonly params: { readonly code: string } }).params.code
       const body = errorPage(code)
-      if (body === null) ctx.status = 404
-      html(ctx, page(body === null ? 'No such error' : code, body ?? '<p>There is no error of this name.</p>'))
+      if (body !== null) return reference(ctx, code, body)
+      return reference(ctx, 'No such error', '<p>There is no error of this name.</p>', 404)
     },
   }
 }
@@ -53,25 +59,6 @@ function once(make: () => string): () => string {
     return made
   }
 }
-
-function html(ctx: Context, body: string): void {
-  const { status } = ctx
-  ctx.set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
-  ctx.type = 'text/html; charset=utf-8'
-  ctx.body = body
-  if (status === 404 && body.includes('No such error')) ctx.status = 404
-}
-
-const page = (title: string, body: string): string => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeXml(title)}</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2330}
-code{background:#eef1f5;padding:.1em .3em;border-radius:3px}
-table{border-collapse:collapse}td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}</style>
-</head><body><h1>${escapeXml(title)}</h1>
-${body}
-</body></html>
-`
 
 function contentsOf(routes: readonly Route[], prefix: string): string {
   const rows = routes.map(

@@ -1,0 +1,16 @@
+/** The order of the documentation's pages. A page is a file of `docs/guides`, `docs` or `docs/decisions`. */
+export const CONTENTS: readonly { readonly group: string; readonly pages: readonly string[] }[] = [
+  { group: 'Begin', pages: ['quick-start', 'first-trunk', 'first-application', 'move-from-twilio'] },
+  { group: 'Run it', pages: ['going-live', 'operations', 'configuration', 'fraud', 'recording-and-consent'] },
+  { group: 'When something is wrong', pages: ['troubleshooting', 'errors', 'limits'] },
+  { group: 'Reference', pages: ['api', 'voice-api', 'markup', 'metrics', 'glossary'] },
+  { group: 'How it works', pages: ['architecture', 'readers', 'drachtio', 'proofs', 'threats', 'decisions'] },
+]
+
+/** References that are made from the routes, not from files. */
+export const GENERATED: readonly { readonly path: string; readonly title: string }[] = [
+  { path: '/docs', title: 'Management API' },
+  { path: '/docs/endpoints', title: 'Endpoints on one page' },
+  { path: '/docs/operator', title: 'Endpoints for operators' },
+  { path: '/docs/errors', title: 'Errors, one by one' },
+]

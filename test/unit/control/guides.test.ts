@@ -1,0 +1,84 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { CONTENTS, GENERATED } from '../../../control/guides/contents.ts'
+import { Library } from '../../../control/guides/library.ts'
+import { check } from '../../../markup/check.ts'
+import { controlPlane } from '../../support/control-plane.ts'
+import t from '../../support/harness/index.ts'
+
+const library = new Library('docs')
+
+t.test('every page of the menu exists, and every guide is in the menu', async t => {
+  const listed = CONTENTS.flatMap(({ pages }) => pages)
+  for (const name of listed) t.ok(library.guide(name), name)
+  const guides = library.names.filter(name => existsSync(`docs/guides/${name}.md`))
+  t.same(
+    guides.filter(name => !listed.includes(name)),
+    [],
+  )
+})
+
+t.test('a link of a document leads to a file that exists and to a heading of its page', async t => {
+  for (const name of library.names) {
+    const path = ['guides', '.', 'decisions'].map(folder => join('docs', folder, `${name}.md`)).find(existsSync)
+    if (path === undefined) continue
+    const text = readFileSync(path, 'utf8')
+    for (const [, href = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(https?:|mailto:)/.test(href)) continue
+      const [file = '', anchor] = href.split('#')
+      const target = file === '' ? path : normalize(join(dirname(path), file))
+      t.ok(existsSync(target), `${path} links ${href}`)
+      if (anchor === undefined || !target.endsWith('.md')) continue
+      const page = library.guide(target.replace(/^.*\//, '').replace('.md', ''))
+      t.ok(page?.sections.some(section => section.anchor === anchor) ?? true, `${path} links ${href}`)
+    }
+  }
+})
+
+t.test('the platform serves the guides without a script, and finds words in them', async t => {
+  const { base_url } = await controlPlane(t)
+  const page = async (path: string) => {
+    const response = await fetch(`${base_url}${path}`)
+    return {
+      status: response.status,
+      policy: response.headers.get('content-security-policy'),
+      text: await response.text(),
+    }
+  }
+  const home = await page('/docs/guides')
+  const seen = new Set<string>()
+  const left = [...home.text.matchAll(/href="(\/docs[^"#]*)/g)].map(([, path = '']) => path)
+  for (let path = left.pop(); path !== undefined; path = left.pop()) {
+    if (seen.has(path)) continue
+    seen.add(path)
+    const { status, policy, text } = await page(path)
+    t.equal(status, 200, path)
+    if (path !== '/docs') t.match(policy, /^default-src 'none'; style-src/, path)
+    if (path.startsWith('/docs/guides/'))
+      left.push(...[...text.matchAll(/href="(\/docs\/guides[^"#]*)/g)].map(([, found = '']) => found))
+  }
+  for (const { path } of GENERATED) t.ok(seen.has(path), path)
+  t.ok(seen.size > 150, 'decisions are pages too')
+  t.match((await page('/docs/guides/quick-start')).text, /<h2 id="python">Python<\/h2>/)
+
+  const found = await page('/docs/search?q=firewall+closes')
+  t.match(found.text, /<a href="\/docs\/guides\/troubleshooting#by-symptom">/)
+  const strange = await page(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`)
+  t.equal(strange.status, 200)
+  t.notOk(strange.text.includes('<script'))
+  t.equal((await page('/docs/guides/nothing')).status, 404)
+  t.equal((await page('/docs/guides/..%2f..%2fpackage')).status, 404)
+})
+
+t.test('each document in a guide passes the check that calls pass', async t => {
+  let documents = 0
+  for (const name of library.names) {
+    const path = `docs/guides/${name}.md`
+    if (!existsSync(path)) continue
+    for (const [document] of readFileSync(path, 'utf8').matchAll(/<Response>[^$]*?<\/Response>/g)) {
+      documents++
+      t.same(check(document, { url: 'https://example.com/' }).advice, [], `${path}: ${document}`)
+    }
+  }
+  t.ok(documents >= 3)
+})
