@@ -4,7 +4,10 @@ export const CONTENTS: readonly { readonly group: string; readonly pages: readon
   { group: 'Run it', pages: ['going-live', 'operations', 'configuration', 'fraud', 'recording-and-consent'] },
   { group: 'When something is wrong', pages: ['troubleshooting', 'errors', 'limits'] },
   { group: 'Reference', pages: ['api', 'voice-api', 'markup', 'metrics', 'glossary'] },
-  { group: 'How it works', pages: ['architecture', 'readers', 'drachtio', 'proofs', 'threats', 'decisions'] },
+  {
+    group: 'How it works',
+    pages: ['architecture', 'readers', 'drachtio', 'testing', 'proofs', 'threats', 'decisions'],
+  },
 ]
 
 /** References that are made from the routes, not from files. */

@@ -3,7 +3,7 @@ import { hostGroup } from '../../../core/domain/identity/index.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 
-// Decides which sources may send requests (design §4, threats §2.4, §3, decisions 0109, 0111).
+// Decides which sources may send requests (design §4, threats §2.4, §3, decision 0111).
 //
 // The source of a datagram can be spoofed. So a failure counts against an address only with proof that its sender is
 // there: a connection, or credentials for a nonce that we issued to that address and transport. A block applies to one

@@ -24,14 +24,14 @@ const tls = await testTls()
 const DUPLICATE_ACK = 'ACKs of retransmissions and of failures are absorbed (decision 0103)'
 const FORK = 'a second fork gets an ACK with its own tag and a BYE (decision 0103)'
 const ACK_OF_FAILURE = 'no second ACK after a failed re-INVITE (decision 0103)'
-const UNSUPPORTED = 'an unsupported required extension gets 420 (decision 0106)'
-const NO_URI = 'an invalid request-URI gets 400 (decision 0106)'
+const UNSUPPORTED = 'an unsupported required extension gets 420 (decision 0111)'
+const NO_URI = 'an invalid request-URI gets 400 (decision 0111)'
 const NO_CONTACT = 'a 200 without Contact is acknowledged (decision 0103)'
 const NOTIFY = 'the application answers a terminating NOTIFY, which ends only the subscription (decision 0103)'
 const LARGE = 'commands of any size up to 4 MiB are carried out (decision 0100)'
 const ORPHAN = 'calls of a lost application are ended after 5 s (decision 0105)'
-const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0106)'
-const NO_DIALOG = 'a request in an unknown dialog that no application serves gets 481 (decision 0106)'
+const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0111)'
+const NO_DIALOG = 'a request in an unknown dialog that no application serves gets 481 (decision 0111)'
 
 export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
   '05-no-app-503.txt': {
