@@ -375,23 +375,8 @@ export class WorldPhones {
   }
 
   #filled(one: WorldCase, audio: Audio, { call_id, key, n }: { call_id: string; key: string; n: number }): string {
-    const body = filledBody(one.body, this.peer, audio)
-    const keys: Record<string, string> = {
-      host: this.#places.platform.host,
-      port: String(this.#places.platform.port),
-      peer: this.peer.ip,
-      peer_port: String(this.peer.port),
-      caller: this.#places.caller,
-      branch: `z9hG4bK-world-${n}`,
-      tag: `p${n}`,
-      call_id,
-      length: String(body.length),
-    }
-    const head = [one.start, ...one.headers].map(line =>
-      line.replaceAll(/\{(\w+)\}/g, (all, name) => keys[name] ?? all),
-    )
-    const has = head.some(line => /^(content-length|l)[ \t]*:/i.test(line))
-    return [...head, `X-Case: ${key}`, ...(has ? [] : [`Content-Length: ${keys['length']}`]), '', body].join('\r\n')
+    const places = { ...this.#places, peer: this.peer, media_port: audio.port }
+    return writtenCase({ ...one, headers: [...one.headers, `X-Case: ${key}`] }, places, { call_id, n })
   }
 
   #answerHeaders(one: WorldCase): string[] {
@@ -409,6 +394,30 @@ export class WorldPhones {
 
 const ONLY_IN_REQUESTS =
   /^(authorization|proxy-authorization|diversion|history-info|p-called-party-id|expires|subject)[ \t]*:/i
+
+/** Returns a message as it goes over the wire. `n` makes it a transaction of its own. */
+export function writtenCase(
+  one: WorldCase,
+  places: Places & { readonly peer: { readonly ip: string; readonly port: number }; readonly media_port: number },
+  { call_id, n }: { readonly call_id: string; readonly n: number },
+): string {
+  const { platform, peer, media_port, caller } = places
+  const body = filledBody(one.body, peer, { port: media_port })
+  const keys: Record<string, string> = {
+    host: platform.host,
+    port: String(platform.port),
+    peer: peer.ip,
+    peer_port: String(peer.port),
+    caller,
+    branch: `z9hG4bK-world-${n}`,
+    tag: `p${n}`,
+    call_id,
+    length: String(body.length),
+  }
+  const head = [one.start, ...one.headers].map(line => line.replaceAll(/\{(\w+)\}/g, (all, name) => keys[name] ?? all))
+  const has = head.some(line => /^(content-length|l)[ \t]*:/i.test(line))
+  return [...head, ...(has ? [] : [`Content-Length: ${keys['length']}`]), '', body].join('\r\n')
+}
 
 /** A message that has nothing odd. */
 const PLAIN = parseCase(
@@ -449,7 +458,7 @@ export function utf8(text: string): string {
 
 const newBranch = (): string => `z9hG4bK-world-${++calls}-x`
 
-function filledBody(body: string, end: End, audio: Audio): string {
+function filledBody(body: string, end: { readonly ip: string }, audio: { readonly port: number }): string {
   return body
     .replaceAll('{peer}', end.ip)
     .replaceAll('{media_port}', String(audio.port))
