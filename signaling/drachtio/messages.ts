@@ -22,13 +22,28 @@ const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
   transport: transportOf(message.protocol, message.get('via') ?? ''),
 })
 
+/** Unfolds a value and removes the blanks around it, which the library leaves (RFC 3261 §7.3.1). */
+const plain = (value: string): string => value.replace(/[ \t]*\r?\n[ \t]+/g, ' ').trim()
+const isPlain = (value: string): boolean =>
+  !value.includes('\n') && value.charCodeAt(0) !== 32 && value.charCodeAt(value.length - 1) > 32
+
+/** Returns the headers as they are meant. Nearly always the library's object. */
+function plainHeaders({ headers }: LibraryMessage): Readonly<Record<string, string>> {
+  for (const name in headers) {
+    if (isPlain(headers[name] ?? '') && !name.endsWith(' ')) continue
+    return Object.fromEntries(Object.entries(headers).map(([known, value]) => [known.trim(), plain(value)]))
+  }
+  return headers
+}
+
 function read(message: LibraryMessage) {
+  const headers = plainHeaders(message)
   // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
   const header = (name: string): string | null => {
     // The first of two spellings of a name wins.
     by_name ??= new Map(
-      Object.entries(message.headers)
+      Object.entries(headers)
         .reverse()
         .map(([known, value]) => [known.toLowerCase(), value]),
     )
@@ -49,9 +64,9 @@ function read(message: LibraryMessage) {
       understood,
     )
   return {
-    call_id: message.get('call-id') ?? '',
+    call_id: plain(message.get('call-id') ?? ''),
     header,
-    headers: message.headers,
+    headers,
     body,
     content(understood?: ReadonlySet<string>): BodyReading {
       if (understood) return read(understood)

@@ -3,7 +3,7 @@ import type { WorldCase } from './sip-world.ts'
 // Changes of a SIP message that must change nothing of what it means (RFC 3261 §7.3.1, §7.3.3; RFC 5621).
 
 /** A number from 0 to 1, the same for the same seed. */
-export type Random = () => number
+type Random = () => number
 
 /** Mulberry32. */
 export function randomOf(seed: number): Random {
@@ -46,7 +46,11 @@ function lineOf(header: string): Line {
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trimEnd()
   const lower = name.toLowerCase()
-  return { name, of: LONG.get(lower) ?? lower, value: header.slice(colon + 1).trim() }
+  const value = header
+    .slice(colon + 1)
+    .replaceAll(/\r\n[ \t]+/g, ' ')
+    .trim()
+  return { name, of: LONG.get(lower) ?? lower, value }
 }
 
 const eachLine =
@@ -143,7 +147,8 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'the case of tokens': eachLine(({ name, of, value }) => {
     if (of === 'via') return `${name}: ${value.replace(/^SIP\/2\.0\/(\w+)/i, token => token.toLowerCase())}`
     if (of === 'content-type') return `${name}: ${value.replace(/^[^;]*/, type => type.toUpperCase())}`
-    if (of === 'from' || of === 'to') return `${name}: ${value.replace(/;tag=/i, ';TAG=').replace('<sip:', '<SIP:')}`
+    if (of === 'from' || of === 'to')
+      return `${name}: ${value.replace(/;tag=/i, ';TAG=').replace(/^([^"<]*)<sip:/, '$1<SIP:')}`
     return `${name}: ${value}`
   }),
   'blanks around the colon and at the end': eachLine(
