@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { circleFindings } from './circles.ts'
+import { conformanceFindings } from './conformance.ts'
 import { decisionFindings } from './decisions.ts'
 import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
@@ -85,6 +86,7 @@ const found = [
   ...exportFindings(all, resolve),
   ...outOfDate,
   ...threatFindings(),
+  ...conformanceFindings(),
   ...decisionFindings(all),
   ...readerFindings(all),
   ...lengthFindings(all),

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from '../../support/harness/index.ts'
+import { conformanceFindings, conformanceRowFindings, conformanceRows } from '../../tidy/conformance.ts'
 import { readDecision, referenceFindings, statusCell } from '../../tidy/decisions.ts'
 import { hasTest, rowFindings, threatFindings, threatRows } from '../../tidy/threats.ts'
 
@@ -32,6 +33,15 @@ t.test('each row of docs/proofs.md names existing tests', async t => {
 t.test('each row of docs/threats.md names the tests that carry out its threat', async t => {
   t.ok(threatRows().length > 40)
   t.same(threatFindings(), [])
+})
+
+t.test('each row of docs/conformance.md has a state, and one that claims something an existing test', async t => {
+  t.ok(conformanceRows().length > 60)
+  t.same(conformanceFindings(), [])
+  t.match(conformanceRowFindings('| §1 | calls | done | it works |'), [/names no test/])
+  t.match(conformanceRowFindings('| §1 | calls | done | `test/unit/none.test.ts` “none” |'), [/there is no test/])
+  t.match(conformanceRowFindings('| §1 | calls | nearly | why |'), [/state/])
+  t.same(conformanceRowFindings('| §1 | calls | not | why |'), [])
 })
 
 t.test('reports a row without a test, and one whose test is missing or skipped', async t => {
