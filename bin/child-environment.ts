@@ -27,6 +27,7 @@ const ADDRESSES: readonly Name[] = [
   'bind',
   'domain',
   'http_port',
+  'https_port',
   'base_url',
   'sip_port',
   'sips_port',

@@ -53,7 +53,9 @@ async function ports(config: Settings): Promise<Finding[]> {
     ['SIP over WebSocket', config.ws_port, 'STROWGER_WS_PORT'],
   ]
   const http: [string, number, string] = ['HTTP', config.http_port, 'STROWGER_HTTP_PORT']
-  const tcp = [http, ...(embedded ? sip : [])]
+  const https: [string, number, string][] =
+    config.https_port === null ? [] : [['HTTPS', config.https_port, 'STROWGER_HTTPS_PORT']]
+  const tcp = [http, ...https, ...(embedded ? sip : [])]
   const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
     (await Promise.all(addressesOf(config).map(({ bind }) => check(bind, port)))).every(ok => ok)
   const over_tcp = await Promise.all(

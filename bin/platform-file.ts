@@ -1,8 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { uriHost } from '../core/domain/identity/address.ts'
-import { type Settings, VARIABLES } from '../core/runtime/config.ts'
+import { localUrl, type Settings, VARIABLES } from '../core/runtime/config.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { runningSupervisor, writeWhole } from './pid-file.ts'
@@ -40,7 +38,7 @@ export function writePlatform(config: Settings, env: Environment, now: string): 
     pid: process.pid,
     version: JSON.parse(readFileSync(join(TREE, 'package.json'), 'utf8')).version,
     started_at: now,
-    http: `http://${uriHost(reached(config.bind))}:${config.http_port}`,
+    http: localUrl(config),
     base_url: config.base_url,
     sip: sipAddresses(config),
     settings: given(env),
@@ -69,9 +67,3 @@ const given = (env: Environment): Record<string, string> =>
       return value === '' ? [] : [[name, value]]
     }),
   )
-
-/** The address of this machine at which a socket that is bound to `bind` is reached. */
-const reached = (bind: string): string => {
-  if (bind === '0.0.0.0') return '127.0.0.1'
-  return isIP(bind) === 6 && /^[0:]+$/.test(bind) ? '::1' : bind
-}

@@ -58,7 +58,7 @@ export async function refuseForeignAddresses(config: Parameters<typeof addresses
  */
 const INTERNAL = { first: 61_000, last: 65_535 }
 
-type Configured = Pick<Config, 'bind' | 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>
+type Configured = Pick<Config, 'bind' | 'http_port' | 'https_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>
 
 /**
  * Chooses the ports between our own processes, which are not configured: the edge's control link, the sandbox carrier.
@@ -72,12 +72,13 @@ export async function internalPorts(config: Configured): Promise<{ control_link:
 
 /** Finds a free port. The search starts at a port by pid, so that concurrent supervisors find different ports. */
 async function internalPort(config: Configured, isFree: (port: number) => Promise<boolean>): Promise<number> {
-  const { http_port, sip_port, sips_port, ws_port, rtp_ports } = config
+  const { http_port, https_port, sip_port, sips_port, ws_port, rtp_ports } = config
   const count = INTERNAL.last - INTERNAL.first + 1
   for (let tries = 0; tries < count; tries++) {
     const port = INTERNAL.first + ((process.pid + tries) % count)
     const configured =
-      [http_port, sip_port, sips_port, ws_port].includes(port) || (port >= rtp_ports.first && port <= rtp_ports.last)
+      [http_port, https_port, sip_port, sips_port, ws_port].includes(port) ||
+      (port >= rtp_ports.first && port <= rtp_ports.last)
     if (!configured && (await isFree(port))) return port
   }
   throw new StartRefused(`no port from ${INTERNAL.first} to ${INTERNAL.last} is free for our own processes`)

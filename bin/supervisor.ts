@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { TlsOptions } from '../core/runtime/certificate.ts'
 import type { Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { becoming } from '../core/runtime/own-user.ts'
@@ -22,6 +23,8 @@ export interface Plan {
    * on anybody's request, the supervisor stops all.
    */
   readonly drains?: true
+  /** The process serves TLS, so it hears of renewed certificates. */
+  readonly serves_tls?: true
   /** The process opens the state, so it starts when the state is ready. */
   readonly needs_state?: true
 }
@@ -29,6 +32,8 @@ export interface Plan {
 interface Supervisor {
   /** Stops all processes in order after a drain. A second call ends the wait for the drain. */
   stop(): void
+  /** Passes renewed certificates to the processes that serve TLS. */
+  renewTls(tls: TlsOptions): void
 }
 
 interface SuperviseOptions {
@@ -89,7 +94,12 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
     await stopAll(kept)
     throw error
   }
-  return { stop }
+  return {
+    stop,
+    renewTls(renewed) {
+      for (const one of kept) one.tellTls(renewed)
+    },
+  }
 }
 
 async function stopAll(kept: readonly KeptProcess[]): Promise<void> {
@@ -154,6 +164,11 @@ class KeptProcess {
     if (this.#child?.connected) this.#child.send({ drain: true } satisfies Word)
     const abandoned = new Promise(resolve => given_up.addEventListener('abort', resolve, { once: true }))
     await Promise.race([this.drained, abandoned])
+  }
+
+  /** A process that is down now reads the files itself when it starts again. */
+  tellTls(renewed: TlsOptions): void {
+    if (this.#plan.serves_tls && this.#child?.connected) this.#child.send({ renewed } satisfies Word)
   }
 
   async stop(): Promise<void> {

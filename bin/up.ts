@@ -3,7 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
-import { iso } from '../core/runtime/clock.ts'
+import type { TlsOptions } from '../core/runtime/certificate.ts'
+import { iso, systemClock } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
@@ -12,7 +13,9 @@ import type { Environment } from '../core/runtime/variables.ts'
 import { addBootstrapKey, BOOTSTRAP_KEY_HOURS, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
 import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
+import { tlsOptions } from '../signaling/edge/certificates.ts'
 import { seedDemo } from './bootstrap.ts'
+import { watchCertificates } from './certificate-watch.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
 import { thisInstallation } from './installation.ts'
 import { type Standing, stand, startedWith } from './least-privilege.ts'
@@ -43,7 +46,12 @@ async function up(config: Config, env: Environment): Promise<void> {
     unlock()
   }
   let lines: readonly string[] = []
+  let renew: (tls: TlsOptions) => void = () => undefined
+  const load = (): Promise<TlsOptions> => tlsOptions(config)
+  const certificates = watchCertificates({ load, clock: systemClock, log, renewed: tls => renew(tls) })
   try {
+    // Makes our own certificate before two processes want it at the same time.
+    await certificates.look()
     const supervisor = await supervise(plans(config, ports, env, dropRights(config, log)), {
       run_dir: config.run_dir,
       log,
@@ -54,6 +62,8 @@ async function up(config: Config, env: Environment): Promise<void> {
       stopped: release,
     })
     process.stdout.write(`${lines.join('\n')}\n`)
+    process.on('SIGHUP', () => void certificates.look())
+    renew = supervisor.renewTls
     process.on('SIGINT', () => supervisor.stop())
     process.on('SIGTERM', () => supervisor.stop())
   } catch (error) {
@@ -152,7 +162,12 @@ function plans(
     return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }
   }
   const media: Plan = { name: 'media', script: 'media/process.js', ...given_to('media') }
-  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', ...given_to('edge', link) }
+  const edge: Plan = {
+    name: 'edge',
+    script: 'signaling/edge/process.js',
+    ...given_to('edge', link),
+    serves_tls: true,
+  }
   const signaling: Plan = {
     name: 'signaling',
     script: 'signaling/process.js',
@@ -160,7 +175,13 @@ function plans(
     drains: true,
     needs_state: true,
   }
-  const control: Plan = { name: 'control', script: 'control/process.js', ...given_to('control'), needs_state: true }
+  const control: Plan = {
+    name: 'control',
+    script: 'control/process.js',
+    ...given_to('control'),
+    needs_state: true,
+    serves_tls: true,
+  }
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',

@@ -13,7 +13,7 @@ import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
-import { type HttpPatience, type HttpServer, serveHttp } from './http/server.ts'
+import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
 import { operatorAuthentication } from './operator/authenticate.ts'
@@ -33,7 +33,7 @@ interface ControlOptions {
   readonly log: Log
   readonly settings: Settings
   readonly objects?: ObjectStore | null
-  readonly listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined }
+  readonly listen: Listening
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
   /** Checks every answer against its schema. For tests, because it costs time. */
@@ -102,7 +102,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     listen,
   )
   return {
-    port: server.port,
+    ...server,
     async close() {
       events.close()
       await server.close()

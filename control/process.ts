@@ -1,6 +1,7 @@
 import { connectBus } from '../core/runtime/bus.ts'
+import { loadCertificate } from '../core/runtime/certificate.ts'
 import { systemClock } from '../core/runtime/clock.ts'
-import { loadConfig } from '../core/runtime/config.ts'
+import { httpBindOf, loadConfig } from '../core/runtime/config.ts'
 import { loadUndici } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
@@ -24,15 +25,22 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
     objects: config.s3 && createObjectStore(config.s3, log),
   }
+  const { http_port: port, https_port } = config
   try {
-    const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
+    const listen = {
+      host: httpBindOf(config),
+      port,
+      secure: https_port === null ? null : { host: config.bind, port: https_port, tls: await loadCertificate(config) },
+    }
+    const server = await startControl({ ...services, listen })
     const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
     // Node never repeats an import that failed, say for want of a file descriptor.
     await Promise.all([loadUndici(), loadBodyParser()])
-    log.info({ port: server.port }, 'control is up')
+    log.info({ port: server.port, secure_port: server.secure_port }, 'control is up')
     return {
+      renewTls: tls => server.renewTls(tls),
       async stop() {
         exposed.stop()
         await server.close()
@@ -46,6 +54,8 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   } catch (error) {
     await bus.close()
     await state.close()
-    throw portTaken(error, config.http_port, 'STROWGER_HTTP_PORT')
+    const taken = (error as { port?: number }).port
+    if (https_port !== null && taken === https_port) throw portTaken(error, https_port, 'STROWGER_HTTPS_PORT')
+    throw portTaken(error, port, 'STROWGER_HTTP_PORT')
   }
 })

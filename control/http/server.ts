@@ -1,8 +1,17 @@
-import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
+import type { KeyPair } from '../../core/runtime/certificate.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { meeting } from './address.ts'
 import { PROBLEM_TYPE } from './problem.ts'
@@ -22,7 +31,19 @@ interface Mounts {
 
 export interface HttpServer {
   readonly port: number
+  /** Null without HTTPS. */
+  readonly secure_port: number | null
+  /** Handshakes from now on use this certificate. */
+  renewTls(tls: KeyPair): void
   close(): Promise<void>
+}
+
+/** Where to listen: plain, and with `secure` also over TLS. The system chooses a port for 0. */
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  readonly secure?: { readonly host: string; readonly port: number; readonly tls: KeyPair } | null
+  readonly patience?: HttpPatience | undefined
 }
 
 /** How long a client may take to send its headers and its request. `look_ms` is the interval of the check. */
@@ -41,46 +62,66 @@ const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
 
-/** Serves `mounts` on one port. Rejects with the socket's error when it cannot listen. */
-export async function serveHttp(
-  mounts: Mounts,
-  services: Services,
-  listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined },
-): Promise<HttpServer> {
-  const app = koaApp(mounts, services)
-  const { headers_ms, request_ms, look_ms } = listen.patience ?? PATIENCE
-  const serve = app.callback()
+/** Serves `mounts` on a plain port and, where wanted, over TLS. Rejects with the error of a port that it cannot open. */
+export async function serveHttp(mounts: Mounts, services: Services, listening: Listening): Promise<HttpServer> {
+  const serve = koaApp(mounts, services).callback()
   const meet = meeting(services.settings.trusted_proxies)
-  const server = createServer(
-    {
-      headersTimeout: headers_ms,
-      requestTimeout: request_ms,
-      keepAliveTimeout: IDLE_MS,
-      connectionsCheckingInterval: look_ms,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      insecureHTTPParser: false,
-    },
-    (request, response) => {
-      meet(request)
-      void serve(request, response)
-    },
-  )
-  server.maxConnections = MAX_SOCKETS
-  const { upgrade } = mounts
-  if (upgrade)
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      meet(request)
-      upgrade(request, socket, head)
-    })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
+  const { headers_ms, request_ms, look_ms } = listening.patience ?? PATIENCE
+  const options: ServerOptions = {
+    headersTimeout: headers_ms,
+    requestTimeout: request_ms,
+    keepAliveTimeout: IDLE_MS,
+    connectionsCheckingInterval: look_ms,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: false,
+  }
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    meet(request)
+    void serve(request, response)
+  }
+  const prepare = <S extends Server | HttpsServer>(server: S): S => {
+    server.maxConnections = MAX_SOCKETS
+    const { upgrade } = mounts
+    if (upgrade)
+      server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+        meet(request)
+        upgrade(request, socket, head)
+      })
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
+    return server
+  }
+  const plain = prepare(createServer(options, answer))
+  const { secure } = listening
+  const tls = secure && prepare(createHttpsServer({ ...options, ...tlsRules(secure.tls, headers_ms) }, answer))
+  // A peer that breaks the handshake off, or speaks something else, gets nothing.
+  tls?.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+  const port = await portOf(plain, listening)
+  try {
+    return {
+      port,
+      secure_port: tls ? await portOf(tls, secure) : null,
+      renewTls: pair => tls?.setSecureContext(pairOf(pair)),
+      close: async () => void (await Promise.all([plain, ...(tls ? [tls] : [])].map(closeServer))),
+    }
+  } catch (error) {
+    await closeServer(plain)
+    throw error
+  }
+}
+
+const pairOf = ({ key, cert }: KeyPair) => ({ key, cert, minVersion: 'TLSv1.2' as const })
+const tlsRules = (pair: KeyPair, handshakeTimeout: number) => ({ ...pairOf(pair), handshakeTimeout })
+
+/** Listens, and returns the port. */
+async function portOf(server: Server | HttpsServer, { host, port }: Pick<Listening, 'host' | 'port'>): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(listen.port, listen.host, () => {
+    server.listen(port, host, () => {
       server.off('error', reject)
       resolve()
     })
   })
-  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) }
+  return (server.address() as AddressInfo).port
 }
 
 function koaApp(mounts: Mounts, services: Services): Koa {
@@ -146,7 +187,7 @@ function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, services: Ser
 const CLOSE_PATIENCE_MS = 3000
 
 /** Stops the server after the running requests. Connections that are still open after the grace period are cut. */
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: Server | HttpsServer): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())
     server.closeIdleConnections()

@@ -4,15 +4,42 @@ import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { runBare } from './bare-child.ts'
 import type { Config } from './config.ts'
+import { StartRefused } from './start-refused.ts'
 
 const VALID_DAYS = '3650'
 
+/** A certificate chain and its private key, both PEM. */
+export interface KeyPair {
+  readonly key: string
+  readonly cert: string
+}
+
+/** Certificates and rules of TLS connections, in both directions. Plain data, because it passes between processes. */
+export interface TlsOptions extends KeyPair {
+  /** Further certificates by server name (SNI). */
+  readonly names?: Readonly<Record<string, KeyPair>> | undefined
+  /** CA certificates (PEM) for client certificates and, in addition to the machine's, for peers that we connect to. */
+  readonly ca?: string | undefined
+  /** Require peers that connect to present a certificate signed by `ca`. */
+  readonly require_client_certificate?: boolean | undefined
+  /** Further CA certificates for peers that we connect to. */
+  readonly peers_ca?: string | undefined
+  /** Refuse peers that we connect to when their chain or name does not verify. A destination's own setting wins. */
+  readonly verify_peers?: boolean | undefined
+}
+
 /** Loads the configured certificate, else a self-signed P-256 one for domain and address, created on first start. */
-export async function loadCertificate(
-  config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>,
-): Promise<{ readonly key: Buffer; readonly cert: Buffer }> {
+export async function loadCertificate(config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>): Promise<KeyPair> {
   const files = config.tls ?? (await ownCertificate(config))
-  return { key: readFileSync(files.key_file), cert: readFileSync(files.cert_file) }
+  return { key: read(files.key_file), cert: read(files.cert_file) }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new StartRefused(`the certificate file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
 }
 
 async function ownCertificate({ data_dir, domain, host }: Pick<Config, 'data_dir' | 'domain' | 'host'>) {

@@ -27,6 +27,8 @@ export interface Settings {
   /** The SIP and RTP address of the other family (IPv4 or IPv6); null serves one family. */
   readonly second: OwnAddress | null
   readonly http_port: number
+  /** Port of HTTPS. With it, `http_port` serves this machine alone; null serves no TLS. */
+  readonly https_port: number | null
   readonly sip_port: number
   readonly sips_port: number
   readonly ws_port: number
@@ -152,6 +154,7 @@ export function readSettings(env: Environment): Settings {
     ...first,
     second,
     http_port: read(env, v.http_port),
+    https_port: read(env, v.https_port),
     sip_port: read(env, v.sip_port),
     sips_port: read(env, v.sips_port),
     ws_port: read(env, v.ws_port),
@@ -196,8 +199,21 @@ export function readSettings(env: Environment): Settings {
   refuseSharedPorts(config)
   refuseUnbuilt(v.database_url.name, config.database_url)
   refuseUnbuilt(v.redis_url.name, config.redis_url)
-  const base_url = read(env, v.base_url) ?? `http://${uriHost(host)}:${config.http_port}`
+  const { http_port, https_port } = config
+  const own = https_port === null ? `http://${uriHost(host)}:${http_port}` : `https://${uriHost(host)}:${https_port}`
+  const base_url = read(env, v.base_url) ?? own
   return Object.freeze({ ...config, base_url })
+}
+
+/** Returns the address that the HTTP port is bound to. Where HTTPS serves others, nothing leaves this machine in clear. */
+export const httpBindOf = ({ bind, https_port }: Pick<Config, 'bind' | 'https_port'>): string =>
+  https_port === null ? bind : bind.includes(':') ? '::1' : '127.0.0.1'
+
+/** Returns the address by which programs on this machine reach the HTTP APIs. It carries no TLS. */
+export function localUrl(config: Pick<Config, 'bind' | 'http_port' | 'https_port'>): string {
+  const bind = httpBindOf(config)
+  const any = bind === '0.0.0.0' || (isIP(bind) === 6 && /^[0:]+$/.test(bind))
+  return `http://${uriHost(any ? (isIP(bind) === 6 ? '::1' : '127.0.0.1') : bind)}:${config.http_port}`
 }
 
 /** Returns our addresses, one per served family. The first is that of `config.host`. */
@@ -263,14 +279,18 @@ function stirFiles(env: Environment): Config['stir'] {
   return { signing: { cert_file, key_file, x5u }, anchors_file }
 }
 
-function refuseSharedPorts(config: Pick<Config, 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>) {
+function refuseSharedPorts(
+  config: Pick<Config, 'http_port' | 'https_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>,
+) {
   const named = [
     ['STROWGER_HTTP_PORT', config.http_port],
+    ['STROWGER_HTTPS_PORT', config.https_port],
     ['STROWGER_SIP_PORT', config.sip_port],
     ['STROWGER_SIPS_PORT', config.sips_port],
     ['STROWGER_WS_PORT', config.ws_port],
   ] as const
   for (const [name, value] of named) {
+    if (value === null) continue
     const twin = named.find(([other, taken]) => other !== name && taken === value)
     if (twin) throw new ConfigError(`${name}=${value}: the same port as ${twin[0]}`)
     if (name === 'STROWGER_SIP_PORT' && value >= config.rtp_ports.first && value <= config.rtp_ports.last)

@@ -1,4 +1,5 @@
 import { createSecureContext } from 'node:tls'
+import type { TlsOptions } from './certificate.ts'
 import { systemClock } from './clock.ts'
 import { ConfigError, type Settings } from './config.ts'
 import { giveBackMemory } from './give-back.ts'
@@ -26,6 +27,8 @@ export interface RunningProcess {
    * For a process with long-running work. After `begin` it accepts no new work; `done` resolves after the last work.
    */
   readonly drain?: { begin(): Promise<void>; readonly done: Promise<void> }
+  /** For a process that serves TLS: handshakes from now on use these certificates. */
+  renewTls?(tls: TlsOptions): void
   /** Stops in order: finishes or hands back everything that the process is responsible for. */
   stop(): Promise<void>
 }
@@ -64,6 +67,7 @@ export async function runProcess<C extends Settings>(
     starting.over()
     giveBackMemory(systemClock)
     drainOnWord(running)
+    renewOnWord(running, log)
     process.send?.({ ready: true } satisfies Word)
   } catch (error) {
     if (error instanceof StartRefused || error instanceof ConfigError) {
@@ -139,6 +143,8 @@ export interface Word {
   readonly drain?: true
   /** From the process: it has drained, on anybody's request, and its last work has ended. */
   readonly drained?: true
+  /** To the process: the operator has renewed certificates. It may not be able to read the files any more. */
+  readonly renewed?: TlsOptions
   /** From the process: run a program for me. */
   readonly to_run?: ToRun
   /** To the process: its program has ended. */
@@ -151,6 +157,15 @@ function drainOnWord({ drain }: RunningProcess): void {
     if (word.drain) void drain.begin()
   })
   void drain.done.then(() => process.send?.({ drained: true } satisfies Word))
+}
+
+function renewOnWord(running: RunningProcess, log: Log): void {
+  if (!running.renewTls) return
+  process.on('message', ({ renewed }: Word) => {
+    if (!renewed) return
+    running.renewTls?.(renewed)
+    log.info('the renewed certificates are in use')
+  })
 }
 
 /** Turns the error of a port that cannot be bound into one sentence that names the port and its variable. */

@@ -39,6 +39,9 @@ export const httpPort = (value: string, name: string): number => {
   return number
 }
 
+export const optionalPort = (value: string, name: string): number | null =>
+  value === '' ? null : httpPort(value, name)
+
 export const portRange = (value: string, name: string): { first: number; last: number } => {
   const match = /^(\d{1,5})-(\d{1,5})$/.exec(value)
   const first = Number(match?.[1])

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadCertificate } from '../../core/runtime/certificate.ts'
+import { loadCertificate, type TlsOptions } from '../../core/runtime/certificate.ts'
 import type { Config } from '../../core/runtime/config.ts'
-import type { TlsOptions } from './transport/tls.ts'
 
 /**
  * Loads the TLS options of the edge: the configured certificate or our own, and the files that the operator put into
@@ -14,21 +13,19 @@ import type { TlsOptions } from './transport/tls.ts'
  * - `clients.pem`: CA certificates. If the file exists, peers that connect must present a certificate signed by one of
  *   them (RFC 5922 §4).
  */
-export async function tlsOptions(
-  config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>,
-): Promise<TlsOptions & { readonly names: NonNullable<TlsOptions['names']> }> {
+export async function tlsOptions(config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>): Promise<TlsOptions> {
   const own = await loadCertificate(config)
   const folder = join(config.data_dir, 'tls', 'names')
   const files = existsSync(folder) ? readdirSync(folder).filter(file => file.endsWith('.pem')) : []
-  const names = new Map(
-    files.map(file => {
-      const pem = readFileSync(join(folder, file))
+  const names = Object.fromEntries(
+    files.sort().map(file => {
+      const pem = readFileSync(join(folder, file), 'utf8')
       return [file.slice(0, -'.pem'.length), { key: pem, cert: pem }]
     }),
   )
   const clients = join(config.data_dir, 'tls', 'clients.pem')
   const peers = join(config.data_dir, 'tls', 'peers.pem')
-  const outbound = { verify_peers: true, ...(existsSync(peers) ? { peers_ca: readFileSync(peers) } : {}) }
+  const outbound = { verify_peers: true, ...(existsSync(peers) ? { peers_ca: readFileSync(peers, 'utf8') } : {}) }
   if (!existsSync(clients)) return { ...own, ...outbound, names }
-  return { ...own, ...outbound, names, ca: readFileSync(clients), require_client_certificate: true }
+  return { ...own, ...outbound, names, ca: readFileSync(clients, 'utf8'), require_client_certificate: true }
 }

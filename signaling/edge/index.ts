@@ -1,4 +1,5 @@
 import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
+import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
@@ -20,7 +21,6 @@ import { type KeptMessage, leftCalls } from './left-calls.ts'
 import { type EdgeLog, SipStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
-import type { TlsOptions } from './transport/tls.ts'
 import type { Address, Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
@@ -135,6 +135,8 @@ export interface Edge {
   blockedSources(): readonly BlockedSource[]
   blockSource(host: string, duration_ms: number): void
   unblockSource(host: string): boolean
+  /** Handshakes from now on, in both directions, use these certificates and rules. Open connections stay. */
+  renewTls(tls: TlsOptions): void
   /**
    * Ends the calls that an earlier run left behind, as reconstructed from its messages (see left-calls.ts). Returns the
    * number of legs.
@@ -275,6 +277,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     blockedSources: () => guard.list(),
     blockSource: (host, duration_ms) => guard.block(host, duration_ms),
     unblockSource: host => guard.unblock(host),
+    renewTls: tls => stack.renewTls(tls),
     endLeftCalls: messages => {
       const left = leftCalls(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
       for (const call of left) endLeftCall(stack, call)

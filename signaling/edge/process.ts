@@ -46,6 +46,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
+    renewTls: tls => edge.renewTls(tls),
     async stop() {
       edge.close()
       await ladder.close()

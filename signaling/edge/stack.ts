@@ -1,4 +1,5 @@
 import type { TlsVerification } from '../../core/domain/network/tls-verification.ts'
+import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
 import { type DnsSource, type Located, Locator, systemDns } from '../../core/runtime/sip/locate.ts'
 import { viaFor } from './dialog/dialog.ts'
@@ -11,7 +12,6 @@ import { DEFAULT_TIMER_SCALE, type TimerScale } from './timers.ts'
 import { type ClientEvents, type ClientTransaction, UNHEARD } from './transaction/client.ts'
 import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
 import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
-import type { TlsOptions } from './transport/tls.ts'
 import {
   DEFAULT_TRANSPORT_LIMITS,
   type Destination,
@@ -163,6 +163,10 @@ export class SipStack {
     })
     transactions.attach(transport)
     return new SipStack(options, transport, transactions, clock)
+  }
+
+  renewTls(tls: TlsOptions): void {
+    this.transport.renewTls(tls)
   }
 
   close(): void {

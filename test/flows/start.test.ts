@@ -1,8 +1,18 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { MAIN } from '../../bench/up.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { type Ended, strowger as run } from '../support/child.ts'
@@ -28,6 +38,16 @@ async function settings(t: { teardown(work: () => void): void }): Promise<Record
     STROWGER_RTP_PORTS: `${rtp.first}-${rtp.last}`,
   }
 }
+
+/** Returns the fingerprint of the certificate that a port on this machine shows. */
+const certificateOf = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256)
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
 
 t.test('an occupied port is reported in one sentence, with exit code 1', async t => {
   for (const variable of ['STROWGER_HTTP_PORT', 'STROWGER_SIP_PORT', 'STROWGER_SIPS_PORT', 'STROWGER_WS_PORT']) {
@@ -101,7 +121,7 @@ t.test('doctor reports what is in order on the machine', async t => {
   t.match(stdout, /ok {4}native media plane is built/)
 })
 
-t.test('two platforms side by side: each is found by its folder, reports its health, and stops alone', async t => {
+t.test('two platforms side by side: each is found by its folder, renews its certificates, and stops alone', async t => {
   const w = await world(t)
   await t.test('a second one on the same data is refused', async t => {
     const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
@@ -112,7 +132,12 @@ t.test('two platforms side by side: each is found by its folder, reports its hea
     t.match(doctor.stdout, new RegExp(`^ {2}STROWGER_HTTP_PORT +${new URL(w.base_url).port} +running platform `, 'm'))
     t.match(doctor.stdout, new RegExp(`^WARN {2}STROWGER_HTTP_PORT is ${new URL(w.base_url).port} in the running`, 'm'))
   })
-  const env = await settings(t)
+  const given = await settings(t)
+  const env: Record<string, string> = {
+    ...given,
+    STROWGER_BASE_URL: `http://127.0.0.1:${given['STROWGER_HTTP_PORT']}`,
+    STROWGER_HTTPS_PORT: String(await freePort()),
+  }
   const data_dir = env['STROWGER_DATA'] ?? ''
   const child = spawn('bin/strowger', ['up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -202,6 +227,21 @@ t.test('two platforms side by side: each is found by its folder, reports its hea
 
   const pids = ['edge', 'media', 'signaling', 'control', 'sandbox'].map(name =>
     Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8')),
+  )
+  const shown = async () => {
+    const ports = ['STROWGER_HTTPS_PORT', 'STROWGER_SIPS_PORT', 'STROWGER_WS_PORT'].map(name => Number(env[name]))
+    return Promise.all(ports.map(certificateOf))
+  }
+  const good = new X509Certificate(readFileSync('fixtures/tls/good.pem')).fingerprint256
+  t.notOk((await shown()).includes(good))
+  const tls = join(env['STROWGER_DATA'] ?? '', 'tls')
+  copyFileSync('fixtures/tls/leaf.key', join(tls, 'key.pem'))
+  copyFileSync('fixtures/tls/good.pem', join(tls, 'cert.pem'))
+  child.kill('SIGHUP')
+  await until('API, SIP and WSS show the renewed certificate', async () => (await shown()).every(one => one === good))
+  t.ok(
+    pids.every(pid => existsSync(`/proc/${pid}`)),
+    'no process was started again',
   )
   child.kill('SIGTERM')
   t.equal(await exited, 0)

@@ -9,11 +9,12 @@ import {
 } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
+import type { TlsOptions } from '../../../core/runtime/certificate.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
-import { certifiedBy, peerOptions, proofOfName, proofOfPin, secureServer, type TlsOptions, wrongPin } from './tls.ts'
+import { certifiedBy, peerOptions, proofOfName, proofOfPin, SecureServer, wrongPin } from './tls.ts'
 import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 import { type Opened, WebPort } from './web.ts'
 
@@ -52,10 +53,13 @@ export class TransportLayer {
   readonly #servers: Server[] = []
   readonly #web_ports: { readonly listener: Listener; readonly port: WebPort }[] = []
   readonly #connections: ConnectionTable
+  readonly #secure: Pick<SecureServer, 'renew'>[] = []
+  #tls: TlsOptions | undefined
   #closed = false
 
   private constructor(options: TransportOptions) {
     this.#options = options
+    this.#tls = options.tls
     this.#connections = new ConnectionTable(options.limits, options.clock, options.events)
   }
 
@@ -184,6 +188,12 @@ export class TransportLayer {
     socket.connect(port, host, () => socket.send('\r\n\r\n', error => error && failed(error)))
   }
 
+  /** Handshakes from now on, in both directions, use these certificates and rules. Open connections stay. */
+  renewTls(tls: TlsOptions): void {
+    for (const server of this.#secure) server.renew(tls)
+    this.#tls = tls
+  }
+
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -297,14 +307,15 @@ export class TransportLayer {
   }
 
   async #listenTls(wanted: ListenerOptions): Promise<void> {
-    const { tls } = this.#options
+    const tls = this.#tls
     if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
-    const secure = secureServer(tls, options =>
+    const secure = new SecureServer(tls, options =>
       createTlsServer({ ...options, allowHalfOpen: true }, socket => {
         this.#connections.accepted(listener, socket, certifiedBy(socket))?.attachSocket(socket, false)
       }),
     )
-    const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server, 'tls'))
+    const listener = await this.#opened(secure.server, wanted, server => this.#guardHandshakes(server, 'tls'))
+    this.#secure.push(secure)
   }
 
   /** Opens a listening point. `serve` is called before the first connection can arrive. */
@@ -321,14 +332,15 @@ export class TransportLayer {
   }
 
   async #listenWeb(wanted: ListenerOptions, protocol: 'ws' | 'wss'): Promise<void> {
-    const { tls, limits } = this.#options
+    const { limits } = this.#options
+    const tls = this.#tls
     const shared = this.#web_ports.find(
       ({ listener, port }) => listener.host === wanted.host && listener.port === wanted.port && !port.serves(protocol),
     )?.port
     const port = shared ?? new WebPort(limits.message_bytes)
     const opened: Opened = (client, socket) => this.#connections.accepted(listener, socket)?.attachWebSocket(client)
     if (protocol === 'ws') port.servePlain(opened)
-    else if (tls) port.serveSecure(tls, opened)
+    else if (tls) this.#secure.push(port.serveSecure(tls, opened))
     else throw new Error('a WSS listening point needs a key and a certificate')
     const listener = shared
       ? this.#added(wanted, wanted.port)
@@ -351,7 +363,7 @@ export class TransportLayer {
     if (to.protocol === 'tls') {
       const socket = connectTls({
         ...from,
-        ...peerOptions(this.#options.tls, this.#verificationOf(to), to.server_name),
+        ...peerOptions(this.#tls, this.#verificationOf(to), to.server_name),
       })
       socket.once('secureConnect', () => {
         const wrong = wrongPin(socket, this.#verificationOf(to))
@@ -368,7 +380,7 @@ export class TransportLayer {
   }
 
   #verificationOf({ tls }: Destination): TlsVerification {
-    return tls ?? { mode: this.#options.tls?.verify_peers ? 'required' : 'off' }
+    return tls ?? { mode: this.#tls?.verify_peers ? 'required' : 'off' }
   }
 
   /** Returns what a connection's peer must have proved to serve a destination; '' when nothing is required. */

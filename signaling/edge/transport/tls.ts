@@ -7,35 +7,50 @@ import {
   type Server as TlsServer,
 } from 'node:tls'
 import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
+import type { KeyPair, TlsOptions } from '../../../core/runtime/certificate.ts'
 import { fingerprintOf, namesProved, wrongName } from '../../../core/runtime/sip/peer-names.ts'
 import { peek } from './peek.ts'
 
 // TLS listening points. Each has one certificate, or one for each server name that a peer may request.
 
-export interface TlsOptions {
-  /** PEM. */
-  readonly key: string | Buffer
-  readonly cert: string | Buffer
-  /** Further certificates by server name (SNI). */
-  readonly names?: ReadonlyMap<string, { readonly key: string | Buffer; readonly cert: string | Buffer }> | undefined
-  /** CA certificates for client certificates and, in addition to the machine's, for peers that we connect to. */
-  readonly ca?: string | Buffer | undefined
-  /** Require peers that connect to present a certificate signed by `ca`. */
-  readonly require_client_certificate?: boolean | undefined
-  /** Further CA certificates for peers that we connect to. */
-  readonly peers_ca?: string | Buffer | undefined
-  /** Refuse peers that we connect to when their chain or name does not verify. A destination's own setting wins. */
-  readonly verify_peers?: boolean | undefined
-}
-
 /**
- * Combines the TLS or HTTPS servers that `make` returns into one server, which does not listen yet. Each server name
- * has a separate TLS server, because with Node's SNICallback the default certificate wins when the two have keys of
- * different types. The caller must bound the time of a handshake.
+ * One server of TLS or HTTPS servers that `make` returns: one for the standard certificate, and one for each server
+ * name, because with Node's SNICallback the default certificate wins when the two have keys of different types. The
+ * caller makes `server` listen, and must bound the time of a handshake.
  */
-export function secureServer(tls: TlsOptions, make: (options: NodeTlsOptions) => TlsServer): Server {
-  const one = (pair: { readonly key: string | Buffer; readonly cert: string | Buffer }): Server => {
-    const server = make({
+export class SecureServer {
+  readonly server: Server
+  readonly #make: (options: NodeTlsOptions) => TlsServer
+  #standard: TlsServer
+  #named: ReadonlyMap<string, TlsServer>
+
+  constructor(tls: TlsOptions, make: (options: NodeTlsOptions) => TlsServer) {
+    this.#make = make
+    this.#standard = this.#one(tls, tls)
+    this.#named = this.#all(tls)
+    this.server = createTcpServer({ noDelay: true, allowHalfOpen: true }, socket => this.take(socket))
+  }
+
+  /** Serves a connection. */
+  take(socket: Socket): void {
+    const [standard, named] = [this.#standard, this.#named]
+    if (named.size === 0) standard.emit('connection', socket)
+    else peek(socket, serverName, name => (named.get(name) ?? standard).emit('connection', socket))
+  }
+
+  /** Handshakes from now on use these certificates and rules. Open connections stay. */
+  renew(tls: TlsOptions): void {
+    const [standard, named] = [this.#one(tls, tls), this.#all(tls)]
+    this.#standard = standard
+    this.#named = named
+  }
+
+  #all(tls: TlsOptions): ReadonlyMap<string, TlsServer> {
+    return new Map(Object.entries(tls.names ?? {}).map(([name, pair]) => [name.toLowerCase(), this.#one(tls, pair)]))
+  }
+
+  #one(tls: TlsOptions, pair: KeyPair): TlsServer {
+    const server = this.#make({
       key: pair.key,
       cert: pair.cert,
       ...(tls.ca === undefined ? {} : { ca: tls.ca }),
@@ -46,12 +61,6 @@ export function secureServer(tls: TlsOptions, make: (options: NodeTlsOptions) =>
     server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
     return server
   }
-  const standard = one(tls)
-  const named = new Map([...(tls.names ?? [])].map(([name, pair]) => [name.toLowerCase(), one(pair)]))
-  if (named.size === 0) return standard
-  return createTcpServer({ noDelay: true }, socket => {
-    peek(socket, serverName, name => (named.get(name) ?? standard).emit('connection', socket))
-  })
 }
 
 /** A ClientHello is one record of at most 2^14 bytes (RFC 8446 §5.1) after a header of 5 bytes. */

@@ -2,8 +2,9 @@ import { createServer as createHttpServer, type IncomingMessage } from 'node:htt
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
+import type { TlsOptions } from '../../../core/runtime/certificate.ts'
 import { peek } from './peek.ts'
-import { secureServer, type TlsOptions } from './tls.ts'
+import { SecureServer } from './tls.ts'
 
 /** Called for each WebSocket after its handshake, with the underlying socket. */
 export type Opened = (client: WebSocket, socket: Socket) => void
@@ -17,7 +18,7 @@ export class WebPort {
   readonly server: Server
   readonly #handshakes: WebSocketServer
   #plain: Server | undefined
-  #secure: Server | undefined
+  #secure: SecureServer | undefined
 
   constructor(message_bytes: number) {
     this.server = createTcpServer({ noDelay: true }, socket => this.#take(socket))
@@ -39,16 +40,22 @@ export class WebPort {
     this.#plain = this.#upgrading(createHttpServer(), opened)
   }
 
-  serveSecure(tls: TlsOptions, opened: Opened): void {
-    this.#secure = secureServer(tls, options => this.#upgrading(createHttpsServer(options), opened))
+  /** Returns what renews its certificates. */
+  serveSecure(tls: TlsOptions, opened: Opened): Pick<SecureServer, 'renew'> {
+    this.#secure = new SecureServer(tls, options => this.#upgrading(createHttpsServer(options), opened))
+    return this.#secure
   }
 
   #take(socket: Socket): void {
     const [plain, secure] = [this.#plain, this.#secure]
     if (plain && secure) {
       const first = (bytes: Buffer): number | undefined => bytes[0]
-      peek(socket, first, byte => (byte === TLS_HANDSHAKE ? secure : plain).emit('connection', socket))
-    } else (plain ?? secure)?.emit('connection', socket)
+      peek(socket, first, byte => {
+        if (byte === TLS_HANDSHAKE) secure.take(socket)
+        else plain.emit('connection', socket)
+      })
+    } else if (secure) secure.take(socket)
+    else plain?.emit('connection', socket)
   }
 
   #upgrading<S extends Server>(server: S, opened: Opened): S {

@@ -284,7 +284,7 @@ t.test('a next hop and its transport override the request-URI', async t => {
 })
 
 t.test('a TLS peer is verified as its next hop says, by default by chain and name', async t => {
-  const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url))
+  const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url), 'utf8')
   const key = pem('leaf.key')
   const own = await testTls()
   const fingerprint = (cert: string | Buffer) =>

@@ -209,7 +209,7 @@ t.test("a stranger that offers its connection for a carrier's address gets none 
 })
 
 t.test('a certificate lets its connection serve requests for its names, and for no others', async t => {
-  const pem = (name: string): Buffer => readFileSync(join('fixtures/tls', name))
+  const pem = (name: string): string => readFileSync(join('fixtures/tls', name), 'utf8')
   const good = { cert: pem('good.pem'), key: pem('leaf.key') }
   const { robot, edge } = await world(t, {
     listeners: [
@@ -245,10 +245,10 @@ t.test('a certificate lets its connection serve requests for its names, and for 
   t.notMatch(heard(), /Call-ID: no-/)
 })
 
-t.test('the edge shows the certificate for the requested name, and can require one from peers', async t => {
+t.test('the edge shows the certificate for the requested name, renews it, and can require one from peers', async t => {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-edge-names-'))
   t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
-  const pem = (name: string): Buffer => readFileSync(join('fixtures/tls', name))
+  const pem = (name: string): string => readFileSync(join('fixtures/tls', name), 'utf8')
   const place = { tls: null, data_dir, domain: 'localhost', host: '127.0.0.1' }
   mkdirSync(join(data_dir, 'tls', 'names'), { recursive: true })
   writeFileSync(join(data_dir, 'tls', 'names', 'app.example.test.pem'), [pem('good.pem'), pem('leaf.key')].join('\n'))
@@ -273,6 +273,21 @@ t.test('the edge shows the certificate for the requested name, and can require o
       t.equal(socket.authorized ? 'good' : 'own', organization, `${servername} over ${protocol}: ${organization}`)
     }
   }
+
+  const before = secure(shown.port, {})
+  await once(before, 'secureConnect')
+  rmSync(join(data_dir, 'tls', 'names'), { recursive: true })
+  copyFileSync('fixtures/tls/good.pem', join(data_dir, 'tls', 'cert.pem'))
+  copyFileSync('fixtures/tls/leaf.key', join(data_dir, 'tls', 'key.pem'))
+  shown.edge.renewTls(await tlsOptions(place))
+  for (const { protocol, port } of shown.edge.listeners.filter(l => l.protocol !== 'ws')) {
+    const socket = secure(port, { servername: 'localhost', ca: pem('root.pem') })
+    await once(socket, 'secureConnect')
+    t.equal(socket.authorized, true, `the renewed certificate over ${protocol}`)
+  }
+  before.write(request('OPTIONS', 8, { via: 'SIP/2.0/TLS' }))
+  const [still] = (await once(before, 'data')) as [Buffer]
+  t.match(still.toString(), /^SIP\/2\.0 200 /, 'a connection from before the renewal is still served')
 
   copyFileSync('fixtures/tls/root.pem', join(data_dir, 'tls', 'clients.pem'))
   const asked = await world(t, { listeners, tls: await tlsOptions(place) })

@@ -4,7 +4,7 @@ import { internalPorts } from '../../../bin/ports.ts'
 import t from '../../support/harness/index.ts'
 
 const CONFIG = {
-  ...{ bind: '127.0.0.1', http_port: 8080, sip_port: 5060, sips_port: 5061, ws_port: 5066 },
+  ...{ bind: '127.0.0.1', http_port: 8080, https_port: null, sip_port: 5060, sips_port: 5061, ws_port: 5066 },
   rtp_ports: { first: 20_000, last: 29_999 },
 }
 

@@ -1,6 +1,9 @@
-import { mkdirSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { clientOf } from '../../../control/http/address.ts'
 import { pipeline } from '../../../control/http/pipeline.ts'
 import { serveHttp } from '../../../control/http/server.ts'
 import { CURRENCY } from '../../../core/domain/rating/currency.ts'
@@ -249,4 +252,47 @@ t.test('nothing that a trusted proxy passes on reads the metrics without the tok
   mkdirSync(join(w.settings.run_dir, 'metrics'), { recursive: true })
   for (const list of ['127.0.0.1', '203.0.113.9', 'unknown'])
     t.equal((await w.ask('GET', '/metrics', { key: null, headers: { 'X-Forwarded-For': list } })).status, 401, list)
+})
+
+t.test('HTTPS serves the same APIs, renews its certificate, and survives what is no TLS', async t => {
+  const w = await controlPlane(t)
+  const pem = (name: string) => readFileSync(join('fixtures/tls', name), 'utf8')
+  const pair = (cert: string) => ({ cert: pem(cert), key: pem('leaf.key') })
+  const page: Parameters<typeof serveHttp>[0]['pages'][string] = ctx => {
+    ctx.body = { secure: clientOf(ctx.req).secure, address: clientOf(ctx.req).address }
+  }
+  const server = await serveHttp({ pages: { '/who': page }, below: {} }, w, {
+    host: '127.0.0.1',
+    port: 0,
+    secure: { host: '127.0.0.1', port: 0, tls: pair('other-name.pem') },
+  })
+  t.teardown(() => server.close())
+  const ask = (servername: string) =>
+    new Promise<string>((resolve, reject) => {
+      const at = {
+        host: '127.0.0.1',
+        port: server.secure_port,
+        path: '/who',
+        servername,
+        agent: false,
+        ca: pem('root.pem'),
+      }
+      get(at, answer => {
+        let text = ''
+        answer.on('data', chunk => {
+          text += chunk
+        })
+        answer.on('end', () => resolve(text))
+      }).on('error', error => reject(error))
+    })
+  const secure = '{"secure":true,"address":"127.0.0.1"}'
+  t.equal(await ask('elsewhere.example.test'), secure)
+  const strange = connect(server.secure_port ?? 0, '127.0.0.1', () => strange.write('GET /who HTTP/1.1\r\n\r\n'))
+  strange.on('error', () => undefined)
+  await once(strange.resume(), 'close')
+  server.renewTls(pair('good.pem'))
+  t.equal(await ask('app.example.test'), secure)
+  await t.rejects(ask('elsewhere.example.test'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, 'the former one is gone')
+  const plain = await fetch(`http://127.0.0.1:${server.port}/who`)
+  t.same(await plain.json(), { secure: false, address: '127.0.0.1' })
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { ConfigError, loadConfig } from '../../../../core/runtime/config.ts'
+import { ConfigError, httpBindOf, loadConfig, localUrl } from '../../../../core/runtime/config.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { digestHa1, hashPassword, passwordMatches, sameSecret, seal, unseal } from '../../../../core/runtime/secrets.ts'
 import t from '../../../support/harness/index.ts'
@@ -76,6 +76,17 @@ t.test('serves one address of each family, and uses the first for the base URL',
 t.test('refuses two services on one port, and SIP inside the RTP ports', async t => {
   t.throws(() => load({ STROWGER_HTTP_PORT: '5066' }), { message: /STROWGER_HTTP_PORT=5066.*STROWGER_WS_PORT/ })
   t.throws(() => load({ STROWGER_SIP_PORT: '20100' }), { message: /STROWGER_SIP_PORT=20100.*STROWGER_RTP_PORTS/ })
+})
+
+t.test('with HTTPS, the public address is https, and the HTTP port is bound to this machine alone', async t => {
+  const open = load({ STROWGER_HOST: '192.0.2.1', STROWGER_BIND: '0.0.0.0' })
+  t.match([open.base_url, httpBindOf(open)], ['http://192.0.2.1:8080', '0.0.0.0'])
+  const secure = load({ STROWGER_HOST: '192.0.2.1', STROWGER_BIND: '0.0.0.0', STROWGER_HTTPS_PORT: '8443' })
+  t.match([secure.base_url, httpBindOf(secure)], ['https://192.0.2.1:8443', '127.0.0.1'])
+  t.equal(httpBindOf({ bind: '::', https_port: 8443 }), '::1')
+  t.equal(localUrl(open), 'http://127.0.0.1:8080')
+  t.equal(localUrl(load({ STROWGER_HOST: '2001:db8::1' })), 'http://[2001:db8::1]:8080')
+  t.throws(() => load({ STROWGER_HTTPS_PORT: '8080' }), { message: /STROWGER_HTTP_PORT=8080.*STROWGER_HTTPS_PORT/ })
 })
 
 t.test('refuses an HTTP port that browsers block', async t => {
