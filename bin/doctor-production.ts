@@ -3,7 +3,19 @@ import { TREE } from '../core/runtime/tree.ts'
 
 /** What fits a trial and not a public service: a sentence for each, with the variable that mends it. */
 export function productionWarnings(settings: Settings): string[] {
-  const { host, base_url, https_port, trusted_proxies, domain, data_dir, sandbox, tls, log_level, smtp_url, print_secrets } = settings
+  const {
+    host,
+    base_url,
+    https_port,
+    trusted_proxies,
+    domain,
+    data_dir,
+    sandbox,
+    tls,
+    log_level,
+    smtp_url,
+    print_secrets,
+  } = settings
   if (isLoopback(host))
     return [`STROWGER_HOST=${host}: only this machine reaches it; the warnings for a public service are left out`]
   const encrypted = base_url.startsWith('https:')
@@ -11,7 +23,10 @@ export function productionWarnings(settings: Settings): string[] {
   const { allow_private_webhooks, allow_private_peers } = settings
   const checks: readonly (readonly [boolean, string])[] = [
     [sandbox, 'the sandbox carrier runs, and plays the network for projects in the sandbox: STROWGER_SANDBOX=off'],
-    [!encrypted, `${base_url} sends keys and passwords in clear: set STROWGER_HTTPS_PORT, or put HTTPS before it and set STROWGER_BASE_URL`],
+    [
+      !encrypted,
+      `${base_url} sends keys and passwords in clear: set STROWGER_HTTPS_PORT, or put HTTPS before it and set STROWGER_BASE_URL`,
+    ],
     [
       proxied && trusted_proxies.length === 0,
       'limits count everybody behind the proxy as one client: name it in STROWGER_TRUSTED_PROXIES',
