@@ -2,11 +2,13 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
-import { addressesOf, readSettings, type Settings, VARIABLES } from '../core/runtime/config.ts'
+import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
+import { features } from '../native/index.ts'
+import { configurationLines } from './config.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { productionWarnings } from './doctor-production.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
@@ -112,6 +114,7 @@ async function examine(config: Settings, found: Installation): Promise<Finding[]
       mend: 'run: npm run setup',
     },
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
+    ...(config.g729 ? [g729()] : []),
     folder(found),
     await addresses(config),
     // The owners of folders decide, and the first start makes them.
@@ -122,6 +125,12 @@ async function examine(config: Settings, found: Installation): Promise<Finding[]
     ...(await ports(config)),
   ]
 }
+
+const g729 = (): Finding => ({
+  what: 'libbcg729 transcodes G.729',
+  ok: features({ g729: true }).codecs.includes('G729'),
+  mend: 'apt-get install libbcg729-0 (GPL-3), or set STROWGER_G729=off',
+})
 
 const commandWorks = async (command: string, ...args: string[]): Promise<boolean> =>
   (await runBare(command, args, { max_bytes: 64 * 1024 })).ok
@@ -155,17 +164,6 @@ async function addresses(config: Settings): Promise<Finding> {
   }
 }
 
-/** The value of each variable that counts, with where it comes from. Of a secret only whether it is set. */
-function* effective({ env, origin }: Installation): Generator<string> {
-  yield 'Configuration (variable, value, where it comes from, meaning):'
-  for (const { name, default: fallback, secret, meaning } of Object.values(VARIABLES)) {
-    const given = env[name]?.trim() || fallback
-    const value = secret && given !== '' ? '(set)' : given || '-'
-    const from = name === VARIABLES.data.name ? '' : origin(name)
-    yield `  ${name.padEnd(32)} ${value.padEnd(24)} ${from.padEnd(16)} ${meaning}`
-  }
-}
-
 export const doctorCommand = (): Command =>
   new Command('doctor').action(() =>
     orSayWhy(async () => {
@@ -179,7 +177,7 @@ export const doctorCommand = (): Command =>
         )
       for (const sentence of productionWarnings(config)) console.log(`WARN  ${sentence}`)
       console.log('')
-      for (const line of effective(found)) console.log(line)
+      for (const line of configurationLines(found)) console.log(line)
       if (findings.some(finding => !finding.ok)) process.exitCode = 1
     }),
   )

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type Config, loadConfig, readSettings, type Settings, VARIABLES } from '../core/runtime/config.ts'
+import { type Config, ConfigError, loadConfig, readSettings, type Settings, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
-import { refuseUnknown } from '../core/runtime/unknown-variables.ts'
+import { type SecretOrigin, withSecretFiles } from '../core/runtime/secret-files.ts'
+import { unknownVariables } from '../core/runtime/unknown-variables.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { DATABASE_FILE } from '../core/state/index.ts'
 import { namedFolder } from './data-option.ts'
@@ -16,7 +17,7 @@ const SYSTEM_FOLDER = '/var/lib/strowger'
 type Source = '--data' | 'STROWGER_DATA' | '.env' | 'the checkout' | 'the system'
 
 /** Where the value of a variable comes from. */
-type Origin = 'running platform' | 'environment' | '.env' | 'default'
+type Origin = 'running platform' | 'environment' | '.env' | SecretOrigin | 'default'
 
 /** The installation that a command speaks of (design section 11, "One installation"). */
 export interface Installation {
@@ -51,7 +52,6 @@ interface Given {
 export function findInstallation(given: Given): Installation {
   const { env, option, tree = TREE, system_folder = SYSTEM_FOLDER } = given
   const file = dotEnv(join(tree, '.env'))
-  refuseUnknown({ ...file, ...env })
   const named = (text: string | undefined): string | undefined => text?.trim() || undefined
   const { name } = VARIABLES.data
   const by_custom: readonly (readonly [Source, string])[] = [
@@ -68,13 +68,18 @@ export function findInstallation(given: Given): Installation {
   const [source, folder = ''] = fits.find(([, folder]) => folder !== undefined) ?? ['the checkout', undefined]
   const data_dir = resolve(folder)
   const running = runningPlatform(data_dir)
-  const own = { ...file, ...env }
+  const secrets = withSecretFiles({ ...file, ...env })
+  const faults = [...unknownVariables({ ...file, ...env }), ...secrets.faults]
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  const own = secrets.env
   const shared = Object.fromEntries(SHARED.map(({ name: shared }) => [shared, running?.settings[shared]]))
   return {
     ...{ data_dir, source, running },
     env: { ...own, ...(running ? shared : {}), [name]: data_dir },
     origin: variable => {
       if (running && variable in shared) return shared[variable] === undefined ? 'default' : 'running platform'
+      const from = secrets.origin.get(variable)
+      if (from !== undefined) return from
       if (env[variable] !== undefined) return 'environment'
       return file[variable] === undefined ? 'default' : '.env'
     },

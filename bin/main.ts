@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'check the machine and the configuration, and say how to mend them',
     load: async () => (await import('./doctor.ts')).doctorCommand(),
   },
+  config: {
+    about: 'the configuration as it counts; explain a variable',
+    load: async () => (await import('./config.ts')).configCommand(),
+  },
   call: {
     about: 'place a call through the running platform and follow it to its end',
     load: async () => (await import('./call.ts')).callCommand(),

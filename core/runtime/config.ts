@@ -131,7 +131,7 @@ export interface S3Config {
 /** Loads the settings and the master key, and creates the key when there is none. @throws ConfigError */
 export function loadConfig(env: Environment): Config {
   const settings = loadSettings(env)
-  return Object.freeze({ ...settings, master_key: masterKey(read(env, VARIABLES.master_key), settings.data_dir) })
+  return Object.freeze({ ...settings, master_key: read(env, VARIABLES.master_key) ?? ownMasterKey(settings.data_dir) })
 }
 
 /** Loads the settings, and makes the folders of the data. @throws ConfigError */
@@ -142,11 +142,38 @@ export function loadSettings(env: Environment): Settings {
   return settings
 }
 
-/** Reads the environment and touches no file. The first invalid value throws ConfigError, which names the variable. */
+/** Reads the environment and touches no file. @throws ConfigError with a line for each invalid variable */
 export function readSettings(env: Environment): Settings {
+  const faults: string[] = []
+  const attempt: Attempt = (work, otherwise) => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      faults.push(error.message)
+      return otherwise
+    }
+  }
+  // An invalid value counts as unset for the checks between variables, so that one start tells all faults.
+  const invalid = Object.values(VARIABLES).filter(one => !attempt(() => isValid(env, one), false))
+  const settings = settingsOf({ ...env, ...Object.fromEntries(invalid.map(({ name }) => [name, undefined])) }, attempt)
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  return settings
+}
+
+const isValid = (env: Environment, one: Variable<unknown>): true => {
+  read(env, one)
+  return true
+}
+
+/** Does `work`; a ConfigError is kept for later, and `otherwise` returned. */
+type Attempt = <T>(work: () => T, otherwise: T) => T
+
+function settingsOf(env: Environment, attempt: Attempt): Settings {
   const v = VARIABLES
   const data_dir = resolve(read(env, v.data))
-  const [first, second = null] = bound(read(env, v.host), read(env, v.bind))
+  const unbound: ReturnType<typeof bound> = [{ host: '', bind: '' }]
+  const [first, second = null] = attempt(() => bound(read(env, v.host), read(env, v.bind)), unbound)
   const { host } = first
   const config = {
     data_dir,
@@ -191,14 +218,14 @@ export function readSettings(env: Environment): Settings {
     speech_url: read(env, v.speech_url),
     ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),
     siprec: read(env, v.siprec),
-    s3: storage(env),
-    tls: tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)),
+    s3: attempt(() => storage(env), null),
+    tls: attempt(() => tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)), null),
     hep: collector(read(env, v.hep), read(env, v.hep_id), read(env, v.hep_password)),
-    stir: stirFiles(env),
+    stir: attempt(() => stirFiles(env), { signing: null, anchors_file: null }),
   }
-  refuseSharedPorts(config)
-  refuseUnbuilt(v.database_url.name, config.database_url)
-  refuseUnbuilt(v.redis_url.name, config.redis_url)
+  attempt(() => refuseSharedPorts(config), undefined)
+  attempt(() => refuseUnbuilt(v.database_url.name, config.database_url), undefined)
+  attempt(() => refuseUnbuilt(v.redis_url.name, config.redis_url), undefined)
   const { http_port, https_port } = config
   const own = https_port === null ? `http://${uriHost(host)}:${http_port}` : `https://${uriHost(host)}:${https_port}`
   const base_url = read(env, v.base_url) ?? own
@@ -303,12 +330,7 @@ function refuseUnbuilt(name: string, value: string | null) {
   if (value !== null) throw new ConfigError(`${name}: this version keeps its state in SQLite only; unset it`)
 }
 
-function masterKey(given: string, data_dir: string): Buffer {
-  if (given !== '') {
-    const key = /^[0-9a-f]{64}$/i.test(given) ? Buffer.from(given, 'hex') : Buffer.from(given, 'base64')
-    if (key.length !== 32) throw new ConfigError('STROWGER_MASTER_KEY: expected 32 bytes as hex or base64')
-    return key
-  }
+function ownMasterKey(data_dir: string): Buffer {
   const file = join(data_dir, 'master.key')
   const key = Buffer.from(
     lineOnce(file, () => randomBytes(32).toString('hex')),

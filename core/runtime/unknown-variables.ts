@@ -1,5 +1,5 @@
 import { closest } from '../domain/text/closest.ts'
-import { ConfigError } from './variable-values.ts'
+import { FILE_VARIABLES } from './secret-files.ts'
 import { type Environment, VARIABLES } from './variables.ts'
 
 const PREFIX = 'STROWGER_'
@@ -29,18 +29,19 @@ function isServiceLink(name: string, env: Environment): boolean {
   return env[`${service}_SERVICE_HOST`] !== undefined || /^(tcp|udp|sctp):/.test(env[`${service}_PORT`] ?? '')
 }
 
-/** Refuses a variable with our prefix that nothing reads: ignoring it would mislead. @throws ConfigError */
-export function refuseUnknown(env: Environment): void {
-  const known = Object.values(VARIABLES).map(({ name }) => name)
-  const unknown = Object.keys(env).find(
-    name =>
-      name.startsWith(PREFIX) &&
-      env[name] !== undefined &&
-      !known.includes(name) &&
-      !OF_OTHERS.has(name) &&
-      !isServiceLink(name, env),
-  )
-  if (unknown !== undefined) throw new ConfigError(`${unknown} is no variable of ours${suggestion(unknown, known)}`)
+/** Returns a sentence for each variable with our prefix that nothing reads: ignoring it would mislead. */
+export function unknownVariables(env: Environment): string[] {
+  const known = [...Object.values(VARIABLES).map(({ name }) => name), ...FILE_VARIABLES]
+  return Object.keys(env)
+    .filter(
+      name =>
+        name.startsWith(PREFIX) &&
+        env[name] !== undefined &&
+        !known.includes(name) &&
+        !OF_OTHERS.has(name) &&
+        !isServiceLink(name, env),
+    )
+    .map(unknown => `${unknown} is no variable of ours${suggestion(unknown, known)}`)
 }
 
 function suggestion(unknown: string, known: readonly string[]): string {

@@ -61,6 +61,14 @@ export const addresses = (value: string, name: string): readonly string[] => {
   return found
 }
 
+/** Parses a key of 32 bytes; null for an empty text. */
+export const masterKey = (value: string, name: string): Buffer | null => {
+  if (value === '') return null
+  const key = /^[0-9a-f]{64}$/i.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64')
+  if (key.length !== 32) throw new ConfigError(`${name}: expected 32 bytes as hex or base64`)
+  return key
+}
+
 export const flag = (value: string, name: string): boolean => {
   if (/^(on|true|yes|1)$/i.test(value)) return true
   if (/^(off|false|no|0)$/i.test(value)) return false

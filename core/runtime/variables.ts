@@ -1,5 +1,6 @@
 import {
   addresses,
+  ConfigError,
   connectors,
   domain,
   endpoint,
@@ -11,6 +12,7 @@ import {
   level,
   list,
   mailbox,
+  masterKey,
   optional,
   optionalPort,
   port,
@@ -103,7 +105,12 @@ export const VARIABLES = {
     flag,
   ),
   master_key: secret(
-    variable('STROWGER_MASTER_KEY', '', '32 bytes as hex or base64; unset: a key file in the data folder', text),
+    variable(
+      'STROWGER_MASTER_KEY',
+      '',
+      '32 bytes as hex or base64; unset: a key file in the data folder',
+      masterKey,
+    ),
   ),
   allow_private: variable(
     'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
@@ -130,7 +137,12 @@ export const VARIABLES = {
     list,
   ),
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
-  g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
+  g729: variable(
+    'STROWGER_G729',
+    'off',
+    'G.729 is transcoded by libbcg729 (GPL-3), which the operator installs; off: it is relayed alone',
+    flag,
+  ),
   io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
   media_packet_ring: variable(
     'STROWGER_MEDIA_PACKET_RING',
@@ -247,6 +259,12 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads a variable; an empty value is the default. @throws ConfigError for an invalid text */
 export const read = <T>(env: Environment, wanted: Variable<T>): T => {
-  const given = env[wanted.name]?.trim()
-  return wanted.parse(given === undefined || given === '' ? wanted.default : given, wanted.name)
+  const text = env[wanted.name]?.trim() || wanted.default
+  try {
+    return wanted.parse(text, wanted.name)
+  } catch (error) {
+    // What a secret holds must not reach a log, whatever is wrong with it.
+    if (wanted.secret && text !== '' && error instanceof ConfigError) throw new ConfigError(error.message.replaceAll(text, '…'))
+    throw error
+  }
 }

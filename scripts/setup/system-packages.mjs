@@ -19,7 +19,7 @@ const PACKAGES = [
   ['libssl', 'libssl-dev', library('libcrypto', 'libcrypto')],
   ['openssl', 'openssl', { [RUN]: ({ command }) => command('openssl') }],
   ['espeak-ng', 'espeak-ng', { [RUN]: ({ command }) => command('espeak-ng') }],
-  ['libbcg729', 'libbcg729-0', { [RUN]: ({ shared, env }) => env.STROWGER_G729 === 'off' || shared('libbcg729') }],
+  ['libbcg729', 'libbcg729-0', { [TEST]: ({ shared }) => shared('libbcg729') }],
   ['libsrtp2', 'libsrtp2-dev', { [TEST]: ({ module }) => module('libsrtp2') }],
   ['ccache', 'ccache', { [TEST]: ({ command }) => command('ccache') }],
   ['sipp', 'sip-tester', { [TEST]: ({ command }) => command('sipp') }],

@@ -107,11 +107,18 @@ const configuration = (): string =>
   [
     '# Configuration',
     '',
+    'Variables of the environment, or of `.env` in a checkout. `bin/strowger config` prints the values that count, and',
+    '`bin/strowger config explain https-port` what there is to know of one. A start tells all invalid ones at once.',
+    '',
+    'A secret may stand in a file: `STROWGER_SMTP_URL_FILE=/run/secrets/smtp` in place of `STROWGER_SMTP_URL`, or a',
+    'systemd credential of the same name (`LoadCredential=STROWGER_MASTER_KEY:/etc/strowger/master.key`).',
+    '',
     table(
-      ['variable', 'default', 'meaning'],
+      ['variable', 'default', 'secret', 'meaning'],
       Object.values(VARIABLES).map(variable => [
         `\`${variable.name}\``,
         variable.default === '' ? '' : `\`${variable.default}\``,
+        variable.secret ? 'yes' : '',
         variable.meaning,
       ]),
     ),

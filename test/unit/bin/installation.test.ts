@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { configurationLines, explained } from '../../../bin/config.ts'
 import { findInstallation, requirePresent } from '../../../bin/installation.ts'
 import { platformFile, runningPlatform, writePlatform } from '../../../bin/platform-file.ts'
 import { loadConfig, readSettings } from '../../../core/runtime/config.ts'
@@ -99,4 +100,23 @@ t.test('a running platform says what it was started with; the file of a dead one
   writeFileSync(join(config.run_dir, 'supervisor.pid'), `${process.pid}\n`)
   t.equal(runningPlatform(data_dir), null, 'no supervisor runs')
   t.match(readSettings(found({ STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: '9100' }).env), { http_port: 9100 })
+})
+
+t.test('config explain tells a variable by any spelling, and of a secret only whether and where it is set', async t => {
+  const { root, found } = place(t)
+  const token = join(root, 'token')
+  writeFileSync(token, 'pa55word')
+  const here = found({ STROWGER_HTTPS_PORT: '8443', STROWGER_METRICS_TOKEN_FILE: token })
+  for (const key of ['STROWGER_HTTPS_PORT', 'https-port', 'https_port']) {
+    const lines = explained(key, here)
+    t.equal(lines[0], 'STROWGER_HTTPS_PORT')
+    t.match(lines.join('\n'), /value +8443 \(environment\)\n +read by .*control/)
+  }
+  const secret = explained('metrics-token', here).join('\n')
+  t.match(secret, /value +\(set\) \(file\)\n[\s\S]*STROWGER_METRICS_TOKEN_FILE=PATH/)
+  t.notMatch(`${secret}${configurationLines(here).join()}`, /pa55word/)
+  t.throws(() => explained('http-prot', here), { message: /did you mean STROWGER_HTTP_PORT\?/ })
+  t.throws(() => found({ STROWGER_HTTP_PROT: '1', STROWGER_SMS_TOKEN_FILE: '/none', STROWGER_LGO: 'x' }), {
+    message: /^STROWGER_HTTP_PROT.*\nSTROWGER_LGO.*\nSTROWGER_SMS_TOKEN_FILE: \/none cannot be read/,
+  })
 })

@@ -54,6 +54,32 @@ t.test('an invalid value is refused with the name of its variable', async t => {
   }
 })
 
+t.test('one start tells all that is wrong, and no secret', async t => {
+  const env = {
+    STROWGER_HTTP_PORT: '80a',
+    STROWGER_HOST: '192.0.2.1',
+    STROWGER_BIND: '::',
+    STROWGER_LOG: 'loud',
+    STROWGER_TLS_CERT: '/tmp/cert.pem',
+    STROWGER_S3_ENDPOINT: 'https://store.example',
+    STROWGER_SIP_PORT: '5066',
+    STROWGER_OTLP_URL: 'user:pa55word@collector',
+    STROWGER_MASTER_KEY: 'pa55word',
+  }
+  const said = (() => {
+    try {
+      return load(env)
+    } catch (error) {
+      return String((error as Error).message).split('\n')
+    }
+  })()
+  const wrong = ['HTTP_PORT=80a', 'BIND=', 'LOG=loud', 'TLS_CERT', 'S3_BUCKET', 'SIP_PORT=5066', 'OTLP_URL=', 'MASTER_KEY']
+  if (!Array.isArray(said)) return t.fail('it starts')
+  t.equal(said.length, wrong.length, said.join(' | '))
+  for (const name of wrong) t.ok(said.some(line => line.startsWith(`STROWGER_${name}`)), name)
+  t.notMatch(said.join(), /pa55word/)
+})
+
 t.test('serves one address of each family, and uses the first for the base URL', async t => {
   t.equal(load().second, null)
   const both = load({ STROWGER_HOST: '192.0.2.1, 2001:db8::1' })
