@@ -15,8 +15,9 @@ interface CertificateWatch {
 
 /**
  * Looks at the files of certificates again and again, and calls `renewed` with those that differ from before and fit
- * together. The first look finds out what stands there. The supervisor watches because the processes that use them can no longer read the keys. It reads the files,
- * and does not watch folders: tools for renewal replace links whose targets lie elsewhere.
+ * together. The first look finds out what stands there. The supervisor watches, because the processes that use the keys
+ * can no longer read them. It reads files and does not watch folders: tools for renewal replace links whose targets lie
+ * elsewhere.
  */
 export function watchCertificates(options: {
   readonly load: () => Promise<TlsOptions>

@@ -62,7 +62,7 @@ const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
 
-/** Serves `mounts` on a plain port and, where wanted, over TLS. Rejects with the error of a port that it cannot open. */
+/** Serves `mounts` on a plain port and, where wanted, over TLS. Rejects with the error of a port that is taken. */
 export async function serveHttp(mounts: Mounts, services: Services, listening: Listening): Promise<HttpServer> {
   const serve = koaApp(mounts, services).callback()
   const meet = meeting(services.settings.trusted_proxies)

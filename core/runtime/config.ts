@@ -198,13 +198,9 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
     allow_private_peers: peers(read(env, v.allow_private_peers), host),
     log_level: read(env, v.log),
-    g729: read(env, v.g729),
-    io_uring: read(env, v.io_uring),
-    media_packet_ring: read(env, v.media_packet_ring),
-    media_realtime: read(env, v.media_realtime),
+    ...mediaPlane(env),
     database_url: read(env, v.database_url),
     redis_url: read(env, v.redis_url),
-    media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
     dead_call_seconds: read(env, v.dead_call),
     drain_seconds: read(env, v.drain),
@@ -232,7 +228,15 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
   return Object.freeze({ ...config, base_url })
 }
 
-/** Returns the address that the HTTP port is bound to. Where HTTPS serves others, nothing leaves this machine in clear. */
+const mediaPlane = (env: Environment) => ({
+  g729: read(env, VARIABLES.g729),
+  io_uring: read(env, VARIABLES.io_uring),
+  media_packet_ring: read(env, VARIABLES.media_packet_ring),
+  media_realtime: read(env, VARIABLES.media_realtime),
+  media_threads: read(env, VARIABLES.media_threads),
+})
+
+/** Returns the address that the HTTP port is bound to. With HTTPS, nothing leaves this machine in clear. */
 export const httpBindOf = ({ bind, https_port }: Pick<Config, 'bind' | 'https_port'>): string =>
   https_port === null ? bind : bind.includes(':') ? '::1' : '127.0.0.1'
 

@@ -9,7 +9,7 @@ const CREDENTIALS = 'CREDENTIALS_DIRECTORY'
 
 export type SecretOrigin = 'file' | 'credential'
 
-export interface WithSecrets {
+interface WithSecrets {
   /** The environment with the secrets as if they had been given by value, and without the names of their files. */
   readonly env: Environment
   readonly origin: ReadonlyMap<string, SecretOrigin>
@@ -24,8 +24,8 @@ export const FILE_VARIABLES: readonly string[] = Object.values(VARIABLES).flatMa
 )
 
 /**
- * Reads secrets from files: from the one that `NAME_FILE` names, else from the systemd credential `NAME`. An environment
- * can be read in /proc and is printed by tools; a file has an owner. Line breaks at the end are not part of a secret.
+ * Reads secrets from files: the one that `NAME_FILE` names, else the systemd credential `NAME`. Tools print an
+ * environment; a file has an owner and a mode. Line breaks at the end are not part of a secret.
  */
 export function withSecretFiles(env: Environment): WithSecrets {
   const made: Record<string, string | undefined> = { ...env }

@@ -105,12 +105,7 @@ export const VARIABLES = {
     flag,
   ),
   master_key: secret(
-    variable(
-      'STROWGER_MASTER_KEY',
-      '',
-      '32 bytes as hex or base64; unset: a key file in the data folder',
-      masterKey,
-    ),
+    variable('STROWGER_MASTER_KEY', '', '32 bytes as hex or base64; unset: a key file in the data folder', masterKey),
   ),
   allow_private: variable(
     'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
@@ -263,8 +258,8 @@ export const read = <T>(env: Environment, wanted: Variable<T>): T => {
   try {
     return wanted.parse(text, wanted.name)
   } catch (error) {
+    if (!wanted.secret || text === '' || !(error instanceof ConfigError)) throw error
     // What a secret holds must not reach a log, whatever is wrong with it.
-    if (wanted.secret && text !== '' && error instanceof ConfigError) throw new ConfigError(error.message.replaceAll(text, '…'))
-    throw error
+    throw new ConfigError(error.message.replaceAll(text, '…'))
   }
 }

@@ -54,7 +54,7 @@ t.test('a variable that nothing reads is an error with a suggestion, from the sh
     { STROWGER_HTTP_PROT: '8080' },
     /^STROWGER_HTTP_PROT is no variable of ours: did you mean STROWGER_HTTP_PORT\?$/,
   )
-  refused({ STROWGER_PORT: '8080' }, /STROWGER_HTTP_PORT or STROWGER_SIP_PORT or .*STROWGER_WS_PORT/)
+  refused({ STROWGER_PORT: '8080' }, /STROWGER_HTTP_PORT or .*STROWGER_SIP_PORT or .*STROWGER_WS_PORT/)
   refused({ STROWGER_SIP_PORTS: '5060' }, /did you mean STROWGER_SIP_PORT\?|STROWGER_SIPS_PORT/)
   refused({ STROWGER_ZZZZZZZZ: '1' }, /doctor lists them all/)
   t.doesNotThrow(() => found({ STROWGER_URL: 'http://x', STROWGER_API_KEY: 'k' }), 'what bootstrap --shell exports')

@@ -66,17 +66,23 @@ t.test('one start tells all that is wrong, and no secret', async t => {
     STROWGER_OTLP_URL: 'user:pa55word@collector',
     STROWGER_MASTER_KEY: 'pa55word',
   }
-  const said = (() => {
+  const told = (work: () => unknown): string => {
     try {
-      return load(env)
+      work()
     } catch (error) {
-      return String((error as Error).message).split('\n')
+      return String((error as Error).message)
     }
-  })()
-  const wrong = ['HTTP_PORT=80a', 'BIND=', 'LOG=loud', 'TLS_CERT', 'S3_BUCKET', 'SIP_PORT=5066', 'OTLP_URL=', 'MASTER_KEY']
-  if (!Array.isArray(said)) return t.fail('it starts')
+    return ''
+  }
+  const said = told(() => load(env)).split('\n')
+  const first = ['HTTP_PORT=80a', 'BIND=', 'LOG=loud', 'TLS_CERT']
+  const wrong = [...first, 'S3_BUCKET', 'SIP_PORT=5066', 'OTLP_URL=', 'MASTER_KEY']
   t.equal(said.length, wrong.length, said.join(' | '))
-  for (const name of wrong) t.ok(said.some(line => line.startsWith(`STROWGER_${name}`)), name)
+  for (const name of wrong)
+    t.ok(
+      said.some(line => line.startsWith(`STROWGER_${name}`)),
+      name,
+    )
   t.notMatch(said.join(), /pa55word/)
 })
 
