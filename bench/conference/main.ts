@@ -45,7 +45,7 @@ const sending = setInterval(() => {
 }, 20)
 try {
   await pause(3000)
-  const { packets, percent } = await measure(crowd.engine, Number(options.seconds))
+  const { packets, percent } = await measure(crowd.engine, () => pause(Number(options.seconds) * 1000))
   const kept = packets > size * 45 && percent <= LIMIT_PERCENT
   console.log(
     `${size} participants, ${talkers} talk: ${(packets / size).toFixed(1)} packets a second each, ` +

@@ -50,6 +50,7 @@ class Packetiser {
   void send_frame(size_t samples, uint64_t now_us);
   void tell_pause(size_t samples, uint64_t now_us);
   void send_silence(size_t samples, uint64_t now_us);
+  void send_settled(uint64_t now_us);
   void end_idle() {
     idle_frames_ = 0;
     silence_.clear();

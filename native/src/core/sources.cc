@@ -18,6 +18,9 @@ constexpr uint64_t kPathUs = 10'000'000;
 /** Silence begins this long after a stream became idle, so that a bridge that follows an answer is a relay from its first
  * packet. After a source of our own it follows at once. */
 constexpr uint64_t kIdleAfterUs = 100'000;
+/** Idle streams send at multiples of this time, so that their packets leave together: most of the cost of a packet is that
+ * of cold caches. */
+constexpr uint64_t kIdleGridUs = 5'000;
 constexpr int kMostTick = 960;
 /** The rate of tones, and the clock rate of keys that are sent as tones. */
 constexpr int kToneHz = 8000;
@@ -208,7 +211,9 @@ void Sources::tick(uint64_t now_us) {
   due_us_ += kTickUs;
   if (waits_for_path(now_us)) return context.wheel.set(timer_, due_us_);
   if (!keys_tick(now_us)) send_audio(now_us);
-  if (any() || idle()) return context.wheel.set(timer_, due_us_);
+  const bool rests = idle();
+  if (rests) due_us_ = (due_us_ + kIdleGridUs - 1) / kIdleGridUs * kIdleGridUs;
+  if (rests || any()) return context.wheel.set(timer_, due_us_);
   stream_.sender().set_clocked(false);
 }
 
