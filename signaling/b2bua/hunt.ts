@@ -37,6 +37,8 @@ export interface HuntHop extends InviteFacts {
     readonly tls: TlsVerification
     readonly auth?: Credentials
   }[]
+  /** Returns the headers that say that this target has diverted the call to a URI of its 3xx. */
+  readonly diverted?: (uri: string) => Headers
   /** The address that a registered contact has proved to own. */
   readonly proven_host?: string
   /** How TLS verifies the target's identity; unset: by certificate chain and name. */
@@ -303,7 +305,8 @@ export class Hunt {
       // Neither credentials nor the verification of one host apply to another.
       const { proxy: _flow, auth: _auth, tls: _tls, ...target } = hop
       const { host: _host, ...own } = to
-      this.#hops.unshift({ ...target, ...own, uri, target: `${hop.target} (redirected)` })
+      const headers = { ...hop.headers, ...hop.diverted?.(uri) }
+      this.#hops.unshift({ ...target, ...own, headers, uri, target: `${hop.target} (redirected)` })
       return true
     }
     return false

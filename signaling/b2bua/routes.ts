@@ -6,8 +6,10 @@ import {
   type Verstat,
   verstatText,
 } from '../../core/domain/identity/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { delivery, egress, evenRandom, type Hop, isPeer } from '../../core/domain/routing/index.ts'
-import { hostOf } from '../../core/domain/sip/address.ts'
+import { dialled, hostOf, readUri } from '../../core/domain/sip/address.ts'
 import { type Diverter, diversionHeaders } from '../../core/domain/sip/diversion.ts'
 import { quotedName } from '../../core/domain/sip/names.ts'
 import { parseUri } from '../../core/domain/sip/uri.ts'
@@ -144,7 +146,20 @@ function huntHop(
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
     ...authOf(ctx, target.credentials),
     redirects: redirectsOf(ctx, target, (carrier ?? trunk)?.targets ?? []),
+    // A carrier gets no diversion by a number that is none of the project.
+    ...(carrier ? {} : { diverted: (uri: string) => redirectHeaders(ctx, outgoing, uri, of_trunk) }),
   }
+}
+
+/** The history of a call that its target has redirected; none when the 3xx only names another host (RFC 5806 §4). */
+function redirectHeaders(ctx: CallContext, outgoing: Outgoing, uri: string, to: Recipient) {
+  const address = readUri(uri)
+  const { number } = address ? dialled(address, DEFAULT_COUNTRY) : { number: null }
+  const called = number === null ? (address?.user ?? '') : (parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
+  if (called === '' || called === outgoing.called_e164) return {}
+  const by = { number: outgoing.called_e164, reason: 'unconditional', counter: 1, hidden: false }
+  const { domain } = ctx.config
+  return diversionHeaders([by, ...outgoing.diverters], { called, domain, trusted: to !== 'customer' })
 }
 
 /** Opens the credentials with which we answer challenges. */

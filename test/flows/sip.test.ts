@@ -182,10 +182,12 @@ t.test('between two legs', async t => {
       callee.respond(302, 'Moved').replace(/Contact: .*/, `Contact: <${contact}>`),
       receive.request('ACK'),
     ]
-    const near = await waiting(t, moved(`sip:${WORLD}@${TARGET}:${taking.port}`))
+    const near = await waiting(t, moved(`sip:+2348030004799@${TARGET}:${taking.port}`))
     await trunkOf(w, [{ ...targetOf(near), redirects: 'same_host' }])
     await story(t, w, [caller.invite(), ...answered, ...hangUp(2)])
-    t.ok((await taking.done).ok)
+    const { ok, messages } = await taking.done
+    t.ok(ok)
+    t.match(messages, new RegExp(`^Diversion: <sip:\\${WORLD}@[^>]*>;reason=unconditional;counter=1`, 'm'))
 
     const far = await waiting(t, moved(`sip:${WORLD}@127.0.0.77:5060`))
     await trunkOf(w, [{ ...targetOf(far), redirects: 'listed' }])

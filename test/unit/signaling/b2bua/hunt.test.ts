@@ -24,14 +24,16 @@ const response = (status: number): SipResponse => ({
 /** Starts a hunt over targets of these names, and records what they and the caller see. */
 function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = false) {
   const auths: (string | undefined)[] = []
+  const headers: InviteOptions['headers'][] = []
   const seen: string[] = []
   const clock = new ManualClock()
   const invites = new Map<string, { progress: InviteProgress; settle: (result: InviteResult) => void }>()
   const sip = {
     limits_silence,
-    invite({ uri, auth }: InviteOptions, progress: InviteProgress) {
+    invite({ uri, auth, headers: given }: InviteOptions, progress: InviteProgress) {
       seen.push(`INVITE ${uri}`)
       auths.push(auth?.username)
+      headers.push(given)
       let over = false
       const result = new Promise<InviteResult>(resolve => {
         const settle = (how: InviteResult): void => {
@@ -77,7 +79,7 @@ function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = fa
     if (!invite) throw new Error(`no INVITE to ${uri}`)
     return invite
   }
-  return { seen, clock, of, auths }
+  return { seen, clock, of, auths, headers }
 }
 
 /** Lets pending promises settle. */
@@ -112,14 +114,19 @@ const hosts = (...names: readonly string[]): HuntHop['redirects'] =>
   names.map(host => ({ host, tls: { mode: 'off' }, auth: { username: host, password: 'secret' } }))
 
 t.test('a redirect leads only to a host that the target allows, with the credentials of that host', async t => {
-  const { seen, of, auths } = hunt([
-    { uri: 'sip:1@a', redirects: hosts('a', 'b'), auth: { username: 'a', password: 'x' } },
+  const { seen, of, auths, headers } = hunt([
+    {
+      ...{ uri: 'sip:1@a', redirects: hosts('a', 'b'), auth: { username: 'a', password: 'x' }, headers: { From: '9' } },
+      diverted: uri => ({ Diversion: `1 to ${uri}` }),
+    },
   ])
   await rest()
   of('sip:1@a').settle(moved('sip:1@evil', 'sip:2@B:5070'))
   await rest()
   t.same(seen, ['INVITE sip:1@a', 'INVITE sip:2@B:5070'])
   t.same(auths, ['a', 'b'], 'the password of one host is not tried at another')
+  t.match(headers, [{ From: '9' }, { From: '9', Diversion: '1 to sip:2@B:5070' }], 'the second one says who diverted')
+  t.notOk(headers[0]?.['Diversion'])
   of('sip:2@B:5070').settle(moved('sip:1@a'))
   await rest()
   t.equal(seen.at(-1), 'failed 480', 'a second redirect is not followed')
