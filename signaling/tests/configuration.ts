@@ -63,7 +63,7 @@ export async function validateConfiguration(
     const host = hostOf(target.uri)
     const found = await resolve(ctx, target)
     const name = await dns(async () => judgeDns(host, found))
-    const skip = async () => ({ state: 'skipped' as const, summary: `${host} does not resolve.` })
+    const skip = async () => ({ state: 'skipped' as const, summary: `Nothing was sent to ${host}.` })
     if (name.state === 'failed' || !('way' in found)) {
       await tls?.(skip)
       await options(skip)

@@ -31,10 +31,10 @@ export async function resolve(
 ): Promise<
   | { readonly addresses: readonly string[]; readonly way: Way }
   | { readonly error: string }
-  | { readonly refused: string }
+  | { readonly refused: string; readonly unverified: boolean }
 > {
   const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport), tls: target.tls })
-  if (found.kind === 'refused') return { refused: found.detail }
+  if (found.kind === 'refused') return { refused: found.detail, unverified: found.unverified }
   if (found.kind === 'failed') return { error: found.detail }
   const [way] = found.ways
   return way ? { addresses: found.ways.map(({ host }) => host), way } : { error: 'it has no address' }

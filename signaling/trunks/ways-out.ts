@@ -45,8 +45,11 @@ export interface Way extends Destination {
 
 type Ways =
   | { readonly kind: 'found'; readonly ways: readonly Way[] }
-  /** We may not send to any of its addresses. `detail` says why, for people. */
-  | { readonly kind: 'refused'; readonly detail: string }
+  /**
+   * We may not send to any of its addresses. `detail` says why, for people. `unverified`: only because the SIP server
+   * cannot verify the certificate.
+   */
+  | { readonly kind: 'refused'; readonly detail: string; readonly unverified: boolean }
   | { readonly kind: 'failed'; readonly detail: string }
 
 /** The period of DNS look-ups of carriers' targets, whose addresses count as carriers' addresses. */
@@ -111,14 +114,15 @@ export class WaysOut {
     const facts = this.#current()
     const wanted = { carrier_id: asked.carrier_id ?? null, proven_host: asked.proven_host ?? null }
     const ways: Way[] = []
-    let refusal: string | null = null
+    let refusal: { readonly detail: string; readonly unverified: boolean } | null = null
     for (const destination of located) {
-      const why = wayOutRefusal(facts, destination, wanted) ?? this.#unproven(destination)
+      const denied = wayOutRefusal(facts, destination, wanted)
+      const why = denied ?? this.#unproven(destination)
       if (why === null) ways.push({ ...destination, proxy: this.#proxyOf(destination) })
-      else refusal ??= why
+      else refusal ??= { detail: why, unverified: denied === null }
     }
     if (ways.length > 0) return { kind: 'found', ways: ways.slice(0, MAX_WAYS) }
-    return { kind: 'refused', detail: refusal ?? FAILURES.dns }
+    return { kind: 'refused', ...(refusal ?? { detail: FAILURES.dns, unverified: false }) }
   }
 
   /** Returns why the target's identity cannot be verified by TLS; null when it can be, or need not be. */

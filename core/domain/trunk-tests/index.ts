@@ -25,10 +25,19 @@ export function findingOf(verdicts: readonly Verdict[], well: string): { passed:
 
 export function judgeDns(
   host: string,
-  outcome: { readonly addresses: readonly string[] } | { readonly error: string } | { readonly refused: string },
+  outcome:
+    | { readonly addresses: readonly string[] }
+    | { readonly error: string }
+    /** `unverified`: only because the SIP server cannot verify the certificate. */
+    | { readonly refused: string; readonly unverified: boolean },
 ): Verdict {
   if ('refused' in outcome)
-    return failed(`Nothing may be sent to ${host}: ${outcome.refused}.`, REASONS.target_not_allowed.mend)
+    return failed(
+      `Nothing may be sent to ${host}: ${outcome.refused}.`,
+      outcome.unverified
+        ? 'Use the embedded SIP server, which verifies certificates, or reach the peer through a private network.'
+        : REASONS.target_not_allowed.mend,
+    )
   if ('addresses' in outcome && outcome.addresses.length > 0)
     return passed(
       outcome.addresses.includes(host)

@@ -151,7 +151,9 @@ t.test('private peers are loopback addresses in development, otherwise only the 
 })
 
 t.test('a server that cannot verify certificates reaches a TLS target only with verification off', async t => {
-  const { proxies } = ways(t, {}, {}, { verifies_targets: false })
+  const { out, proxies } = ways(t, {}, {}, { verifies_targets: false })
+  t.match(await out.find({ uri: 'sips:1@4.4.4.4' }), { kind: 'refused', unverified: true })
+  t.match(await out.find({ uri: 'sips:1@10.0.0.1' }), { kind: 'refused', unverified: false })
   const pinned = { mode: 'pinned', fingerprint: 'ab'.repeat(32) } as const
   for (const tls of [undefined, { mode: 'required' }, pinned] as const) {
     t.match(

@@ -4,7 +4,7 @@ import {
   verificationOf,
   verificationText,
 } from '../../../../../core/domain/network/tls-verification.ts'
-import { type CertificateFacts, judgeTls } from '../../../../../core/domain/trunk-tests/index.ts'
+import { type CertificateFacts, judgeDns, judgeTls } from '../../../../../core/domain/trunk-tests/index.ts'
 import t from '../../../../support/harness/index.ts'
 
 const PIN = 'ab'.repeat(32)
@@ -23,6 +23,12 @@ t.test('a row’s contact is passed to the SIP server unchanged, and an invalid 
   t.same(verificationOf({ tls_verification: 'pinned', tls_fingerprint: null }), { mode: 'pinned', fingerprint: '' })
   t.equal(readFingerprint(`${'AB:'.repeat(31)}ab`), PIN)
   t.equal(readFingerprint('ab'.repeat(31)), null)
+})
+
+t.test('a trunk test of a TLS target that the SIP server cannot verify does not ask for a public address', async t => {
+  const refused = 'a drachtio-server does not verify the certificate of 192.0.2.1:5061'
+  t.match(judgeDns('pbx.example', { refused, unverified: true }).mend, /embedded SIP server/)
+  t.match(judgeDns('pbx.example', { refused: 'it is private', unverified: false }).mend, /public address/)
 })
 
 t.test('a trunk test fails on a wrong certificate and names the fingerprint to pin', async t => {
