@@ -94,15 +94,23 @@ export class ServerSide {
       return
     }
     const { answer } = leg
-    // Further ACKs respond to retransmissions of our 2xx. The application gets only the first.
-    if (answer?.seq !== message.cseq.seq) return
-    answer.resend?.cancel()
-    answer.deadline.cancel()
-    answer.transaction.releaseAnswer()
-    leg.answer = undefined
+    const { host } = received.source
+    const { seq } = message.cseq
+    if (answer?.seq === seq) {
+      answer.resend?.cancel()
+      answer.deadline.cancel()
+      answer.transaction.releaseAnswer()
+      leg.answer = undefined
+      leg.acknowledged = { transaction_id: answer.transaction_id, seq, hosts: new Set() }
+    }
+    const { acknowledged } = leg
+    // Further ACKs respond to retransmissions of our 2xx. The application gets the first one of each source: an ACK
+    // cannot be refused, and a stranger's must not take the place of the peer's.
+    if (acknowledged?.seq !== seq || acknowledged.hosts.has(host) || acknowledged.hosts.size >= MAX_ACK_SOURCES) return
+    acknowledged.hosts.add(host)
     if (!leg.app.open) return
     const wire = this.#core.wireIn(message, received)
-    leg.app.sendHeld(dialogMessage(wire, answer.transaction_id, leg.id, textFor(message)), leg)
+    leg.app.sendHeld(dialogMessage(wire, acknowledged.transaction_id, leg.id, textFor(message)), leg)
   }
 
   cancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {
@@ -187,4 +195,6 @@ export class ServerSide {
   }
 }
 
+/** The most sources from which the ACKs of one 2xx reach the application. */
+const MAX_ACK_SOURCES = 8
 const UNREGISTERED_405 = new Set(['REFER'])

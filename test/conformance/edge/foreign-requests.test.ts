@@ -53,6 +53,22 @@ t.test("no request of a stranger outruns the peer's CSeq numbers, answered or no
   await ask(peer, 'INFO', 4, 500)
 })
 
+t.test("a stranger's ACK does not take the place of the peer's", async t => {
+  const { peer, stranger, port, robot } = await calledWorld(t)
+  const call_id = 'acknowledged'
+  peer.send(request('INVITE', peer.port, { call_id, body: SDP }), port)
+  const to_tag = tagOf(await peer.next(status(200, 'INVITE')))
+  const acks = () => robot.seen.filter(({ method }) => method === 'ACK').map(({ text }) => text.includes(FOREIGN))
+  for (let copies = 0; copies < 2; copies++) stranger.send(request('ACK', stranger.port, { call_id, to_tag }), port)
+  while (acks().length < 1) await pause(5)
+  for (let copies = 0; copies < 2; copies++) peer.send(request('ACK', peer.port, { call_id, to_tag }), port)
+  while (acks().length < 2) await pause(5)
+  // Whatever was sent before this request has been read when it is answered.
+  peer.send(request('INFO', peer.port, { call_id, to_tag, cseq: 2 }), port)
+  await peer.next(status(200, 'INFO'))
+  t.same(acks(), [true, false], 'the application gets one of each, and judges them')
+})
+
 t.test("a stranger's BYE and CANCEL end neither a call nor its open re-INVITE", async t => {
   const at = await calledWorld(t)
   const { peer, stranger, port, robot, edge } = at
