@@ -3,17 +3,7 @@ import { findCountry } from '../core/domain/numbers/countries.ts'
 import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
-import { StartRefused } from '../core/runtime/start-refused.ts'
-import { correctCounters } from '../core/state/calls/counters.ts'
-import { holdersAt } from '../core/state/calls/leases.ts'
-import {
-  findTrunkSetting,
-  listShortCodes,
-  putShortCode,
-  putTrunkSetting,
-} from '../core/state/configuration/settings.ts'
-import type { State } from '../core/state/index.ts'
-import { withState } from './state.ts'
+import { ask } from './operator-route.ts'
 
 const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const
 
@@ -26,33 +16,42 @@ export function limitsCommand(): Command {
     .argument('<trunk_id>')
     .option('--country <iso>', 'whose national formats are understood', country)
     .option('--default-caller <number>', 'a number of the project, or none')
-    .action((trunk_id: string, options: { country?: string; defaultCaller?: string }) =>
-      withState(async state => {
-        const known = await findTrunkSetting(state.db, trunk_id)
-        const setting = {
-          trunk_id,
-          country: options.country ?? known?.country ?? DEFAULT_COUNTRY,
-          default_caller: await defaultCaller(state, trunk_id, options, known?.default_caller ?? null),
-        }
-        await state.transaction(trx => putTrunkSetting(trx, setting))
-        print(setting)
-      }),
-    )
+    .action(async (trunk_id: string, options: { country?: string; defaultCaller?: string }) => {
+      const { country, defaultCaller } = options
+      const body = {
+        ...(country === undefined ? {} : { country }),
+        ...(defaultCaller === undefined ? {} : { default_caller: defaultCaller === 'none' ? null : defaultCaller }),
+      }
+      const params = { trunk_id }
+      const asks = Object.keys(body).length > 0
+      print(
+        asks
+          ? await ask('patch /trunks/{trunk_id}/number-format', { params, body })
+          : await ask('get /trunks/{trunk_id}/number-format', { params }),
+      )
+    })
   command
     .command('short-code')
     .description('send an emergency or short code to a number; without one, nowhere')
     .argument('<code>', 'two to six digits', shortCode)
     .argument('[number]', 'in E.164', e164)
     .option('--project <id>', 'for one project; else for every project')
-    .action((code: string, sends_to: string | undefined, options: { project?: string }) =>
-      withState(async state => {
-        const project_id = options.project ?? null
-        await state.transaction(trx => putShortCode(trx, { project_id, code, sends_to: sends_to ?? null }))
-        print(await listShortCodes(state.db))
-      }),
-    )
+    .action(async (code: string, sends_to: string | undefined, options: { project?: string }) => {
+      const body = { code, sends_to: sends_to ?? null, project_id: options.project ?? null }
+      await ask('put /short-codes', { body })
+      const { data } = (await ask('get /short-codes')) as { data: unknown[] }
+      print(data)
+    })
   for (const add of [addHolders, addRecount]) add(command)
   return command
+}
+
+interface Holder {
+  readonly call_sid: string
+  readonly part: string
+  readonly node_id: string
+  readonly begun_at: string
+  readonly ended_at: string | null
 }
 
 function addHolders(command: Command): void {
@@ -62,52 +61,32 @@ function addHolders(command: Command): void {
     .addArgument(new Argument('<level>').choices(LEVELS))
     .argument('<id>', 'of the project, subaccount, trunk, subtrunk or policy')
     .option('--at <time>', 'ISO 8601; default now', time)
-    .action((level: (typeof LEVELS)[number], id: string, options: { at?: string }) =>
-      withState(async state => {
-        const at = options.at ?? iso(Date.now())
-        const holders = await holdersAt(state.db, level, id, at)
-        process.stdout.write(`${holders.length} held a slot of ${level} ${id} at ${at}\n`)
-        for (const { call_sid, part, node_id, begun_at, ended_at } of holders)
-          process.stdout.write(`${call_sid}  ${part.padEnd(8)}  ${begun_at}  ${ended_at ?? 'still'}  ${node_id}\n`)
-      }),
-    )
+    .action(async (level: (typeof LEVELS)[number], id: string, options: { at?: string }) => {
+      const at = options.at ?? iso(Date.now())
+      const { data } = (await ask('get /slots', { query: { level, id, at } })) as { data: Holder[] }
+      process.stdout.write(`${data.length} held a slot of ${level} ${id} at ${at}\n`)
+      for (const { call_sid, part, node_id, begun_at, ended_at } of data)
+        process.stdout.write(`${call_sid}  ${part.padEnd(8)}  ${begun_at}  ${ended_at ?? 'still'}  ${node_id}\n`)
+    })
+}
+
+interface Correction {
+  readonly level: string
+  readonly subject_id: string
+  readonly said: number
+  readonly holds: number
 }
 
 function addRecount(command: Command): void {
   command
     .command('recount')
     .description('set the counters of ceilings to the slots that are held; calls may come and go meanwhile')
-    .action(() =>
-      withState(async state => {
-        const adrift = await correctCounters(state)
-        for (const { level, subject_id, live, leases } of adrift)
-          process.stdout.write(`${level} ${subject_id} said ${live}, holds ${leases}\n`)
-        if (adrift.length === 0) process.stdout.write('every counter was right\n')
-      }),
-    )
-}
-
-async function defaultCaller(
-  state: State,
-  trunk_id: string,
-  options: { readonly country?: string; readonly defaultCaller?: string },
-  known: string | null,
-): Promise<string | null> {
-  const trunk = await state.db.selectFrom('trunk').select('project_id').where('id', '=', trunk_id).executeTakeFirst()
-  if (!trunk) throw new StartRefused(`there is no trunk ${trunk_id}`)
-  if (options.defaultCaller === undefined) return known
-  if (options.defaultCaller === 'none') return null
-  const number = parseNumber(options.defaultCaller, options.country ?? DEFAULT_COUNTRY)?.e164
-  const held = number
-    ? await state.db
-        .selectFrom('number')
-        .select('id')
-        .where('e164', '=', number)
-        .where('project_id', '=', trunk.project_id)
-        .executeTakeFirst()
-    : undefined
-  if (!number || !held) throw new StartRefused(`${options.defaultCaller} is no number of the trunk's project`)
-  return number
+    .action(async () => {
+      const { data } = (await ask('post /slots/recount')) as { data: Correction[] }
+      for (const { level, subject_id, said, holds } of data)
+        process.stdout.write(`${level} ${subject_id} said ${said}, holds ${holds}\n`)
+      if (data.length === 0) process.stdout.write('every counter was right\n')
+    })
 }
 
 const print = (value: unknown): void => {

@@ -7,7 +7,7 @@ import { type ContainmentRow, insertContainment, markNotified } from '../../core
 import { insertCommand } from '../../core/state/calls/calls.ts'
 import { queueEvent } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { type AuditActor, appendAudit } from '../../core/state/people/audit.ts'
+import { appendAudit } from '../../core/state/people/audit.ts'
 import { presentContainments } from '../v1/alert-present.ts'
 import { type AlertContext, SYSTEM } from './carry-out.ts'
 
@@ -63,21 +63,18 @@ export async function containByItself(
   if (await covering(trx, project.id, trunk_id, proposal.prefix, now)) return undefined
   if (await releasedLately(trx, project.id, trunk_id, proposal.prefix, now_ms)) return undefined
   const { id: source_alert_id } = await alerted()
-  const row = await openContainment(trx, {
-    project,
-    now_ms,
-    actor: SYSTEM,
-    containment: {
-      trunk_id,
-      prefix: proposal.prefix,
-      case_ref: newCaseRef(now_ms),
-      reason_category: proposal.reason_category,
-      reason_detail: proposal.reason_detail,
-      source_alert_id,
-      starts_at: now,
-      expires_at: iso(now_ms + CONTAINED_FOR_MS),
-    },
+  const row = await openContainment(trx, now_ms, {
+    project_id: project.id,
+    trunk_id,
+    prefix: proposal.prefix,
+    case_ref: newCaseRef(now_ms),
+    reason_category: proposal.reason_category,
+    reason_detail: proposal.reason_detail,
+    source_alert_id,
+    starts_at: now,
+    expires_at: iso(now_ms + CONTAINED_FOR_MS),
   })
+  await auditContainment(trx, project, row, now)
   await changeAlert(trx, source_alert_id, { containment_id: row.id }, now)
   const live = await trx
     .selectFrom('call')
@@ -93,31 +90,17 @@ export async function containByItself(
   return row
 }
 
-/** Opens a containment, and writes its notice and its audit event. */
+/** Opens a containment and writes its notice. The caller audits it. */
 export async function openContainment(
   trx: Trx,
-  options: {
-    readonly project: { readonly id: string; readonly organization_id: string }
-    readonly now_ms: number
-    readonly actor: AuditActor
-    readonly containment: Omit<Parameters<typeof insertContainment>[1], 'project_id'>
-  },
+  now_ms: number,
+  containment: Parameters<typeof insertContainment>[1],
 ): Promise<ContainmentRow> {
-  const { project, now_ms, actor } = options
-  const now = iso(now_ms)
-  const made = await insertContainment(trx, { ...options.containment, project_id: project.id })
-  const notice = { notified_at: now, notified_event: 'containment.opened' }
+  const made = await insertContainment(trx, containment)
+  const notice = { notified_at: iso(now_ms), notified_event: 'containment.opened' }
   await markNotified(trx, made.id, notice)
   const row = { ...made, ...notice }
   await containmentEvent(trx, row, 'containment.opened', now_ms)
-  await auditContainment(trx, {
-    project,
-    now,
-    actor,
-    row,
-    action: 'containment.opened',
-    summary: `Closed +${row.prefix}`,
-  })
   return row
 }
 
@@ -132,28 +115,18 @@ export async function containmentEvent(
   if (data) await queueEvent(trx, { project_id: row.project_id, kind, data }, now_ms)
 }
 
-export async function auditContainment(
-  trx: Trx,
-  event: {
-    readonly project: { readonly id: string; readonly organization_id: string }
-    readonly now: string
-    readonly actor: AuditActor
-    readonly row: ContainmentRow
-    readonly action: string
-    readonly summary: string
-  },
-): Promise<void> {
-  const { project, row } = event
-  await appendAudit(trx, {
+/** Records a containment that the platform opened by itself. */
+const auditContainment = (trx: Trx, project: Project, row: ContainmentRow, now: string): Promise<void> =>
+  appendAudit(trx, {
     id: newId.auditEvent(),
     organization_id: project.organization_id,
     project_id: project.id,
-    at: event.now,
-    actor: event.actor,
-    category: event.actor.type === 'operator' ? 'operator' : 'security',
+    at: now,
+    actor: SYSTEM,
+    category: 'security',
     kind: 'alerts',
-    action: event.action,
-    summary: event.summary,
+    action: 'containment.opened',
+    summary: `Closed +${row.prefix}`,
     detail: `${row.reason_category}: ${row.reason_detail} (${row.case_ref})`,
     resource: { type: 'containment', id: row.id, name: `+${row.prefix}`, href: `/v1/containments/${row.id}` },
     trunk_id: row.trunk_id,
@@ -162,4 +135,8 @@ export async function auditContainment(
     request_id: null,
     changes: [],
   })
+
+interface Project {
+  readonly id: string
+  readonly organization_id: string
 }

@@ -85,7 +85,7 @@ export const CarrierUpdate = input('UpdateCarrierRequest', {
   routes: optional(ROUTES),
 })
 
-const Registration = resource('OperatorCarrierRegistration', {
+export const Registration = resource('OperatorCarrierRegistration', {
   registrar: Type.String(),
   transport: Transport,
   username: Type.String(),

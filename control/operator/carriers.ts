@@ -6,15 +6,15 @@ import {
   planChange,
 } from '../../core/domain/carriers/plan.ts'
 import { seal } from '../../core/runtime/secrets.ts'
-import { putCarrierRegistration } from '../../core/state/configuration/carrier-registrations.ts'
 import {
   type Carrier,
+  type CarrierParts,
   changeCarrier,
   deleteCarrier,
   findCarrier,
   insertCarrier,
   listCarriers,
-  putCarrierCredential,
+  putCarrierPart,
 } from '../../core/state/configuration/carriers.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { type Change, invalidFields, refuse } from '../http/reply.ts'
@@ -27,9 +27,12 @@ import {
   listOf,
   optional,
   resource,
+  type Static,
+  type TObject,
   Transport,
   Type,
 } from '../http/schema.ts'
+import type { FieldError } from '../http/validate.ts'
 import {
   asWish,
   CarrierAnswer,
@@ -46,6 +49,16 @@ import {
 import { route } from './route.ts'
 
 const MAX_CARRIERS = 1000
+
+const RegistrationRequest = input('CarrierRegistrationRequest', {
+  registrar: Type.String({ maxLength: 255, pattern: '^[sS][iI][pP]:[^@\\s;?<>"]+$' }),
+  username: Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' }),
+  password: Type.String({ minLength: 1, maxLength: 256 }),
+  contact_user: optional(Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' })),
+  expires_seconds: optional(Type.Integer({ minimum: 60, maximum: 86_400 })),
+  transport: optional(Transport),
+  ...TLS_FIELDS,
+})
 
 function carrierChange(summary: string, before: Carrier | null, after: Carrier | null): Change {
   const { id, name } = after ?? before ?? { id: '', name: '' }
@@ -94,6 +107,61 @@ const twice = (wished: readonly CarrierWish[]) =>
       ? [{ pointer: `/carriers/${at}/name`, message: 'repeats the name of an earlier carrier' }]
       : [],
   )
+
+/** The two routes of what a carrier has at most one of: PUT sets it, DELETE removes it. */
+function partOf<Part extends keyof CarrierParts, Body extends TObject>(of: {
+  readonly path: 'credentials' | 'registration'
+  readonly part: Part
+  readonly put: string
+  readonly remove: string
+  /** What the audit trail calls both, and how its sentences about them begin. */
+  readonly actions: { readonly put: string; readonly remove: string }
+  readonly done: { readonly put: string; readonly remove: string }
+  readonly body: Body
+  readonly faults?: (body: Static<Body>) => FieldError[]
+  readonly rowOf: (body: Static<Body>, master_key: Buffer) => CarrierParts[Part]
+}) {
+  const path = `/carriers/{carrier_id}/${of.path}` as const
+  const written = async (db: Trx, carrier: Carrier, row: CarrierParts[Part] | null) => {
+    await putCarrierPart(db, carrier.id, of.part, row)
+    const saved = await known(db, carrier.id)
+    const change = carrierChange(`${row ? of.done.put : of.done.remove} ${saved.name}`, carrier, saved)
+    return { status: 200 as const, revision: saved.revision, body: presentCarrier(saved), change }
+  }
+  const common = {
+    path,
+    scope: 'operator:network',
+    context: 'organization',
+    if_match: 'carrier',
+    applies: true,
+    replies: { 200: CarrierAnswer },
+  } as const
+  return [
+    route({
+      ...common,
+      method: 'put',
+      summary: of.put,
+      audit: { kind: 'trunks', action: of.actions.put },
+      body: of.body,
+      refusals: ['state_conflict'],
+      async run({ db, carrier, body, services }) {
+        const given = body as Static<Body>
+        const faults = of.faults?.(given) ?? []
+        if (faults.length > 0) return invalidFields(faults)
+        return isSandbox(carrier) ?? written(db, carrier, of.rowOf(given, services.settings.master_key))
+      },
+    }),
+    route({
+      ...common,
+      method: 'delete',
+      summary: of.remove,
+      audit: { kind: 'trunks', action: of.actions.remove },
+      async run({ db, carrier }) {
+        return written(db, carrier, null)
+      },
+    }),
+  ]
+}
 
 export const carriers = [
   route({
@@ -231,97 +299,35 @@ export const carriers = [
     },
   }),
 
-  route({
-    method: 'put',
-    path: '/carriers/{carrier_id}/credentials',
-    summary: "Set what answers the carrier's challenges to our calls; the password is never shown",
-    scope: 'operator:network',
-    context: 'organization',
-    if_match: 'carrier',
-    applies: true,
-    audit: { kind: 'trunks', action: 'carrier.credentials_changed' },
+  ...partOf({
+    path: 'credentials',
+    part: 'carrier_credential',
+    put: "Set what answers the carrier's challenges to our calls; the password is never shown",
+    remove: 'Remove the credentials for a carrier; those of a registration remain',
+    actions: { put: 'carrier.credentials_changed', remove: 'carrier.credentials_removed' },
+    done: { put: 'Set the credentials for', remove: 'Removed the credentials for' },
     body: input('CarrierCredentialsRequest', { username: DigestUsername, password: DigestPassword }),
-    replies: { 200: CarrierAnswer },
-    refusals: ['state_conflict'],
-    async run({ db, carrier, body, services }) {
-      const refused = isSandbox(carrier)
-      if (refused) return refused
-      const password_sealed = seal(services.settings.master_key, body.password)
-      await putCarrierCredential(db, carrier.id, { username: body.username, password_sealed })
-      const saved = await known(db, carrier.id)
-      const change = carrierChange(`Set the credentials for ${saved.name}`, carrier, saved)
-      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
-    },
+    rowOf: ({ username, password }, master_key) => ({ username, password_sealed: seal(master_key, password) }),
   }),
 
-  route({
-    method: 'delete',
-    path: '/carriers/{carrier_id}/credentials',
-    summary: 'Remove the credentials for a carrier; those of a registration remain',
-    scope: 'operator:network',
-    context: 'organization',
-    if_match: 'carrier',
-    applies: true,
-    audit: { kind: 'trunks', action: 'carrier.credentials_removed' },
-    replies: { 200: CarrierAnswer },
-    async run({ db, carrier }) {
-      await putCarrierCredential(db, carrier.id, null)
-      const saved = await known(db, carrier.id)
-      const change = carrierChange(`Removed the credentials for ${saved.name}`, carrier, saved)
-      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
-    },
-  }),
-
-  route({
-    method: 'put',
-    path: '/carriers/{carrier_id}/registration',
-    summary: 'Register with a carrier, and keep the registration up',
-    scope: 'operator:network',
-    context: 'organization',
-    if_match: 'carrier',
-    applies: true,
-    audit: { kind: 'trunks', action: 'carrier.registration_changed' },
-    body: input('CarrierRegistrationRequest', {
-      registrar: Type.String({ maxLength: 255, pattern: '^[sS][iI][pP]:[^@\\s;?<>"]+$' }),
-      username: Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' }),
-      password: Type.String({ minLength: 1, maxLength: 256 }),
-      contact_user: optional(Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' })),
-      expires_seconds: optional(Type.Integer({ minimum: 60, maximum: 86_400 })),
-      transport: optional(Transport),
-      ...TLS_FIELDS,
+  ...partOf({
+    path: 'registration',
+    part: 'carrier_registration',
+    put: 'Register with a carrier, and keep the registration up',
+    remove: 'End the registration with a carrier',
+    actions: { put: 'carrier.registration_changed', remove: 'carrier.registration_ended' },
+    done: { put: 'Set the registration with', remove: 'Ended the registration with' },
+    body: RegistrationRequest,
+    faults: body => [...uriFaults(body.registrar, body.transport, '/registrar'), ...tlsFaults(body)],
+    rowOf: ({ registrar, username, password, ...body }, master_key) => ({
+      registrar,
+      username,
+      password_sealed: seal(master_key, password),
+      contact_user: body.contact_user ?? username,
+      expires_seconds: body.expires_seconds ?? 3600,
+      transport: body.transport ?? 'udp',
+      ...tlsOf(body),
+      enabled: 1,
     }),
-    replies: { 200: CarrierAnswer },
-    refusals: ['state_conflict'],
-    async run({ db, carrier, body, services }) {
-      const faults = [...uriFaults(body.registrar, body.transport, '/registrar'), ...tlsFaults(body)]
-      if (faults.length > 0) return invalidFields(faults)
-      const refused = isSandbox(carrier)
-      if (refused) return refused
-      const { registrar, username, password, contact_user = username, expires_seconds = 3600, transport = 'udp' } = body
-      const password_sealed = seal(services.settings.master_key, password)
-      const registration = { registrar, username, password_sealed, contact_user, expires_seconds, transport }
-      await putCarrierRegistration(db, carrier.id, { ...registration, ...tlsOf(body), enabled: 1 })
-      const saved = await known(db, carrier.id)
-      const change = carrierChange(`Set the registration with ${saved.name}`, carrier, saved)
-      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
-    },
-  }),
-
-  route({
-    method: 'delete',
-    path: '/carriers/{carrier_id}/registration',
-    summary: 'End the registration with a carrier',
-    scope: 'operator:network',
-    context: 'organization',
-    if_match: 'carrier',
-    applies: true,
-    audit: { kind: 'trunks', action: 'carrier.registration_ended' },
-    replies: { 200: CarrierAnswer },
-    async run({ db, carrier }) {
-      await putCarrierRegistration(db, carrier.id, null)
-      const saved = await known(db, carrier.id)
-      const change = carrierChange(`Ended the registration with ${saved.name}`, carrier, saved)
-      return { status: 200, revision: saved.revision, body: presentCarrier(saved), change }
-    },
   }),
 ]

@@ -1,11 +1,16 @@
+import { audit } from './audit.ts'
 import { carriers } from './carriers.ts'
+import { fraud } from './fraud.ts'
+import { installation } from './installation.ts'
 import { invitations } from './invitations.ts'
 import { keys } from './keys.ts'
+import { limits } from './limits.ts'
 import { money } from './money.ts'
 import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
 import { priceBooks } from './price-books.ts'
 import { projects } from './projects.ts'
+import { sources } from './sources.ts'
 import { voiceAccounts } from './voice-accounts.ts'
 
 /** Every endpoint of /operator/v1, in the order of the reference. */
@@ -18,5 +23,10 @@ export const OPERATOR_ROUTES = [
   ...numbers,
   ...carriers,
   ...priceBooks,
+  ...fraud,
+  ...sources,
+  ...limits,
+  ...installation,
+  ...audit,
   ...keys,
 ]

@@ -45,6 +45,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
+import { customerOf } from './customer-of.ts'
 import { route } from './route.ts'
 
 /** The longest request of an operator, which carries a rate list: about 100,000 prices. */
@@ -160,11 +161,6 @@ function unconfirmed(
   if ((rates.length > 0 && !first) || confirm_ended) return null
   const name = first ? `${shownPrefix(first.prefix)} ${first.label}` : 'none'
   return refuse('prices_end', { value: rates.length, limit: plan.ended.length, name })
-}
-
-const customerOf = async (db: Trx, project_id: string | null): Promise<Pick<Change, 'customer'>> => {
-  const project = project_id === null ? undefined : await findAnyProject(db, project_id)
-  return project ? { customer: { organization_id: project.organization_id, project_id: project.id } } : {}
 }
 
 export const priceBooks = [

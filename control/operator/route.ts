@@ -1,6 +1,15 @@
+import { type AlertRow, findAnyAlert } from '../../core/state/alerts/alerts.ts'
+import {
+  type ContainmentRow,
+  findAnyContainment,
+  findAnyReleaseRequest,
+  type ReleaseRequestRow,
+} from '../../core/state/alerts/containments.ts'
 import { type Carrier, findCarrier } from '../../core/state/configuration/carriers.ts'
 import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
+import { findAnyTrunk, type TrunkRow } from '../../core/state/configuration/trunks.ts'
 import { findPriceBook, type PriceBookRow } from '../../core/state/money/rates.ts'
+import { findNode, type NodeRow } from '../../core/state/nodes/nodes.ts'
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
@@ -50,6 +59,26 @@ const account: Loader<'account', VoiceAccountRow> = {
   revision,
 }
 
+const trunk: Loader<'trunk', TrunkRow> = {
+  name: 'trunk',
+  load: (db, { id }) => findAnyTrunk(db, id),
+  revision,
+}
+
+const alert: Loader<'alert', AlertRow> = { name: 'alert', load: (db, { id }) => findAnyAlert(db, id) }
+
+const containment: Loader<'containment', ContainmentRow> = {
+  name: 'containment',
+  load: (db, { id }) => findAnyContainment(db, id),
+}
+
+const releaseRequest: Loader<'release_request', ReleaseRequestRow> = {
+  name: 'release_request',
+  load: (db, { id }) => findAnyReleaseRequest(db, id),
+}
+
+const node: Loader<'node', NodeRow> = { name: 'node', load: (db, { id }) => findNode(db, id) }
+
 /** Declares an endpoint of /operator/v1. `{project_id}` loads a project of any organization, as `customer`. */
 export const route = routesWith({
   organization_id: organization,
@@ -59,4 +88,9 @@ export const route = routesWith({
   key_id: key,
   number_id: number,
   voice_account: account,
+  trunk_id: trunk,
+  alert_id: alert,
+  containment_id: containment,
+  request_id: releaseRequest,
+  node_id: node,
 } as const)

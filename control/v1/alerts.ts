@@ -1,4 +1,4 @@
-import { type AlertKind, type Resolution, type Threshold, WHY_ACKNOWLEDGED } from '../../core/domain/alerts/index.ts'
+import type { AlertKind, Resolution, Threshold } from '../../core/domain/alerts/index.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import {
@@ -9,13 +9,11 @@ import {
   revisePolicy,
 } from '../../core/state/alerts/alert-policies.ts'
 import { hasSubject } from '../../core/state/alerts/alert-subjects.ts'
-import { changeAlert, listAlerts } from '../../core/state/alerts/alerts.ts'
+import { listAlerts } from '../../core/state/alerts/alerts.ts'
 import { listContainments } from '../../core/state/alerts/containments.ts'
-import { queueEvent } from '../../core/state/delivery/webhook-endpoints.ts'
-import { findOrganization } from '../../core/state/people/organizations.ts'
-import { tell } from '../alerts/tell.ts'
+import { acknowledge, acknowledgedChange } from '../alerts/acknowledge.ts'
 import { mayUse } from '../http/access.ts'
-import { invalid, notFound, refuse } from '../http/reply.ts'
+import { invalid, isRefusal, notFound } from '../http/reply.ts'
 import {
   E164,
   Flag,
@@ -283,55 +281,17 @@ export const alerts = [
     audit: { kind: 'alerts', action: 'alert.acknowledged' },
     replies: { 200: Alert },
     refusals: ['state_conflict'],
-    async run({ db, alert, project, caller, now, services }) {
+    async run({ db, alert, caller, services }) {
       if (!seesAlerts(alert.kind, caller)) return notFound(`alert ${alert.id}`)
-      if (alert.state === 'resolved') return refuse('state_conflict', { name: `alert ${alert.id}`, value: alert.state })
-      if (alert.state === 'acknowledged') return { status: 200, body: presentAlert(alert), change: null }
-      const acknowledged = { state: 'acknowledged' as const, acknowledged_at: now, acknowledged_by: caller.actor.name }
-      const resolved = (await rule(db, alert)) === 'acknowledged_or_24h'
-      const ended = { state: 'resolved' as const, resolved_at: now, resolved_why: WHY_ACKNOWLEDGED }
-      const row = await changeAlert(db, alert.id, resolved ? { ...acknowledged, ...ended } : acknowledged, now)
-      if (!row) return refuse('state_conflict', { name: `alert ${alert.id}`, value: 'resolved' })
-      await queueEvent(
-        db,
-        { project_id: project.id, kind: 'alert.acknowledged', data: presentAlert(row) },
-        services.clock.now(),
-      )
-      if (resolved) {
-        const organization = await findOrganization(db, project.organization_id)
-        await tell(db, row, 'alert.resolved', {
-          time_zone: organization?.time_zone ?? 'UTC',
-          now_ms: services.clock.now(),
-          base_url: services.settings.base_url,
-        })
-      }
-      return {
-        status: 200,
-        body: presentAlert(row),
-        change: {
-          resource: { type: 'alert', id: row.id, name: row.kind, href: null },
-          summary: `Acknowledged: ${row.reason}`,
-          before: null,
-          after: null,
-          trunk_id: row.trunk_id,
-        },
-        wake: ['outbox'] as const,
-      }
+      const { clock, settings } = services
+      const { base_url } = settings
+      const row = await acknowledge(db, alert, { by: caller.actor.name, now_ms: clock.now(), base_url })
+      if (isRefusal(row)) return row
+      const change = row === alert ? null : acknowledgedChange(row)
+      return { status: 200, body: presentAlert(row), change, wake: ['outbox'] as const }
     },
   }),
 ]
-
-type Db = Parameters<typeof listAlertPolicies>[0]
-
-async function rule(db: Db, alert: { readonly policy_id: string | null; readonly policy_revision: number | null }) {
-  const row = await db
-    .selectFrom('alert_policy')
-    .select('resolution')
-    .where('id', '=', alert.policy_id ?? '')
-    .where('revision', '=', alert.policy_revision ?? 0)
-    .executeTakeFirst()
-  return row ? (JSON.parse(row.resolution) as Resolution).rule : null
-}
 
 function wrongThreshold(kind: AlertKind, { amount_minor, percent, window_seconds }: Threshold): string | null {
   if (amount_minor !== null && amount_minor < 0) return 'amount_minor is at least 0'

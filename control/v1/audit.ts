@@ -11,7 +11,7 @@ import {
   nextAuditOfResource,
 } from '../../core/state/people/audit.ts'
 import { cursorOf, readCursor } from '../http/paging.ts'
-import { isRefusal, notFound } from '../http/reply.ts'
+import { isRefusal, notFound, type Refusal } from '../http/reply.ts'
 import { Count64, Flag, Instant, list, nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 
@@ -43,7 +43,7 @@ const AuditEvent = resource('AuditEvent', {
 })
 type Event = Static<typeof AuditEvent>
 
-const AuditPage = resource('AuditPage', {
+export const AuditPage = resource('AuditPage', {
   as_of: Instant,
   data: list(AuditEvent),
   next_cursor: TextOrNull,
@@ -53,7 +53,7 @@ const AuditPage = resource('AuditPage', {
   total_all: Count64,
 })
 
-const AuditDetail = resource('AuditEventDetail', {
+export const AuditDetail = resource('AuditEventDetail', {
   changes: list(
     resource('FieldChange', {
       after: TextOrNull,
@@ -103,17 +103,17 @@ async function present(db: Db, row: AuditRow, now_ms: number): Promise<Event> {
   }
 }
 
-const query = Type.Object(
-  {
-    actor: optional(oneOf('any', 'user', 'api_key', 'operator', 'system')),
-    kind: optional(oneOf('any', 'trunks', 'numbers', 'credentials', 'seats', 'alerts')),
-    trunk_id: optional(Type.String({ pattern: '^(any|trk_[0-9a-f-]{1,64})$' })),
-    range: optional(oneOf('24h', '7d', '30d', 'all')),
-    cursor: optional(Type.String({ minLength: 1, maxLength: 512 })),
-    limit: optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
-  },
-  { additionalProperties: false },
-)
+/** The filters and the paging of an audit trail. */
+export const AUDIT_QUERY = {
+  actor: optional(oneOf('any', 'user', 'api_key', 'operator', 'system')),
+  kind: optional(oneOf('any', 'trunks', 'numbers', 'credentials', 'seats', 'alerts')),
+  trunk_id: optional(Type.String({ pattern: '^(any|trk_[0-9a-f-]{1,64})$' })),
+  range: optional(oneOf('24h', '7d', '30d', 'all')),
+  cursor: optional(Type.String({ minLength: 1, maxLength: 512 })),
+  limit: optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+}
+
+const query = Type.Object(AUDIT_QUERY, { additionalProperties: false })
 
 function filterOf(asked: Static<typeof query>, now_ms: number): AuditFilter {
   const { actor, kind, trunk_id, range } = asked
@@ -125,6 +125,54 @@ function filterOf(asked: Static<typeof query>, now_ms: number): AuditFilter {
   }
 }
 
+/** Reads a page of a trail, newest first. `more` filters it further. */
+export async function auditPage(
+  db: Db,
+  trail: string,
+  asked: Static<typeof query>,
+  now_ms: number,
+  more: AuditFilter = {},
+): Promise<Static<typeof AuditPage> | Refusal<'validation_failed'>> {
+  const position = readCursor(asked.cursor, ['string', 'number'])
+  if (isRefusal(position)) return position
+  const filter = { ...filterOf(asked, now_ms), ...more }
+  const limit = asked.limit ?? DEFAULT_LIMIT
+  const forwards = position?.[0] === 'after'
+  const window = position ? { [forwards ? 'after' : 'before']: position[1] } : {}
+  const rows = await listAudit(db, trail, filter, { limit: limit + 1, ...window })
+  const extra = rows.length > limit
+  // The one extra row shows whether there is another page. When paging towards newer rows, it is the newest one.
+  const shown = forwards && extra ? rows.slice(1) : rows.slice(0, limit)
+  const newest = shown[0]
+  const oldest = shown.at(-1)
+  const data: Event[] = []
+  for (const row of shown) data.push(await present(db, row, now_ms))
+  const older = forwards || extra
+  const newer = position !== undefined && (forwards ? extra : true)
+  return {
+    as_of: iso(now_ms),
+    data,
+    next_cursor: older && oldest ? cursorOf(['before', oldest.position]) : null,
+    previous_cursor: newer && newest ? cursorOf(['after', newest.position]) : null,
+    retention_days: RETENTION_DAYS,
+    total: await countAudit(db, trail, filter),
+    total_all: await countAudit(db, trail, {}),
+  }
+}
+
+/** Presents an event with what it changed and what superseded it. */
+export async function auditDetail(db: Db, row: AuditRow, now_ms: number): Promise<Static<typeof AuditDetail>> {
+  const event = await present(db, row, now_ms)
+  const next = await nextAuditOfResource(db, row)
+  const timeline = [
+    { at: row.at, text: `${row.summary}, by ${row.actor_name}` },
+    ...(next ? [{ at: next.at, text: `Superseded: ${next.summary}, by ${next.actor_name}` }] : []),
+  ]
+  const changes = JSON.parse(row.changes) as FieldChange[]
+  const notes = row.detail === null ? [] : [row.detail]
+  return { changes, event, notes, supersedes_at: next?.at ?? null, timeline }
+}
+
 export const audit = [
   route({
     method: 'get',
@@ -134,36 +182,9 @@ export const audit = [
     context: 'organization',
     query,
     replies: { 200: AuditPage },
-    async run({ db, caller, query: asked, now, services }) {
-      const position = readCursor(asked.cursor, ['string', 'number'])
-      if (isRefusal(position)) return position
-      const now_ms = services.clock.now()
-      const filter = filterOf(asked, now_ms)
-      const limit = asked.limit ?? DEFAULT_LIMIT
-      const forwards = position?.[0] === 'after'
-      const window = position ? { [forwards ? 'after' : 'before']: position[1] } : {}
-      const rows = await listAudit(db, caller.organization_id, filter, { limit: limit + 1, ...window })
-      const extra = rows.length > limit
-      // The one extra row shows whether there is another page. When paging towards newer rows, it is the newest one.
-      const shown = forwards && extra ? rows.slice(1) : rows.slice(0, limit)
-      const newest = shown[0]
-      const oldest = shown.at(-1)
-      const data: Event[] = []
-      for (const row of shown) data.push(await present(db, row, now_ms))
-      const older = forwards || extra
-      const newer = position !== undefined && (forwards ? extra : true)
-      return {
-        status: 200,
-        body: {
-          as_of: now,
-          data,
-          next_cursor: older && oldest ? cursorOf(['before', oldest.position]) : null,
-          previous_cursor: newer && newest ? cursorOf(['after', newest.position]) : null,
-          retention_days: RETENTION_DAYS,
-          total: await countAudit(db, caller.organization_id, filter),
-          total_all: await countAudit(db, caller.organization_id, {}),
-        },
-      }
+    async run({ db, caller, query: asked, services }) {
+      const page = await auditPage(db, caller.organization_id, asked, services.clock.now())
+      return isRefusal(page) ? page : { status: 200, body: page }
     },
   }),
 
@@ -177,15 +198,7 @@ export const audit = [
     async run({ db, caller, params, services }) {
       const row = await findAudit(db, caller.organization_id, params.event_id)
       if (!row) return notFound(`audit event ${params.event_id.slice(0, 60)}`)
-      const event = await present(db, row, services.clock.now())
-      const next = await nextAuditOfResource(db, row)
-      const timeline = [
-        { at: row.at, text: `${row.summary}, by ${row.actor_name}` },
-        ...(next ? [{ at: next.at, text: `Superseded: ${next.summary}, by ${next.actor_name}` }] : []),
-      ]
-      const changes = JSON.parse(row.changes) as FieldChange[]
-      const notes = row.detail === null ? [] : [row.detail]
-      return { status: 200, body: { changes, event, notes, supersedes_at: next?.at ?? null, timeline } }
+      return { status: 200, body: await auditDetail(db, row, services.clock.now()) }
     },
   }),
 ]

@@ -219,7 +219,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
       .insertInto('short_code')
       .values({ id: 'sho_1', project_id: null, code: '112', sends_to: '+234112' })
       .execute()
-    await t.rejects(open('+2341'), /stays open: an emergency number/)
+    await t.rejects(open('+2341'), /is protected: an emergency number/)
     t.match((await open('+88216')).stdout, /\+88216 {2}Roaming PBX {2}destination_risk: seen in the press/)
     const { answer, call } = steal(`${PREMIUM}888`)
     t.equal((await answer).status, 200)

@@ -30,6 +30,33 @@ export function listAlerts(
 export const findAlert = (db: Db | Trx, project_id: string, id: string): Promise<AlertRow | undefined> =>
   db.selectFrom('alert').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
+/** Finds an alert of any project. For operators. */
+export const findAnyAlert = (db: Db | Trx, id: string): Promise<AlertRow | undefined> =>
+  db.selectFrom('alert').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Lists alerts of all projects, newest first. For operators. */
+export function listAllAlerts(
+  db: Db | Trx,
+  page: {
+    readonly limit: number
+    readonly before?: { readonly at: string; readonly id: string }
+    readonly organization_id?: string
+    readonly kind?: AlertKind
+    readonly state?: AlertRow['state']
+  },
+): Promise<AlertRow[]> {
+  let query = db.selectFrom('alert').selectAll().orderBy('fired_at', 'desc').orderBy('id', 'desc')
+  const { before, organization_id, kind, state, limit } = page
+  if (organization_id !== undefined) query = query.where('organization_id', '=', organization_id)
+  if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (state !== undefined) query = query.where('state', '=', state)
+  if (before)
+    query = query
+      .where('fired_at', '<=', before.at)
+      .where(eb => eb.or([eb('fired_at', '<', before.at), eb('id', '<', before.id)]))
+  return query.limit(limit).execute()
+}
+
 /** Returns a project's open alerts of a kind, each with the resolution of the policy revision that fired it. */
 export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKind): Promise<OpenAlert[]> {
   const rows = await db

@@ -36,6 +36,58 @@ export function listContainments(
 export const findContainment = (db: Db | Trx, project_id: string, id: string): Promise<ContainmentRow | undefined> =>
   db.selectFrom('containment').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
+/** Finds a containment of any project. For operators. */
+export const findAnyContainment = (db: Db | Trx, id: string): Promise<ContainmentRow | undefined> =>
+  db.selectFrom('containment').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** A position in a list that is sorted by a time, newest first, and by id. */
+interface Before {
+  readonly at: string
+  readonly id: string
+}
+
+/** Lists containments of all projects, newest first. For operators. */
+export function listAllContainments(
+  db: Db | Trx,
+  page: {
+    readonly limit: number
+    readonly before?: Before
+    readonly project_id?: string
+    /** Only those in force at this time. */
+    readonly open_at?: string
+  },
+): Promise<ContainmentRow[]> {
+  let query = db.selectFrom('containment').selectAll().orderBy('starts_at', 'desc').orderBy('id', 'desc')
+  const { before, project_id, open_at, limit } = page
+  if (project_id !== undefined) query = query.where('project_id', '=', project_id)
+  if (open_at !== undefined) query = query.where('released_at', 'is', null).where('expires_at', '>', open_at)
+  if (before)
+    query = query
+      .where('starts_at', '<=', before.at)
+      .where(eb => eb.or([eb('starts_at', '<', before.at), eb('id', '<', before.id)]))
+  return query.limit(limit).execute()
+}
+
+/** Finds a request about a containment of any project. For operators. */
+export const findAnyReleaseRequest = (db: Db | Trx, id: string): Promise<ReleaseRequestRow | undefined> =>
+  db.selectFrom('containment_release_request').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Lists requests to open prefixes of all projects, newest first. For operators. */
+export function listAllReleaseRequests(
+  db: Db | Trx,
+  page: { readonly limit: number; readonly before?: Before; readonly state?: ReleaseRequestRow['state'] },
+): Promise<ReleaseRequestRow[]> {
+  let query = db.selectFrom('containment_release_request').selectAll()
+  query = query.orderBy('requested_at', 'desc').orderBy('id', 'desc')
+  const { before, state, limit } = page
+  if (state !== undefined) query = query.where('state', '=', state)
+  if (before)
+    query = query
+      .where('requested_at', '<=', before.at)
+      .where(eb => eb.or([eb('requested_at', '<', before.at), eb('id', '<', before.id)]))
+  return query.limit(limit).execute()
+}
+
 type NewContainment = Pick<
   ContainmentRow,
   | 'project_id'

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
-import type { State } from '../index.ts'
 import { statement } from '../port.ts'
 
 // Reports of what the ceilings have counted, and its repair. Only procedures/ceilings counts (decision 0641).
@@ -55,18 +54,17 @@ export async function wrongCounters(db: Db | Trx): Promise<WrongCounter[]> {
 }
 
 /** Corrects the counters from the leases while calls come and go. Returns the counters that were wrong. */
-export const correctCounters = (state: State): Promise<WrongCounter[]> =>
-  state.transaction(async trx => {
-    const adrift = await wrongCounters(trx)
-    for (const { level, subject_id, leases } of adrift)
-      await trx
-        .updateTable('level_use')
-        .set({ live: leases })
-        .where('level', '=', level)
-        .where('subject_id', '=', subject_id)
-        .execute()
-    return adrift
-  })
+export async function correctCounters(trx: Trx): Promise<WrongCounter[]> {
+  const adrift = await wrongCounters(trx)
+  for (const { level, subject_id, leases } of adrift)
+    await trx
+      .updateTable('level_use')
+      .set({ live: leases })
+      .where('level', '=', level)
+      .where('subject_id', '=', subject_id)
+      .execute()
+  return adrift
+}
 
 /** Returns a level's spend in a day of its organization's time zone: settled, plus running calls' reservations. */
 export async function spentOn(db: Db | Trx, level: Level, id: string, day: string): Promise<number> {

@@ -1,26 +1,7 @@
-import type { Insertable, Selectable } from 'kysely'
-import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, Trx } from '../db.ts'
+import type { Selectable } from 'kysely'
+import type { CarrierRegistrationStateTable, Db, Trx } from '../db.ts'
 
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
-
-/** Sets how we register with the carrier; null ends the registration. */
-export async function putCarrierRegistration(
-  trx: Trx,
-  carrier_id: string,
-  registration: Omit<Insertable<CarrierRegistrationTable>, 'carrier_id'> | null,
-): Promise<void> {
-  await trx
-    .updateTable('carrier')
-    .set(eb => ({ revision: eb('revision', '+', 1) }))
-    .where('id', '=', carrier_id)
-    .execute()
-  await trx.deleteFrom('carrier_registration').where('carrier_id', '=', carrier_id).execute()
-  if (registration)
-    await trx
-      .insertInto('carrier_registration')
-      .values({ carrier_id, ...registration })
-      .execute()
-}
 
 export const saveRegistrationState = async (db: Db | Trx, row: CarrierRegistrationState): Promise<void> => {
   await db

@@ -1,6 +1,7 @@
+import type { Insertable } from 'kysely'
 import type { CarrierChange, CarrierWish } from '../../domain/carriers/plan.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, Trx } from '../db.ts'
+import type { CarrierCredentialTable, CarrierRegistrationTable, Db, Trx } from '../db.ts'
 import { listCarrierRegistrations } from './carrier-registrations.ts'
 
 /** Adds a carrier with its sources, targets and routes. Returns its id. */
@@ -73,22 +74,31 @@ export async function changeCarrier(trx: Trx, step: CarrierChange): Promise<void
     .execute()
 }
 
-/** Sets what answers the carrier's challenges; null removes it. */
-export async function putCarrierCredential(
+/** What a carrier has at most one of: what answers its challenges, and how we register with it. */
+export interface CarrierParts {
+  readonly carrier_credential: Omit<Insertable<CarrierCredentialTable>, 'carrier_id'>
+  readonly carrier_registration: Omit<Insertable<CarrierRegistrationTable>, 'carrier_id'>
+}
+
+/** Sets a part of a carrier in place of the one before, and gives the carrier its next revision; null removes it. */
+export async function putCarrierPart<Part extends keyof CarrierParts>(
   trx: Trx,
   carrier_id: string,
-  credential: { readonly username: string; readonly password_sealed: string } | null,
+  part: Part,
+  row: CarrierParts[Part] | null,
 ): Promise<void> {
   await trx
     .updateTable('carrier')
     .set(eb => ({ revision: eb('revision', '+', 1) }))
     .where('id', '=', carrier_id)
     .execute()
-  await trx.deleteFrom('carrier_credential').where('carrier_id', '=', carrier_id).execute()
-  if (credential)
+  // Kysely cannot relate the columns of a table to a table that it does not know.
+  const table = part as 'carrier_credential'
+  await trx.deleteFrom(table).where('carrier_id', '=', carrier_id).execute()
+  if (row)
     await trx
-      .insertInto('carrier_credential')
-      .values({ carrier_id, ...credential })
+      .insertInto(table)
+      .values({ carrier_id, ...(row as CarrierParts['carrier_credential']) })
       .execute()
 }
 

@@ -49,6 +49,10 @@ export const findTrunk = (db: Db, project_id: string, id: string): Promise<Trunk
     .where('status', '!=', 'released')
     .executeTakeFirst()
 
+/** Finds a trunk of any project that is not released. For operators. */
+export const findAnyTrunk = (db: Db, id: string): Promise<TrunkRow | undefined> =>
+  db.selectFrom('trunk').selectAll().where('id', '=', id).where('status', '!=', 'released').executeTakeFirst()
+
 interface TrunkPage {
   /** Null: no limit. */
   readonly limit: number | null

@@ -63,6 +63,18 @@ export const signalingNodes = (db: Db | Trx, machine_id?: string): Promise<NodeR
     .$if(machine_id !== undefined, query => query.where('machine_id', '=', machine_id ?? ''))
     .execute()
 
+export const findNode = (db: Db | Trx, id: string): Promise<NodeRow | undefined> =>
+  db.selectFrom('node').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Lists the processes of all machines. */
+export const listNodes = (db: Db | Trx): Promise<NodeRow[]> =>
+  db.selectFrom('node').selectAll().orderBy('machine_id').orderBy('kind').orderBy('id').execute()
+
+/** Asks one node to take no new calls since a time, or with null to take them again. */
+export async function setDraining(db: Db | Trx, id: string, draining_at: string | null): Promise<void> {
+  await db.updateTable('node').set({ draining_at }).where('id', '=', id).execute()
+}
+
 /** The last heartbeat that an observer saw of a node, and since when (on the observer's monotonic clock, ms). */
 interface Seen {
   readonly heartbeat_at: string

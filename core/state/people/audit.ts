@@ -139,6 +139,8 @@ export interface AuditFilter {
   readonly kind?: AuditKind
   readonly trunk_id?: string
   readonly since?: string
+  readonly actor_name?: string
+  readonly action?: string
 }
 
 /** Lists a page of an organization's events, newest first. `before` and `after` are exclusive positions. */
@@ -173,6 +175,10 @@ export async function findAudit(db: Db, organization_id: string, id: string): Pr
     .executeTakeFirst()
 }
 
+/** Finds an event of any trail. For operators. */
+export const findAnyAudit = (db: Db, id: string): Promise<AuditRow | undefined> =>
+  db.selectFrom('audit_event').selectAll().where('id', '=', id).executeTakeFirst()
+
 /** Finds the next event on the same resource, which superseded this one. */
 export async function nextAuditOfResource(db: Db, event: AuditRow): Promise<AuditRow | undefined> {
   return db
@@ -193,5 +199,7 @@ function filtered(db: Db, organization_id: string, filter: AuditFilter) {
   if (filter.kind) query = query.where('kind', '=', filter.kind)
   if (filter.trunk_id) query = query.where('trunk_id', '=', filter.trunk_id)
   if (filter.since) query = query.where('at', '>=', filter.since)
+  if (filter.actor_name) query = query.where('actor_name', '=', filter.actor_name)
+  if (filter.action) query = query.where('action', '=', filter.action)
   return query
 }
