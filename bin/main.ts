@@ -65,6 +65,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'organizations, which are the customers',
     load: async () => (await import('./customers.ts')).orgCommand(),
   },
+  members: {
+    about: 'people of all organizations: lock, unlock, second factors, new passwords',
+    load: async () => (await import('./members.ts')).membersCommand(),
+  },
   project: {
     about: 'projects of all organizations',
     load: async () => (await import('./customers.ts')).projectCommand(),

@@ -68,7 +68,7 @@ export async function openPrefix(
   return row
 }
 
-export interface Decision {
+interface Decision {
   readonly decision: 'approved' | 'rejected'
   readonly reason: string | null
   /** What the customer reads. */

@@ -4,7 +4,7 @@ import { ask } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
 import { match, path } from './lib/router.ts'
 import { type Session, session, setSession, signedOut } from './lib/session.ts'
-import { Invitation } from './pages/invitation.tsx'
+import { Invitation, NewPassword } from './pages/invitation.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Shell } from './shell.tsx'
 import { Empty, LinkButton } from './ui/basics.tsx'
@@ -78,7 +78,7 @@ export function App() {
   if (session.value === undefined) return <output class="door muted">Loading…</output>
   return (
     <>
-      {path.value === '/invitation' ? <Invitation /> : <Inside />}
+      {path.value === '/invitation' ? <Invitation /> : path.value === '/password' ? <NewPassword /> : <Inside />}
       <Toasts />
     </>
   )

@@ -17,7 +17,7 @@ import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
 /** The request as it was sent; a command of the CLI makes one too. */
-interface Sent {
+export interface Sent {
   readonly method: string
   readonly path: string
   readonly querystring: string

@@ -1,24 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
-import { breathe } from '../../core/runtime/breathe.ts'
-import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import { type BodyReader, createBodyReader, jsonObjectOf } from './body.ts'
 import type { Caller } from './caller.ts'
 import { carryOut } from './carry-out.ts'
-import { bodyErrors, withoutAccess } from './checks.ts'
 import { idempotencyKeyOf } from './idempotency.ts'
 import { ifMatchOf } from './if-match.ts'
-import { withUtcInstants } from './instants.ts'
 import { createMatcher } from './matcher.ts'
 import { pipeline } from './pipeline.ts'
-import { projectOf } from './project-context.ts'
-import { queryOf } from './query.ts'
 import { createRateLimiter, type RateLimit, type RateVerdict } from './rate-limit.ts'
 import { isRefusal, notFound, type Refusal, refuse } from './reply.ts'
 import type { Answer, Route } from './route.ts'
 import { refusalOf, sendAnswer, sendRefusal } from './send.ts'
 import type { HttpServices } from './services.ts'
+import { type Bearer, judged } from './steps.ts'
 
 /** One JSON API: a prefix, its routes, and how it authenticates callers. */
 interface Api {
@@ -39,18 +34,21 @@ const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 
 /** Handles every request below the API's prefix. */
 export function apiHandler(api: Api, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
-  const { state, clock, settings } = services
+  const { clock, settings } = services
   const find = finder(api)
   const limiter = createRateLimiter(api.rate_limit)
   const strangers = createRateLimiter(STRANGERS)
   const readBody = createBodyReader(api.max_body_bytes ?? MAX_BODY_BYTES)
-  return pipeline<Answer, Refusal>({
+  const known = pipeline<Answer, Refusal>({
     isRefusal,
     failed: (error, at) => refusalOf(error, services, at),
     send: sendAnswer,
     refuse: (ctx, refusal, request_id) => sendRefusal(ctx, refusal, { base_url: settings.base_url, request_id }),
   })
-    .gather('path and method', ({ ctx }) => find(ctx))
+    .gather('path and method', ({ ctx }) => {
+      const found = find(ctx)
+      return isRefusal(found) ? found : { ...found, bearer: byHttp(ctx, readBody) }
+    })
     .gather('credential', async ({ ctx, route }) => {
       const caller = await api.authenticate(ctx.req, route)
       if (!isRefusal(caller)) return { caller }
@@ -60,45 +58,19 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
       const bucket = route.anonymous ? strangers : limiter
       return overRate(ctx, bucket.take(caller.id, clock.monotonic_ms(), clock.now()), 'of this credential')
     })
-    .check('role and scope', ({ route, caller }) => withoutAccess(route, caller))
-    .gather('project', async ({ ctx, route, caller }) => {
-      if ((route.context ?? 'project') !== 'project') return { project: null }
-      const project = await projectOf(state.db, caller, header(ctx, 'x-project-id'))
-      return isRefusal(project) ? project : { project }
-    })
-    .gather('body', async ({ ctx, route }) => {
-      const body = route.method === 'get' ? undefined : bodyOf(await readBody(ctx), route)
-      return isRefusal(body) ? body : { body }
-    })
-    .gather('idempotency key', ({ ctx, route }) => {
-      const ignored = route.method === 'get' || route.idempotent === false
-      const key = idempotencyKeyOf(ignored ? undefined : header(ctx, 'idempotency-key'), route.idempotent === true)
-      return isRefusal(key) ? key : { idempotency_key: key }
-    })
-    .gather('revision', ({ ctx, route }) => {
-      const if_match = route.if_match === undefined ? null : ifMatchOf(header(ctx, 'if-match'))
-      return isRefusal(if_match) ? if_match : { if_match }
-    })
-    .gather('query', ({ ctx, route }) => {
-      const query = queryOf(ctx.querystring, route.query)
-      return isRefusal(query) ? query : { query }
-    })
-    .check('fields', ({ route, body }) => bodyErrors(route, body))
-    .gather('instants', ({ route, body }) => ({ body: withUtcInstants(route.body, body) }))
-    .gather('preparation', async ({ route, body, caller }) => ({
-      prepared: await route.prepare?.({ body, services, caller, breathe }),
-    }))
-    .check('status of the project', ({ route, project }) =>
-      route.method !== 'get' && project && project.status !== 'active'
-        ? refuse('project_disabled', { name: project.name, value: project.status }, causeOf(project))
-        : null,
-    )
-    .answer('route', ready => carryOut(ready, services, api.check_replies ?? false))
+  return judged(known, services).answer('route', ready => carryOut(ready, services, api.check_replies ?? false))
 }
 
-/** A project that its organization's suspension disabled names that. */
-const causeOf = ({ suspended }: ProjectRow) =>
-  suspended === 1 ? { extra: { caused_by: 'organization_suspended' } } : {}
+/** A request in the headers and the body of HTTP. */
+const byHttp = (ctx: ParameterizedContext, readBody: BodyReader): Bearer => ({
+  project_id: header(ctx, 'x-project-id'),
+  body: async route => (route.method === 'get' ? undefined : bodyOf(await readBody(ctx), route)),
+  idempotency_key(route) {
+    const ignored = route.method === 'get' || route.idempotent === false
+    return idempotencyKeyOf(ignored ? undefined : header(ctx, 'idempotency-key'), route.idempotent === true)
+  },
+  if_match: route => (route.if_match === undefined ? null : ifMatchOf(header(ctx, 'if-match'))),
+})
 
 function finder({ prefix, routes }: Api) {
   const matcher = createMatcher<Route>()

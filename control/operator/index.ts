@@ -5,6 +5,7 @@ import { installation } from './installation.ts'
 import { invitations } from './invitations.ts'
 import { keys } from './keys.ts'
 import { limits } from './limits.ts'
+import { members } from './members.ts'
 import { money } from './money.ts'
 import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
@@ -17,6 +18,7 @@ import { voiceAccounts } from './voice-accounts.ts'
 export const OPERATOR_ROUTES = [
   ...organizations,
   ...invitations,
+  ...members,
   ...projects,
   ...voiceAccounts,
   ...money,

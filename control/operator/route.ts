@@ -12,7 +12,8 @@ import { findPriceBook, type PriceBookRow } from '../../core/state/money/rates.t
 import { findNode, type NodeRow } from '../../core/state/nodes/nodes.ts'
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
-import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
+import { findOrganization, type MemberRow, type ProjectRow } from '../../core/state/people/organizations.ts'
+import { findAnyMember } from '../../core/state/people/password-resets.ts'
 import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import { type Loader, routesWith } from '../http/route.ts'
 
@@ -77,6 +78,8 @@ const releaseRequest: Loader<'release_request', ReleaseRequestRow> = {
   load: (db, { id }) => findAnyReleaseRequest(db, id),
 }
 
+const member: Loader<'member', MemberRow> = { name: 'member', load: (db, { id }) => findAnyMember(db, id) }
+
 const node: Loader<'node', NodeRow> = { name: 'node', load: (db, { id }) => findNode(db, id) }
 
 /** Declares an endpoint of /operator/v1. `{project_id}` loads a project of any organization, as `customer`. */
@@ -93,4 +96,5 @@ export const route = routesWith({
   containment_id: containment,
   request_id: releaseRequest,
   node_id: node,
+  member_id: member,
 } as const)

@@ -2,6 +2,7 @@ import { apiKeys } from './api-keys.ts'
 import { operatorContainments } from './containments.ts'
 import { invitations } from './invitations.ts'
 import { members } from './members.ts'
+import { passwordResets } from './password-resets.ts'
 import { personalSecrets } from './secrets.ts'
 import { sessions } from './sessions.ts'
 import { telephone } from './telephone.ts'
@@ -12,6 +13,7 @@ export const CONSOLE_ROUTES = [
   ...apiKeys,
   ...members,
   ...invitations,
+  ...passwordResets,
   ...personalSecrets,
   ...operatorContainments,
   ...telephone,

@@ -37,6 +37,7 @@ export const invitations = [
         password_hash,
         role,
         operator: 0,
+        locked_at: null,
         created_at: now,
       }
       await insertMember(db, row)

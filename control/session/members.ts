@@ -98,6 +98,7 @@ export const members = [
         password_hash,
         role: body.role,
         operator: 0,
+        locked_at: null,
         created_at: now,
       }
       await insertMember(db, row)

@@ -86,10 +86,10 @@ export const sessions = [
       code: optional(nullable(Type.String({ maxLength: 10 }))),
     }),
     replies: { 200: Session },
-    refusals: ['unauthenticated', 'account_locked'],
+    refusals: ['unauthenticated', 'account_locked', 'member_locked'],
     prepare: ({ body, services, caller }): Promise<MemberRow | Refusal> => checkSignIn(services, body, caller.id),
     async run({ db, caller, prepared: member, now, services }) {
-      if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked'>
+      if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked' | 'member_locked'>
       const token = newSessionToken()
       await insertSession(db, {
         id_hash: sessionHash(token),

@@ -42,6 +42,8 @@ export async function checkSignIn(
   const security = await securityOf(state.db, member.id)
   const coded = security.totp_enabled === 0 || (right && (await codeAccepted(services, security, given.code ?? '')))
   if (!right || !coded) return wrong()
+  // Only a member who proves the password learns of it.
+  if (member.locked_at !== null) return refuse('member_locked', { name: member.email })
   sign_ins.forget(key)
   return member
 }

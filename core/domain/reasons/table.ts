@@ -620,6 +620,16 @@ export const REASONS = {
     sentence: '{value} exists already',
     mend: 'Use the existing one, or choose another name.',
   }),
+  member_locked: caller({
+    http: 403,
+    sentence: 'the account {name} was locked by the operator of the platform',
+    mend: 'Ask the operator why.',
+  }),
+  password_reset_over: caller({
+    http: 404,
+    sentence: 'this link was used or replaced, or its day is over',
+    mend: 'Ask the operator for a new link.',
+  }),
   invitation_over: caller({
     http: 404,
     sentence: 'this invitation was used or withdrawn, or its seven days are over',

@@ -4,6 +4,7 @@ import * as policiesOfServices from './0002-policies-of-services.ts'
 import * as inboundPrices from './0003-inbound-prices.ts'
 import * as truths from './0004-truths.ts'
 import * as priceBookDrafts from './0005-price-book-drafts.ts'
+import * as lockedMembers from './0006-locked-members.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-inbound-prices': inboundPrices,
   '0004-truths': truths,
   '0005-price-book-drafts': priceBookDrafts,
+  '0006-locked-members': lockedMembers,
 }

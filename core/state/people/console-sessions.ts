@@ -21,7 +21,7 @@ export async function findSession(
     .executeTakeFirst()
   const member =
     session && (await db.selectFrom('member').selectAll().where('id', '=', session.member_id).executeTakeFirst())
-  return session && member ? { session, member } : undefined
+  return session && member?.locked_at === null ? { session, member } : undefined
 }
 
 export async function insertSession(trx: Trx, row: SessionRow): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import type { Db, MemberTable, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
 export type ProjectRow = Selectable<ProjectTable>
@@ -37,14 +37,14 @@ export const listMembers = (db: Db, organization_id: string): Promise<MemberRow[
     .orderBy('id')
     .execute()
 
-export async function insertMember(trx: Trx, row: MemberRow): Promise<void> {
+export async function insertMember(trx: Trx, row: Insertable<MemberTable>): Promise<void> {
   await trx.insertInto('member').values(row).execute()
 }
 
 export async function updateMember(
   trx: Trx,
   id: string,
-  changes: Partial<Pick<MemberRow, 'role' | 'password_hash'>>,
+  changes: Partial<Pick<MemberRow, 'role' | 'password_hash' | 'locked_at'>>,
 ): Promise<void> {
   await trx.updateTable('member').set(changes).where('id', '=', id).execute()
 }
@@ -53,5 +53,6 @@ export async function updateMember(
 export async function deleteMember(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('console_session').where('member_id', '=', id).execute()
   await trx.deleteFrom('member_security').where('member_id', '=', id).execute()
+  await trx.deleteFrom('password_reset').where('member_id', '=', id).execute()
   await trx.deleteFrom('member').where('id', '=', id).execute()
 }

@@ -43,7 +43,17 @@ export interface MemberTable {
   password_hash: string
   role: Role
   operator: Flag
+  /** Since when an operator has locked the member out; null for never. */
+  locked_at: Generated<Instant | null>
   created_at: Instant
+}
+
+/** A link by which a member sets a new password. Only the token's hash is kept. */
+export interface PasswordResetTable {
+  member_id: string
+  token_hash: string
+  created_at: Instant
+  expires_at: Instant
 }
 
 /** A link by which a person becomes a member. Only the token's hash is kept. */

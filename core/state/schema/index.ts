@@ -18,6 +18,7 @@ export interface Schema {
   member: configuration.MemberTable
   api_key: configuration.ApiKeyTable
   member_invitation: configuration.MemberInvitationTable
+  password_reset: configuration.PasswordResetTable
   operator_key: configuration.OperatorKeyTable
   voice_account: configuration.VoiceAccountTable
   trunk: configuration.TrunkTable

@@ -1,10 +1,13 @@
 import type { Route } from '../../../control/http/route.ts'
+import { newId } from '../../../core/runtime/ids.ts'
+import { saveSecurity } from '../../../core/state/people/console-sessions.ts'
+import { insertMember } from '../../../core/state/people/organizations.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { addCarrier } from '../../support/carriers.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
 
 /** What one successful request to a route of /operator/v1 needs. */
-export interface OperatorMade {
+interface OperatorMade {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -95,6 +98,14 @@ const onNode: Recipe = async ({ w }) => {
 }
 
 const reason = { reason: 'a test' }
+
+async function onMember(kitchen: Kitchen): Promise<OperatorMade> {
+  const { organization_id } = await customer(kitchen)
+  const member = { id: newId.member(), organization_id, email: `m${unique()}@customers.example` }
+  const person = { role: 'org:admin', password_hash: '', operator: 0, created_at: new Date().toISOString() } as const
+  await kitchen.w.state.transaction(trx => insertMember(trx, { ...member, ...person }))
+  return { params: { member_id: member.id }, organization_id, body: reason }
+}
 const CSV = 'prefix,label,rate,unit,initial,additional\n234,Nigeria,100,minute,60,60\n'
 
 /** Recipes of routes that need more than their path. */
@@ -120,6 +131,21 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
     const { organization_id } = await customer(kitchen)
     const { body } = await kitchen.ask('GET', `/organizations/${organization_id}/invitations`)
     return { params: { organization_id, invitation_id: body.data[0].id }, organization_id }
+  },
+  'post /members/{member_id}/lock': async kitchen => onMember(kitchen),
+  'post /members/{member_id}/unlock': async kitchen => {
+    const made = await onMember(kitchen)
+    await kitchen.ask('POST', `/members/${made.params?.['member_id']}/lock`, reason)
+    return made
+  },
+  'post /members/{member_id}/reset-second-factor': async kitchen => {
+    const made = await onMember(kitchen)
+    await saveSecurity(kitchen.w.state.db, made.params?.['member_id'] ?? '', { totp_enabled: 1, totp_sealed: 'x' })
+    return made
+  },
+  'post /password-resets': async kitchen => {
+    const { params, organization_id = '' } = await onMember(kitchen)
+    return { body: { member_id: params?.['member_id'], ...reason }, organization_id }
   },
   'post /projects': async kitchen => {
     const { organization_id } = await customer(kitchen)

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto'
+import { iso } from '../../core/runtime/clock.ts'
+import { hashSecret } from '../../core/runtime/secrets.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
+import { deleteOtherSessions, saveSecurity, securityOf } from '../../core/state/people/console-sessions.ts'
+import { type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
+import { findAnyMember, listAllMembers, putPasswordReset } from '../../core/state/people/password-resets.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
+import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
+import {
+  Email,
+  Flag,
+  Instant,
+  input,
+  nullable,
+  optional,
+  pageSchema,
+  Role,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { route } from './route.ts'
+
+const MAX_PAGE = 200
+const DEFAULT_PAGE = 50
+/** How long a link to a new password works. */
+const RESET_MS = 24 * 60 * 60 * 1000
+
+const Member = resource('OperatorMember', {
+  id: Type.String(),
+  organization_id: Type.String(),
+  email: Type.String(),
+  role: Role,
+  operator: Flag,
+  second_factor: Flag,
+  locked_at: nullable(Instant),
+  created_at: Instant,
+})
+type Shown = Static<typeof Member>
+
+const shownWith = (row: MemberRow, totp_enabled: number | null): Shown => ({
+  id: row.id,
+  organization_id: row.organization_id,
+  email: row.email,
+  role: row.role,
+  operator: row.operator === 1,
+  second_factor: totp_enabled === 1,
+  locked_at: row.locked_at,
+  created_at: row.created_at,
+})
+
+const present = async (db: Db | Trx, row: MemberRow): Promise<Shown> =>
+  shownWith(row, (await securityOf(db, row.id)).totp_enabled)
+
+const memberChange = (
+  summary: string,
+  { id, email, organization_id }: MemberRow,
+  of: { readonly before: object | null; readonly after: object | null; readonly detail: string | null },
+): Change => ({
+  resource: { type: 'member', id, name: email, href: null },
+  summary,
+  ...of,
+  customer: { organization_id, project_id: null },
+})
+
+const Reason = Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' })
+
+/** Locks or unlocks a member. A locked one has no session and cannot sign in. */
+const barred = (action: 'lock' | 'unlock') =>
+  route({
+    method: 'post',
+    path: `/members/{member_id}/${action}`,
+    summary:
+      action === 'lock' ? 'Lock a member: every session ends, and no sign-in is taken' : 'Unlock a locked member',
+    scope: 'operator:customers',
+    context: 'organization',
+    audit: { kind: 'seats', action: `member.${action}ed`, category: 'security' },
+    body: input(action === 'lock' ? 'LockMemberRequest' : 'UnlockMemberRequest', { reason: Reason }),
+    replies: { 200: Member },
+    refusals: ['state_conflict'],
+    async run({ db, member, body, now }) {
+      const locks = action === 'lock'
+      if ((member.locked_at !== null) === locks)
+        return refuse('state_conflict', { name: member.email, value: locks ? 'locked' : 'not locked' })
+      const saved = { ...member, locked_at: locks ? now : null }
+      await updateMember(db, member.id, { locked_at: saved.locked_at })
+      if (locks) await deleteOtherSessions(db, member.id, null)
+      const [before, after] = [await present(db, member), await present(db, saved)]
+      const summary = `${locks ? 'Locked' : 'Unlocked'} ${member.email}`
+      return { status: 200, body: after, change: memberChange(summary, member, { before, after, detail: body.reason }) }
+    },
+  })
+
+const PasswordReset = resource('OperatorPasswordReset', {
+  member_id: Type.String(),
+  email: Type.String(),
+  expires_at: Instant,
+  url: nullable(Type.String(), { description: 'Where the member sets a new password; in this answer only.' }),
+})
+
+export const members = [
+  route({
+    method: 'get',
+    path: '/members',
+    summary: 'List the members of all organizations, or of one, by their addresses',
+    scope: 'operator:read',
+    context: 'organization',
+    query: Type.Object(
+      { ...pageQuery(MAX_PAGE), organization_id: optional(Type.String({ maxLength: 64 })), email: optional(Email) },
+      { additionalProperties: false },
+    ),
+    replies: { 200: pageSchema(Member) },
+    async run({ db, query: { cursor, limit = DEFAULT_PAGE, ...filter } }) {
+      const after = readCursor(cursor, ['string'])
+      if (isRefusal(after)) return after
+      const rows = await listAllMembers(db, { ...filter, limit: limit + 1, ...(after ? { after: after[0] } : {}) })
+      const page = pageOf(rows, limit, row => [row.email])
+      const data = page.shown.map(({ totp_enabled, ...row }) => shownWith(row, totp_enabled))
+      return { status: 200, body: { data, ...page.more } }
+    },
+  }),
+
+  barred('lock'),
+  barred('unlock'),
+
+  route({
+    method: 'post',
+    path: '/members/{member_id}/reset-second-factor',
+    summary: 'Take a member’s second factor away, for one who lost it; every session ends',
+    description: 'Make sure that the person is who they say: from now on the password alone opens the account.',
+    scope: 'operator:customers',
+    context: 'organization',
+    audit: { kind: 'seats', action: 'member.second_factor_reset', category: 'security' },
+    body: input('ResetSecondFactorRequest', { reason: Reason }),
+    replies: { 200: Member },
+    refusals: ['state_conflict'],
+    async run({ db, member, body }) {
+      const before = await present(db, member)
+      if (!before.second_factor)
+        return refuse('state_conflict', { name: member.email, value: 'without a second factor' })
+      await saveSecurity(db, member.id, { totp_enabled: 0, totp_sealed: null })
+      await deleteOtherSessions(db, member.id, null)
+      const after = await present(db, member)
+      const change = memberChange(`Reset the second factor of ${member.email}`, member, {
+        before,
+        after,
+        detail: body.reason,
+      })
+      return { status: 200, body: after, change }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/password-resets',
+    summary: 'Make a link by which a member sets a new password within a day; an earlier link ends',
+    scope: 'operator:customers',
+    context: 'organization',
+    idempotent: true,
+    audit: { kind: 'seats', action: 'member.password_reset_made', category: 'security' },
+    body: input('PasswordResetRequest', { member_id: Type.String({ minLength: 1, maxLength: 64 }), reason: Reason }),
+    replies: { 201: PasswordReset },
+    for_replay: (body: Static<typeof PasswordReset>) => ({ ...body, url: null }),
+    async run({ db, body, now, services }) {
+      const member = await findAnyMember(db, body.member_id)
+      if (!member) return notFound(`member ${body.member_id}`)
+      const token = randomBytes(32).toString('base64url')
+      const expires_at = iso(services.clock.now() + RESET_MS)
+      await putPasswordReset(db, { member_id: member.id, token_hash: hashSecret(token), created_at: now, expires_at })
+      const change = memberChange(`Made a link to a new password for ${member.email}`, member, {
+        before: null,
+        after: null,
+        detail: body.reason,
+      })
+      // The token is in the fragment, which no server and no log sees.
+      const url = `${services.settings.base_url}/console/password#${token}`
+      return { status: 201, body: { member_id: member.id, email: member.email, expires_at, url }, change }
+    },
+  }),
+]
