@@ -119,8 +119,9 @@ function relativeUrls(node: Node, base: string | null, last: boolean): Advice[] 
 const ERROR = { level: 'error', number: 11100 } as const
 const WARNING = { level: 'warning', number: 11100 } as const
 
-/** The URL of a Stream is that of a WebSocket; its reader refuses a relative one. */
-const isSocket = (named: string, attribute: string): boolean => named === 'Stream' && attribute === 'url'
+/** The URL of these nouns is that of a WebSocket; its reader refuses a relative one. */
+const isSocket = (named: string, attribute: string): boolean =>
+  (named === 'Stream' || named === 'ConversationRelay') && attribute === 'url'
 
 /** An action is a request that cannot be made: the document fails. A Record only ends the call. */
 const noteOfAction = (named: string) => (named === 'Record' ? WARNING : ERROR)

@@ -257,6 +257,21 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
+  'relay.start': withLeg((leg, params: MethodParams<'relay.start'>, context) => {
+    const refusal = refuseAudio(leg, context)
+    if (refusal) return refusal
+    if (leg.relay) return refuse('relay_exists', 'a session is running on this leg already')
+    const running = context.sessions.legs().filter(other => other.relay && other.owner === leg.owner).length
+    if (running >= MAX_RELAYS) return refuse('relay_limit', `${MAX_RELAYS} sessions of the project are running`)
+    leg.startRelay(params, context.recognizer)
+    return {}
+  }),
+
+  'relay.stop': withLeg((leg, { relay_id }: MethodParams<'relay.stop'>) => {
+    leg.stopRelay(relay_id)
+    return {}
+  }),
+
   'recognize.start': withLeg((leg, params: MethodParams<'recognize.start'>, context) => {
     const refusal = refuseAudio(leg, context)
     if (refusal) return refusal
@@ -318,6 +333,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 }
 
 const MAX_FORKS = 4
+/** Sessions of one project with relay applications. */
+const MAX_RELAYS = 200
 
 const notForMedia = (port: number) => refuse('sdp_malformed', `port ${port} of this host is not for media`)
 /** Returns the first port that belongs to one of our own servers; undefined when none does. */

@@ -80,6 +80,19 @@ function answersToRooms(command: Command): readonly Event[] {
       ]
     case 'start_stream':
       return command.both_ways ? [{ type: 'stream_ended', id: command.id, number: null, detail: null }] : []
+    case 'start_relay':
+      return [
+        {
+          type: 'relay_ended',
+          id: command.id,
+          session_id: `VX${'0'.repeat(31)}1`,
+          status: 'ended',
+          duration_seconds: 20,
+          hand_off: null,
+          number: null,
+          detail: null,
+        },
+      ]
     case 'start_echo':
       return [{ type: 'hangup' }]
     default:

@@ -31,6 +31,7 @@ export type Event =
   | ReferEnded
   | ReferReceived
   | StreamEnded
+  | RelayEnded
   /** A background activity (recording, siprec, transcription) failed or ended by itself. A `number` becomes a note. */
   | { readonly type: 'activity_ended'; readonly id: string; readonly number: number | null; readonly detail: string }
   /** This leg has ended, for any reason (BYE, CANCEL, API, time limit of the call, media lost). */
@@ -185,6 +186,19 @@ interface ReferReceived {
 interface StreamEnded {
   readonly type: 'stream_ended'
   readonly id: string
+  readonly number: number | null
+  readonly detail: string | null
+}
+
+/** `completed`: by the caller or an update. `ended`: by the application, which may hand data to the action. */
+export interface RelayEnded {
+  readonly type: 'relay_ended'
+  readonly id: string
+  readonly session_id: string
+  readonly status: 'completed' | 'ended' | 'failed'
+  readonly duration_seconds: number
+  readonly hand_off: string | null
+  /** A 641xx fault of a failed session. */
   readonly number: number | null
   readonly detail: string | null
 }

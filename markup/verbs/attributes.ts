@@ -123,6 +123,30 @@ export function url(number?: number, effect?: Effect): AttributeType<string | nu
   return attribute<string | null>('URL', options, value => (isUrl(value) ? value : undefined))
 }
 
+/** A ws(s) URL as written; defaults to null. */
+export function socketUrl(number: number): AttributeType<string | null> {
+  return attribute<string | null>('wss:// or ws:// URL', { default: null, number }, value =>
+    isSocketUrl(value) ? value : undefined,
+  )
+}
+
+/** A BCP 47 tag of a language. */
+export function languageTag<T extends string | null>(options: Options<T>): AttributeType<string | T> {
+  return pattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'BCP 47', options)
+}
+
+/** Words that the caller is likely to say, separated by commas. */
+export function hints(number?: number): AttributeType<readonly string[]> {
+  const options = { default: [], ...(number ? { number } : {}) }
+  return attribute<readonly string[]>('up to 500 of up to 100 characters', options, value => {
+    const words = value
+      .split(',')
+      .map(hint => hint.trim())
+      .filter(Boolean)
+    return words.length <= 500 && words.every(hint => hint.length <= 100) ? words : undefined
+  })
+}
+
 /** A number of repetitions, at most 1000. 0 means "until hang-up" and reads as 1000 (voice-compat.md §10). */
 export function loop(number: number): AttributeType<number> {
   return attribute('integer from 0; 0 until hang-up', { default: 1, number }, value => {
@@ -146,6 +170,15 @@ function isUrl(value: string): boolean {
   try {
     const { protocol } = new URL(value, 'http://base.invalid/')
     return protocol === 'http:' || protocol === 'https:'
+  } catch {
+    return false
+  }
+}
+
+function isSocketUrl(value: string): boolean {
+  try {
+    const { protocol, hostname } = new URL(value)
+    return (protocol === 'wss:' || protocol === 'ws:') && hostname !== ''
   } catch {
     return false
   }

@@ -1,14 +1,12 @@
 import type { Move, Turn } from '../interpreter/turn.ts'
 import type { Event, PlayItem, Recognize } from '../interpreter/types.ts'
-import { custom, flag, ignored, integer, method, pattern, text, url } from './attributes.ts'
+import { custom, flag, hints, ignored, integer, languageTag, method, text, url } from './attributes.ts'
 import { pause } from './pause.ts'
 import { play, urlItem } from './play.ts'
 import { noteFailures } from './playing.ts'
 import { say, speechItem } from './say.ts'
 import { isNode, type Node } from './shape.ts'
 import { next, stay, verb } from './verb.ts'
-
-const TAG = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/
 
 const ATTRIBUTES = {
   action: url(),
@@ -24,8 +22,8 @@ const ATTRIBUTES = {
     readSeconds,
   ),
   maxSpeechTime: integer({ default: 60, min: 1, max: 600, number: 13328 }),
-  language: pattern(TAG, 'BCP 47', { default: 'en-US', number: 13331 }),
-  hints: custom<readonly string[]>('up to 500 of up to 100 characters', { default: [], number: 13330 }, readHints),
+  language: languageTag({ default: 'en-US', number: 13331 }),
+  hints: hints(13330),
   speechModel: text({ max: 100, number: 13334 }),
   enhanced: flag(false, 13334),
   profanityFilter: flag(true, 13333),
@@ -257,12 +255,4 @@ function readFinishKey(key: string): string | undefined {
 function readSeconds(text: string): number | null | undefined {
   if (text === 'auto') return null
   return /^\d{1,6}$/.test(text) ? Number(text) : undefined
-}
-
-function readHints(text: string): readonly string[] | undefined {
-  const hints = text
-    .split(',')
-    .map(hint => hint.trim())
-    .filter(Boolean)
-  return hints.length <= 500 && hints.every(hint => hint.length <= 100) ? hints : undefined
 }

@@ -58,6 +58,32 @@ export const EVENTS = {
     error_code: orNull(Type.Integer()),
     detail: Type.String(),
   }),
+  /** `code` is a number of voice-compat.md §15. Each number is sent at most once per session. */
+  'relay.warning': event({ leg_id: Id, relay_id: Id, code: Type.Integer(), detail: Type.String() }),
+  /**
+   * The times between the end of the caller's speech and the first sound of the answer, in milliseconds: until the
+   * detector was sure of the end, until its text was sent, until the application's first phrase was complete, until it
+   * was speech, and until it was played.
+   */
+  'relay.turn': event({
+    leg_id: Id,
+    relay_id: Id,
+    detector_ms: Type.Integer(),
+    recognizer_ms: Type.Integer(),
+    customer_ms: Type.Integer(),
+    voice_ms: Type.Integer(),
+    playout_ms: Type.Integer(),
+    total_ms: Type.Integer(),
+  }),
+  'relay.ended': event({
+    leg_id: Id,
+    relay_id: Id,
+    /** `ended`: by the application's `end`. `failed`: `error_code` and `detail` say why. */
+    reason: words('stopped', 'ended', 'failed'),
+    hand_off: orNull(Type.String()),
+    error_code: orNull(Type.Integer()),
+    detail: Type.String(),
+  }),
   'recognize.started': event({ leg_id: Id, recognize_id: Id, track: words('inbound', 'outbound') }),
   'recognize.result': event({
     leg_id: Id,

@@ -13,6 +13,7 @@ import {
   Places,
   PlaySource,
   Recording,
+  RelayInput,
   Sdp,
   words,
 } from './values.ts'
@@ -268,6 +269,60 @@ export const METHODS = {
     ['leg_unknown', 'leg_not_ready', 'fork_exists', 'fork_limit', 'transcode_unavailable'],
   ),
   'fork.stop': method(Type.Object({ leg_id: Id, fork_id: Id }, closed), Empty, ['leg_unknown']),
+
+  /**
+   * Hands the leg to an application that exchanges text with the platform (voice-compat.md §12.6). Exactly one
+   * `relay.ended` follows.
+   */
+  'relay.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        relay_id: Id,
+        account_sid: Type.String({ maxLength: 64 }),
+        call_sid: Type.String({ maxLength: 64 }),
+        url: Type.String({ minLength: 1, maxLength: 4096 }),
+        /** Additional headers of the handshake, such as its signature. */
+        headers: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 500 })),
+        /** The facts of the call in the `setup` message. */
+        setup: Type.Record(Type.String({ maxLength: 64 }), orNull(Type.String({ maxLength: 1024 }))),
+        /** The document's Parameter elements. */
+        parameters: Type.Record(Type.String({ maxLength: 500 }), Type.String({ maxLength: 500 })),
+        greeting: orNull(Type.String({ maxLength: 4096 })),
+        greeting_interruptible: RelayInput,
+        tts_language: Type.String({ maxLength: 35 }),
+        transcription_language: Type.String({ maxLength: 35 }),
+        voice: Type.String({ maxLength: 100 }),
+        model: orNull(Type.String({ maxLength: 100 })),
+        /** Settings that replace voice and model when the session changes to the language. */
+        languages: Type.Array(
+          Type.Object(
+            {
+              code: Type.String({ maxLength: 35 }),
+              voice: orNull(Type.String({ maxLength: 100 })),
+              model: orNull(Type.String({ maxLength: 100 })),
+            },
+            closed,
+          ),
+          { maxItems: 100 },
+        ),
+        interruptible: RelayInput,
+        sensitivity: words('high', 'medium', 'low'),
+        /** Keys are sent to the application. */
+        keys: Type.Boolean(),
+        /** The input that is reported although it cannot stop what is being said. */
+        report: RelayInput,
+        preemptible: Type.Boolean(),
+        hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
+        profanity_filter: Type.Boolean(),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown', 'leg_not_ready', 'relay_exists', 'relay_limit', 'transcode_unavailable'],
+  ),
+  /** Ends a session. Ending one that is over is not an error. */
+  'relay.stop': method(Type.Object({ leg_id: Id, relay_id: Id }, closed), Empty, ['leg_unknown']),
 
   /**
    * Recognises speech on a leg until it is stopped. `recognize.started` marks the beginning of speech,

@@ -155,6 +155,9 @@ export const LegStats = Type.Object(
 )
 export type LegStats = Static<typeof LegStats>
 
+/** The input of the caller that stops what is being said to it. */
+export const RelayInput = words('none', 'dtmf', 'speech', 'any')
+
 export const Leg = Type.Object({ leg_id: Id }, closed)
 export const Recording = Type.Object({ recording_id: Id }, closed)
 export const Sdp = Type.String({ maxLength: 65_536 })

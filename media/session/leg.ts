@@ -12,12 +12,14 @@ import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
 import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
+import { Relay } from '../relay/session.ts'
+import type { RelayRequest } from '../relay/types.ts'
 import { Recognition, type RecognizeRequest } from '../speech/recognition.ts'
 import type { Recognizer } from '../speech/recognizer.ts'
 import type { BrowserState, BrowserTransport } from '../webrtc/browser-transport.ts'
 import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Negotiation } from './negotiation.ts'
-import { browserStreamDescription, streamDescription } from './plan.ts'
+import { browserStreamDescription, promptRate, streamDescription } from './plan.ts'
 import { Player } from './player.ts'
 
 type KeySource = 'rfc4733' | 'inband'
@@ -49,6 +51,7 @@ const MAX_CODECS = 32
 export class Leg {
   readonly id: string
   readonly session_id: string
+  readonly owner: string
   readonly stream: Stream
   readonly policy: LegPolicy
   readonly negotiation: Negotiation
@@ -61,6 +64,7 @@ export class Leg {
   readonly #copies = new Map<Leg, Copy>()
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
+  #relay: { readonly id: string; readonly session: Relay } | null = null
   readonly #noted = new Set<string>()
   /** The codecs of this leg, each with the time from which it held. */
   readonly #codecs: { codec: CodecName; from: string }[] = []
@@ -79,6 +83,7 @@ export class Leg {
   constructor(options: LegOptions) {
     this.id = options.id
     this.session_id = options.session_id
+    this.owner = options.owner
     this.stream = options.stream
     this.policy = options.policy
     this.negotiation = options.negotiation
@@ -182,6 +187,41 @@ export class Leg {
     this.#forks.get(fork_id)?.stop('stopped')
   }
 
+  /** Whether the leg is in the hands of a relay application. */
+  get relay(): boolean {
+    return this.#relay !== null
+  }
+
+  startRelay(request: RelayRequest, recognizer: Recognizer | null): void {
+    const { nativeId, clock, connectWebSocket, prompts, owner } = this.#options
+    const about = { leg_id: this.id, relay_id: request.relay_id }
+    const session = new Relay({
+      request,
+      recognizer,
+      clock,
+      stream: this.stream,
+      tap_prefix: nativeId(),
+      connect: connectWebSocket,
+      load: source => {
+        const { settled } = this.negotiation
+        if (!settled) return Promise.reject(new Error('the leg has no settled offer and answer'))
+        return prompts.load(source, promptRate(settled), owner)
+      },
+      sendDigits: digits => this.sendDigits(request.relay_id, digits),
+      warned: (code, detail) => this.#emit({ event: 'relay.warning', ...about, code, detail }),
+      turn: figures => this.#emit({ event: 'relay.turn', ...about, ...figures }),
+      ended: end => {
+        this.#relay = null
+        this.#emit({ event: 'relay.ended', ...about, ...end })
+      },
+    })
+    this.#relay = { id: request.relay_id, session }
+  }
+
+  stopRelay(relay_id: string): void {
+    if (this.#relay?.id === relay_id) this.#relay.session.stop()
+  }
+
   copyTo(other: Leg, what: 'received' | 'sent'): void {
     this.#copies.get(other)?.stop()
     this.#copies.set(other, new Copy(this.stream, other.stream, this.#options.nativeId(), what))
@@ -246,7 +286,7 @@ export class Leg {
     else if (event.type === 'raw') this.#browser?.receive(event.packet, { address: event.address, port: event.port })
     else if (event.type === 'voice') this.#emit({ event: 'leg.voice', leg_id, speaking: event.speaking })
     else if (event.type === 'tap') this.#tapped(event)
-    else if (event.type === 'mark') [...this.#forks.values()].some(fork => fork.onNative(event))
+    else if (event.type === 'mark') this.#marked(event)
     else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
   }
 
@@ -267,6 +307,7 @@ export class Leg {
     this.#browser?.close()
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     for (const recognition of [...this.#recognitions.values()]) recognition.stop()
+    this.#relay?.session.stop()
     for (const copy of this.#copies.values()) copy.stop()
     const stats = this.stats()
     this.stream.close()
@@ -304,9 +345,14 @@ export class Leg {
   }
 
   #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {
-    if (this.#detection?.onTap(event)) return
+    if (this.#detection?.onTap(event) || this.#relay?.session.onNative(event)) return
     for (const recognition of this.#recognitions.values()) if (recognition.onTap(event)) return
     for (const copy of this.#copies.values()) if (copy.onTap(event)) return
+    for (const fork of this.#forks.values()) if (fork.onNative(event)) return
+  }
+
+  #marked(event: Extract<MediaEvent, { type: 'mark' }>): void {
+    if (this.#relay?.session.onNative(event)) return
     for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
 
@@ -322,6 +368,7 @@ export class Leg {
     this.#pressed = pending
     if (!isNew) return
     for (const fork of this.#forks.values()) fork.key(digit)
+    this.#relay?.session.key(digit)
     this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
   }
 }

@@ -11,6 +11,8 @@ interface RecognitionOptions {
   readonly tap_prefix: string
   readonly recognizer: Recognizer
   readonly clock: Clock
+  /** Called with each frame of the inbound track, and with the silence that fills gaps. */
+  readonly frame?: (samples: Int16Array) => void
   readonly started: (track: Track) => void
   readonly heard: (result: Omit<EventFields<'recognize.result'>, 'leg_id' | 'recognize_id'>) => void
   readonly ended: (fault: string | null) => void
@@ -69,7 +71,11 @@ export class Recognition {
   }
 
   #audio(track: Track, samples: Int16Array, offset_ms: number): void {
-    if (track === 'inbound') this.#fed_ms += (samples.length * 1000) / RATE_HZ
+    if (track === 'inbound') {
+      this.#fed_ms += (samples.length * 1000) / RATE_HZ
+      this.#options.frame?.(samples)
+      if (this.#over) return
+    }
     this.#session.audio(track, samples, offset_ms)
   }
 

@@ -7,6 +7,7 @@ import type { Player } from './player.ts'
 import type { Recognitions } from './recognitions.ts'
 import type { Recorder } from './recorder.ts'
 import type { Referrals } from './referrals.ts'
+import type { Relays } from './relays.ts'
 import type { Script } from './script.ts'
 import type { Siprec } from './siprec.ts'
 import type { Streams } from './streams.ts'
@@ -24,6 +25,7 @@ interface Executor {
   readonly children: Children
   readonly referrals: Referrals
   readonly streams: Streams
+  readonly relays: Relays
   readonly recognitions: Recognitions
   readonly siprec: Siprec
   readonly timers: Timers
@@ -34,7 +36,7 @@ interface Executor {
 }
 
 export function commandHandlers(executor: Executor): CommandHandlers {
-  const { script, player, recorder, children, referrals, streams, recognitions, siprec, timers } = executor
+  const { script, player, recorder, children, referrals, streams, relays, recognitions, siprec, timers } = executor
   const { host } = script
   const { rooms, queues } = script.ctx
   const emit = (event: Event): void => script.emit(event)
@@ -79,6 +81,8 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     stop_dequeue: () => queues.stopDequeue(script),
     start_stream: command => streams.start(command),
     stop_stream: ({ id }) => streams.stop(id),
+    start_relay: command => relays.start(command),
+    stop_relay: ({ id }) => relays.stop(id),
     recognize: command => recognitions.recognize(command),
     stop_recognize: ({ id }) => recognitions.stop(id),
     start_transcription: command => recognitions.transcribe(command),

@@ -16,6 +16,7 @@ import { Player } from './player.ts'
 import { Recognitions } from './recognitions.ts'
 import { Recorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
+import { Relays } from './relays.ts'
 import { RunLog } from './run-log.ts'
 import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
@@ -38,6 +39,7 @@ export class Script implements CallScript {
   readonly #children: Children
   readonly #referrals: Referrals
   readonly #streams: Streams
+  readonly #relays: Relays
   readonly #recognitions: Recognitions
   readonly #siprec: Siprec
   readonly #handlers: CommandHandlers
@@ -66,12 +68,14 @@ export class Script implements CallScript {
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, ctx.children, emit)
     this.#streams = new Streams(ctx, host, emit)
+    this.#relays = new Relays(project_id => ctx.authToken(project_id), host, emit)
     this.#recognitions = new Recognitions(host, emit)
     this.#siprec = new Siprec(host, emit)
     this.#timers = new Timers(clock)
     this.#handlers = commandHandlers({
       ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
       ...{ referrals: this.#referrals, streams: this.#streams, recognitions: this.#recognitions },
+      relays: this.#relays,
       ...{ siprec: this.#siprec, timers: this.#timers },
       requester: () => this.#requester(),
       collect: on => {
@@ -123,6 +127,7 @@ export class Script implements CallScript {
   media(event: MediaEvent): void {
     this.#player.media(event)
     this.#streams.media(event)
+    this.#relays.media(event)
     this.#recognitions.media(event)
     if (event.event === 'leg.voice') this.ctx.rooms.voice(this, event.speaking)
     this.waiting.media(event)
@@ -146,6 +151,7 @@ export class Script implements CallScript {
     this.emit({ type: 'hangup' })
     this.#player.drop()
     this.#streams.drop()
+    this.#relays.drop()
     this.#recognitions.drop()
     this.#siprec.drop()
     this.#leaveShared()

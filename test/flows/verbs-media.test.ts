@@ -6,6 +6,7 @@ import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
+import { relayApp } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
 import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
@@ -34,6 +35,8 @@ function oneStream(t: Test, packets: Line['rtp']['received'], what: string): voi
   const odd = steps.find(([numbers, units, ssrc]) => numbers !== 1 || units !== 160 || ssrc !== packets[0]?.ssrc)
   t.equal(odd, undefined, `${what}: numbers and timestamps continue`)
 }
+
+const LONG_ANSWER = 'This is a rather long answer that the caller will interrupt in the middle of it.'
 
 t.test('verbs with media', async t => {
   const engine = await recognizerServer(t, 'two large pizzas')
@@ -331,6 +334,57 @@ t.test('verbs with media', async t => {
     await line.over()
   })
 
+  await t.test(
+    'Connect ConversationRelay: the application hears in text, answers in speech, and hands over',
+    async t => {
+      const app = await relayApp(t)
+      const settings = `language="en-US" ttsLanguage="en-GB" transcriptionLanguage="en-GB" ttsProvider="a" voice="woman" transcriptionProvider="b" speechModel="c" interruptible="any" interruptSensitivity="high" dtmfDetection="true" reportInputDuringAgentSpeech="any" preemptible="true" hints="pizza" profanityFilter="true" debug="x" elevenlabsTextNormalization="x" intelligenceService="x"`
+      const inner = `<Language code="de-DE" ttsProvider="a" voice="man" transcriptionProvider="b" speechModel="c"/><Parameter name="shop" value="12"/>`
+      const line = await callIn(
+        doc(
+          `<Connect action="${url}/agent-done"><ConversationRelay url="${app.url}" welcomeGreeting="Hello." welcomeGreetingInterruptible="none" ${settings}>${inner}</ConversationRelay></Connect>`,
+        ),
+      )
+      const sid = await town.sidOf(line)
+      const setup = await app.told('setup')
+      t.match(setup, { callSid: sid, direction: 'inbound', callType: 'PSTN', customParameters: { shop: '12' } })
+      const signature = createHmac('sha1', w.auth_token).update(app.url).digest('base64')
+      t.equal(app.headers['x-twilio-signature'], signature)
+      await line.hearsSomething()
+      await line.say(300, 700)
+      t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
+      app.send({ type: 'text', token: 'You want two large pizzas. ' })
+      app.send({ type: 'text', token: LONG_ANSWER, last: true })
+      await line.hearsSomething()
+      const stop = line.hum(300)
+      const { utteranceUntilInterrupt } = await app.told('interrupt')
+      await stop()
+      t.ok(`You want two large pizzas. ${LONG_ANSWER}`.startsWith(utteranceUntilInterrupt), utteranceUntilInterrupt)
+      await line.press('5')
+      t.match(await app.told('dtmf'), { digit: '5' })
+      pages['/agent-done'] = doc(`<Play>${url}/900.wav</Play>`)
+      app.send({ type: 'end', handoffData: '{"to":"a person"}' })
+      t.match(await told('/agent-done'), {
+        SessionId: setup['sessionId'],
+        SessionStatus: 'ended',
+        SessionDuration: /^\d+$/,
+        HandoffData: '{"to":"a person"}',
+      })
+      await line.hears(900)
+      await line.over()
+      await town.noted(sid, 64101, 1)
+    },
+  )
+
+  await t.test('Connect ConversationRelay whose socket cannot be reached requests its action', async t => {
+    pages['/agent-lost'] = doc('<Hangup/>')
+    const relay = '<ConversationRelay url="ws://127.0.0.1:9/"/>'
+    const line = await callIn(doc(`<Connect action="${url}/agent-lost">${relay}</Connect>`))
+    t.match(await told('/agent-lost'), { SessionStatus: 'failed', ErrorCode: '64102' })
+    await line.over()
+    await town.noted(await town.sidOf(line), 64102)
+  })
+
   await t.test('Start and Stop: streams, recordings and transcriptions run alongside the script', async t => {
     const server = await socketServer(t)
     const stream = `<Stream url="${server.url}/fork" name="ears" track="both_tracks" statusCallback="${url}/fork" statusCallbackMethod="POST" connectorName="x" audioFormat="y" sampleRate="z"><Parameter name="a" value="b"/></Stream>`
@@ -397,8 +451,7 @@ t.test('verbs with media', async t => {
     pages['/prompt'] = doc(`<Redirect>${url}/bots</Redirect>`)
     const parameter = '<Parameter name="a" value="b"/>'
     pages['/bots'] = doc(
-      `<Connect><ConversationRelay>${parameter}</ConversationRelay></Connect>
-      <Connect><Room>${parameter}</Room></Connect>
+      `<Connect><Room>${parameter}</Room></Connect>
       <Connect><VirtualAgent>${parameter}</VirtualAgent></Connect>
       <Connect><Conversation>${parameter}</Conversation></Connect>
       <Connect><Autopilot>${parameter}</Autopilot></Connect><Connect><AiSession>${parameter}</AiSession></Connect>
@@ -410,7 +463,7 @@ t.test('verbs with media', async t => {
     t.match(await told('/pay'), { Result: 'payment-connector-error' })
     await told('/assistant')
     await line.over()
-    await town.noted(await town.sidOf(line), 12200, 9)
+    await town.noted(await town.sidOf(line), 12200, 8)
   })
 
   await t.test('nothing is left', async t => {

@@ -4,6 +4,8 @@ import type { FormParameters, Target } from '../facts.ts'
 export type BackgroundCommand =
   | StartStream
   | StopStream
+  | StartRelay
+  | StopRelay
   | StartRecording
   | StopRecording
   | StartSiprec
@@ -28,6 +30,43 @@ export interface StartStream {
 
 interface StopStream {
   readonly type: 'stop_stream'
+  readonly id: string
+}
+
+/** The input of the caller that stops what is being said. */
+type RelayInput = 'none' | 'dtmf' | 'speech' | 'any'
+
+/**
+ * Hands the leg to an application behind a WebSocket, which gets what the caller says as text and answers in text.
+ * `relay_ended` reports its end.
+ */
+export interface StartRelay {
+  readonly type: 'start_relay'
+  readonly id: string
+  readonly url: string
+  readonly greeting: string | null
+  readonly greeting_interruptible: RelayInput
+  /** BCP 47 tags. */
+  readonly tts_language: string
+  readonly transcription_language: string
+  readonly voice: string
+  readonly model: string | null
+  /** Settings that replace voice and model when the session changes to the language. */
+  readonly languages: readonly { readonly code: string; readonly voice: string | null; readonly model: string | null }[]
+  readonly interruptible: RelayInput
+  readonly sensitivity: 'high' | 'medium' | 'low'
+  /** Keys are sent to the application. */
+  readonly keys: boolean
+  /** The input that is reported although it cannot stop what is being said. */
+  readonly report: RelayInput
+  readonly preemptible: boolean
+  readonly hints: readonly string[]
+  readonly profanity_filter: boolean
+  readonly parameters: FormParameters
+}
+
+interface StopRelay {
+  readonly type: 'stop_relay'
   readonly id: string
 }
 

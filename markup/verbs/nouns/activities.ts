@@ -1,4 +1,4 @@
-import { custom, flag, ignored, method, oneOf, pattern, text, url } from '../attributes.ts'
+import { custom, flag, ignored, languageTag, method, oneOf, text, url } from '../attributes.ts'
 import { RECORDING_CALLBACK } from '../recording-callback.ts'
 import { shape } from '../shape.ts'
 import { parameter } from './parameters.ts'
@@ -29,7 +29,7 @@ export const siprec = shape(
 export const transcription = shape('Transcription', {
   name: text({ max: 64 }),
   track: oneOf(TRACKS, { default: 'both_tracks' }),
-  languageCode: pattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'BCP 47', { default: 'en-US' }),
+  languageCode: languageTag({ default: 'en-US' }),
   inboundTrackLabel: text({ max: 128 }),
   outboundTrackLabel: text({ max: 128 }),
   partialResults: flag(false),

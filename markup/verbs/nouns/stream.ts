@@ -1,13 +1,11 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { StartStream } from '../../interpreter/types.ts'
-import { custom, ignored, method, oneOf, text, url } from '../attributes.ts'
+import { ignored, method, oneOf, socketUrl, text, url } from '../attributes.ts'
 import { type Node, shape } from '../shape.ts'
 import { inspectParameters, parameter, parametersOf } from './parameters.ts'
 
 const ATTRIBUTES = {
-  url: custom<string | null>('wss:// or ws:// URL', { default: null, number: 31922 }, value =>
-    isSocketUrl(value) ? value : undefined,
-  ),
+  url: socketUrl(31922),
   name: text({ max: 64 }),
   track: oneOf(['inbound_track', 'outbound_track', 'both_tracks'], { default: 'inbound_track', number: 31941 }),
   statusCallback: url(),
@@ -47,14 +45,5 @@ export function streamCommand(
     both_ways: bothWays,
     parameters: parametersOf(node),
     status_callback: turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100),
-  }
-}
-
-function isSocketUrl(value: string): boolean {
-  try {
-    const { protocol, hostname } = new URL(value)
-    return (protocol === 'wss:' || protocol === 'ws:') && hostname !== ''
-  } catch {
-    return false
   }
 }

@@ -165,7 +165,6 @@ t.test('the check reports unsupported verbs and nouns', async t => {
     '<Sms action="/a" method="GET">x</Sms>',
     '<Pay action="/a" method="GET"/>',
     '<Prompt action="/a" method="GET"/>',
-    '<Connect><ConversationRelay/></Connect>',
     '<Connect><Room/></Connect>',
     '<Connect><VirtualAgent/></Connect>',
     '<Connect><Conversation/></Connect>',

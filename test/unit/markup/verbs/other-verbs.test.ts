@@ -168,16 +168,52 @@ t.test('Connect Stream holds the call until the socket closes', async t => {
   moved.expect('stop_stream start_timer')
 })
 
+t.test('Connect ConversationRelay waits for the end of its session and tells the action about it', async t => {
+  const relay =
+    '<ConversationRelay url="wss://x.example/s" interruptible="false"><Language code="de-DE" voice="v"/></ConversationRelay>'
+  const text = response(`<Connect action="/next">${relay}</Connect>`, '<Hangup/>')
+  const phone = call(t, text)
+  phone.expect('start_relay')
+  const { id } = phone.last('start_relay')
+  t.match(phone.last('start_relay'), { interruptible: 'none', languages: [{ code: 'de-DE', voice: 'v', model: null }] })
+  const end = { type: 'relay_ended', session_id: 'VX1', duration_seconds: 7, number: null, detail: null } as const
+  phone.send({ ...end, id, status: 'ended', hand_off: '{}' })
+  phone.expect('fetch')
+  const session = { SessionId: 'VX1', SessionStatus: 'ended', SessionDuration: '7' }
+  t.strictSame(phone.last('fetch').parameters, { ...session, HandoffData: '{}' })
+
+  const broken = call(t, text)
+  broken.send({ ...end, id, status: 'failed', hand_off: null, number: 64102, detail: 'refused' })
+  broken.expect('note fetch')
+  t.match(broken.last('fetch').parameters, { SessionStatus: 'failed', ErrorCode: '64102', ErrorMessage: 'refused' })
+
+  const left = call(t, text)
+  left.hangup().expect('')
+  left.send({ ...end, id, status: 'completed', hand_off: null })
+  left.expect('callback done')
+  t.match(left.last('callback').parameters, { ...session, SessionStatus: 'completed' })
+
+  const moved = call(t, text)
+  moved.send(NEW)
+  moved.expect('stop_relay start_timer')
+  const settings = `welcomeGreetingInterruptible="dtmf" ttsProvider="espeak-ng" transcriptionProvider="url" ttsLanguage="en-GB" transcriptionLanguage="fr-FR" voice="woman" speechModel="telephony" interruptSensitivity="low" reportInputDuringAgentSpeech="dtmf" preemptible="true" profanityFilter="false" debug="x" elevenlabsTextNormalization="on" intelligenceService="x"`
+  const all = call(t, response(`<Connect><ConversationRelay url="wss://x.example/s" ${settings}/></Connect>`))
+  t.match(all.last('start_relay'), {
+    ...{ greeting_interruptible: 'dtmf', tts_language: 'en-GB', transcription_language: 'fr-FR', voice: 'woman' },
+    ...{ model: 'telephony', sensitivity: 'low', report: 'dtmf', preemptible: true, profanity_filter: false },
+  })
+  const providers = 'ttsProvider="Cloud" transcriptionProvider="Cloud" speechModel="x"'
+  const elsewhere = call(t, response(`<Connect>${relay.replace('<Language', `<Language ${providers}`)}</Connect>`))
+  t.match(elsewhere.notes(), [/^warning 64101/])
+  const named = call(t, response(`<Connect>${relay.replace('url=', 'ttsProvider="Cloud" url=')}</Connect>`))
+  t.strictSame(named.notes(), ['warning 64101 2:10'], 'an unknown provider causes a warning')
+  const without = call(t, response('<Connect action="/next"><ConversationRelay url="https://x"/></Connect>'))
+  without.expect('note fetch')
+  t.strictSame(without.notes(), ['warning 64101 2:44'])
+})
+
 t.test('Connect continues at once with an unsupported noun, no noun or a bad URL', async t => {
-  for (const noun of [
-    'ConversationRelay',
-    'Room',
-    'VirtualAgent',
-    'Conversation',
-    'Autopilot',
-    'AiSession',
-    'Assistant',
-  ]) {
+  for (const noun of ['Room', 'VirtualAgent', 'Conversation', 'Autopilot', 'AiSession', 'Assistant']) {
     const phone = call(t, response(`<Connect action="/next"><${noun}><Deep/></${noun}></Connect>`))
     phone.expect('note fetch')
     t.strictSame(phone.notes(), ['warning 12200 2:25'])

@@ -1,0 +1,90 @@
+import type { Turn } from '../../interpreter/turn.ts'
+import type { StartRelay } from '../../interpreter/types.ts'
+import { flag, hints, ignored, languageTag, oneOf, socketUrl, text } from '../attributes.ts'
+import { isNode, type Node, shape } from '../shape.ts'
+import { inspectParameters, parameter, parametersOf } from './parameters.ts'
+
+/** The number of an attribute that cannot be used. */
+const UNUSABLE = 64101
+const INPUTS = ['none', 'dtmf', 'speech', 'any'] as const
+const provider = () => text({ max: 100, number: UNUSABLE })
+
+const interrupts = () =>
+  oneOf(INPUTS, { default: 'any', number: UNUSABLE, caseless: true, aliases: { true: 'any', false: 'none' } })
+
+/** The settings that apply when the session changes to a language. */
+const language = shape('Language', {
+  code: languageTag({ default: null, number: UNUSABLE }),
+  ttsProvider: provider(),
+  voice: provider(),
+  transcriptionProvider: provider(),
+  speechModel: provider(),
+})
+
+const ATTRIBUTES = {
+  url: socketUrl(UNUSABLE),
+  welcomeGreeting: text({ number: UNUSABLE }),
+  welcomeGreetingInterruptible: interrupts(),
+  language: languageTag({ default: 'en-US', number: UNUSABLE }),
+  ttsLanguage: languageTag({ default: null, number: UNUSABLE }),
+  transcriptionLanguage: languageTag({ default: null, number: UNUSABLE }),
+  ttsProvider: provider(),
+  voice: provider(),
+  transcriptionProvider: provider(),
+  speechModel: provider(),
+  interruptible: interrupts(),
+  interruptSensitivity: oneOf(['high', 'medium', 'low'], { default: 'high', number: UNUSABLE, caseless: true }),
+  dtmfDetection: flag(false, UNUSABLE),
+  reportInputDuringAgentSpeech: oneOf(INPUTS, { default: 'none', number: UNUSABLE, caseless: true }),
+  preemptible: flag(false, UNUSABLE),
+  hints: hints(UNUSABLE),
+  profanityFilter: flag(true, UNUSABLE),
+  debug: ignored(),
+  elevenlabsTextNormalization: ignored(),
+  intelligenceService: ignored(),
+}
+
+/** Hands the call to an application that exchanges text with the platform (voice-compat.md §12.6). */
+export const conversationRelay = shape('ConversationRelay', ATTRIBUTES, {
+  nouns: [language, parameter],
+  inspect(node, report) {
+    inspectParameters(node, report)
+    const written = node.element.attributes['url']?.value.trim()
+    if (node.attributes.url !== null || (written !== undefined && written !== '')) return
+    const detail = '<ConversationRelay> has no url; it is not started'
+    report({ rule: 'missing', number: UNUSABLE, detail, place: node.element, element: 'ConversationRelay' })
+  },
+})
+
+/** Returns the command of a ConversationRelay; null when it cannot start. The document's findings include the fault. */
+export function relayCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn): StartRelay | null {
+  const { attributes } = node
+  if (attributes.url === null) return null
+  const languages = node.nouns.filter(noun => isNode(language, noun))
+  for (const { attributes: named, element } of [node, ...languages])
+    for (const name of ['ttsProvider', 'transcriptionProvider'] as const)
+      if (named[name] !== null)
+        turn.warn(UNUSABLE, `${name} "${named[name]}" is not of this installation; its own engine serves`, element)
+  return {
+    type: 'start_relay',
+    id,
+    url: attributes.url,
+    greeting: attributes.welcomeGreeting,
+    greeting_interruptible: attributes.welcomeGreetingInterruptible,
+    tts_language: attributes.ttsLanguage ?? attributes.language,
+    transcription_language: attributes.transcriptionLanguage ?? attributes.language,
+    voice: attributes.voice ?? turn.facts.speech.default_voice,
+    model: attributes.speechModel,
+    languages: languages.flatMap(({ attributes: { code, voice, speechModel: model } }) =>
+      code === null ? [] : [{ code, voice, model }],
+    ),
+    interruptible: attributes.interruptible,
+    sensitivity: attributes.interruptSensitivity,
+    keys: attributes.dtmfDetection,
+    report: attributes.reportInputDuringAgentSpeech,
+    preemptible: attributes.preemptible,
+    hints: attributes.hints,
+    profanity_filter: attributes.profanityFilter,
+    parameters: parametersOf(node),
+  }
+}

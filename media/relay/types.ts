@@ -1,0 +1,12 @@
+import type { MethodParams } from '../protocol/schema.ts'
+
+export type RelayRequest = MethodParams<'relay.start'>
+
+/** The input of the caller that stops what is being said. */
+export type RelayInput = RelayRequest['interruptible']
+
+/** Reports whether `setting` includes an input. */
+export const includes = (setting: RelayInput, input: 'dtmf' | 'speech'): boolean =>
+  setting === 'any' || setting === input
+
+export const MAX_DIGITS = 256

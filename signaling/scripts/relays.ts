@@ -1,0 +1,109 @@
+import { newId } from '../../core/runtime/ids.ts'
+import { handshakeSignature } from '../../core/runtime/voice-request.ts'
+import type { Event, RelayEnded, StartRelay } from '../../markup/interpreter/types.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
+
+interface Session {
+  readonly id: string
+  readonly relay_id: string
+  readonly began_ms: number
+}
+
+type Outcome = Pick<RelayEnded, 'status' | 'hand_off' | 'number' | 'detail'>
+
+/** The fault of a session that could not begin. */
+const NOT_STARTED = 64102
+const STATUSES = { stopped: 'completed', ended: 'ended', failed: 'failed' } as const
+
+/** Hands one leg to a relay application (voice-compat.md §12.6). The media worker talks to it. */
+export class Relays {
+  /** Returns the account's current token, which signs the handshake; null without one. */
+  readonly #authToken: (project_id: string) => string | null
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  #session: Session | null = null
+
+  constructor(authToken: (project_id: string) => string | null, host: ScriptHost, emit: (event: Event) => void) {
+    this.#authToken = authToken
+    this.#host = host
+    this.#emit = emit
+  }
+
+  start({ type: _, id, url, ...settings }: StartRelay): void {
+    const { call, leg } = this.#host
+    const relay_id = `VX${newId.uuid().replaceAll('-', '')}`
+    const session: Session = { id, relay_id, began_ms: call.ctx.clock.monotonic_ms() }
+    this.#session = session
+    const auth_token = this.#authToken(call.project_id)
+    leg.session.hub
+      .request('relay.start', {
+        ...settings,
+        leg_id: leg.id,
+        relay_id,
+        account_sid: call.facts.account_sid,
+        call_sid: call.sid,
+        url,
+        headers: auth_token === null ? {} : { 'X-Twilio-Signature': handshakeSignature(auth_token, url) },
+        setup: setupFacts(call.parameters()),
+        languages: settings.languages.map(language => ({ ...language })),
+        hints: [...settings.hints],
+        parameters: { ...settings.parameters },
+      })
+      .catch(error => {
+        const detail = error instanceof MediaRefusal ? error.detail : String(error)
+        this.#over(session, { status: 'failed', hand_off: null, number: NOT_STARTED, detail })
+      })
+  }
+
+  stop(id: string): void {
+    const { leg, call } = this.#host
+    const session = this.#session
+    if (session?.id !== id) return
+    leg.session.hub
+      .request('relay.stop', { leg_id: leg.id, relay_id: session.relay_id })
+      .catch(err => call.log.debug({ err }, 'relay.stop'))
+  }
+
+  media(event: MediaEvent): void {
+    const session = this.#session
+    if (!('relay_id' in event) || !session || event.relay_id !== session.relay_id) return
+    if (event.event === 'relay.warning')
+      this.#host.call.event('warning', event.code, { detail: event.detail, relay: session.relay_id })
+    if (event.event !== 'relay.ended') return
+    const { reason, hand_off, error_code: number, detail } = event
+    this.#over(session, { status: STATUSES[reason], hand_off, number, detail })
+  }
+
+  /** The leg has ended, and the worker ends its session. */
+  drop(): void {
+    if (this.#session) this.#over(this.#session, { status: 'completed', hand_off: null, number: null, detail: null })
+  }
+
+  #over(session: Session, outcome: Outcome): void {
+    if (this.#session !== session) return
+    this.#session = null
+    const lasted_ms = this.#host.call.ctx.clock.monotonic_ms() - session.began_ms
+    const duration_seconds = Math.floor(lasted_ms / 1000)
+    this.#emit({ type: 'relay_ended', id: session.id, session_id: session.relay_id, duration_seconds, ...outcome })
+  }
+}
+
+/** Returns the facts of the call in the `setup` message. */
+function setupFacts(parameters: Readonly<Record<string, string>>): Record<string, string | null> {
+  const named = (name: string): string | null => parameters[name]?.slice(0, 1024) ?? null
+  const from = named('From')
+  return {
+    accountSid: named('AccountSid'),
+    callSid: named('CallSid'),
+    parentCallSid: named('ParentCallSid'),
+    applicationSid: named('ApplicationSid'),
+    from,
+    to: named('To'),
+    forwardedFrom: named('ForwardedFrom'),
+    callerName: named('CallerName'),
+    direction: named('Direction'),
+    callType: from?.startsWith('client:') ? 'CLIENT' : from?.startsWith('sip:') ? 'SIP' : 'PSTN',
+    callStatus: named('CallStatus'),
+  }
+}

@@ -1,0 +1,73 @@
+import type { AddressInfo } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { Test } from './harness/index.ts'
+import { until } from './wait.ts'
+
+/** A message of the platform to a relay application. */
+interface RelayMessage {
+  readonly type: string
+  /** When it came, by the monotonic clock. */
+  readonly at_ms: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests read messages of every shape.
+  readonly [field: string]: any
+}
+
+interface RelayApp {
+  readonly url: string
+  readonly messages: readonly RelayMessage[]
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Whether the platform has closed the last connection. */
+  closed(): boolean
+  send(message: object | string): void
+  close(): void
+  /** Resolves with the first matching message, past or future. */
+  told(type: string, matches?: (message: RelayMessage) => boolean): Promise<RelayMessage>
+  of(type: string): RelayMessage[]
+}
+
+/** Starts a relay application. `answer` gets each message and may send. */
+export async function relayApp(
+  t: Test,
+  answer: (message: RelayMessage, send: (message: object) => void) => void = () => undefined,
+): Promise<RelayApp> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  const messages: RelayMessage[] = []
+  let socket: WebSocket | null = null
+  let closed = false
+  let headers: RelayApp['headers'] = {}
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate()
+    server.close()
+  })
+  server.on('connection', (connected, request) => {
+    socket = connected
+    closed = false
+    headers = request.headers
+    connected.on('close', () => {
+      closed = true
+    })
+    connected.on('message', data => {
+      const message = { ...JSON.parse(String(data)), at_ms: performance.now() } as RelayMessage
+      messages.push(message)
+      answer(message, sent => connected.send(JSON.stringify(sent)))
+    })
+  })
+  await new Promise<void>(resolve => server.once('listening', resolve))
+  const of = (type: string) => messages.filter(message => message.type === type)
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/agent`,
+    messages,
+    get headers() {
+      return headers
+    },
+    closed: () => closed,
+    send: message => socket?.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    close: () => socket?.close(),
+    of,
+    async told(type, matches = () => true) {
+      const found = () => of(type).find(matches)
+      await until(`the application is told ${type}`, () => found() !== undefined)
+      return found() as RelayMessage
+    },
+  }
+}

@@ -1,0 +1,205 @@
+import type { MethodParams } from '../../../media/protocol/schema.ts'
+import { heardSpan, levelDbm0, tone, wavBytes } from '../../support/audio.ts'
+import t from '../../support/harness/index.ts'
+import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import { recognizerServer } from '../../support/recognizer.ts'
+import { relayApp } from '../../support/relay-app.ts'
+import { until } from '../../support/wait.ts'
+import { webServer } from '../../support/web.ts'
+
+const engine = await recognizerServer(t, 'two large pizzas')
+const w = await startTestWorker({ recognizer_url: engine.url })
+t.teardown(() => w.stop())
+const { client } = w
+
+let sessions = 0
+const start = async (leg_id: string, url: string, over: Partial<MethodParams<'relay.start'>> = {}) => {
+  const relay_id = over.relay_id ?? `VX${++sessions}`
+  await client.request('relay.start', {
+    leg_id,
+    relay_id,
+    account_sid: 'AC1',
+    call_sid: 'CA1',
+    url,
+    headers: { 'X-Twilio-Signature': 'signed' },
+    setup: { callSid: 'CA1', parentCallSid: null },
+    parameters: { topic: 'tea' },
+    greeting: null,
+    greeting_interruptible: 'any',
+    tts_language: 'en-US',
+    transcription_language: 'en-US',
+    voice: 'man',
+    model: null,
+    languages: [],
+    interruptible: 'any',
+    sensitivity: 'high',
+    keys: false,
+    report: 'none',
+    preemptible: false,
+    hints: [],
+    profanity_filter: true,
+    ...over,
+  })
+  return relay_id
+}
+const line = async () => {
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  return { peer, leg_id }
+}
+type Peer = Awaited<ReturnType<typeof w.peer>>
+/** Resolves when the caller hears speech that begins after the packets so far. */
+const hears = async (peer: Peer, from = peer.received.length) => {
+  await until('the caller hears speech', () => levelDbm0(peer.audio(from).subarray(-400)) > -35)
+}
+const quiet = (ms: number) => new Int16Array(ms * 8)
+const LONG = 'This is a rather long sentence that the agent says to the caller, and it goes on for quite a while.'
+
+t.test('a relay application gets the call’s facts and the caller’s words, and its answer is spoken', async t => {
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line()
+  const relay_id = await start(leg_id, app.url, { hints: ['pizza'] })
+  const { at_ms: _, ...setup } = await app.told('setup')
+  t.strictSame(setup, {
+    type: 'setup',
+    sessionId: relay_id,
+    callSid: 'CA1',
+    parentCallSid: null,
+    customParameters: { topic: 'tea' },
+  })
+  t.equal(app.headers['x-twilio-signature'], 'signed')
+  const before = peer.received.length
+  await peer.send(tone(300, 700))
+  t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas', lang: 'en-GB' })
+  t.match(app.of('prompt')[0], { voicePrompt: 'yes', last: false }, 'partial results come first')
+  // Speech that goes on would interrupt the answer.
+  await peer.send(quiet(400))
+  for (const token of ['You ', 'said ', 'something. ', 'And the rest', ' of it']) app.send({ type: 'text', token })
+  app.send({ type: 'text', token: '.', last: true })
+  await until('the caller hears the answer', () => heardSpan(peer.audio(before)) !== null)
+  const figures = await w.event('relay.turn', event => event.leg_id === leg_id)
+  const { detector_ms, recognizer_ms, customer_ms, voice_ms, playout_ms, total_ms } = figures
+  t.ok(Math.abs(detector_ms + recognizer_ms + customer_ms + voice_ms + playout_ms - total_ms) <= 5, 'the parts add up')
+  t.match(engine.connections[0]?.frames[1]?.['start'].recognition, { language: 'en-US', hints: ['pizza'] })
+  app.send({ type: 'end', handoffData: '{"reason":"done"}' })
+  t.match(await w.event('relay.ended', event => event.relay_id === relay_id), {
+    reason: 'ended',
+    hand_off: '{"reason":"done"}',
+    error_code: null,
+  })
+  await until('the socket is closed', () => app.closed())
+})
+
+t.test('the caller’s voice stops the agent, and the application learns what was heard', async t => {
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line()
+  const relay_id = await start(leg_id, app.url)
+  await app.told('setup')
+  app.send({ type: 'text', token: `First words. ${LONG} `, last: false })
+  await hears(peer)
+  await peer.packets(peer.received.length + 75)
+  const voice_from_ms = performance.now()
+  await peer.send(tone(300, 200))
+  const { utteranceUntilInterrupt, durationUntilInterruptMs } = await app.told('interrupt')
+  t.match(utteranceUntilInterrupt, /^First words\. This is/)
+  t.ok(utteranceUntilInterrupt.length < LONG.length, 'only what was heard')
+  t.ok(durationUntilInterruptMs > 1000 && durationUntilInterruptMs < 4000, `${durationUntilInterruptMs} ms`)
+  const lastSound = () =>
+    peer.received.findLast(({ payload }) => payload.some(byte => (byte & 0x7f) < 0x50))?.at_ms ?? 0
+  const stopped_ms = lastSound() - voice_from_ms
+  t.ok(stopped_ms < 200, `speech went on for ${Math.round(stopped_ms)} ms`)
+
+  app.send({ type: 'text', token: 'This belongs to the turn that was cut. ' })
+  app.send({ type: 'text', token: 'So does this.', last: true })
+  await peer.send(quiet(600))
+  t.equal(lastSound() - voice_from_ms, stopped_ms, 'the rest of a cut turn is not spoken')
+  const from = peer.received.length
+  app.send({ type: 'text', token: 'A new turn.', last: true })
+  await hears(peer, from)
+  await client.request('relay.stop', { leg_id, relay_id })
+  t.match(await w.event('relay.ended', event => event.relay_id === relay_id), { reason: 'stopped' })
+})
+
+t.test('a greeting that may not be interrupted goes on, and keys are reported as the document says', async t => {
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line()
+  await start(leg_id, app.url, { greeting: LONG, greeting_interruptible: 'none', keys: true, report: 'dtmf' })
+  await hears(peer)
+  await peer.send(tone(300, 700))
+  await peer.sendKey('7')
+  t.match(await app.told('dtmf'), { digit: '7' })
+  t.ok(levelDbm0(peer.audio(peer.received.length - 60)) > -40, 'the greeting goes on')
+  t.strictSame(app.of('interrupt'), [])
+  t.strictSame(app.of('prompt'), [], 'speech during it is not reported')
+
+  const second = await relayApp(t)
+  const other = await line()
+  await start(other.leg_id, second.url, { greeting: LONG, interruptible: 'dtmf', greeting_interruptible: 'dtmf' })
+  await hears(other.peer)
+  await other.peer.sendKey('8')
+  t.match(await second.told('interrupt'), { utteranceUntilInterrupt: /^(This|$)/ })
+  t.strictSame(second.of('dtmf'), [], 'without dtmfDetection, keys only interrupt')
+})
+
+t.test('sounds, keys and languages of the application; bad messages are answered, and the session goes on', async t => {
+  const app = await relayApp(t)
+  const web = await webServer(t, { '/900.wav': { type: 'audio/wav', body: wavBytes(8000, tone(900, 600)) } })
+  const { peer, leg_id } = await line()
+  const languages = [{ code: 'de-DE', voice: 'woman', model: 'telephony' }]
+  const relay_id = await start(leg_id, app.url, { languages })
+  await app.told('setup')
+  app.send({ type: 'play', source: `${web.url}/900.wav`, loop: 2 })
+  await peer.hears(900)
+  app.send({ type: 'sendDigits', digits: '42' })
+  await until('the peer got the keys', () => peer.keys().length === 2)
+  const before = engine.connections.length
+  app.send({ type: 'language', ttsLanguage: 'de-DE', transcriptionLanguage: 'de-DE' })
+  await until('recognition begins again', () => engine.connections.length === before + 1)
+  await until('in the new language', () => engine.connections.at(-1)?.frames[1] !== undefined)
+  t.match(engine.connections.at(-1)?.frames[1]?.['start'].recognition, { language: 'de-DE', model: 'telephony' })
+
+  const bad: [unknown, RegExp][] = [
+    ['not json', /not JSON/],
+    ['[]', /not a JSON object/],
+    [{ type: 'dance' }, /unknown message type "dance"/],
+    [{ type: 'text' }, /text has no token/],
+    [{ type: 'text', token: 5 }, /token is not a string/],
+    [{ type: 'text', token: 'x', last: 'perhaps' }, /last is not true or false/],
+    [{ type: 'text', token: 'x', interruptible: 'maybe' }, /interruptible is not/],
+    [{ type: 'play', source: 'file:///etc/passwd' }, /not an http\(s\) URL/],
+    [{ type: 'play', source: 'https://x.example', loop: -1 }, /loop of play/],
+    [{ type: 'sendDigits', digits: 'abc' }, /digits of sendDigits/],
+    [{ type: 'language' }, /language names no/],
+    [{ type: 'text', token: 'x'.repeat(70_000) }, /longer than 65536 bytes/],
+    [{ type: 'play', source: `${web.url}/missing.wav` }, /could not be said/],
+  ]
+  for (const [message, description] of bad) {
+    app.send(message as object | string)
+    await app.told('error', told => description.test(told['description']))
+  }
+  t.match(await w.event('relay.warning', event => event.relay_id === relay_id), { code: 64_107 })
+  const from = peer.received.length
+  app.send({ type: 'text', token: 'The session goes on.', last: true })
+  await hears(peer, from)
+  app.close()
+  t.match(await w.event('relay.ended', event => event.relay_id === relay_id), { reason: 'failed', error_code: 64_105 })
+})
+
+t.test('a socket that cannot be reached, a closed leg and a second session', async t => {
+  const { leg_id } = await line()
+  for (const url of ['ws://127.0.0.1:9/', 'wss://10.1.2.3/x', 'ws://192.0.2.1/x']) {
+    const relay_id = await start(leg_id, url, { greeting: LONG })
+    t.match(await w.event('relay.ended', event => event.relay_id === relay_id), {
+      reason: 'failed',
+      error_code: 64_102,
+      hand_off: null,
+    })
+  }
+  const app = await relayApp(t)
+  const relay_id = await start(leg_id, app.url)
+  await app.told('setup')
+  t.equal(await reasonOf(start(leg_id, app.url)), 'relay_exists')
+  await client.request('leg.close', { leg_id })
+  t.match(await w.event('relay.ended', event => event.relay_id === relay_id), { reason: 'stopped' })
+  await until('the socket is closed', () => app.closed())
+})
