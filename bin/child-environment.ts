@@ -38,7 +38,8 @@ const ADDRESSES: readonly Name[] = [
   'log',
 ]
 const MEDIA: readonly Name[] = ['g729', 'io_uring', 'media_packet_ring', 'media_realtime', 'media_threads']
-const ENGINES: readonly Name[] = ['speech_url', 'recognizer_url', 'transcriber_url']
+const ENGINES: readonly Name[] = ['speech_url', 'recognizer_url', 'transcriber_url', 'stt', 'tts']
+const PROVIDERS: readonly Name[] = ['stt_url', 'stt_key', 'stt_model', 'tts_url', 'tts_key', 'tts_model', 'tts_voice']
 const CALLS: readonly Name[] = ['dead_call', 'drain', 'recordings', 'run_log_days', 'siprec', 'sms_url', 'sandbox']
 const LINK: readonly Name[] = ['drachtio', 'drachtio_secret']
 const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
@@ -46,7 +47,7 @@ const TLS: readonly Name[] = ['tls_cert', 'tls_key']
 
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
 export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
-  media: [...ADDRESSES, ...MEDIA, ...ENGINES],
+  media: [...ADDRESSES, ...MEDIA, ...ENGINES, ...PROVIDERS],
   edge: [...ADDRESSES, ...TLS, ...LINK, 'hep', 'hep_id', 'hep_password'],
   sandbox: ADDRESSES,
   signaling: [...ADDRESSES, ...ENGINES, ...CALLS, ...STIR, ...TLS, ...LINK, 'drachtio_100rel', 'master_key'],

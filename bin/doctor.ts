@@ -115,6 +115,7 @@ async function examine(config: Settings, found: Installation): Promise<Finding[]
     },
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     ...(config.g729 ? [g729()] : []),
+    heard(config.stt),
     folder(found),
     await addresses(config),
     // The owners of folders decide, and the first start makes them.
@@ -131,6 +132,12 @@ const g729 = (): Finding => ({
   ok: features({ g729: true }).codecs.includes('G729'),
   mend: 'apt-get install libbcg729-0 (GPL-3), or set STROWGER_G729=off',
 })
+
+/** Speech recognition is optional, so its lack is told without a fault. */
+const heard = (stt: Settings['stt']): Finding =>
+  stt
+    ? { what: `${stt.engine} recognises speech`, ok: true, mend: '' }
+    : { what: 'no speech is recognised; apt-get install pocketsphinx pocketsphinx-en-us', ok: true, mend: '' }
 
 const commandWorks = async (command: string, ...args: string[]): Promise<boolean> =>
   (await runBare(command, args, { max_bytes: 64 * 1024 })).ok

@@ -197,11 +197,12 @@ class KeptProcess {
     })
     this.#child = child
     writePid(this.#pid_file, child.pid)
-    const runProgram = programsRunner(as_programs)
+    const programs = programsRunner(as_programs)
     child.on('message', (word: Word) => {
       if (word.drained) this.#resolve_drained()
+      if (word.to_stop !== undefined) programs.stop(word.to_stop)
       if (!word.to_run || user === null) return
-      void runProgram(word.to_run).then(has_run => {
+      void programs.run(word.to_run).then(has_run => {
         if (child.connected) child.send({ has_run } satisfies Word)
       })
     })

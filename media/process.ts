@@ -6,6 +6,7 @@ import { isOpenToOthers, keepCode } from '../core/runtime/doors.ts'
 import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
 import { runProgramsBySupervisor } from '../core/runtime/program-runner.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 import { builtModule } from '../core/runtime/tree.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
 import { loadWerift, weriftModule } from './webrtc/werift.ts'
@@ -22,6 +23,9 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, user }) =
     if (![fileURLToPath(weriftModule()), builtModule('media/process.js')].every(isOpenToOthers))
       await Promise.all([loadWerift(), warmUpHttp()])
   }
+  for (const engine of [config.stt, config.tts])
+    if (engine && 'api_key' in engine && engine.api_key === '')
+      throw new StartRefused(`the speech engine ${engine.engine} needs its key: STROWGER_STT_KEY or STROWGER_TTS_KEY`)
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
   // The operator chooses the engines, so they may be in a private network.
   const engineHttp = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger-Media/1.0', log })
@@ -41,8 +45,8 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, user }) =
     http,
     base_url: config.base_url,
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
-    speech_url: config.speech_url,
-    recognizer_url: config.recognizer_url,
+    tts: config.tts,
+    stt: config.stt,
     transcriber_url: config.transcriber_url,
     engineHttp,
     connectEngine: createConnectWebSocket(EVERYWHERE),

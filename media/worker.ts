@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { RecognizerSettings, VoiceSettings } from '../core/domain/speech/engines.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import { Door } from '../core/runtime/doors.ts'
 import type { HttpClient } from '../core/runtime/http/index.ts'
@@ -10,9 +11,8 @@ import { createEngine, type EngineOptions, features, type MediaEvent as NativeEv
 import { createAudioThreads } from './files/audio-threads.ts'
 import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
-import { createSpeech } from './files/speech.ts'
-import { httpSpeech } from './files/speech-http.ts'
 import { createUrlAudio } from './files/url-audio.ts'
+import { createVoice } from './files/voice.ts'
 import type { ConnectWebSocket } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
 import { countRecordingFailures, registerMetrics } from './metrics.ts'
@@ -51,9 +51,9 @@ export interface MediaWorkerOptions {
   /** The platform's own address. Its recordings are never requested from it. */
   readonly base_url?: string
   readonly connectWebSocket: ConnectWebSocket
-  /** The engines that the operator chose: for speech instead of espeak-ng, for recognition and for transcription. */
-  readonly speech_url?: string | null
-  readonly recognizer_url?: string | null
+  /** The engines that the operator chose for the voice, for recognition and for transcription. */
+  readonly tts?: VoiceSettings
+  readonly stt?: RecognizerSettings | null
   readonly transcriber_url?: string | null
   /** Clients for these engines. The operator chose their addresses, not a customer. */
   readonly engineHttp?: HttpClient
@@ -122,7 +122,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       data_dir,
       recordings,
       audio,
-      speech: options.speech_url ? httpSpeech(options.speech_url, engineHttp, audio) : createSpeech(audio),
+      speech: createVoice(options.tts ?? { engine: 'espeak-ng' }, engineHttp, audio),
       urls: createUrlAudio(options.http, audio, { now: () => clock.now(), base_url: options.base_url ?? null }),
     }),
     data_dir,
@@ -147,7 +147,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     files: shared.files,
     browsers: createBrowserTransports(clock),
     transcriber: createTranscriber(options.transcriber_url ?? null, engineHttp),
-    recognizer: createRecognizer(options.recognizer_url ?? null, {
+    recognizer: createRecognizer(options.stt ?? null, {
       http: engineHttp,
       connect: options.connectEngine ?? options.connectWebSocket,
     }),

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,10 @@ import { join } from 'node:path'
 export interface BareRun {
   /** Written to stdin. */
   readonly input?: string
+  /** Files in Base64. The program finds them as `bareFile(0)` and so on; nobody else can open them. */
+  readonly files?: readonly string[]
+  /** The address space that the program may use; without it, any. */
+  readonly max_memory?: number
   /** The program is killed after this time; without it, never. */
   readonly limit_ms?: number
   /** A program that writes more to stdout is killed. */
@@ -22,7 +27,17 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 
 /** Runs a program with the contract of `runBare`. */
-type Runner = (program: string, args: readonly string[], run: BareRun) => Promise<BareEnd>
+type Runner = (program: string, args: readonly string[], run: BareRun, stop?: AbortSignal) => Promise<BareEnd>
+
+/** Input and output have the descriptors before it. */
+const FIRST_FILE = 3
+
+/** The path by which a program opens one of its files. */
+export const bareFile = (index: number): string => `/proc/self/fd/${FIRST_FILE + index}`
+
+/** Returns whether a program that `runBare` would find is installed. */
+export const isInstalled = (program: string): boolean =>
+  PATH.split(':').some(folder => existsSync(join(folder, program)))
 
 let runner: Runner = runHere
 
@@ -33,15 +48,15 @@ export function runBy(other: Runner): void {
 
 /**
  * Runs a third-party program without a shell. It does not inherit our environment, which holds the master key and other
- * secrets. HOME and TMPDIR are a private folder, which is removed when the program ends.
+ * secrets. HOME and TMPDIR are a private folder, which is removed when the program ends. `stop` kills the program.
  */
-export const runBare: Runner = (program, args, run) => runner(program, args, run)
+export const runBare: Runner = (program, args, run, stop) => runner(program, args, run, stop)
 
 /** Runs the program as a child of this process. */
-async function runHere(program: string, args: readonly string[], run: BareRun): Promise<BareEnd> {
+async function runHere(program: string, args: readonly string[], run: BareRun, stop?: AbortSignal): Promise<BareEnd> {
   const folder = await mkdtemp(join(tmpdir(), 'strowger-child-'))
   try {
-    return await runIn(folder, program, args, run)
+    return await runIn(folder, program, args, run, stop)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -52,19 +67,27 @@ export function runIn(
   folder: string,
   program: string,
   args: readonly string[],
-  { input, limit_ms, max_bytes }: BareRun,
+  { input, files = [], max_memory, limit_ms, max_bytes }: BareRun,
+  stop?: AbortSignal,
 ): Promise<BareEnd> {
+  const doors = files.map(openNameless)
   return new Promise<BareEnd>(resolve => {
     const env = { PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
-    const child = spawn(program, args, { env, stdio: 'pipe', shell: false })
+    const limits = max_memory === undefined ? [] : ['prlimit', `--as=${max_memory}`]
+    const [command = program, ...words] = [...limits, program, ...args]
+    const stdio = ['pipe', 'pipe', 'pipe', ...doors] as ['pipe', 'pipe', 'pipe', ...number[]]
+    const child = spawn(command, words, { env, stdio, shell: false }) as ChildProcessWithoutNullStreams
+    const kill = () => child.kill('SIGKILL')
+    stop?.addEventListener('abort', kill)
+    if (stop?.aborted) kill()
     const chunks: Buffer[] = []
     let bytes = 0
     let complaint = ''
-    const timer = limit_ms === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), limit_ms)
+    const timer = limit_ms === undefined ? undefined : setTimeout(kill, limit_ms)
     const failed = (detail: string) => resolve({ ok: false, too_long: bytes > max_bytes, detail })
     child.stdout.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > max_bytes) child.kill('SIGKILL')
+      if (bytes > max_bytes) kill()
       else chunks.push(chunk)
     })
     child.stderr.on('data', (chunk: Buffer) => {
@@ -72,15 +95,37 @@ export function runIn(
     })
     // The program may exit before it has read all its input. Its exit status decides whether that is a failure.
     child.stdin.on('error', () => undefined)
-    child.on('error', error => {
+    const over = () => {
       clearTimeout(timer)
+      stop?.removeEventListener('abort', kill)
+    }
+    child.on('error', error => {
+      over()
       failed(`${program} cannot be run: ${error.message}`)
     })
     child.on('close', (code, signal) => {
-      clearTimeout(timer)
+      over()
       if (code === 0 && bytes <= max_bytes) resolve({ ok: true, stdout: Buffer.concat(chunks) })
       else failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`)
     })
     child.stdin.end(input ?? '')
+  }).finally(() => {
+    for (const door of doors) closeSync(door)
   })
+}
+
+/**
+ * Opens a file that has no name any more, with these contents. A program of another user can open it by its descriptor,
+ * so anybody may read it; until its name is gone, its folder keeps others out.
+ */
+function openNameless(base64: string): number {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-input-'))
+  try {
+    const path = join(folder, 'input')
+    writeFileSync(path, Buffer.from(base64, 'base64'))
+    chmodSync(path, 0o444)
+    return openSync(path, 'r')
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { uriHost } from '../domain/identity/address.ts'
+import type { RecognizerSettings, VoiceSettings } from '../domain/speech/engines.ts'
 import { lineOnce, makePrivateFolder } from './private-files.ts'
+import { speechEngines } from './speech-engines.ts'
 import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 
@@ -86,8 +88,10 @@ export interface Settings {
   readonly metrics_token: string | null
   /** Trace collector (OTLP over HTTP); null sends no traces. */
   readonly otlp_url: string | null
-  /** Text-to-speech engine over HTTP; null uses espeak-ng. */
-  readonly speech_url: string | null
+  /** The engine that speaks. */
+  readonly tts: VoiceSettings
+  /** The engine that recognises live speech; null when there is none. */
+  readonly stt: RecognizerSettings | null
   /** Speech recognizer for live calls, ws(s) or http(s); null when there is none. */
   readonly recognizer_url: string | null
   /** Transcriber of recordings, http(s); null when there is none. */
@@ -211,7 +215,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     sms_token: read(env, v.sms_token),
     metrics_token: read(env, v.metrics_token),
     otlp_url: read(env, v.otlp_url),
-    speech_url: read(env, v.speech_url),
+    ...speechEngines(env),
     ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),
     siprec: read(env, v.siprec),
     s3: attempt(() => storage(env), null),

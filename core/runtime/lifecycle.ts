@@ -145,6 +145,8 @@ export interface Word {
   readonly drained?: true
   /** To the process: the operator has renewed certificates. It may not be able to read the files any more. */
   readonly renewed?: TlsOptions
+  /** From the process: kill the program with this id. */
+  readonly to_stop?: number
   /** From the process: run a program for me. */
   readonly to_run?: ToRun
   /** To the process: its program has ended. */

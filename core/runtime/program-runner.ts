@@ -1,3 +1,4 @@
+import { POCKETSPHINX } from '../domain/speech/engines.ts'
 import { type BareEnd, type BareRun, runBy, runIn } from './bare-child.ts'
 import type { Word } from './lifecycle.ts'
 
@@ -20,10 +21,10 @@ export interface HasRun {
 }
 
 /** The only programs that the supervisor runs for another process. */
-const PROGRAMS: readonly unknown[] = ['espeak-ng']
+const PROGRAMS: readonly unknown[] = ['espeak-ng', POCKETSPHINX]
 /** The most programs that it runs at once for one process. */
 const AT_ONCE = 16
-const MOST = { bytes: 64 * 1024 * 1024, ms: 60_000 }
+const MOST = { bytes: 64 * 1024 * 1024, ms: 60_000, files: 4 }
 /** The user of programs has no folder: one that root removes after it could lead root astray by links. */
 const NO_FOLDER = '/nonexistent'
 
@@ -38,36 +39,57 @@ export function runProgramsBySupervisor(): void {
     waiting.delete(id)
   })
   runBy(
-    (program, args, run) =>
+    (program, args, run, stop) =>
       new Promise(resolve => {
         const id = next++
-        waiting.set(id, resolve)
+        const kill = () => process.send?.({ to_stop: id } satisfies Word)
+        waiting.set(id, end => {
+          stop?.removeEventListener('abort', kill)
+          resolve(end)
+        })
         process.send?.({ to_run: { id, program, args, run } } satisfies Word)
+        stop?.addEventListener('abort', kill)
+        if (stop?.aborted) kill()
       }),
   )
 }
 
-/** Returns the function that runs the programs one process asks for. `as` is the command that changes to their user. */
-export function programsRunner(as: readonly string[]): (asked: ToRun) => Promise<HasRun> {
+interface ProgramsRunner {
+  run(asked: ToRun): Promise<HasRun>
+  /** Kills a program that runs. */
+  stop(id: number): void
+}
+
+/** Returns what runs the programs that one process asks for. `as` is the command that changes to their user. */
+export function programsRunner(as: readonly string[]): ProgramsRunner {
   const [change = '', ...words] = as
-  let running = 0
-  return async ({ id, program, args, run }) => {
-    const refused = (detail: string): HasRun => ({ id, end: { ok: false, too_long: false, detail } })
-    if (!PROGRAMS.includes(program)) return refused(`${program} is not run for other processes`)
-    if (running >= AT_ONCE) return refused('too many programs run')
-    running++
-    try {
-      const end = await runIn(NO_FOLDER, change, [...words, program, ...args], {
-        ...run,
-        limit_ms: Math.min(run.limit_ms ?? MOST.ms, MOST.ms),
-        max_bytes: Math.min(run.max_bytes, MOST.bytes),
-      })
-      return { id, end: end.ok ? { ok: true, stdout: end.stdout.toString('base64') } : end }
-    } catch (error) {
-      // The request does not have the form of one.
-      return refused((error as Error).message)
-    } finally {
-      running--
-    }
+  const running = new Map<object, { readonly id: number; readonly stop: AbortController }>()
+  return {
+    async run(asked) {
+      const { id, program, args, run } = asked
+      const refused = (detail: string): HasRun => ({ id, end: { ok: false, too_long: false, detail } })
+      if (!PROGRAMS.includes(program)) return refused(`${program} is not run for other processes`)
+      if (running.size >= AT_ONCE) return refused('too many programs run')
+      const stop = new AbortController()
+      running.set(asked, { id, stop })
+      try {
+        const limits = {
+          limit_ms: Math.min(run.limit_ms ?? MOST.ms, MOST.ms),
+          max_bytes: Math.min(run.max_bytes, MOST.bytes),
+          files: run.files?.slice(0, MOST.files) ?? [],
+        }
+        const all = [...words, program, ...args]
+        const end = await runIn(NO_FOLDER, change, all, { ...run, ...limits }, stop.signal)
+        return { id, end: end.ok ? { ok: true, stdout: end.stdout.toString('base64') } : end }
+      } catch (error) {
+        // The request does not have the form of one.
+        return refused((error as Error).message)
+      } finally {
+        running.delete(asked)
+      }
+    },
+    stop(id) {
+      for (const program of running.values()) if (program.id === id) program.stop.abort()
+    },
   }
 }

@@ -124,6 +124,14 @@ export const recognizerUrl = (value: string, name: string): string | null => {
   return value
 }
 
+/** One of the words; an empty text is null. */
+export const word =
+  <const W extends string>(...words: readonly W[]) =>
+  (value: string, name: string): W | null =>
+    value === ''
+      ? null
+      : (words.find(known => known === value) ?? refuse(name, value, `expected one of ${words.join(', ')}`))
+
 export const connectors = (value: string, name: string): SiprecConnector[] =>
   list(value).map(item => {
     const match = /^([A-Za-z0-9_-]{1,64})=(sips?:[^\s<>]{1,255})$/.exec(item)

@@ -1,3 +1,4 @@
+import { RECOGNIZERS, VOICES } from '../domain/speech/engines.ts'
 import {
   addresses,
   ConfigError,
@@ -24,6 +25,7 @@ import {
   text,
   userIds,
   whole,
+  word,
 } from './variable-values.ts'
 
 /** A setting from the environment. */
@@ -177,7 +179,7 @@ export const VARIABLES = {
     variable(
       'STROWGER_RECOGNIZER_URL',
       '',
-      'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
+      'speech recognition of live calls, ws(s) or http(s) (docs/speech.md); unset: none',
       recognizerUrl,
     ),
   ),
@@ -189,6 +191,25 @@ export const VARIABLES = {
       httpUrl,
     ),
   ),
+  stt: variable(
+    'STROWGER_STT',
+    '',
+    'speech recognition: pocketsphinx, url, openai, deepgram, none (docs/speech.md); unset: what is there',
+    word(...RECOGNIZERS),
+  ),
+  stt_url: variable('STROWGER_STT_URL', '', 'address of openai or deepgram; unset: their own', recognizerUrl),
+  stt_key: secret(variable('STROWGER_STT_KEY', '', 'their key', optional)),
+  stt_model: variable('STROWGER_STT_MODEL', '', 'their model', optional),
+  tts: variable(
+    'STROWGER_TTS',
+    '',
+    'voice: espeak-ng, url, openai, elevenlabs (docs/speech.md); unset: what is there',
+    word(...VOICES),
+  ),
+  tts_url: variable('STROWGER_TTS_URL', '', 'address of openai or elevenlabs; unset: their own', httpUrl),
+  tts_key: secret(variable('STROWGER_TTS_KEY', '', 'their key', optional)),
+  tts_model: variable('STROWGER_TTS_MODEL', '', 'their model', optional),
+  tts_voice: variable('STROWGER_TTS_VOICE', '', 'their voice where a document names none of theirs', optional),
   siprec: variable(
     'STROWGER_SIPREC',
     '',

@@ -64,6 +64,8 @@ interface SpeechFacts {
   readonly languages: readonly string[]
   readonly default_voice: string
   readonly default_language: string
+  /** The names of the engines that speak and recognise, as documents may name them; `stt` is null without one. */
+  readonly providers?: { readonly tts: string; readonly stt: string | null }
   /** Whether a recognizer is configured (speech Gather). */
   readonly recognizer: boolean
   /** Whether a transcriber is configured (Start Transcription, Record transcribe). */

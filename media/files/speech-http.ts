@@ -12,13 +12,28 @@ const MAX_BYTES = 32 * 1024 * 1024
 const REQUESTS = { at_once: 64, owner_at_once: 8, owner_jobs: 50, owner_bytes: 1024 * 1024 }
 const CACHE_BYTES = 32 * 1024 * 1024
 
+/** What is to be spoken, for an engine. */
+interface Words {
+  readonly plain: string
+  /** Null for plain text. */
+  readonly ssml: string | null
+  readonly voice: string
+  readonly language: string
+}
+
+/** The request that an engine understands; the body is JSON. */
+export type Asked = (words: Words) => {
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: object
+}
+
 /**
- * Synthesizes speech by an HTTP engine. It posts `{"text", "ssml", "voice", "language"}` (`ssml` is null for plain
- * text) and accepts audio in any format that Play supports. Results are cached by content. Concurrent requests for the
- * same text share one fetch.
+ * Synthesizes speech by an HTTP engine, which may answer in any format that Play supports. Results are cached by
+ * content. Concurrent requests for the same text share one fetch.
  */
 export function httpSpeech(
-  url: string,
+  asked: Asked,
   http: Pick<HttpClient, 'request'>,
   audio: Pick<AudioThreads, 'decode'>,
 ): Speech {
@@ -30,11 +45,12 @@ export function httpSpeech(
     const { text, voice, language } = request
     const ssml = request.ssml ? safeSsml(text) : null
     const plain = ssml === null ? speakable(text) : ssml.replace(/<[^>]*>/g, ' ').trim()
+    const { url, headers = {}, body } = asked({ plain, ssml, voice, language })
     const reply = await http.request({
       url,
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', Accept: 'audio/wav, audio/*' },
-      body: JSON.stringify({ text: plain, ssml, voice, language }),
+      headers: { 'Content-Type': 'application/json', Accept: 'audio/wav, audio/*', ...headers },
+      body: JSON.stringify(body),
       total_timeout_ms: TIMEOUT_MS,
       max_bytes: MAX_BYTES,
     })

@@ -1,4 +1,4 @@
-/** The port of speech recognition. Its adapters are web-socket.ts and over-http.ts. */
+/** The port of speech recognition (docs/speech.md). Its adapters are chosen in index.ts. */
 
 export type Track = 'inbound' | 'outbound'
 
@@ -23,7 +23,7 @@ export interface RecognitionSettings {
   readonly tracks: readonly Track[]
 }
 
-interface Heard {
+export interface Result {
   readonly track: Track
   readonly text: string
   /** 0 to 1. */
@@ -35,7 +35,7 @@ interface Heard {
 export interface RecognitionListener {
   /** Speech began. */
   started(track: Track): void
-  heard(result: Heard): void
+  heard(result: Result): void
   /** No further result follows. `fault` is null when the recognition was stopped. */
   ended(fault: string | null): void
 }
@@ -55,7 +55,7 @@ export const RATE_HZ = 8000
 const MAX_TEXT = 4096
 
 /** Parses an engine's JSON result; null when it has no transcript. */
-export function readResult(value: unknown, track: Track): Heard | null {
+export function readResult(value: unknown, track: Track): Result | null {
   if (typeof value !== 'object' || value === null) return null
   const fields = value as Record<string, unknown>
   const text = fields['transcript'] ?? fields['text']
@@ -68,5 +68,14 @@ export function readResult(value: unknown, track: Track): Heard | null {
     confidence: Number.isFinite(confidence) ? Math.min(1, Math.max(0, confidence)) : 0,
     final: fields['final'] !== false,
     language: typeof language === 'string' ? language.slice(0, 35) : null,
+  }
+}
+
+/** Parses JSON; null when it is none. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }

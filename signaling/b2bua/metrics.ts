@@ -5,6 +5,7 @@ export interface CallMetrics {
   readonly calls: Counter<'origin' | 'status'>
   readonly refusals: Counter<'reason'>
   readonly pdd: Histogram
+  readonly agent_turns: Histogram<'part'>
 }
 
 export function createCallMetrics(registry: Registry): CallMetrics {
@@ -32,6 +33,13 @@ export function createCallMetrics(registry: Registry): CallMetrics {
       name: 'strowger_post_dial_delay_seconds',
       help: 'From INVITE out to first 18x or 200',
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13],
+      registers,
+    }),
+    agent_turns: new Histogram({
+      name: 'strowger_agent_turn_seconds',
+      help: "From the end of a caller's speech to a relay application's answer, in parts and in total",
+      labelNames: ['part'],
+      buckets: [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2, 3, 5, 10],
       registers,
     }),
   }

@@ -5,7 +5,8 @@ import type { ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
 /** Returns the facts that a run starts with: its leg, and the speech engines of this platform. */
 export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, fallback }: ScriptEntry): StartFacts {
   const { from, to, account_sid } = call.facts
-  const { speech_url, recognizer_url, transcriber_url, siprec } = call.ctx.config
+  const { tts, stt, transcriber_url, siprec } = call.ctx.config
+  const espeak = tts.engine === 'espeak-ng'
   return {
     kind,
     entry,
@@ -15,12 +16,14 @@ export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, 
     call_sid: call.sid,
     speech: {
       // The voices of an operator's own engine are unknown here, so none are checked.
-      voices: speech_url === null ? ESPEAK_VOICES : [],
-      languages: speech_url === null ? ESPEAK_LANGUAGES : [],
+      voices: espeak ? ESPEAK_VOICES : [],
+      languages: espeak ? ESPEAK_LANGUAGES : [],
       default_voice: 'man',
       default_language: 'en-US',
-      recognizer: recognizer_url !== null,
-      transcriber: recognizer_url !== null || transcriber_url !== null,
+      providers: { tts: tts.engine, stt: stt?.engine ?? null },
+      recognizer: stt !== null,
+      // Pocketsphinx hears phrases, not what people say freely.
+      transcriber: (stt !== null && stt.engine !== 'pocketsphinx') || transcriber_url !== null,
     },
     siprec_connectors: siprec.map(({ name }) => name),
   }

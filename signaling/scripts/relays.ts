@@ -4,11 +4,20 @@ import type { Event, RelayEnded, StartRelay } from '../../markup/interpreter/typ
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 
+/** Milliseconds of one turn, by part. */
+type Turn = Readonly<Record<(typeof PARTS)[number], number>>
+
 interface Session {
   readonly id: string
   readonly relay_id: string
   readonly began_ms: number
+  readonly turns: Turn[]
 }
+
+/** The parts of a turn's latency, in order, and their sum. */
+const PARTS = ['detector_ms', 'recognizer_ms', 'customer_ms', 'voice_ms', 'playout_ms', 'total_ms'] as const
+/** The turns of a session that its call keeps: the first ones. */
+const MAX_TURNS = 100
 
 type Outcome = Pick<RelayEnded, 'status' | 'hand_off' | 'number' | 'detail'>
 
@@ -33,7 +42,7 @@ export class Relays {
   start({ type: _, id, url, ...settings }: StartRelay): void {
     const { call, leg } = this.#host
     const relay_id = `VX${newId.uuid().replaceAll('-', '')}`
-    const session: Session = { id, relay_id, began_ms: call.ctx.clock.monotonic_ms() }
+    const session: Session = { id, relay_id, began_ms: call.ctx.clock.monotonic_ms(), turns: [] }
     this.#session = session
     const auth_token = this.#authToken(call.project_id)
     leg.session.hub
@@ -70,6 +79,7 @@ export class Relays {
     if (!('relay_id' in event) || !session || event.relay_id !== session.relay_id) return
     if (event.event === 'relay.warning')
       this.#host.call.event('warning', event.code, { detail: event.detail, relay: session.relay_id })
+    if (event.event === 'relay.turn') this.#turn(session, event)
     if (event.event !== 'relay.ended') return
     const { reason, hand_off, error_code: number, detail } = event
     this.#over(session, { status: STATUSES[reason], hand_off, number, detail })
@@ -80,12 +90,21 @@ export class Relays {
     if (this.#session) this.#over(this.#session, { status: 'completed', hand_off: null, number: null, detail: null })
   }
 
+  #turn(session: Session, figures: Turn): void {
+    const { agent_turns } = this.#host.call.ctx.metrics
+    for (const part of PARTS) agent_turns.observe({ part: part.replace('_ms', '') }, figures[part] / 1000)
+    const kept = Object.fromEntries(PARTS.map(part => [part, figures[part]])) as Record<(typeof PARTS)[number], number>
+    if (session.turns.length < MAX_TURNS) session.turns.push(kept)
+  }
+
   #over(session: Session, outcome: Outcome): void {
     if (this.#session !== session) return
     this.#session = null
+    const { relay_id: session_id, turns } = session
+    if (turns.length > 0) this.#host.call.event('state', null, { what: 'agent_turns', session_id, turns })
     const lasted_ms = this.#host.call.ctx.clock.monotonic_ms() - session.began_ms
     const duration_seconds = Math.floor(lasted_ms / 1000)
-    this.#emit({ type: 'relay_ended', id: session.id, session_id: session.relay_id, duration_seconds, ...outcome })
+    this.#emit({ type: 'relay_ended', id: session.id, session_id, duration_seconds, ...outcome })
   }
 }
 

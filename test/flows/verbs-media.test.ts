@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
-import { tone, wavBytes } from '../support/audio.ts'
+import { heardSpan, tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { relayApp } from '../support/relay-app.ts'
@@ -350,7 +350,7 @@ t.test('verbs with media', async t => {
       t.match(setup, { callSid: sid, direction: 'inbound', callType: 'PSTN', customParameters: { shop: '12' } })
       const signature = createHmac('sha1', w.auth_token).update(app.url).digest('base64')
       t.equal(app.headers['x-twilio-signature'], signature)
-      await line.hearsSomething()
+      await until('the caller hears the greeting', () => heardSpan(line.rtp.audio()) !== null)
       await line.say(300, 700)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
       app.send({ type: 'text', token: 'You want two large pizzas. ' })

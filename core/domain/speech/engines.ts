@@ -1,4 +1,34 @@
-/** Voices and languages of the speech engines, for warnings about unsupported ones (voice-compat.md §10). */
+/** The speech engines that an installation may choose (docs/speech.md), their voices and their languages. */
+
+export const RECOGNIZERS = ['none', 'pocketsphinx', 'url', 'openai', 'deepgram'] as const
+export const VOICES = ['espeak-ng', 'url', 'openai', 'elevenlabs'] as const
+
+/** The program of the offline recogniser: Debian's `pocketsphinx`, with `pocketsphinx-en-us`. */
+export const POCKETSPHINX = 'pocketsphinx_continuous'
+
+/** An engine of another provider. */
+interface Provider<E> {
+  readonly engine: E
+  readonly url: string
+  readonly api_key: string
+  /** Null: the provider's own choice. */
+  readonly model: string | null
+}
+
+export type RecognizerSettings =
+  | { readonly engine: 'pocketsphinx' }
+  /** The operator's own, by ws(s) or http(s). */
+  | { readonly engine: 'url'; readonly url: string }
+  | Provider<'openai'>
+  | Provider<'deepgram'>
+
+export type VoiceSettings =
+  | { readonly engine: 'espeak-ng' }
+  | { readonly engine: 'url'; readonly url: string }
+  | (Provider<'openai'> & { readonly voice: string })
+  | (Provider<'elevenlabs'> & { readonly voice: string })
+
+// Voices and languages are listed for warnings about unsupported ones (voice-compat.md §10).
 
 /**
  * Voices that espeak-ng replaces. It has one engine with variants, and chooses a female or male one by the name. `*`

@@ -21,7 +21,7 @@ interface Told {
 
 export type OpenChannel = (settings: WorkerSettings, counts: WorkCounts, told: Told) => Channel
 
-/** Opens a connection that a thread of its own holds (README.md). */
+/** Opens a connection that a thread of its own holds (decision 0002). */
 export const toThread: OpenChannel = (settings, counts, told) => {
   const worker = new Worker(builtModule('core/state/sqlite/worker.js'), {
     workerData: { ...settings, counts: counts.shared } satisfies ThreadData,

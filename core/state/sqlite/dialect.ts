@@ -17,14 +17,14 @@ import { Turns } from './turns.ts'
 interface Settings {
   readonly engine: Engine
   readonly writing: StateThread
-  /** Starts a second thread for reads while a write is in progress (README.md). Null: such reads wait. */
+  /** Starts a second thread for reads while a write is in progress (decision 0002). Null: such reads wait. */
   readonly readThread: (() => StateThread) | null
   /** Runs after a possible write outside a transaction; resolves once it may be acknowledged. Null: none writes. */
   readonly wrote: (() => Promise<void>) | null
 }
 
 /**
- * A Kysely dialect for better-sqlite3 in a worker thread (README.md). One connection writes: statements queue for
+ * A Kysely dialect for better-sqlite3 in a worker thread (decision 0002). One connection writes: statements queue for
  * it, and a transaction has it exclusively.
  */
 export const workerSqliteDialect = (settings: Settings): Dialect => ({

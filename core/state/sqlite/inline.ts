@@ -25,7 +25,7 @@ interface Settings {
 }
 
 /**
- * A connection on the calling thread that runs single procedures (README.md): two messages and two thread wake-ups
+ * A connection on the calling thread that runs single procedures (decision 0510): two messages and two thread wake-ups
  * cost as much as the procedure. It never waits for a lock or the disk. It leaves procedures to the state's thread
  * while another process or thread writes, when a checkpoint or a restart of the log is due, and after a slow procedure.
  */

@@ -24,7 +24,7 @@ interface Brief {
 }
 
 /**
- * A connection on the calling thread (README.md), for reads of a few rows and writes of a few statements.
+ * A connection on the calling thread (decision 0002), for reads of a few rows and writes of a few statements.
  * Concurrent writes share a commit. It never waits for another writer.
  */
 export class LocalConnection {

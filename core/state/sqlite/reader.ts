@@ -5,7 +5,7 @@ import { type Prepared, prepare } from './prepared.ts'
 const MAX_KEPT = 20_000
 
 /**
- * Reads on the calling thread (README.md) through the connection of its short transactions: reading a few rows is
+ * Reads on the calling thread (decision 0002) through the connection of its short transactions: reading a few rows is
  * faster than a message to another thread. It caches rows until another connection in any process has written anything
  * (`pragma data_version` changes), or this connection has written to one of their tables.
  */

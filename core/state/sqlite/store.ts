@@ -33,12 +33,12 @@ const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 export async function openState(options: {
   readonly data_dir: string
   /**
-   * Runs hot reads and short transactions on the calling thread, and other reads concurrently with writes.
-   * Not for signaling: its event loop must not wait for the disk.
+   * Runs hot reads and short transactions on the calling thread, and other reads concurrently with writes (decision
+   * 0002). Not for signaling: its event loop must not wait for the disk.
    */
   readonly local?: boolean
   /**
-   * Runs single procedures on the calling thread (README.md). For signaling: one blocks its event loop for a
+   * Runs single procedures on the calling thread (decision 0510). For signaling: one blocks its event loop for a
    * fraction of a millisecond. This clock detects longer ones.
    */
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>

@@ -61,10 +61,7 @@ export function relayCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tu
   const { attributes } = node
   if (attributes.url === null) return null
   const languages = node.nouns.filter(noun => isNode(language, noun))
-  for (const { attributes: named, element } of [node, ...languages])
-    for (const name of ['ttsProvider', 'transcriptionProvider'] as const)
-      if (named[name] !== null)
-        turn.warn(UNUSABLE, `${name} "${named[name]}" is not of this installation; its own engine serves`, element)
+  for (const noun of [node, ...languages]) noteProviders(noun, turn)
   return {
     type: 'start_relay',
     id,
@@ -86,5 +83,16 @@ export function relayCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tu
     hints: attributes.hints,
     profanity_filter: attributes.profanityFilter,
     parameters: parametersOf(node),
+  }
+}
+
+/** An engine that this installation does not have is replaced by the one that it has. */
+function noteProviders({ attributes, element }: Node, turn: Turn): void {
+  const { providers } = turn.facts.speech
+  const engines = { ttsProvider: providers?.tts, transcriptionProvider: providers?.stt }
+  for (const [name, own] of Object.entries(engines)) {
+    const named = attributes[name]
+    if (typeof named !== 'string' || named.toLowerCase() === own) continue
+    turn.warn(UNUSABLE, `${name} "${named}" is not the engine of this installation, which serves instead`, element)
   }
 }

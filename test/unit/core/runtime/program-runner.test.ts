@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { asPrograms, isRoot } from '../../../../bin/least-privilege.ts'
+import { bareFile } from '../../../../core/runtime/bare-child.ts'
 import { programsRunner } from '../../../../core/runtime/program-runner.ts'
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
@@ -24,7 +25,7 @@ const childNamed = (name: string): string | undefined =>
 
 t.test('a program runs as a user that owns nothing, without rights and with an environment of its own', async t => {
   if (!isRoot()) return t.comment('only root can change users')
-  const run = programsRunner(asPrograms(FIRST_USER))
+  const { run } = programsRunner(asPrograms(FIRST_USER))
   // Speech of hours, so that the program still runs when the test looks at it. Its size limit then ends it.
   const input = 'This sentence is spoken again and again. '.repeat(20_000)
   const ended = run({ id: 7, program: 'espeak-ng', args: ['--stdin', '--stdout'], run: { ...limits, input } })
@@ -45,8 +46,24 @@ t.test('a program runs as a user that owns nothing, without rights and with an e
   t.match(await ended, { id: 7, end: { ok: false, too_long: true } })
 })
 
+t.test('a program reads its files, which have no name, as its own user, and can be stopped', async t => {
+  const programs = programsRunner(isRoot() ? asPrograms(FIRST_USER) : ['env'])
+  const said = (words: string, id: number) => ({
+    id,
+    program: 'espeak-ng',
+    args: ['-f', bareFile(0), '--stdout'],
+    run: { ...limits, max_memory: 1 << 30, files: [Buffer.from(words).toString('base64')] },
+  })
+  const { end } = await programs.run(said('Hello', 1))
+  t.ok(end.ok && Buffer.from(end.stdout, 'base64').length > 10_000, 'the text of the file is spoken')
+  const long = programs.run(said('This sentence is spoken again and again. '.repeat(20_000), 2))
+  await until('espeak-ng runs', () => childNamed('espeak-ng'))
+  programs.stop(2)
+  t.match(await long, { id: 2, end: { ok: false, too_long: false, detail: /SIGKILL/ } })
+})
+
 t.test('the supervisor runs speech for another process, and nothing else', async t => {
-  const run = programsRunner(['env'])
+  const { run } = programsRunner(['env'])
   const spoken = await run({ id: 1, program: 'espeak-ng', args: ['--stdout', '--', 'Hello'], run: limits })
   t.equal(spoken.id, 1)
   const sound = spoken.end.ok ? Buffer.from(spoken.end.stdout, 'base64') : Buffer.alloc(0)
@@ -60,7 +77,7 @@ t.test('the supervisor runs speech for another process, and nothing else', async
 })
 
 t.test('one process can have only a few programs run at once', async t => {
-  const run = programsRunner(['env'])
+  const { run } = programsRunner(['env'])
   const asked = Array.from({ length: 20 }, (_, id) =>
     run({ id, program: 'espeak-ng', args: ['--stdout', '--', 'Hello'], run: limits }),
   )

@@ -9,7 +9,7 @@ import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from 
 import t, { type Test as Tap } from '../../../../support/harness/index.ts'
 import { PATIENCE_MS } from '../../../../support/wait.ts'
 
-// The control plane's access to the state: hot reads and short transactions on its own thread, and
+// The control plane's access to the state (decision 0002): hot reads and short transactions on its own thread, and
 // other reads concurrent with a waiting write.
 
 const REVISION = statement((db, { id }: { id: 1 }) =>

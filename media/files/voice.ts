@@ -1,0 +1,57 @@
+import type { VoiceSettings } from '../../core/domain/speech/engines.ts'
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+import type { AudioThreads } from './audio-threads.ts'
+import { createSpeech, type Speech } from './speech.ts'
+import { type Asked, httpSpeech } from './speech-http.ts'
+
+const OPENAI_MODEL = 'tts-1'
+const ELEVENLABS_MODEL = 'eleven_flash_v2_5'
+/** A format that Play supports, at a rate above what telephones carry. */
+const ELEVENLABS_FORMAT = 'mp3_22050_32'
+/** Voices of the compatible form, which no other engine has. */
+const OF_THE_FORM = /^(man|woman|alice|(polly|google)\..*)$/i
+
+/** Returns the voice of this installation. Adding an engine is a function and a line here. */
+export function createVoice(
+  settings: VoiceSettings,
+  http: Pick<HttpClient, 'request'>,
+  audio: Pick<AudioThreads, 'decode'>,
+): Speech {
+  switch (settings.engine) {
+    case 'espeak-ng':
+      return createSpeech(audio)
+    case 'url':
+      return httpSpeech(own(settings.url), http, audio)
+    case 'openai':
+      return httpSpeech(openAi(settings), http, audio)
+    case 'elevenlabs':
+      return httpSpeech(elevenLabs(settings), http, audio)
+  }
+}
+
+/** The operator's own engine: `{"text", "ssml", "voice", "language"}`; `ssml` is null for plain text. */
+const own =
+  (url: string): Asked =>
+  ({ plain: text, ssml, voice, language }) => ({ url, body: { text, ssml, voice, language } })
+
+type Provider<E> = Extract<VoiceSettings, { readonly engine: E }>
+
+/** `POST {url}/audio/speech`, as OpenAI documents it and as many servers have it. */
+const openAi =
+  ({ url, api_key, model, voice }: Provider<'openai'>): Asked =>
+  ({ plain: input, voice: wanted }) => ({
+    url: `${url}/audio/speech`,
+    headers: { Authorization: `Bearer ${api_key}` },
+    body: { model: model ?? OPENAI_MODEL, input, voice: named(wanted, voice), response_format: 'wav' },
+  })
+
+/** `POST {url}/v1/text-to-speech/{voice}/stream`, as the public documentation of ElevenLabs describes it. */
+const elevenLabs =
+  ({ url, api_key, model, voice }: Provider<'elevenlabs'>): Asked =>
+  ({ plain: text, voice: wanted }) => ({
+    url: `${url}/v1/text-to-speech/${encodeURIComponent(named(wanted, voice))}/stream?output_format=${ELEVENLABS_FORMAT}`,
+    headers: { 'xi-api-key': api_key },
+    body: { text, model_id: model ?? ELEVENLABS_MODEL },
+  })
+
+const named = (wanted: string, otherwise: string): string => (OF_THE_FORM.test(wanted) ? otherwise : wanted)

@@ -1,0 +1,275 @@
+import type { AddressInfo } from 'node:net'
+import { WebSocketServer } from 'ws'
+import { POCKETSPHINX } from '../../../core/domain/speech/engines.ts'
+import { isInstalled } from '../../../core/runtime/bare-child.ts'
+import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { createAudioThreads } from '../../../media/files/audio-threads.ts'
+import { createSpeech } from '../../../media/files/speech.ts'
+import { createVoice } from '../../../media/files/voice.ts'
+import { createConnectWebSocket } from '../../../media/forks/connect.ts'
+import type { MethodParams } from '../../../media/protocol/schema.ts'
+import { createRecognizer } from '../../../media/speech/index.ts'
+import { hintGrammar } from '../../../media/speech/pocketsphinx-input.ts'
+import type { RecognitionSettings } from '../../../media/speech/recognizer.ts'
+import { levelDbm0, readWav, tone, wavBytes } from '../../support/audio.ts'
+import t from '../../support/harness/index.ts'
+import { startTestWorker } from '../../support/media-worker.ts'
+import { relayApp } from '../../support/relay-app.ts'
+import { until } from '../../support/wait.ts'
+import { webServer } from '../../support/web.ts'
+
+const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+t.teardown(() => http.close())
+const ways = { http, connect: createConnectWebSocket(['loopback']) }
+
+const SETTINGS: RecognitionSettings = {
+  recognize_id: 'r1',
+  account_sid: 'AC1',
+  call_sid: 'CA1',
+  language: 'en-US',
+  hints: [],
+  model: null,
+  enhanced: false,
+  profanity_filter: true,
+  punctuation: true,
+  partial: true,
+  silence_ms: 500,
+  max_speech_ms: 20_000,
+  tracks: ['inbound'],
+}
+
+/** A relay session of English with the usual settings. */
+const RELAY: Omit<MethodParams<'relay.start'>, 'leg_id' | 'url'> = {
+  relay_id: 'VX1',
+  account_sid: 'AC1',
+  call_sid: 'CA1',
+  headers: {},
+  setup: {},
+  parameters: {},
+  languages: [],
+  greeting: null,
+  greeting_interruptible: 'any',
+  interruptible: 'any',
+  report: 'none',
+  sensitivity: 'high',
+  tts_language: 'en-US',
+  transcription_language: 'en-US',
+  voice: 'man',
+  model: null,
+  keys: false,
+  preemptible: false,
+  hints: [],
+  profanity_filter: true,
+}
+
+/** Opens a recognition and keeps what it reports. */
+function listening(settings: Parameters<typeof createRecognizer>[0], over: Partial<RecognitionSettings> = {}) {
+  const heard: { text: string; final: boolean; confidence: number }[] = []
+  const ends: (string | null)[] = []
+  const session = createRecognizer(settings, ways)?.open(
+    { ...SETTINGS, ...over },
+    { started: () => undefined, heard: result => heard.push(result), ended: fault => ends.push(fault) },
+  )
+  if (!session) throw new Error('there is no recognizer')
+  const say = (samples: Int16Array) => {
+    for (let at = 0; at + 160 <= samples.length; at += 160)
+      session.audio('inbound', samples.slice(at, at + 160), at / 8)
+  }
+  return { session, say, heard, ends }
+}
+
+const audio = createAudioThreads()
+t.teardown(() => audio.close())
+const voice = createSpeech(audio)
+
+/** Speech of espeak-ng as a telephone carries it: 8 kHz. */
+async function spoken(text: string): Promise<Int16Array> {
+  const said = await voice.speak({ text, voice: 'man', language: 'en-US', owner: 'p' })
+  if ('refused' in said) throw new Error(said.detail)
+  const fitted = await audio.fit(said.pcm, 8000, 0, 'p')
+  if ('refused' in fitted) throw new Error(fitted.detail)
+  return fitted.pcm.samples
+}
+const quiet = (ms: number) => new Int16Array(ms * 8)
+
+t.test('the offline recognizer hears the phrases of the hints over the telephone, and says what it cannot', async t => {
+  if (!isInstalled(POCKETSPHINX)) return t.comment('pocketsphinx is not installed')
+  const hints = ['two large pizzas', 'opening hours', 'a person', 'Strowgerphone']
+  const line = listening({ engine: 'pocketsphinx' }, { hints })
+  line.say(quiet(400))
+  line.say(await spoken('opening hours'))
+  line.say(quiet(800))
+  await until('the offline recognizer has heard it', () => line.heard.length === 1)
+  t.match(line.heard, [{ text: 'opening hours', final: true, confidence: 0.8 }])
+  line.say(await spoken('two large pizzas'))
+  line.say(quiet(800))
+  await until('and the next', () => line.heard.length === 2)
+  t.equal(line.heard[1]?.text, 'two large pizzas')
+  line.session.stop()
+  t.strictSame(line.ends, [null])
+
+  const french = listening({ engine: 'pocketsphinx' }, { language: 'fr-FR' })
+  french.say(tone(300, 500))
+  french.say(quiet(800))
+  await until('it tells what it lacks', () => french.ends.length === 1)
+  t.match(french.ends[0], /knows English only, not fr-FR/)
+})
+
+t.test('an agent works without a network: it hears, answers, is interrupted, gets a key, and hands over', async t => {
+  if (!isInstalled(POCKETSPHINX)) return t.comment('pocketsphinx is not installed')
+  const w = await startTestWorker({ stt: { engine: 'pocketsphinx' } })
+  t.teardown(() => w.stop())
+  const app = await relayApp(t, (message, send) => {
+    if (message.type === 'prompt' && message['last'])
+      send({
+        type: 'text',
+        token: `You said ${message['voicePrompt']}. ${'And I go on and on about it. '.repeat(5)}`,
+        last: true,
+      })
+    if (message.type === 'dtmf') send({ type: 'end', handoffData: 'a person' })
+  })
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await w.client.request('relay.start', {
+    ...RELAY,
+    leg_id,
+    url: app.url,
+    keys: true,
+    hints: ['opening hours', 'a person', 'two large pizzas'],
+  })
+  await app.told('setup')
+  await peer.send(await spoken('opening hours'))
+  await peer.send(quiet(700))
+  t.match(await app.told('prompt'), { voicePrompt: 'opening hours', last: true })
+  await until('the answer is heard', () => levelDbm0(peer.audio(peer.received.length - 20)) > -35)
+  await peer.packets(peer.received.length + 50)
+  await peer.send(await spoken('two large pizzas'))
+  t.match(await app.told('interrupt'), { utteranceUntilInterrupt: /^You said/ })
+  await peer.send(quiet(700))
+  t.match(await app.told('prompt', ({ voicePrompt }) => voicePrompt !== 'opening hours'), {
+    voicePrompt: 'two large pizzas',
+  })
+  await peer.sendKey('0')
+  t.match(await w.event('relay.ended'), { reason: 'ended', hand_off: 'a person' })
+  const [turn] = w.events('relay.turn')
+  t.ok(turn && turn.recognizer_ms > 0 && turn.total_ms > turn.recognizer_ms, 'the turn was measured')
+})
+
+t.test('a grammar has the hints that the model can hear', t => {
+  const words = new Set(['yes', 'no', 'two', 'pizzas', "o'clock"])
+  t.strictSame(
+    hintGrammar(['Yes!', 'two pizzas', "two o'clock", 'xyzzy', 'yes', '); public <x> = no', ''], () => words)?.split(
+      '\n',
+    )[2],
+    "public <hint> = yes | two pizzas | two o'clock;",
+    'with unknown words left out, and without signs of the grammar',
+  )
+  t.equal(
+    hintGrammar(['xyzzy'], () => words),
+    null,
+  )
+  t.equal(
+    hintGrammar([], () => words),
+    null,
+  )
+  t.end()
+})
+
+t.test('an OpenAI-compatible recognizer gets each utterance as a form', async t => {
+  const web = await webServer(t, {
+    '/v1/audio/transcriptions': { type: 'application/json', body: '{"text":" I would like tea. "}' },
+  })
+  const settings = { engine: 'openai', url: `${web.url}/v1`, api_key: 'sk-1', model: null } as const
+  const line = listening(settings, { hints: ['tea', 'milk'], language: 'en-GB' })
+  line.say(tone(300, 500))
+  line.say(quiet(800))
+  await until('it was heard', () => line.heard.length === 1)
+  t.match(line.heard, [{ text: 'I would like tea.', final: true }])
+  const [request] = web.requests
+  t.equal(request?.headers['authorization'], 'Bearer sk-1')
+  const form = await new Response(new Uint8Array(request?.body ?? []), {
+    headers: { 'content-type': request?.headers['content-type'] ?? '' },
+  }).formData()
+  const fields = Object.fromEntries([...form].filter(([name]) => name !== 'file'))
+  t.strictSame(fields, { model: 'whisper-1', language: 'en', response_format: 'json', prompt: 'tea, milk' })
+  const file = form.get('file')
+  const wav = readWav(Buffer.from(await new Response(file).arrayBuffer()))
+  t.equal(wav.rate_hz, 8000)
+  t.ok(wav.duration_ms > 500)
+  line.session.stop()
+})
+
+t.test('Deepgram’s live API gets linear audio, and its pieces become results', async t => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate()
+    server.close()
+  })
+  await new Promise(resolve => server.once('listening', resolve))
+  let asked = ''
+  let key: string | undefined
+  let bytes = 0
+  let closing = ''
+  const results = (transcript: string, is_final: boolean, speech_final: boolean) =>
+    JSON.stringify({
+      type: 'Results',
+      is_final,
+      speech_final,
+      channel: { alternatives: [{ transcript, confidence: 0.9 }] },
+    })
+  server.on('connection', (socket, request) => {
+    asked = request.url ?? ''
+    key = request.headers.authorization
+    socket.on('message', (data, binary) => {
+      if (!binary) closing = String(data)
+      else if (bytes === 0) {
+        socket.send('{"type":"SpeechStarted"}')
+        socket.send(results('two', false, false))
+        socket.send(results('two large', true, false))
+        socket.send(results('pizzas', true, true))
+        socket.send(results('', true, true))
+      }
+      bytes += binary ? (data as Buffer).length : 0
+    })
+  })
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model: null }, { hints: ['pizza'] })
+  line.say(tone(300, 200))
+  await until('the results came', () => line.heard.some(({ final }) => final))
+  t.strictSame(
+    line.heard.map(({ text, final }) => `${text} ${final}`),
+    ['two false', 'two large false', 'two large pizzas true'],
+  )
+  t.equal(key, 'Token dg-1')
+  const query = new URL(asked, url).searchParams
+  t.match(Object.fromEntries(query), {
+    ...{ language: 'en-US', encoding: 'linear16', sample_rate: '8000', endpointing: '500', keywords: 'pizza' },
+  })
+  await until('all audio came', () => bytes === 3200)
+  line.session.stop()
+  await until('the end is told', () => closing !== '')
+  t.equal(closing, '{"type":"CloseStream"}')
+  t.strictSame(line.ends, [null])
+})
+
+t.test('voices of other providers are asked as they document it', async t => {
+  const wav = { type: 'audio/wav', body: wavBytes(8000, tone(500, 300)) }
+  const web = await webServer(t, { '/v1/audio/speech': wav, '/v1/text-to-speech/nova/stream': wav })
+  const provider = { api_key: 'key-1', model: null, voice: 'nova' }
+  const words = { text: 'Hello', language: 'en-US', owner: 'p' }
+  const openai = createVoice({ engine: 'openai', url: `${web.url}/v1`, ...provider }, http, audio)
+  t.ok('pcm' in (await openai.speak({ ...words, voice: 'man' })))
+  const elevenlabs = createVoice({ engine: 'elevenlabs', url: web.url, ...provider }, http, audio)
+  t.ok('pcm' in (await elevenlabs.speak({ ...words, voice: 'Polly.Joanna' })))
+  t.match(await elevenlabs.speak({ ...words, voice: 'unknown' }), { refused: 'speech_failed' })
+  const [first, second] = web.requests
+  t.equal(first?.headers['authorization'], 'Bearer key-1')
+  t.strictSame(JSON.parse(String(first?.body)), {
+    model: 'tts-1',
+    input: 'Hello',
+    voice: 'nova',
+    response_format: 'wav',
+  })
+  t.equal(second?.headers['xi-api-key'], 'key-1')
+  t.strictSame(JSON.parse(String(second?.body)), { text: 'Hello', model_id: 'eleven_flash_v2_5' })
+})
