@@ -1,5 +1,5 @@
-// What the kernel alone takes for the packets of idle legs: prints the CPU microseconds of one send on a connected socket,
-// with as many sockets as legs, and receivers that do not read.
+// What the kernel alone takes for the packets of idle legs: prints the CPU microseconds of one send on a connected
+// socket, with as many sockets as legs, and receivers that do not read.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// What a peer gets while nothing plays to it: silence in the agreed codec, as one stream with everything before and after.
+// What a peer gets while nothing plays to it: silence in the agreed codec, as one stream with all before and after.
 #include <string>
 #include <vector>
 

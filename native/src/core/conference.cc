@@ -180,7 +180,8 @@ void Conference::write_recordings(uint64_t now_us) {
   for (auto& r : recordings_) {
     give(r, kMixTrack, all_.data());
     if (r.named) {
-      const auto at = std::find_if(seats_.begin(), seats_.end(), [&](const auto& s) { return s->port->stream == r.named; });
+      const auto at =
+          std::find_if(seats_.begin(), seats_.end(), [&](const auto& s) { return s->port->stream == r.named; });
       give(r, kNamedTrack, at != seats_.end() && (*at)->any ? (*at)->heard.data() : kSilence);
     }
     ++r.seq;

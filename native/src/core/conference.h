@@ -1,7 +1,7 @@
 // Mixes streams that may live on different packet threads. Each stream has a port, and one thread mixes all ports.
 //
-// Cost: mixing is a sum, and each participant who talks gets the sum without the own voice. All others hear the same mix,
-// so that it is encoded once for each format among them.
+// Cost: mixing is a sum, and each participant who talks gets the sum without the own voice. All others hear the same
+// mix, so that it is encoded once for each format among them.
 #pragma once
 #include <array>
 #include <atomic>

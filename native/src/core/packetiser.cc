@@ -156,8 +156,8 @@ void Packetiser::send_frame(size_t samples, uint64_t now_us) {
     stream_.sender().mark_next();  // mark the first packet after a pause (RFC 3551 §4.1)
 }
 
-/** Sends silence for as long as the stream is idle. Repeats the packet of a settled encoder instead of encoding it again,
- * because thousands of streams may be idle. An encoder with DTX goes on: it sends hardly anything. */
+/** Sends silence for as long as the stream is idle. Repeats the packet of a settled encoder instead of encoding it
+ * again, because thousands of streams may be idle. An encoder with DTX goes on: it sends hardly anything. */
 void Packetiser::send_silence(size_t samples, uint64_t now_us) {
   uint8_t packet[kRtpHeader + kMostEncoded + kTailRoom];
   pause_reports_.end();

@@ -15,11 +15,10 @@ constexpr uint64_t kTickUs = 20'000;
 constexpr uint64_t kLateUs = 5'000, kLostUs = 100'000;
 /** The longest time that the first prompt of a browser's leg waits for ICE and DTLS. */
 constexpr uint64_t kPathUs = 10'000'000;
-/** Silence begins this long after a stream became idle, so that a bridge that follows an answer is a relay from its first
- * packet. After a source of our own it follows at once. */
+/** Silence begins this long after a stream became idle, so that a bridge that follows an answer is a relay from its
+ * first packet. After a source of our own it follows at once. */
 constexpr uint64_t kIdleAfterUs = 100'000;
-/** Idle streams send at multiples of this time, so that their packets leave together: most of the cost of a packet is that
- * of cold caches. */
+/** Idle streams send at multiples of this time, so that their packets leave together and the caches stay warm. */
 constexpr uint64_t kIdleGridUs = 5'000;
 constexpr int kMostTick = 960;
 /** The rate of tones, and the clock rate of keys that are sent as tones. */
