@@ -100,7 +100,7 @@ export class BrowserTransport {
     if (first <= 3) {
       this.#ice.receive(packet, from)
       if (this.#lost && this.#ice.silent_ms() < CONSENT_MS) this.#tell()
-    } else if (first >= 20 && first <= 63 && this.#isPath(from)) this.#handshake(packet, from)
+    } else if (first >= 20 && first <= 63 && this.#ice.uses(from)) this.#handshake(packet, from)
   }
 
   close(): void {
@@ -110,12 +110,7 @@ export class BrowserTransport {
     this.#dtls?.close()
   }
 
-  /** Reports whether ICE proved the path. DTLS from elsewhere is ignored, because its answers would amplify traffic. */
-  #isPath(from: Path): boolean {
-    const { path } = this.#ice
-    return path !== null && path.address === from.address && path.port === from.port
-  }
-
+  /** Takes DTLS over a path that ICE proved. From elsewhere it is ignored: its answers would amplify traffic. */
   #handshake(packet: Buffer, from: Path): void {
     this.#dtls ??= this.#startDtls()
     this.#deliver?.(packet, [from.address, from.port])

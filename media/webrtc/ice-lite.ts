@@ -21,16 +21,22 @@ interface IceLiteOptions {
   readonly stun: Pick<typeof werift, 'parseMessage' | 'Message' | 'classes' | 'methods'>
   readonly send: (packet: Buffer, path: Path) => void
   readonly now_ms: () => number
-  /** Called with the path to use: the first one that was proved, then each that the browser nominates. */
+  /** Called with the path to use: the first that was proved, then what the browser uses, and what it nominates. */
   readonly onPath: (path: Path) => void
 }
 
 const CONFLICT = 487
+/** The most checked pairs that are remembered before a nomination. A browser has a few addresses and families. */
+const MAX_CHECKED = 32
+
+const keyOf = ({ address, port }: Path): string => `${address} ${port}`
 
 export class IceLite {
   readonly #options: IceLiteOptions
   #remote_ufrag = ''
   #path: Path | null = null
+  /** The pairs that a check proved. */
+  readonly #checked = new Set<string>()
   #nominated = false
   #proved_at_ms: number
 
@@ -50,8 +56,22 @@ export class IceLite {
 
   /** Sets the peer's credentials. New ones are an ICE restart, which cancels an earlier nomination. */
   setRemote(ufrag: string): void {
-    if (ufrag !== this.#remote_ufrag) this.#nominated = false
+    if (ufrag !== this.#remote_ufrag) {
+      this.#nominated = false
+      this.#checked.clear()
+    }
     this.#remote_ufrag = ufrag
+  }
+
+  /**
+   * Reports whether data from this source counts. Until it nominates a pair, the browser may send over any that a check
+   * proved, and we answer over the one that it uses (RFC 8445 §12.2).
+   */
+  uses(from: Path): boolean {
+    if (this.#path && keyOf(this.#path) === keyOf(from)) return true
+    if (this.#nominated || !this.#checked.has(keyOf(from))) return false
+    this.#move(from)
+    return true
   }
 
   /** Handles a STUN packet from any source. Ignores everything but authentic checks. */
@@ -75,15 +95,14 @@ export class IceLite {
     if (conflict) return
     this.#proved_at_ms = this.#options.now_ms()
     const nominates = message.getAttributeValue('USE-CANDIDATE') !== undefined
-    this.#choose(from, nominates)
+    if (this.#checked.size < MAX_CHECKED) this.#checked.add(keyOf(from))
+    if (this.#path && !nominates) return
+    this.#nominated ||= nominates
+    if (!this.#path || keyOf(this.#path) !== keyOf(from)) this.#move(from)
   }
 
-  #choose(from: Path, nominates: boolean): void {
-    if (this.#path && !nominates) return
-    if (this.#nominated && !nominates) return
-    this.#nominated ||= nominates
-    if (this.#path?.address === from.address && this.#path.port === from.port) return
-    this.#path = from
-    this.#options.onPath(from)
+  #move(path: Path): void {
+    this.#path = path
+    this.#options.onPath(path)
   }
 }

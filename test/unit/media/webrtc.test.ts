@@ -2,6 +2,7 @@ import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, useOPUS, use
 import { systemClock } from '../../../core/runtime/clock.ts'
 import { BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
 import { createBrowserTransports } from '../../../media/webrtc/browser-transports.ts'
+import { IceLite } from '../../../media/webrtc/ice-lite.ts'
 import { decodeG711, encodeG711, levelDbm0, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
@@ -154,6 +155,37 @@ t.test(
     await client.request('session.close', { session_id })
   },
 )
+
+t.test('until it nominates a pair, a browser may use any that a check proved, and is answered there', async t => {
+  const { parseMessage, Message, classes, methods } = await import('werift')
+  const credentials = { local_ufrag: 'us', local_pwd: 'p'.repeat(22) }
+  const paths: string[] = []
+  const ice = new IceLite({
+    ...{ credentials, stun: { parseMessage, Message, classes, methods }, send: () => undefined, now_ms: () => 0 },
+    onPath: ({ address }) => paths.push(address),
+  })
+  ice.setRemote('them')
+  const at = (address: string) => ({ address, port: 4000 })
+  const check = (address: string, nominates = false): void => {
+    const message = new Message(methods.BINDING, classes.REQUEST)
+    message.setAttribute('USERNAME', 'us:them')
+    message.setAttribute('ICE-CONTROLLING', 1n as never)
+    if (nominates) message.setAttribute('USE-CANDIDATE', true as never)
+    message.addMessageIntegrity(Buffer.from(credentials.local_pwd)).addFingerprint()
+    ice.receive(message.bytes, at(address))
+  }
+  t.notOk(ice.uses(at('192.0.2.1')), 'nothing is proved yet')
+  check('192.0.2.1')
+  check('192.0.2.2')
+  t.same(paths, ['192.0.2.1'], 'a second check moves nothing')
+  t.ok(ice.uses(at('192.0.2.2')))
+  t.notOk(ice.uses(at('192.0.2.3')), 'a source without a check')
+  t.same(paths, ['192.0.2.1', '192.0.2.2'], 'the path follows what the browser uses')
+  check('192.0.2.1', true)
+  t.same(paths, ['192.0.2.1', '192.0.2.2', '192.0.2.1'])
+  t.notOk(ice.uses(at('192.0.2.2')), 'after the nomination the other pairs do not count')
+  t.ok(ice.uses(at('192.0.2.1')))
+})
 
 t.test('an ICE check with a wrong password and a DTLS handshake before any check get no answer', async t => {
   const { parseMessage, Message, classes, methods } = await import('werift')
