@@ -215,15 +215,18 @@ export function numbersCommand(): Command {
   verb(command, 'add', 'add a number, or a range up to a last one, to the inventory')
     .argument('<first>')
     .argument('[last]')
-    .action(async (first: string, last: string | undefined, options: Json) =>
-      print(await ask('post /numbers', { body: given({ first, last }) }), options),
+    .option('--monthly <minor>', 'what a project pays for a month of each, in minor units', whole)
+    .action(async (first: string, last: string | undefined, options: Json & { monthly?: number }) =>
+      print(await ask('post /numbers', { body: given({ first, last, monthly_minor: options.monthly }) }), options),
     )
   verb(command, 'assign', 'give a number of the inventory to a project')
     .argument('<number>')
     .argument('<project_id>')
-    .action(async (number: string, project_id: string, options: Json) => {
+    .option('--monthly <minor>', 'what the project pays for a month, in minor units', whole)
+    .action(async (number: string, project_id: string, options: Json & { monthly?: number }) => {
       const params = { number_id: await numberId(number) }
-      print(await ask('post /numbers/{number_id}/assign', { params, body: { project_id } }), options)
+      const body = given({ project_id, monthly_minor: options.monthly })
+      print(await ask('post /numbers/{number_id}/assign', { params, body }), options)
     })
   verb(command, 'take-back', 'take a number from its project; it is quarantined for 30 days')
     .argument('<number>')

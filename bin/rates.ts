@@ -53,6 +53,17 @@ export function ratesCommand(): Command {
     .action(async (price_book_id: string) => {
       process.stdout.write(await askText('get /price-books/{price_book_id}/export', { params: { price_book_id } }))
     })
+  command
+    .command('margins')
+    .description('what settled calls brought, what carriers take for them, and the difference, in minor units')
+    .requiredOption('--from <day>', 'first day, such as 2026-11-01')
+    .requiredOption('--to <day>', 'last day')
+    .addOption(new Option('--by <group>').choices(['day', 'carrier', 'project', 'destination', 'call']).default('day'))
+    .option('--json', 'as JSON')
+    .action(async ({ from, to, by, ...options }: Json & { from: string; to: string; by: string }) => {
+      const answer = (await ask('get /margins', { query: { from, to, group_by: by } })) as { data: object[] }
+      print(options.json ? answer : answer.data, options)
+    })
   return command
 }
 
@@ -60,8 +71,8 @@ function importCommand(command: Command): void {
   command
     .command('import')
     .description(
-      'read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new price book, ' +
-        'whole or not at all; shows first what changes against the prices in force, and on a terminal asks',
+      'read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new price ' +
+        'book, whole or not at all; shows first what changes against the prices in force, and on a terminal asks',
     )
     .argument('<file>')
     .option('--name <name>', 'of the price book; default: the name of the file')

@@ -1,5 +1,5 @@
 import type PdfDocument from 'pdfkit'
-import { moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
+import { dueMinor, moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
 
 /** The head of the page. A statement without `issued_at` is shown as not issued. */
 interface StatementHead {
@@ -25,7 +25,7 @@ export async function statementPdf(statement: Statement, head: StatementHead): P
   const document = new Pdf({
     size: 'A4',
     margin: MARGIN,
-    info: { Title: `Statement ${head.id}`, Author: 'Strowger', CreationDate: at, ModDate: at },
+    info: { Title: `${titleOf(statement)} ${head.id}`, Author: 'Strowger', CreationDate: at, ModDate: at },
   })
   const chunks: Buffer[] = []
   const ended = new Promise<void>((resolve, reject) => {
@@ -41,10 +41,12 @@ export async function statementPdf(statement: Statement, head: StatementHead): P
 
 type Pdf = InstanceType<typeof PdfDocument>
 
+const titleOf = ({ kind }: Statement): string => (kind === 'invoice' ? 'Invoice' : 'Statement')
+
 function write(document: Pdf, statement: Statement, head: StatementHead): void {
   const { currency } = statement
   const money = (minor: number): string => moneyText(minor, currency)
-  document.font('Helvetica-Bold').fontSize(18).text('Statement', MARGIN, MARGIN)
+  document.font('Helvetica-Bold').fontSize(18).text(titleOf(statement), MARGIN, MARGIN)
   document.font('Helvetica').fontSize(10).moveDown(0.5)
   const facts: readonly [string, string][] = [
     ['Number', head.id],
@@ -57,6 +59,10 @@ function write(document: Pdf, statement: Statement, head: StatementHead): void {
   for (const [name, value] of facts) pair(document, name, printable(value))
   table(document, 'Calls by destination', statement.destinations, money)
   table(document, 'Calls by trunk', statement.trunks, money)
+  if (statement.numbers.length > 0) {
+    heading(document, 'Numbers')
+    for (const { label, charge_minor } of statement.numbers) row(document, [label, '', '', money(charge_minor)])
+  }
   if (statement.payments.length > 0) {
     heading(document, 'Payments and adjustments')
     for (const { at, kind, amount_minor, note } of statement.payments)
@@ -72,8 +78,11 @@ function write(document: Pdf, statement: Statement, head: StatementHead): void {
     row(document, ['Balance at the beginning', '', '', money(statement.opening_balance_minor)])
   row(document, ['Charges', String(statement.calls), minutes(statement.billed_seconds), money(statement.charges_minor)])
   row(document, ['Payments and adjustments', '', '', money(statement.payments_minor)])
+  if (statement.others_minor !== 0)
+    row(document, ['Charges of other projects of the account', '', '', money(statement.others_minor)])
   if (statement.closing_balance_minor !== null)
     row(document, ['Balance at the end', '', '', money(statement.closing_balance_minor)])
+  if (statement.kind === 'invoice') row(document, ['Amount due', '', '', money(dueMinor(statement))])
 }
 
 function pair(document: Pdf, name: string, value: string): void {

@@ -7,6 +7,7 @@ import { keys } from './keys.ts'
 import { limits } from './limits.ts'
 import { members } from './members.ts'
 import { money } from './money.ts'
+import { margins } from './money-margins.ts'
 import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
 import { priceBooks } from './price-books.ts'
@@ -22,6 +23,7 @@ export const OPERATOR_ROUTES = [
   ...projects,
   ...voiceAccounts,
   ...money,
+  ...margins,
   ...numbers,
   ...carriers,
   ...priceBooks,

@@ -54,7 +54,7 @@ async function presentBalance(db: Db | Trx, project: ProjectRow): Promise<Static
 const LedgerLine = resource('OperatorLedgerLine', {
   position: Count64,
   at: Instant,
-  kind: oneOf('charge', 'top_up', 'adjustment'),
+  kind: oneOf('charge', 'number', 'top_up', 'adjustment'),
   amount_minor: Int64,
   balance_after_minor: Int64,
   call_sid: nullable(Type.String()),

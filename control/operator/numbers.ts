@@ -11,6 +11,7 @@ import {
   E164,
   Instant,
   input,
+  Money,
   nullable,
   oneOf,
   optional,
@@ -35,6 +36,7 @@ const StockNumber = resource('OperatorNumber', {
   status: Status,
   project_id: nullable(Type.String()),
   quarantined_until: nullable(Instant),
+  monthly_minor: Money,
   revision: Count64,
   created_at: Instant,
   updated_at: Instant,
@@ -46,6 +48,7 @@ const present = (row: NumberRow): Static<typeof StockNumber> => ({
   status: row.status,
   project_id: row.project_id,
   quarantined_until: row.quarantined_until,
+  monthly_minor: row.monthly_minor,
   revision: row.revision,
   created_at: row.created_at,
   updated_at: row.updated_at,
@@ -76,6 +79,11 @@ function rangeOf(first: string, last: string): string[] | null {
 }
 
 const Reason = Type.String({ minLength: 1, maxLength: 500 })
+const Monthly = Type.Integer({
+  minimum: 0,
+  maximum: 100_000_000,
+  description: 'What a project pays for each month that it begins with the number; 0: nothing.',
+})
 
 export const numbers = [
   route({
@@ -118,7 +126,11 @@ export const numbers = [
     context: 'organization',
     idempotent: true,
     audit: { kind: 'numbers', action: 'numbers.stocked' },
-    body: input('StockNumbersRequest', { first: E164, last: optional(E164) }),
+    body: input('StockNumbersRequest', {
+      first: E164,
+      last: optional(E164),
+      monthly_minor: optional(Monthly),
+    }),
     replies: { 201: resource('StockedNumbers', { added: Count64, first: Type.String(), last: Type.String() }) },
     refusals: ['resource_exists'],
     async prepare({ body: { first, last = first } }) {
@@ -129,8 +141,8 @@ export const numbers = [
     },
     async run({ db, body, prepared: range, now }) {
       if (isRefusal(range)) return range
-      const { first, last = first } = body
-      const [known, ...others] = await stockNumbers(db, range, now)
+      const { first, last = first, monthly_minor = 0 } = body
+      const [known, ...others] = await stockNumbers(db, range, monthly_minor, now)
       if (known !== undefined)
         return refuse('resource_exists', { value: others.length === 0 ? known : `${known} and ${others.length} more` })
       const added = range.length
@@ -139,7 +151,7 @@ export const numbers = [
         summary:
           added === 1 ? `Added ${first} to the inventory` : `Added ${added} numbers from ${first} to the inventory`,
         before: null,
-        after: { first, last, added },
+        after: { first, last, added, monthly_minor },
       }
       return { status: 201, body: { added, first, last }, change }
     },
@@ -166,14 +178,18 @@ export const numbers = [
     if_match: 'number',
     applies: true,
     audit: { kind: 'numbers', action: 'number.assigned' },
-    body: input('AssignNumberRequest', { project_id: Type.String({ maxLength: 64 }) }),
+    body: input('AssignNumberRequest', {
+      project_id: Type.String({ maxLength: 64 }),
+      monthly_minor: optional(Monthly),
+    }),
     replies: { 200: StockNumber },
     refusals: ['number_in_use'],
     async run({ db, number, body, now }) {
       if (number.status !== 'available') return refuse('number_in_use', { value: number.e164, limit: number.status })
+      const { monthly_minor = number.monthly_minor } = body
       const project = await findAnyProject(db, body.project_id)
       if (!project) return notFound(`project ${body.project_id}`)
-      const saved = await saveNumber(db, number, { project_id: project.id, status: 'held' }, now)
+      const saved = await saveNumber(db, number, { project_id: project.id, status: 'held', monthly_minor }, now)
       const customer = { organization_id: project.organization_id, project_id: project.id }
       const change = numberChange(`Gave ${saved.e164} to ${project.name}`, number, saved, customer)
       return { status: 200, revision: saved.revision, body: present(saved), change }

@@ -12,6 +12,7 @@ import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
+import { numberCharges } from './number-charges.ts'
 import { priceBookDrafts } from './price-book-drafts.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
@@ -36,6 +37,7 @@ const RECONCILERS: readonly Reconciler[] = [
   expiredRows,
   recordingSealing,
   recordingRetention,
+  numberCharges,
   statements,
   priceBookDrafts,
   retentionJobs,

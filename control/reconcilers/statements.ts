@@ -1,4 +1,4 @@
-import { daysOf, periodsBefore } from '../../core/domain/billing/statement.ts'
+import { daysOf, periodsBefore, readStored, type Statement } from '../../core/domain/billing/statement.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/money/billing.ts'
@@ -19,12 +19,19 @@ export const statements: Reconciler = {
       if (!organization) continue
       const zone = organization.time_zone
       const first = dayOf(Date.parse(project.created_at), zone)
-      const issued = new Set((await listBillingDocuments(state.db, project.id)).map(({ period }) => period))
+      const issued = new Map((await listBillingDocuments(state.db, project.id)).map(row => [row.period, row.body]))
+      let before: Statement | undefined
       for (const period of periodsBefore(first, dayOf(now_ms, zone))) {
-        if (issued.has(period)) continue
+        const body = issued.get(period)
+        if (body !== undefined) {
+          before = readStored(body)
+          continue
+        }
         const late = now_ms > Date.parse(daysOf(period).to) + PATIENCE_MS
-        if (!late && (await isUnsettled(state.db, project.id, period))) continue
-        await issueStatement(state.db, await readStatement(state.db, project, organization, period), iso(now_ms))
+        // The next statement begins where this one will end.
+        if (!late && (await isUnsettled(state.db, project.id, period))) break
+        before = await readStatement(state.db, project, organization, period, before)
+        await issueStatement(state.db, before, iso(now_ms))
         log.info({ project_id: project.id, period }, 'a statement was issued')
       }
     }

@@ -1,5 +1,12 @@
 import { Readable } from 'node:stream'
-import { isPeriod, type Statement } from '../../core/domain/billing/statement.ts'
+import {
+  dueMinor,
+  isPeriod,
+  periodBefore,
+  readStored,
+  type Statement,
+  statementCsv,
+} from '../../core/domain/billing/statement.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -80,7 +87,8 @@ const documentFields = {
   from: Day,
   id: Text,
   issued_at: nullable(Instant),
-  kind: oneOf('statement'),
+  kind: oneOf('statement', 'invoice'),
+  csv_href: Text,
   pdf_href: Text,
   period: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   status: oneOf('open', 'issued'),
@@ -103,8 +111,13 @@ const BillingDocumentDetail = resource('BillingDocumentDetail', {
   calls: Count64,
   closing_balance_minor: nullable(Int64),
   destinations: list(Line),
+  /** What is to be paid; 0 while the balance is not negative. */
+  due_minor: Count64,
+  numbers: list(Line),
   opening_balance_minor: nullable(Int64),
   organization_name: Text,
+  /** What other projects that share the account were charged. */
+  others_minor: Int64,
   payments: list(
     resource('StatementPayment', {
       amount_minor: Int64,
@@ -133,7 +146,8 @@ const presentDocument = (statement: Statement, issued_at: string | null): Static
   from: statement.from,
   id: documentId(statement.period),
   issued_at,
-  kind: 'statement',
+  kind: statement.kind,
+  csv_href: `/v1/billing/documents/${documentId(statement.period)}.csv`,
   pdf_href: `/v1/billing/documents/${documentId(statement.period)}.pdf`,
   period: statement.period,
   status: issued_at === null ? 'open' : 'issued',
@@ -141,11 +155,13 @@ const presentDocument = (statement: Statement, issued_at: string | null): Static
 })
 
 const presentDetail = (statement: Statement, issued_at: string | null): Static<typeof BillingDocumentDetail> => {
-  const { currency: _currency, destinations, trunks, payments, ...rest } = statement
+  const { currency: _currency, last_position: _, destinations, trunks, numbers, payments, ...rest } = statement
   return {
     ...rest,
     ...presentDocument(statement, issued_at),
     destinations: [...destinations],
+    due_minor: dueMinor(statement),
+    numbers: [...numbers],
     trunks: [...trunks],
     payments: [...payments],
   }
@@ -165,10 +181,12 @@ async function findStatement(db: Db, project: ProjectRow, id: string, now: strin
   const period = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
   if (!isPeriod(period)) return undefined
   const row = await findBillingDocument(db, project.id, period)
-  if (row) return { statement: JSON.parse(row.body) as Statement, issued_at: row.issued_at }
+  if (row) return { statement: readStored(row.body), issued_at: row.issued_at }
   const organization = await findOrganization(db, project.organization_id)
   if (!organization || !dayOf(Date.parse(now), organization.time_zone).startsWith(period)) return undefined
-  return { statement: await readStatement(db, project, organization, period), issued_at: null }
+  const [last] = await listBillingDocuments(db, project.id)
+  const before = last && last.period === periodBefore(period) ? readStored(last.body) : undefined
+  return { statement: await readStatement(db, project, organization, period, before), issued_at: null }
 }
 
 const noDocument = (id: string) => notFound(`billing document ${id.slice(0, 60)}`)
@@ -296,7 +314,7 @@ export const billing = [
       const open = await findStatement(db, project, documentId(month), now)
       const data = open ? [presentDocument(open.statement, open.issued_at)] : []
       for (const row of await listBillingDocuments(db, project.id))
-        if (row.period !== month) data.push(presentDocument(JSON.parse(row.body) as Statement, row.issued_at))
+        if (row.period !== month) data.push(presentDocument(readStored(row.body), row.issued_at))
       return { status: 200, body: { data } }
     },
   }),
@@ -330,6 +348,26 @@ export const billing = [
         'Content-Type': 'application/pdf',
         'Content-Length': String(bytes.length),
         'Content-Disposition': `attachment; filename="${id}.pdf"`,
+      }
+      return { status: 200, headers, stream: Readable.from([bytes]) }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/billing/documents/{document_id}.csv',
+    summary: 'Download a monthly statement as a CSV file; its amounts add up from the opening to the closing balance',
+    scope: 'billing:read',
+    produces: 'text/csv',
+    replies: { 200: null },
+    async run({ db, project, params, now }) {
+      const found = await findStatement(db, project, params.document_id, now)
+      if (!found) return noDocument(params.document_id)
+      const bytes = Buffer.from(statementCsv(found.statement))
+      const headers = {
+        'Content-Type': 'text/csv; charset=utf-8',
+        'Content-Length': String(bytes.length),
+        'Content-Disposition': `attachment; filename="${documentId(found.statement.period)}.csv"`,
       }
       return { status: 200, headers, stream: Readable.from([bytes]) }
     },

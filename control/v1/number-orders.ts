@@ -6,16 +6,19 @@ import {
   listOrders,
   type NumberOrderRow,
 } from '../../core/state/configuration/number-orders.ts'
-import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
+import { countHeld, type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
+import { findBillingAccount } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { isRefusal, notFound, type Refusal } from '../http/reply.ts'
+import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { numberChange, PhoneNumber, presentNumber, type ShownNumber } from './numbers.ts'
 import { route } from './route.ts'
 
 const MAX_ORDER = 100
+/** The most numbers that a project takes for itself. */
+const MAX_HELD = { sandbox: 100, live: 1000 } as const
 const MAX_PAGE = 200
 const DEFAULT_PAGE = 50
 
@@ -83,10 +86,13 @@ export const numberOrders = [
       numbers: Type.Array(E164, { minItems: 1, maxItems: MAX_ORDER, uniqueItems: true }),
     }),
     replies: { 201: NumberOrder },
+    refusals: ['number_limit', 'order_unaffordable'],
     example: { numbers: ['+2342010000100'] },
     async run({ db, project, body, now }) {
       const taken = await takeAll(db, project, body.numbers, now)
       if (isRefusal(taken)) return taken
+      const beyond = await beyondMeans(db, project, taken)
+      if (beyond) return beyond
       const order = {
         id: `ord_${newId.uuid()}`,
         project_id: project.id,
@@ -120,4 +126,21 @@ async function takeAll(
     taken.push(row)
   }
   return taken
+}
+
+/** Refuses numbers beyond the project's limit, or whose first month its balance does not cover. */
+async function beyondMeans(
+  trx: Trx,
+  project: ProjectRow,
+  taken: readonly NumberRow[],
+): Promise<Refusal<'number_limit' | 'order_unaffordable'> | null> {
+  const { name } = project
+  const limit = project.sandbox === 1 ? MAX_HELD.sandbox : MAX_HELD.live
+  const held = await countHeld(trx, project.id)
+  if (held > limit) return refuse('number_limit', { name, limit, value: held })
+  const value = taken.reduce((sum, { monthly_minor }) => sum + monthly_minor, 0)
+  const account = await findBillingAccount(trx, project.billing_account_id)
+  if (project.sandbox === 1 || value === 0 || account?.prepaid !== 1) return null
+  const available = account.balance_minor + account.credit_minor - account.held_minor
+  return value > available ? refuse('order_unaffordable', { name, value, limit: available }) : null
 }

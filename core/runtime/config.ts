@@ -194,7 +194,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     drachtio: read(env, v.drachtio),
     drachtio_secret: read(env, v.drachtio_secret),
     drachtio_100rel: read(env, v.drachtio_100rel),
-    sandbox: read(env, v.sandbox),
+    sandbox: read(env, v.sandbox) ?? isLoopback(host),
     users: read(env, v.users),
     print_secrets: read(env, v.print_secrets),
     trusted_proxies: (read(env, v.trusted_proxies) ?? []).filter(item => item !== 'none'),
@@ -268,7 +268,9 @@ function bound(hosts: readonly string[], binds: readonly string[]): readonly [Ow
 
 /** Returns the allowed private peers. The default suits development: loopback, but only when we are on loopback too. */
 const peers = (given: readonly string[] | null, host: string): readonly string[] =>
-  given ? given.filter(item => item !== 'none') : /^(127\.|::1$)/.test(host) ? ['loopback'] : []
+  given ? given.filter(item => item !== 'none') : isLoopback(host) ? ['loopback'] : []
+
+const isLoopback = (host: string): boolean => /^(127\.|::1$)/.test(host)
 
 const recognition = (recognizer_url: string | null, transcriber_url: string | null) => ({
   recognizer_url,

@@ -75,6 +75,9 @@ export const flag = (value: string, name: string): boolean => {
   return refuse(name, value, 'expected on or off')
 }
 
+/** On or off; null when it is not said. */
+export const flagOrUnset = (value: string, name: string): boolean | null => (value === '' ? null : flag(value, name))
+
 export const endpoint = (value: string, name: string): { host: string; port: number } | null => {
   if (value === '') return null
   const match = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(value)

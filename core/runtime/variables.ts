@@ -6,6 +6,7 @@ import {
   domain,
   endpoint,
   flag,
+  flagOrUnset,
   gigabytes,
   httpPort,
   httpUrl,
@@ -93,7 +94,12 @@ export const VARIABLES = {
     'a drachtio-server sends reliable provisional answers; v0.9.10 can crash by them (docs/drachtio.md)',
     flag,
   ),
-  sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
+  sandbox: variable(
+    'STROWGER_SANDBOX',
+    '',
+    'the sandbox carrier plays the telephone network: on or off; unset: on while STROWGER_HOST is loopback',
+    flagOrUnset,
+  ),
   users: variable(
     'STROWGER_USERS',
     '60800',

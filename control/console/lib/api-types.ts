@@ -826,6 +826,7 @@ export interface PhoneNumber {
   readonly status: 'available' | 'held' | 'quarantined'
   readonly route: NumberRoute | null
   readonly quarantined_until: string | null
+  readonly monthly_minor: number
   readonly revision: number
   readonly created_at: string
   readonly updated_at: string
@@ -1058,7 +1059,8 @@ export interface BillingDocument {
   readonly from: string
   readonly id: string
   readonly issued_at: string | null
-  readonly kind: 'statement'
+  readonly kind: 'statement' | 'invoice'
+  readonly csv_href: string
   readonly pdf_href: string
   readonly period: string
   readonly status: 'open' | 'issued'
@@ -1071,7 +1073,8 @@ export interface BillingDocumentDetail {
   readonly from: string
   readonly id: string
   readonly issued_at: string | null
-  readonly kind: 'statement'
+  readonly kind: 'statement' | 'invoice'
+  readonly csv_href: string
   readonly pdf_href: string
   readonly period: string
   readonly status: 'open' | 'issued'
@@ -1081,8 +1084,11 @@ export interface BillingDocumentDetail {
   readonly calls: number
   readonly closing_balance_minor: number | null
   readonly destinations: readonly StatementLine[]
+  readonly due_minor: number
+  readonly numbers: readonly StatementLine[]
   readonly opening_balance_minor: number | null
   readonly organization_name: string
+  readonly others_minor: number
   readonly payments: readonly StatementPayment[]
   readonly payments_minor: number
   readonly project_id: string

@@ -650,6 +650,16 @@ export const REASONS = {
     sentence: '{limit} prices move tenfold or more, such as {value}',
     mend: 'Check the unit and the currency of the list, then import it with confirm_leaps (strowger: --confirm).',
   }),
+  number_limit: limit({
+    http: 409,
+    sentence: '{name} may hold {limit} numbers, and would hold {value}',
+    mend: 'Release numbers that are not used; an operator gives more.',
+  }),
+  order_unaffordable: limit({
+    http: 409,
+    sentence: 'the numbers cost {value} minor units a month, and the balance of {name} has {limit} left',
+    mend: 'Top the balance up.',
+  }),
   prices_end: caller({
     http: 409,
     sentence: 'the list of {value} prices ends {limit} that are in force, such as {name}',

@@ -44,7 +44,12 @@ export function listAllNumbers(
 }
 
 /** Adds numbers to the inventory. Returns those that were there already, and adds none when there are some. */
-export async function stockNumbers(trx: Trx, e164: readonly string[], now: string): Promise<string[]> {
+export async function stockNumbers(
+  trx: Trx,
+  e164: readonly string[],
+  monthly_minor: number,
+  now: string,
+): Promise<string[]> {
   const known = await trx
     .selectFrom('number')
     .select('e164')
@@ -59,6 +64,7 @@ export async function stockNumbers(trx: Trx, e164: readonly string[], now: strin
         id: newId.number(),
         e164: number,
         ...added,
+        monthly_minor,
         quarantined_until: null,
         revision: 1,
         created_at: now,
@@ -88,9 +94,7 @@ function paged(db: Db, { limit, after, prefix }: NumberPage) {
 export async function saveNumber(
   trx: Trx,
   number: NumberRow,
-  changes: Partial<
-    Pick<NumberRow, 'project_id' | 'status' | 'route_kind' | 'route_id' | 'quarantined_until' | 'last_trunk_id'>
-  >,
+  changes: Partial<Omit<NumberRow, 'id' | 'e164' | 'revision' | 'created_at' | 'updated_at'>>,
   now: string,
 ): Promise<NumberRow> {
   const saved = { ...changes, revision: number.revision + 1, updated_at: now }
@@ -180,4 +184,15 @@ export async function endQuarantines(db: Db, now: string): Promise<number> {
     .where('quarantined_until', '<=', now)
     .executeTakeFirst()
   return Number(numUpdatedRows)
+}
+
+/** Counts the numbers that a project holds. */
+export async function countHeld(db: Db | Trx, project_id: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('number')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('status', '=', 'held')
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }

@@ -5,6 +5,8 @@ import * as inboundPrices from './0003-inbound-prices.ts'
 import * as truths from './0004-truths.ts'
 import * as priceBookDrafts from './0005-price-book-drafts.ts'
 import * as lockedMembers from './0006-locked-members.ts'
+import * as numberCharges from './0007-number-charges.ts'
+import * as callCosts from './0008-call-costs.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -14,4 +16,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-truths': truths,
   '0005-price-book-drafts': priceBookDrafts,
   '0006-locked-members': lockedMembers,
+  '0007-number-charges': numberCharges,
+  '0008-call-costs': callCosts,
 }

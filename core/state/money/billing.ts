@@ -88,80 +88,141 @@ export async function trunkNames(db: Db | Trx, ids: readonly string[]): Promise<
   return new Map(rows.map(row => [row.id, row.name]))
 }
 
-const MAX_LINES = 5000
-
-/** Computes the statement of a month from the current rows. */
+/**
+ * Computes the statement of a month from the ledger. `before`: the statement of the month before, when it was issued;
+ * lines that were written after it with an earlier time are in this one.
+ */
 export async function readStatement(
   db: Db | Trx,
   project: Selectable<ProjectTable>,
   organization: Selectable<OrganizationTable>,
   period: string,
+  before?: Statement,
 ): Promise<Statement> {
   const days = daysOf(period)
-  const destinations = await usageBy(db, project.id, 'destination', days, MAX_LINES)
-  const by_trunk = await usageBy(db, project.id, 'trunk', days, MAX_LINES)
+  const { billing_account_id: account } = project
+  const zone = organization.time_zone
+  const span: Span = {
+    account,
+    begin: beginOf(days.from, zone),
+    end: beginOf(nextDay(days.to), zone),
+    after: before?.last_position ?? null,
+  }
+  const own = { ...span, project_id: project.id }
+  const destinations = await chargesBy(db, own, 'reservation.rate_label')
+  const by_trunk = await chargesBy(db, own, 'call.trunk_id')
   const names = await trunkNames(
     db,
-    by_trunk.flatMap(({ key }) => key ?? []),
+    by_trunk.flatMap(({ id }) => id ?? []),
   )
-  const line = (row: UsageRow, label: string): StatementLine => ({
-    id: row.key,
-    label,
-    calls: row.calls,
-    billed_seconds: row.billed_seconds,
-    charge_minor: row.settled_minor,
-  })
-  const account = project.billing_account_id
-  const zone = organization.time_zone
-  const in_period = (at: string): boolean => dayOf(Date.parse(at), zone).startsWith(period)
-  const payments = (await ledgerAround(db, account, days)).filter(({ at }) => in_period(at))
+  const payer = await db.selectFrom('billing_account').select('prepaid').where('id', '=', account).executeTakeFirst()
+  const booked = await linesOf(db, span)
+    .where('ledger.kind', 'in', ['top_up', 'adjustment', 'number'])
+    .select(['ledger.at', 'ledger.kind', 'ledger.amount_minor', 'ledger.note', 'ledger.project_id'])
+    .orderBy('ledger.position')
+    .execute()
+  const numbers = booked.filter(({ kind, project_id }) => kind === 'number' && project_id === project.id)
+  const payments = booked.filter(({ kind }) => kind !== 'number')
+  const { last, all } = await totalOf(db, span)
+  const charged = [...destinations.map(({ charge_minor }) => charge_minor), ...numbers.map(row => -row.amount_minor)]
+  const paid = payments.reduce((sum, { amount_minor }) => sum + amount_minor, 0)
   return statementOf({
+    kind: payer && payer.prepaid !== 1 ? 'invoice' : 'statement',
     period,
     currency: project.currency,
     organization_name: organization.name,
     project_id: project.id,
     project_name: project.name,
     billing_account_id: account,
-    destinations: destinations.map(row => line(row, row.key ?? 'Without a rate')),
-    trunks: by_trunk.map(row => line(row, row.key === null ? 'Not through a trunk' : (names.get(row.key) ?? row.key))),
+    destinations: destinations.map(row => ({ ...row, label: row.id ?? 'Without a rate' })),
+    trunks: by_trunk.map(row => ({
+      ...row,
+      label: row.id === null ? 'Not through a trunk' : (names.get(row.id) ?? row.id),
+    })),
+    numbers: numbers.map(({ note, amount_minor }) => ({
+      ...{ id: null, label: note ?? '', calls: 0, billed_seconds: 0, charge_minor: -amount_minor },
+    })),
     payments: payments.map(({ at, kind, amount_minor, note }) => ({
       at,
       kind: kind === 'top_up' ? 'top_up' : 'adjustment',
       amount_minor,
       note,
     })),
-    opening_balance_minor: await balanceBefore(db, account, days.from, zone),
-    closing_balance_minor: await balanceBefore(db, account, nextDay(days.to), zone),
+    others_minor: paid - charged.reduce((sum, minor) => sum + minor, 0) - all,
+    opening_balance_minor: before ? before.closing_balance_minor : await balanceBefore(db, account, span.begin),
+    last_position: Math.max(last, before?.last_position ?? 0),
   })
+}
+
+/** The ledger lines of a statement. */
+interface Span {
+  readonly account: string
+  readonly begin: string
+  readonly end: string
+  /** The last position of the statement before; null without one. */
+  readonly after: number | null
+}
+
+function linesOf(db: Db | Trx, { account, begin, end, after }: Span) {
+  const lines = db.selectFrom('ledger').where('ledger.billing_account_id', '=', account).where('ledger.at', '<', end)
+  return lines.where(eb =>
+    after === null
+      ? eb('ledger.at', '>=', begin)
+      : eb.or([eb('ledger.at', '>=', begin), eb('ledger.position', '>', after)]),
+  )
+}
+
+async function totalOf(db: Db | Trx, span: Span): Promise<{ readonly last: number; readonly all: number }> {
+  const row = await linesOf(db, span)
+    .select(eb => [eb.fn.max('ledger.position').as('last'), eb.fn.sum<number>('ledger.amount_minor').as('all')])
+    .executeTakeFirstOrThrow()
+  return { last: Number(row.last ?? 0), all: Number(row.all ?? 0) }
+}
+
+type ChargeGroup = Omit<StatementLine, 'label'>
+
+/** Sums a project's charges for calls in the ledger, dearest first. */
+async function chargesBy(
+  db: Db | Trx,
+  span: Span & { readonly project_id: string },
+  key: 'reservation.rate_label' | 'call.trunk_id',
+): Promise<ChargeGroup[]> {
+  const rows = await linesOf(db, span)
+    .where('ledger.kind', '=', 'charge')
+    .where('ledger.project_id', '=', span.project_id)
+    .leftJoin('reservation', 'reservation.call_sid', 'ledger.call_sid')
+    .leftJoin('call', 'call.sid', 'ledger.call_sid')
+    .select(eb => [
+      eb.ref(key).as('id'),
+      eb.fn.countAll<number>().as('calls'),
+      eb.fn.sum<number>('reservation.billed_seconds').as('billed'),
+      eb.fn.sum<number>('ledger.amount_minor').as('amount'),
+    ])
+    .groupBy(key)
+    .orderBy('amount')
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, calls, billed, amount }) => ({
+    id,
+    calls: Number(calls),
+    billed_seconds: Number(billed ?? 0),
+    charge_minor: -Number(amount),
+  }))
 }
 
 /** Exceeds any time zone's offset from UTC, which is at most 14 hours. */
 const DAY_MS = 86_400_000
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10)
-const around = (day: string, days: number): string => new Date(Date.parse(day) + days * DAY_MS).toISOString()
 
-const ledgerAround = (db: Db | Trx, account: string, { from, to }: { from: string; to: string }) =>
-  db
+/** Returns an account's balance before a moment; null when nothing was booked before it. */
+async function balanceBefore(db: Db | Trx, account: string, at: string): Promise<number | null> {
+  const row = await db
     .selectFrom('ledger')
-    .select(['at', 'kind', 'amount_minor', 'note'])
+    .select(eb => [eb.fn.countAll<number>().as('lines'), eb.fn.sum<number>('amount_minor').as('sum')])
     .where('billing_account_id', '=', account)
-    .where('kind', '!=', 'charge')
-    .where('at', '>=', around(from, -1))
-    .where('at', '<', around(to, 2))
-    .orderBy('position')
-    .execute()
-
-/** Returns an account's balance at the beginning of a day; null when nothing was booked before it. */
-async function balanceBefore(db: Db | Trx, account: string, day: string, zone: string): Promise<number | null> {
-  const rows = await db
-    .selectFrom('ledger')
-    .select(['at', 'balance_after_minor'])
-    .where('billing_account_id', '=', account)
-    .where('at', '<', beginOf(day, zone))
-    .orderBy('position', 'desc')
-    .limit(1)
-    .execute()
-  return rows[0]?.balance_after_minor ?? null
+    .where('at', '<', at)
+    .executeTakeFirstOrThrow()
+  return Number(row.lines) === 0 ? null : Number(row.sum)
 }
 
 /** Finds when a day of a time zone begins, by binary search, because offsets change with daylight saving time. */

@@ -167,36 +167,43 @@ export async function putBillingAccount(
     .execute()
 }
 
+interface Booking {
+  readonly id: string
+  /** The project that the line is about; null when it is about the account. */
+  readonly project_id?: string | null
+  readonly kind: 'top_up' | 'adjustment' | 'number'
+  readonly amount_minor: number
+  readonly note: string | null
+  readonly reference?: string | null
+  readonly now: string
+}
+
 /** Credits or debits an account and writes the ledger line. */
+export function adjustBalance(trx: Trx, booking: Booking): Promise<BillingAccountRow>
+/** With `once`, does nothing when there is a line of this kind and reference, and returns undefined. */
+export function adjustBalance(
+  trx: Trx,
+  booking: Booking & { readonly once: true },
+): Promise<BillingAccountRow | undefined>
 export async function adjustBalance(
   trx: Trx,
-  change: {
-    readonly id: string
-    readonly kind: 'top_up' | 'adjustment'
-    readonly amount_minor: number
-    readonly note: string | null
-    readonly reference?: string | null
-    readonly now: string
-  },
-): Promise<BillingAccountRow> {
+  { id, project_id = null, kind, amount_minor, note, reference = null, now, once }: Booking & { readonly once?: true },
+): Promise<BillingAccountRow | undefined> {
+  if (once) {
+    const line = trx.selectFrom('ledger').select('position').where('kind', '=', kind).where('reference', '=', reference)
+    if (await line.executeTakeFirst()) return undefined
+  }
   const account = await trx
     .updateTable('billing_account')
-    .set(eb => ({ balance_minor: eb('balance_minor', '+', change.amount_minor) }))
-    .where('id', '=', change.id)
+    .set(eb => ({ balance_minor: eb('balance_minor', '+', amount_minor) }))
+    .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
   await trx
     .insertInto('ledger')
     .values({
-      billing_account_id: change.id,
-      project_id: null,
-      kind: change.kind,
-      amount_minor: change.amount_minor,
-      balance_after_minor: account.balance_minor,
-      call_sid: null,
-      note: change.note,
-      reference: change.reference ?? null,
-      at: change.now,
+      ...{ billing_account_id: id, project_id, kind, amount_minor, balance_after_minor: account.balance_minor },
+      ...{ call_sid: null, note, reference, at: now },
     })
     .execute()
   return account

@@ -269,6 +269,8 @@ export interface NumberTable {
   quarantined_until: Instant | null
   /** While quarantined: the trunk whose calls it was for, directly or through a subtrunk; null for none. */
   last_trunk_id: Generated<string | null>
+  /** What a project pays for a month; 0: nothing. */
+  monthly_minor: Generated<number>
   revision: number
   created_at: Instant
   updated_at: Instant

@@ -54,7 +54,8 @@ export interface LedgerTable {
   position: Generated<number>
   billing_account_id: string
   project_id: string | null
-  kind: 'charge' | 'top_up' | 'adjustment'
+  /** `charge`: a call. `number`: a month of a number; `reference` names both. */
+  kind: 'charge' | 'number' | 'top_up' | 'adjustment'
   /** Negative for a debit. */
   amount_minor: number
   balance_after_minor: number
@@ -129,6 +130,9 @@ export interface ReservationTable {
   duration_seconds: number | null
   billed_seconds: number | null
   charge_minor: number | null
+  /** The carrier that took the call, and what it takes for it; null without one. */
+  carrier_id: Generated<string | null>
+  cost_minor: Generated<number | null>
 }
 
 /** Settled and reserved spend of a level in a day of the organization's time zone. */

@@ -1,6 +1,7 @@
 import { inflateSync } from 'node:zlib'
 import { statementPdf } from '../../../control/billing/statement-pdf.ts'
 import { auditEvents } from '../../../control/reconcilers/audit-events.ts'
+import { numberCharges } from '../../../control/reconcilers/number-charges.ts'
 import { recordingRetention, recordingSealing } from '../../../control/reconcilers/recordings.ts'
 import { retentionJobs } from '../../../control/reconcilers/retention-jobs.ts'
 import { statements } from '../../../control/reconcilers/statements.ts'
@@ -9,7 +10,10 @@ import { EVENT_KINDS } from '../../../core/domain/webhooks/kinds.ts'
 import { iso, systemClock } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { insertCall } from '../../../core/state/calls/running-calls.ts'
+import { stockNumbers } from '../../../core/state/configuration/numbers.ts'
 import { reportApplied } from '../../../core/state/configuration/snapshot.ts'
+import { brokenInvariants } from '../../../core/state/maintenance/invariants.ts'
+import { chargeNumbers } from '../../../core/state/money/number-charges.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
@@ -68,6 +72,25 @@ t.test('balance, usage and statements add up charges and payments', async t => {
   await addCharge(w, { day: '2026-03-10', trunk_id: null, label: 'Ghana', charge_minor: 900, seconds: 120 })
   await addCharge(w, { day: '2026-03-12', trunk_id, label: 'Ghana', charge_minor: null, seconds: 0 })
 
+  const { call_sid } = await w.state.db
+    .selectFrom('reservation')
+    .select('call_sid')
+    .where('charge_minor', '=', 900)
+    .executeTakeFirstOrThrow()
+  const caps = JSON.stringify([['project', project.id, 5000, null]])
+  await w.state.db
+    .updateTable('reservation')
+    .set({ caps, rate_micro: 450_000_000, increment_initial_seconds: 60, increment_additional_seconds: 60 })
+    .where('call_sid', '=', call_sid)
+    .execute()
+  t.match((await w.ask('GET', `/v1/calls/${call_sid}`)).body.price, {
+    ...{ amount_minor: 900, billed_seconds: 120, currency: 'NGN', direction: 'outbound' },
+    sentence: '120 s × ₦4.50/min = ₦9.00',
+  })
+  const decision = await w.ask('GET', `/v1/calls/${call_sid}/decision`)
+  const level = { level: 'project', id: project.id, daily_spend_cap_minor: 5000, velocity_cap_minor: null }
+  t.same(decision.body.price.caps, [level], 'caps are values, not text')
+
   const days = await w.ask('GET', '/v1/billing/usage?from=2026-03-01&to=2026-03-31')
   t.same(
     days.body.data.map((line: { day: string; settled_spend_minor: number }) => [line.day, line.settled_spend_minor]),
@@ -113,11 +136,13 @@ t.test('balance, usage and statements add up charges and payments', async t => {
     404,
     'it is April in Lagos, but a call of March is not settled yet',
   )
-  await w.state.db
+  const late = await w.state.db
     .updateTable('reservation')
-    .set({ settled_at: iso(now_ms), held_minor: 0, charge_minor: 30 })
+    .set({ settled_at: '2026-03-31T22:59:00.000Z', held_minor: 0, charge_minor: 30 })
     .where('settled_at', 'is', null)
-    .execute()
+    .returning('call_sid')
+    .executeTakeFirstOrThrow()
+  await bookCharge(w, late.call_sid, 30, '2026-03-31T22:59:00.000Z')
   await statements.run(services)
   const issued = await w.ask('GET', '/v1/billing/documents/stm_2026-03')
   t.match(issued.body, {
@@ -126,9 +151,12 @@ t.test('balance, usage and statements add up charges and payments', async t => {
     charges_minor: 1230,
     payments_minor: 100_000,
     opening_balance_minor: null,
-    closing_balance_minor: 100_000,
+    closing_balance_minor: 98_770,
     payments: [{ kind: 'top_up', amount_minor: 100_000, note: 'Bank transfer' }],
   })
+  const balance = async () => (await w.ask('GET', '/v1/billing/balance')).body.balance_minor
+  t.equal(await balance(), 98_770)
+  // Written late, as the last call of a lost node is: with a time before the end of March.
   await addCharge(w, { day: '2026-03-20', trunk_id, label: 'Ghana', charge_minor: 5, seconds: 6 })
   await statements.run(services)
   t.same(
@@ -145,6 +173,21 @@ t.test('balance, usage and statements add up charges and payments', async t => {
     ],
   )
 
+  const april = await w.ask('GET', '/v1/billing/documents/stm_2026-04')
+  const of_april = { opening_balance_minor: 98_770, charges_minor: 5, closing_balance_minor: 98_765 }
+  t.match(april.body, of_april, 'a line that came late is in the next statement')
+  t.equal(await balance(), 98_765, 'statements tile the ledger')
+  const csv = await fetch(`${w.base_url}${issued.body.csv_href}`, { headers: { Authorization: `Bearer ${w.key}` } })
+  t.match(csv.headers.get('content-type'), /^text\/csv/)
+  const rows = (await csv.text()).trim().split('\n').slice(1)
+  const cells = rows.map(line => line.split(','))
+  const sum = cells
+    .filter(([section = '']) => !['closing', 'by trunk'].includes(section))
+    .reduce((total, line) => total + Number(line.at(-1)), 0)
+  t.equal(sum, 98_770, 'opening, charges and payments add up')
+  t.equal(cells.find(([section]) => section === 'closing')?.at(-1), '98770')
+  t.ok(rows.includes('destination,Nigeria mobile,2,72,-300'), rows.join('\n'))
+
   const pdf = await fetch(`${w.base_url}${issued.body.pdf_href}`, { headers: { Authorization: `Bearer ${w.key}` } })
   t.equal(pdf.status, 200)
   t.equal(pdf.headers.get('content-type'), 'application/pdf')
@@ -157,6 +200,69 @@ t.test('balance, usage and statements add up charges and payments', async t => {
     t.equal((await w.ask('GET', `/v1/billing/documents/${id}`)).status, 404, id)
 })
 
+t.test('a month of a number is charged once, in the ledger, to the project that holds it', async t => {
+  let now_ms = START_MS
+  const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
+  const { db } = w.state
+  const [e164 = ''] = w.demo.numbers
+  await db.updateTable('number').set({ monthly_minor: 50_000 }).where('e164', '=', e164).execute()
+  const lines = async () =>
+    (await db.selectFrom('ledger').selectAll().where('kind', '=', 'number').execute()).map(row => [
+      row.note,
+      row.amount_minor,
+      row.project_id,
+    ])
+  const account = () => db.selectFrom('billing_account').selectAll().executeTakeFirstOrThrow()
+  t.equal(await chargeNumbers(w.state, now_ms), 0, 'the sandbox is free')
+  await db.updateTable('project').set({ sandbox: 0 }).execute()
+  const before = (await account()).balance_minor
+  // Two processes at once, and again after a kill.
+  const charged = await Promise.all([chargeNumbers(w.state, now_ms), chargeNumbers(w.state, now_ms)])
+  t.equal(
+    charged.reduce((sum, count) => sum + count, 0),
+    1,
+  )
+  await numberCharges.run(w)
+  t.same(await lines(), [[`${e164}, 2026-03`, -50_000, w.demo.project_id]])
+  t.equal((await account()).balance_minor, before - 50_000)
+  // April begins in Lagos an hour before it does in UTC.
+  now_ms = Date.parse('2026-03-31T23:00:00.000Z')
+  await numberCharges.run(w)
+  t.equal((await lines()).length, 2)
+  await db.updateTable('number').set({ status: 'quarantined', project_id: null }).where('e164', '=', e164).execute()
+  now_ms = Date.parse('2026-05-15T00:00:00.000Z')
+  await numberCharges.run(w)
+  t.equal((await lines()).length, 2, 'a number that was given back costs nothing')
+  t.equal((await account()).balance_minor, before - 100_000)
+  t.same(await brokenInvariants(db), [])
+  const march = (await w.ask('GET', '/v1/billing/documents/stm_2026-05')).body
+  t.match(march, { charges_minor: 0, opening_balance_minor: before - 100_000 })
+})
+
+t.test('an order of numbers is bounded by how many a project holds and by its balance', async t => {
+  const w = await controlPlane(t)
+  const { db } = w.state
+  const now = iso(Date.now())
+  const stock = Array.from({ length: 100 }, (_, at) => `+2342019990${String(at).padStart(3, '0')}`)
+  t.same(await w.state.transaction(trx => stockNumbers(trx, stock, 500, now)), [])
+  const order = (numbers: readonly string[]) =>
+    w.ask('POST', '/v1/number-orders', { body: { numbers }, headers: { 'Idempotency-Key': freshKey() } })
+  const taken = async () =>
+    (await db.selectFrom('number').select('id').where('monthly_minor', '=', 500).where('status', '=', 'held').execute())
+      .length
+  t.match(await order(stock), { status: 409, body: { code: 'number_limit' } })
+  const { billing_account_id: id } = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  await db.updateTable('project').set({ sandbox: 0 }).execute()
+  await w.state.transaction(async trx => {
+    await putBillingAccount(trx, { id, name: 'Main', currency: 'NGN', prepaid: 1, credit_minor: 0 })
+    await adjustBalance(trx, { id, kind: 'top_up', amount_minor: 999, note: null, now })
+  })
+  t.match(await order(stock.slice(0, 2)), { status: 409, body: { code: 'order_unaffordable' } })
+  t.equal(await taken(), 0)
+  t.equal((await order(stock.slice(0, 1))).status, 201)
+  t.equal(await taken(), 1)
+})
+
 t.test('a long statement spans several pages, and rendering it again gives the same bytes', async t => {
   const line = (n: number) => ({
     id: null,
@@ -167,6 +273,7 @@ t.test('a long statement spans several pages, and rendering it again gives the s
   })
   const statement: Statement = {
     ...daysOf('2026-03'),
+    ...{ kind: 'statement', numbers: [], others_minor: 0, last_position: 0 },
     period: '2026-03',
     currency: 'NGN',
     organization_name: 'Émile & Söhne',
@@ -371,6 +478,27 @@ async function addCharge(w: ControlPlane, charge: Charge): Promise<void> {
         duration_seconds: charge_minor === null ? null : seconds,
         billed_seconds: charge_minor === null ? null : seconds,
         charge_minor,
+      })
+      .execute()
+  })
+  if (charge_minor !== null) await bookCharge(w, sid, charge_minor, at)
+}
+
+/** Books the charge of a call, as its end does. */
+async function bookCharge(w: ControlPlane, call_sid: string, charge_minor: number, at: string): Promise<void> {
+  await w.state.transaction(async trx => {
+    const { billing_account_id } = await trx.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+    const { balance_minor } = await trx
+      .updateTable('billing_account')
+      .set(eb => ({ balance_minor: eb('balance_minor', '-', charge_minor) }))
+      .where('id', '=', billing_account_id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await trx
+      .insertInto('ledger')
+      .values({
+        ...{ billing_account_id, project_id: w.demo.project_id, kind: 'charge', amount_minor: -charge_minor },
+        ...{ balance_after_minor: balance_minor, call_sid, note: null, reference: null, at },
       })
       .execute()
   })

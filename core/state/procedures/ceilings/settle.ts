@@ -1,6 +1,18 @@
+import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type CallPrice, callPrice, type PriceInputs } from '../../../domain/rating/explain.ts'
-import { affordableSeconds, billedMinor, billedSeconds } from '../../../domain/rating/price.ts'
-import { FactsChanged, number, numberOrNull, type Query, type Row, text, textOrNull } from '../admission/steps.ts'
+import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
+import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
+import {
+  FactsChanged,
+  marks,
+  number,
+  numberOrNull,
+  type Query,
+  type Row,
+  sized,
+  text,
+  textOrNull,
+} from '../admission/steps.ts'
 import { minuteOf, returnSlots } from './slots.ts'
 import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 
@@ -57,6 +69,8 @@ export interface ReleaseInput {
   /** Whole seconds from answer to end, as in the CDR. */
   readonly duration_seconds: number
   readonly answered: boolean
+  /** The carrier that took the call, whose cost is noted. */
+  readonly carrier_id?: string | null
   /** Wall time, epoch ms. */
   readonly now_ms: number
 }
@@ -76,7 +90,23 @@ export function release(query: Query, input: ReleaseInput): Release {
 }
 
 const SETTLE = `update reservation set settled_at = ?, duration_seconds = ?, billed_seconds = ?, charge_minor = ?,
-    held_minor = 0 where call_sid = ? and settled_at is null and held_minor = ?`
+    carrier_id = ?, cost_minor = ?, held_minor = 0 where call_sid = ? and settled_at is null and held_minor = ?`
+const COST = sized(
+  count => `select cost_minor from carrier_route where carrier_id = ? and prefix in (${marks(count)})
+    order by length(prefix) desc, priority limit 1`,
+)
+
+/** Returns what a carrier takes for a call, by the second, in minor units rounded up; null without a carrier. */
+function costOf(query: Query, row: Row, carrier_id: string | null, duration_seconds: number): number | null {
+  // The cost of a route is for calls to the carrier.
+  if (carrier_id === null || text(row, 'direction') === 'inbound') return null
+  const prefixes = prefixesOf(text(row, 'destination').replace('+', ''))
+  const route = query(COST(prefixes.length), carrier_id, ...prefixes)[0]
+  if (!route) return null
+  const rate_micro = number(route, 'cost_minor') * MICRO_PER_MINOR
+  const by_second = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+  return chargeMinor({ rate_micro, rate_unit: 'minute', ...by_second }, duration_seconds)
+}
 
 function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Release, 'released'> {
   const row = query(RESERVED, input.call_sid)[0]
@@ -87,12 +117,15 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   const price = callPrice(inputsOf(row, duration_seconds))
   const { billed_seconds, amount_minor: charge_minor } = price
   const held = number(row, 'held_minor')
+  const { carrier_id = null } = input
   const settled = query.changes(
     SETTLE,
     settled_at,
     duration_seconds,
     billed_seconds,
     charge_minor,
+    carrier_id,
+    costOf(query, row, carrier_id, duration_seconds),
     input.call_sid,
     held,
   )

@@ -49,8 +49,8 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   }
   const { project_id, direction, from_number, to_number, answered_at } = known
   const { ended_at, duration_seconds } = lengthOf(known, facts)
-  const answered = answered_at !== null
-  const { price } = ceilings.release(query, { call_sid: sid, duration_seconds, answered, now_ms: facts.ended_ms })
+  const released = { call_sid: sid, duration_seconds, answered: answered_at !== null, carrier_id: known.carrier_id }
+  const { price } = ceilings.release(query, { ...released, now_ms: facts.ended_ms })
   const { status, sip_code, reason, ended_by } = facts.ending
   const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
   const row = { ...known, ...changes }

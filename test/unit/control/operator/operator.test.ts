@@ -343,3 +343,29 @@ t.test('names and addresses that end a header or deceive are refused', async t =
       contact_email,
     )
 })
+
+t.test('of two writes at once on one revision the second hears of the first, also beside the customer', async t => {
+  const { project_id } = await customer(ask, 'Two desks')
+  const path = `/projects/${project_id}`
+  const rival = asks(w, await operatorKey(w, { name: 'Bob' }))
+  const seen = { 'If-Match': (await ask('GET', path)).headers.get('etag') ?? '' }
+  const answers = await Promise.all([
+    ask('PATCH', path, { credit_limit_minor: 1 }, seen),
+    rival('PATCH', path, { credit_limit_minor: 2 }, seen),
+  ])
+  t.same(answers.map(({ status }) => status).sort(), [200, 412])
+  const [won] = answers.filter(({ status }) => status === 200)
+  t.equal((await ask('GET', path)).body.credit_limit_minor, won?.body.credit_limit_minor, 'the first write stays')
+
+  const first = '+2342011777001'
+  await ask('POST', '/numbers', { first })
+  const [number] = (await ask('GET', `/numbers?prefix=${first.slice(1)}`)).body.data
+  const given = await change(ask, 'POST', `/numbers/${number.id}/assign`, { project_id: w.demo.project_id })
+  const etag = { 'If-Match': given.headers.get('etag') ?? '' }
+  const released = await w.ask('POST', `/v1/numbers/${number.id}/release`, {
+    headers: { ...etag, 'Idempotency-Key': freshKey() },
+  })
+  t.equal(released.status, 200)
+  const late = await ask('POST', `/numbers/${number.id}/take-back`, { reason: 'unpaid' }, etag)
+  t.equal(late.status, 412, 'the operator hears that the customer was first')
+})

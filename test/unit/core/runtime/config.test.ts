@@ -86,6 +86,15 @@ t.test('one start tells all that is wrong, and no secret', async t => {
   t.notMatch(said.join(), /pa55word/)
 })
 
+t.test('the sandbox carrier runs on a machine of its own, elsewhere only when it is asked for', async t => {
+  t.equal(load().sandbox, true)
+  t.equal(load({ STROWGER_SANDBOX: 'off' }).sandbox, false)
+  for (const STROWGER_HOST of ['192.0.2.1', '2001:db8::1']) {
+    t.equal(load({ STROWGER_HOST }).sandbox, false, STROWGER_HOST)
+    t.equal(load({ STROWGER_HOST, STROWGER_SANDBOX: 'on' }).sandbox, true, STROWGER_HOST)
+  }
+})
+
 t.test('serves one address of each family, and uses the first for the base URL', async t => {
   t.equal(load().second, null)
   const both = load({ STROWGER_HOST: '192.0.2.1, 2001:db8::1' })

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { dayOf } from '../../../../../core/domain/rating/index.ts'
 import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import {
@@ -10,7 +11,9 @@ import {
   sweepLeases,
   takeAdmission,
 } from '../../../../../core/state/calls/leases.ts'
+import { insertCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
+import { marginsBy } from '../../../../../core/state/money/margins.ts'
 import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
@@ -685,4 +688,64 @@ t.test('an inbound call costs nothing when it stays on the platform, without a p
   t.match(await run(brought(w)), { amount_minor: 0, billed_seconds: 120 }, 'in the sandbox')
   t.same(await balance(), [1000, 0])
   t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
+})
+
+t.test('an ended call tells its price, and is set against what its carrier takes', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  await w.prepaid(10_000)
+  const [route] = [{ id: 'cro_1', carrier_id: 'car_1', priority: 1 }]
+  await db
+    .insertInto('carrier_route')
+    .values([
+      { ...route, id: 'cro_any', prefix: '', cost_minor: 500 },
+      { ...route, prefix: '234', cost_minor: 40 },
+    ])
+    .execute()
+  await db
+    .insertInto('webhook_endpoint')
+    .values({
+      ...{ id: 'whe_1', project_id: w.project_id, url: 'https://app.example.com', description: null, enabled: 1 },
+      ...{ event_kinds: '["call.ended"]', secret_sealed: 'x', revision: 1, deleted_at: null },
+      ...{ created_at: new Date(NOW_MS).toISOString(), updated_at: new Date(NOW_MS).toISOString() },
+    } as never)
+    .execute()
+  const request = w.request()
+  const sid = request.call_sid
+  const at = new Date(NOW_MS).toISOString()
+  await insertCall(
+    db,
+    {
+      ...{ sid, project_id: w.project_id, origin: 'trunk', direction: 'outbound', status: 'queued' },
+      ...{ from_number: request.caller, to_number: request.called, trunk_id: w.trunk_id, request: '{}', queued_at: at },
+    },
+    NOW_MS,
+  )
+  t.ok((await takeAdmission(db, request)).admitted)
+  const facts = { ending: ending({ cause: 'caller_hung_up', answered: true }), pdd_ms: null, media: null }
+  const end = { step: 'end' as const, facts: { ...facts, ended_ms: NOW_MS + 25_000, duration_seconds: 25 } }
+  await writeCall(db, sid, [
+    { step: 'initiated', at_ms: NOW_MS, changes: { carrier_id: 'car_1' } },
+    { step: 'answered', at_ms: NOW_MS },
+    end,
+  ])
+  await writeCall(db, sid, [end])
+  const [told, ...others] = await db.selectFrom('webhook_delivery').select('payload').execute()
+  t.same(others, [])
+  t.match(JSON.parse(told?.payload ?? '{}').data, {
+    ...{ sid, trunk_id: w.trunk_id, reason: null, status: 'completed', ended_by: 'caller', duration_seconds: 25 },
+    price: {
+      amount_minor: 30,
+      billed_seconds: 30,
+      currency: 'NGN',
+      sentence: '25 s, billed as 30 s, × ₦0.60/min = ₦0.30',
+    },
+  })
+  // 25 s at 40 a minute are 16.67.
+  const figures = { calls: 1, charge_minor: 30, cost_minor: 17 }
+  const by = (group: Parameters<typeof marginsBy>[1]) => marginsBy(db, group, { from: DAY, to: DAY }, 10)
+  t.same(await by('call'), [{ key: sid, ...figures }])
+  t.same(await by('carrier'), [{ key: 'car_1', ...figures }])
+  t.same(await by('day'), [{ key: DAY, ...figures }])
+  t.same(await db.selectFrom('ledger').select('amount_minor').execute(), [{ amount_minor: -30 }], 'charged once')
 })

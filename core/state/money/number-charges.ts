@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { dayOf } from '../../domain/rating/index.ts'
+import { iso } from '../../runtime/clock.ts'
+import type { State } from '../index.ts'
+import { adjustBalance } from './rates.ts'
+
+/** Monthly charges for numbers (decision 0821). */
+
+/** The most numbers that one run charges. */
+const BATCH = 500
+
+/**
+ * Charges each number that a live project holds for the running month of its organization's time zone, in a transaction
+ * of its own, once. The balance may become negative: the month was used. Returns the number of charges.
+ */
+export async function chargeNumbers(state: State, now_ms: number): Promise<number> {
+  const zones = await state.db.selectFrom('organization').select('time_zone').distinct().execute()
+  let charged = 0
+  for (const { time_zone } of zones) {
+    const period = dayOf(now_ms, time_zone).slice(0, 7)
+    const reference = sql<string>`number.id || ' ' || number.project_id || ' ' || ${period}`
+    const due = await state.db
+      .selectFrom('number')
+      .innerJoin('project', 'project.id', 'number.project_id')
+      .innerJoin('organization', 'organization.id', 'project.organization_id')
+      .select(['number.e164', 'number.monthly_minor', 'project.id as project_id', 'project.billing_account_id'])
+      .select(reference.as('reference'))
+      .where('organization.time_zone', '=', time_zone)
+      .where('number.status', '=', 'held')
+      .where('number.monthly_minor', '>', 0)
+      .where('project.sandbox', '=', 0)
+      .where(eb =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('ledger')
+              .select('ledger.position')
+              .where('ledger.kind', '=', 'number')
+              .where('ledger.reference', '=', reference),
+          ),
+        ),
+      )
+      .limit(BATCH)
+      .execute()
+    for (const { e164, monthly_minor, project_id, billing_account_id: id, reference } of due)
+      if (
+        await state.transaction(trx =>
+          adjustBalance(trx, {
+            ...{ id, project_id, kind: 'number' as const, amount_minor: -monthly_minor },
+            ...{ note: `${e164}, ${period}`, reference, now: iso(now_ms), once: true },
+          }),
+        )
+      )
+        charged += 1
+  }
+  return charged
+}
