@@ -3,6 +3,7 @@ import { standingClock } from '../../../support/clock.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { asks, change, operatorKey } from '../../../support/operators.ts'
+import { addTenant } from '../../../support/tenants.ts'
 
 // Subtrunks and the number blocks that are delegated to them.
 
@@ -267,4 +268,23 @@ t.test("a subaccount's key can attach only the default policy and the policies o
   t.equal((await attach(standard, '"1"')).status, 200, 'the default policy')
   t.equal((await attach(of_project, '"2"', w.key)).status, 200, 'a key of the project attaches any policy')
   t.equal((await attach(null, '"3"')).status, 200)
+})
+
+t.test('a number of another customer is refused as one that nobody has', async t => {
+  const w = await controlPlane(t)
+  const [foreign, absent] = ['+2342017770001', '+2342017770002'] as const
+  await addTenant(w.state, w.settings.master_key, [foreign])
+  for (const [path, bodyOf] of [
+    ['/v1/number-orders', (e164: string) => ({ numbers: [e164] })],
+    ['/v1/number-blocks', (e164: string) => ({ start: e164, end: e164 })],
+  ] as const) {
+    const refusals = await Promise.all(
+      [foreign, absent].map(async e164 => {
+        const { status, body } = await post(w, path, bodyOf(e164))
+        return { status, code: body.code, detail: body.detail.replaceAll(e164, 'the number') }
+      }),
+    )
+    t.match(refusals[0], { status: 404, code: 'not_found' }, path)
+    t.same(refusals[0], refusals[1], path)
+  }
 })
