@@ -55,7 +55,10 @@ try {
   })
   await bundle.close()
   for (const { fileName } of output) if (fileName.endsWith('.js')) narrow(join(TARGET, fileName))
-  removeOld(new Set(output.map(({ fileName }) => fileName)))
+  const names = output.map(({ fileName }) => fileName).sort()
+  // What a release takes: the folder may hold files of earlier bundles.
+  writeFileSync(join(TARGET, 'files.json'), `${JSON.stringify(names)}\n`)
+  removeOld(new Set(names))
 } catch (error) {
   console.error(`bundle: the sources could not be bundled:\n${error instanceof Error ? error.message : error}`)
   process.exit(1)

