@@ -260,7 +260,8 @@ export const explainedCalls = [
       const attempts = await presentAttempts(attemptsOf(db, call.sid))
       const reservation = await findReservation(db, call.sid)
       const price = (await costOfCall(db, call.sid))?.explanation ?? null
-      const words = inWords({ call, decision, attempts, price })
+      const events = await eventsOf(db, call.sid)
+      const words = inWords({ call, decision, attempts, events, price })
       return { status: 200, body: { attempts, decision, price: reservation ? pricedBy(reservation) : null, words } }
     },
   }),

@@ -1,7 +1,8 @@
 import type { TracedFinding } from '../../core/domain/admission/types.ts'
+import { faultWords, isFault } from '../../core/domain/calls/fault-words.ts'
 import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import type { HistoryRow } from '../../core/state/calls/call-history.ts'
-import type { CallAttemptTable, MediaQualityTable } from '../../core/state/index.ts'
+import type { CallAttemptTable, CallEventTable, MediaQualityTable } from '../../core/state/index.ts'
 
 /** An admission decision as signaling stores it: the members that the sentences use. */
 export interface Decision extends Record<string, unknown> {
@@ -16,12 +17,14 @@ interface Explained {
   readonly decision: Decision | null
   readonly attempts: readonly Omit<CallAttemptTable, 'id' | 'call_sid'>[]
   readonly price: readonly string[] | null
+  readonly events: readonly Pick<CallEventTable, 'kind' | 'number' | 'detail'>[]
 }
 
-/** Explains a call in sentences: the decision, each check, each attempt at a target, the end, the price. */
-export const inWords = ({ call, decision, attempts, price }: Explained): string[] => [
+/** Explains a call in sentences: the decision, checks, attempts at targets, faults of documents, the end, the price. */
+export const inWords = ({ call, decision, attempts, events, price }: Explained): string[] => [
   ...decisionWords(decision),
   ...attempts.map(attemptWords),
+  ...events.filter(isFault).map(faultWords),
   endWords(call),
   ...(price ?? []),
 ]

@@ -62,9 +62,9 @@ export const numbered = (
 
 /** Returns the refusal for a reason of the platform. The table of reasons has its number and status. */
 export const forReason = (reason: Reason, facts: ReasonFacts = {}): VoiceRefusal => {
-  const { retry_after_seconds } = REASONS[reason]
+  const { retry_after_seconds, ...error } = voiceErrorOf(reason, facts)
   const headers = retry_after_seconds === null ? {} : { headers: { 'Retry-After': String(retry_after_seconds) } }
-  return { kind: 'numbered', ...voiceErrorOf(reason, facts), ...headers }
+  return { kind: 'numbered', ...error, ...headers }
 }
 
 export const notProxied = (detail: string): VoiceRefusal => ({

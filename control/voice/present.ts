@@ -1,3 +1,4 @@
+import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
 import type { CallRow, RecordingRow } from '../../core/state/calls/calls.ts'
 import { nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 
@@ -112,7 +113,7 @@ export function presentRecording(row: RecordingRow, account_sid: string): Static
     channels: row.channels,
     source: row.source,
     status: row.status,
-    ...(finished ? { duration: Math.floor((row.duration_ms ?? 0) / 1000), format: 'wav' } : {}),
+    ...(finished ? { duration: recordingSeconds(row.duration_ms ?? 0), format: 'wav' } : {}),
     date_created: row.created_at,
     date_updated: row.updated_at,
     uri: `${accountPath(account_sid)}/Recordings/${row.sid}.json`,

@@ -18,7 +18,9 @@ import type {
 } from './types.ts'
 
 /** Limits on document requests: per run, and in a row without a verb that takes time (voice-compat.md §7.5). */
-export const FETCH_LIMITS = { run: 1000, idle: 100 } as const
+export const FETCH_LIMITS = { run: 1000, idle: 100, quick: 10 } as const
+/** Documents that take no time are slowed after the quick ones, so that a circle of them is no flood of requests. */
+const SLOWED_MS = 250
 
 const NOTICE = 'We are sorry, an application error has occurred. Goodbye.'
 
@@ -102,11 +104,13 @@ function request(
   turn.idle_fetches++
   if (turn.fetches > FETCH_LIMITS.run || turn.idle_fetches > FETCH_LIMITS.idle) {
     const why = turn.fetches > FETCH_LIMITS.run ? `over ${FETCH_LIMITS.run} documents in one call` : idleDetail()
-    turn.note('error', 12400, why, null)
+    noteFatal(turn, 12400, why, turn.document.url, null)
     return giveUp(turn)
   }
   const id = turn.id('fetch')
-  turn.emit({ type: 'fetch', id, document, url, method, parameters, ...(secret.length > 0 ? { secret } : {}) })
+  const slowed = turn.idle_fetches > FETCH_LIMITS.quick ? { delay_ms: SLOWED_MS } : {}
+  const hidden = secret.length > 0 ? { secret } : {}
+  turn.emit({ type: 'fetch', id, document, url, method, parameters, ...hidden, ...slowed })
   return { name: 'fetching', id, document, url }
 }
 
@@ -270,7 +274,7 @@ function again(turn: Turn): Phase {
   const { entry } = turn.facts
   if (entry.kind === 'request') return enter(turn, entry, 'wait')
   if (++turn.idle_fetches <= FETCH_LIMITS.idle) return enter(turn, entry, 'wait')
-  turn.note('error', 12400, idleDetail(), null)
+  noteFatal(turn, 12400, idleDetail(), turn.document.url, null)
   return giveUp(turn)
 }
 
@@ -330,7 +334,7 @@ function failed(
   about: { url?: string | null; fallback?: boolean; place?: Place } = {},
 ): Phase {
   const url = about.url === undefined ? turn.document.url : about.url
-  noteError(turn, number, detail, url, about.place ?? (about.url === undefined ? turn.place : null))
+  noteFatal(turn, number, detail, url, about.place ?? (about.url === undefined ? turn.place : null))
   const tried = about.fallback ?? turn.document.fallback
   if (!turn.fallback || tried) return giveUp(turn)
   const target = resolveUrl(turn.fallback.url, null)
@@ -339,11 +343,12 @@ function failed(
   return request(turn, 'fallback', target, turn.fallback.method, parameters)
 }
 
-function noteError(turn: Turn, number: number, detail: string, url: string | null, place: Place | null): void {
+function noteFatal(turn: Turn, number: number, detail: string, url: string | null, place: Place | null): void {
   const { line, column } = place ?? { line: null, column: null }
   turn.emit({
     type: 'note',
     level: 'error',
+    fatal: true,
     number,
     url: url === null ? null : withoutUser(url),
     line,

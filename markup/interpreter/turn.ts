@@ -1,4 +1,15 @@
-import type { Activity, Command, Done, Fetch, FormParameters, Method, Place, Run, RunningDocument } from './types.ts'
+import type {
+  Activity,
+  Callback,
+  Command,
+  Done,
+  Fetch,
+  FormParameters,
+  Method,
+  Place,
+  Run,
+  RunningDocument,
+} from './types.ts'
 
 /** What follows a step of a verb. The state of a verb is plain JSON. */
 export type Move =
@@ -94,8 +105,14 @@ export class Turn {
 
   /** Sends the last request for a caller who has hung up; its response is discarded. */
   farewell(url: string | null, method: Method, parameters: FormParameters): void {
+    const farewell = this.farewellOf(url, method, parameters)
+    if (farewell) this.emit(farewell)
+  }
+
+  /** Returns that request for a command that sends it later. */
+  farewellOf(url: string | null, method: Method, parameters: FormParameters): Callback | null {
     const absolute = url === null ? undefined : this.resolve(url)
-    if (absolute) this.emit({ type: 'callback', about: 'action', url: absolute, method, parameters })
+    return absolute ? { type: 'callback', about: 'action', url: absolute, method, parameters } : null
   }
 
   finish(phase: Run['phase']): Run {

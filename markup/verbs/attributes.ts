@@ -14,6 +14,8 @@ export interface AttributeType<T> {
   readonly values: string
   /** True when the attribute is accepted for compatibility but has no effect here. */
   readonly ignored: boolean
+  /** With `ignored`: a document that sets it expects to hear a difference, so the call gets a warning. */
+  readonly warns?: true
   /** Returns a warning about a text that is nevertheless used. */
   doubt?(text: string): string | undefined
 }
@@ -164,6 +166,9 @@ export function custom<T>(values: string, options: Options<T>, read: (value: str
 export function ignored(values = 'any'): AttributeType<string | null> {
   return { ...attribute<string | null>(values, { default: null }, value => value), ignored: true }
 }
+
+/** An attribute that is read and has no effect, although its documents expect one: it leaves a warning. */
+export const inert = <T>(type: AttributeType<T>): AttributeType<T> => ({ ...type, ignored: true, warns: true })
 
 /** Reports whether text can be an http(s) URL, either absolute or relative to a base. */
 function isUrl(value: string): boolean {

@@ -74,8 +74,9 @@ export const enqueue = verb('Enqueue', ATTRIBUTES, {
 })
 
 function leaveNow(node: EnqueueNode, turn: Turn, state: EnqueueState, result: string): void {
-  turn.emit({ type: 'leave_queue', id: state.queue })
-  turn.farewell(node.attributes.action, node.attributes.method, { QueueResult: result, ...sidOf(state.sid) })
+  const { action, method } = node.attributes
+  const farewell = turn.farewellOf(action, method, { QueueResult: result, ...sidOf(state.sid) })
+  turn.emit({ type: 'leave_queue', id: state.queue, ...(farewell ? { farewell } : {}) })
 }
 
 function sidOf(sid: string | null): Record<string, string> {

@@ -140,7 +140,8 @@ function readAttributes<A extends AttributeTypes>(
     }
     if (doubt) report({ ...about, rule: 'bad_value', number: type.number, detail: `${name} of <${of.name}>: ${doubt}` })
     if (type.ignored) {
-      report({ ...about, rule: 'no_effect', number: 0, detail: `${name} of <${of.name}> has no effect here` })
+      const detail = `${name} of <${of.name}> has no effect here`
+      report({ ...about, rule: 'no_effect', number: type.warns ? SCHEMA : 0, detail })
     }
     values[name] = value
     given.add(name)

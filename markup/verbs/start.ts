@@ -102,7 +102,6 @@ function startTranscription(
       inbound_label: attributes.inboundTrackLabel,
       outbound_label: attributes.outboundTrackLabel,
       partial_results: attributes.partialResults,
-      engine: attributes.transcriptionEngine,
       model: attributes.speechModel,
       hints: attributes.hints,
       profanity_filter: attributes.profanityFilter,

@@ -6,6 +6,7 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { type CallRow, writeCall } from '../../core/state/calls/running-calls.ts'
 import { isPassing } from '../../core/state/index.ts'
+import type { Event } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { ownTargets } from '../b2bua/routes.ts'
@@ -113,16 +114,17 @@ export class Originator {
 
   async #answered(call: OutboundCall, leg: Leg): Promise<void> {
     const { send_digits } = call.request
-    // SendDigits starts before the first document and does not delay it.
-    if (send_digits)
-      leg
-        .sendDigits(
-          `${leg.id}-dial`,
-          send_digits.replace(/[a-d]/g, key => key.toUpperCase()),
-        )
-        .catch(err => call.log.info({ err }, 'digits could not be sent'))
     const { record } = call.request
     if (record) recordCall(call, leg, record)
+    if (send_digits) {
+      await digitsSent(
+        call,
+        leg,
+        send_digits.replace(/[a-d]/g, key => key.toUpperCase()),
+      )
+      // The call has ended meanwhile, or runs another document.
+      if (call.ended || call.script) return
+    }
     const detection = readDetection(call.request.machine_detection)
     let entry = entryOf(call)
     // A call with SendDigits has no machine detection (voice-compat.md §12.4).
@@ -132,12 +134,14 @@ export class Originator {
         void found.then(detected => detected && detection.callback && tellDetected(call, detected, detection.callback))
       else {
         const detected = await found
+        call.tellAnswer({ ...detected })
         if (detected && entry.entry.kind === 'request')
           entry = { ...entry, entry: { ...entry.entry, parameters: { ...detected } } }
       }
       // The call has ended meanwhile, or runs another document.
       if (call.ended || call.script) return
     }
+    call.tellAnswer({})
     const host = answeredHost(call, leg, () => void call.end({ cause: 'script' }))
     call.run(this.#ctx.scripts.create(host, entry))
   }
@@ -191,10 +195,46 @@ function entryOf(call: OutboundCall): ScriptEntry {
   }
 }
 
+/** Sends digits. Resolves when the last one has been sent, or none can be: the first document begins then. */
+function digitsSent(call: OutboundCall, leg: Leg, digits: string): Promise<void> {
+  const send_id = `${leg.id}-dial`
+  return new Promise(resolve => {
+    const done = (): void => {
+      unwatch()
+      resolve()
+    }
+    const unwatch = call.watchMedia(event => {
+      if (event.event === 'digits.sent' && event.send_id === send_id) done()
+    })
+    call.onEnd(done)
+    leg.sendDigits(send_id, digits).catch(err => {
+      call.log.info({ err }, 'digits could not be sent')
+      done()
+    })
+  })
+}
+
 /** Records a call that was created with `Record`, from its answer to its end. */
 function recordCall(call: OutboundCall, leg: Leg, wanted: RecordRequest): void {
   const dual = wanted.channels === 'dual' || wanted.channels === 2
-  new Recorder({ call, leg }, () => undefined).start(
+  let ended: () => void = () => undefined
+  call.endAfter(
+    new Promise<void>(resolve => {
+      ended = resolve
+    }),
+  )
+  const tell = (event: Event): void => {
+    if (event.type !== 'recording_ended') return
+    const { recording } = event
+    if (recording)
+      call.tellAtEnd({
+        RecordingUrl: recording.url,
+        RecordingSid: recording.sid,
+        RecordingDuration: String(recording.duration_seconds),
+      })
+    ended()
+  }
+  new Recorder({ call, leg }, tell).start(
     {
       type: 'start_recording',
       id: 'call',

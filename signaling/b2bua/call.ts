@@ -3,7 +3,7 @@ import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
-import { iso, type Timer } from '../../core/runtime/clock.ts'
+import { iso, pause, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
 import { addMediaQuality } from '../../core/state/calls/media-quality.ts'
@@ -16,6 +16,15 @@ import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import type { DialogTags } from './refer-to.ts'
 import { legSummary } from './summary.ts'
+
+/** How long the end of a call waits for what its last callback reports. */
+const LAST_FACTS_MS = 5000
+
+/** Why the document of a call could not be run. */
+interface DocumentFailure {
+  readonly number: number
+  readonly detail: string
+}
 
 /** More time is reserved when this much of the paid time is left. */
 const EXTEND_BEFORE_SECONDS = 5
@@ -69,6 +78,11 @@ export abstract class Call {
   transfer: LegWaiter | null = null
   readonly #departed = new Set<Leg>()
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
+  readonly #told: Record<string, string> = {}
+  readonly #lastFacts: Promise<unknown>[] = []
+  /** When the call was answered, while the callback of the answer waits for machine detection. */
+  #untold_ms: number | null = null
+  #failure: DocumentFailure | null = null
   readonly #endListeners: ((ending: Ending) => void)[] = []
   #settle: () => void = () => undefined
   /** Resolves when the call has been answered, or ends. */
@@ -199,6 +213,30 @@ export abstract class Call {
     return standardParameters(this.facts)
   }
 
+  /** Adds parameters to the last callback. */
+  tellAtEnd(parameters: Readonly<Record<string, string>>): void {
+    Object.assign(this.#told, parameters)
+  }
+
+  /** Makes the end of the call wait for `facts`, a few seconds at most: the last callback reports them. */
+  endAfter(facts: Promise<unknown>): void {
+    this.#lastFacts.push(facts)
+  }
+
+  /** The document cannot be run, and nothing runs in its place; null when something does again. */
+  documentFailed(failure: DocumentFailure | null): void {
+    this.#failure = failure
+  }
+
+  /** Sends the callback of the answer, which has waited for the outcome of machine detection. */
+  tellAnswer(found: Readonly<Record<string, string>>): void {
+    const at_ms = this.#untold_ms
+    if (at_ms === null) return
+    this.#untold_ms = null
+    this.tellAtEnd(found)
+    this.#writes.step({ step: 'answer_told', at_ms, extra: found })
+  }
+
   onEnd(listener: (ending: Ending) => void): void {
     this.#endListeners.push(listener)
   }
@@ -248,7 +286,9 @@ export abstract class Call {
     const at_ms = this.ctx.clock.now()
     this.#answered_ms = this.ctx.clock.monotonic_ms()
     this.row = { ...this.row, status: 'in-progress', answered_at: iso(at_ms) }
-    this.#writes.step({ step: 'answered', at_ms })
+    const untold = detectsFirst(this.request)
+    if (untold) this.#untold_ms = at_ms
+    this.#writes.step({ step: 'answered', at_ms, ...(untold ? { untold } : {}) })
     this.#settle()
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
@@ -326,8 +366,13 @@ export abstract class Call {
 
   /** Ends the call once. Repeated calls wait for the same end. */
   end(facts: Omit<EndFacts, 'answered'>): Promise<void> {
-    this.#ending ??= this.#end(ending({ ...facts, answered: this.answered }), facts.headers ?? {})
+    this.#ending ??= this.#end(this.#endingOf(facts), facts.headers ?? {})
     return this.#ending
+  }
+
+  #endingOf(facts: Omit<EndFacts, 'answered'>): Ending {
+    const final = ending({ ...facts, answered: this.answered })
+    return this.#failure === null ? final : { ...final, reason: final.reason ?? 'document_failed' }
   }
 
   /** Sets the code and headers of the refusal to an unanswered caller. */
@@ -349,6 +394,9 @@ export abstract class Call {
     this.stop(bye_reason)
     this.#settle()
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
+    this.tellAnswer({})
+    if (this.#lastFacts.length > 0)
+      await Promise.race([Promise.all(this.#lastFacts), pause(this.ctx.clock, LAST_FACTS_MS)])
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()
     this.ctx.calls.remove(this.sid)
@@ -370,11 +418,19 @@ export abstract class Call {
       duration_seconds,
       pdd_ms: this.pddMs(),
       media: media === null ? null : JSON.stringify(media),
+      extra: { ...this.#told, ...failureParameters(this.#failure) },
     }
     const written = await this.#writes.end({ step: 'end', facts })
     if (written?.end) this.row = { ...this.row, ...written.end }
   }
 }
+
+/** Reports whether the callback of the answer waits for machine detection (voice-compat.md §6 and §12.4). */
+const detectsFirst = ({ machine_detection: detection, send_digits }: CallRequest): boolean =>
+  !!detection && detection['asynchronous'] !== true && !send_digits
+
+const failureParameters = (failure: DocumentFailure | null): Record<string, string> =>
+  failure === null ? {} : { ErrorCode: String(failure.number), ErrorMessage: failure.detail }
 
 /** Returns the causes of a peer's Reason header for the other leg (RFC 3326), without the text: it may name hosts. */
 export function passedReason(headers: Readonly<Record<string, string>>): string | null {

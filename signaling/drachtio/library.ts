@@ -7,6 +7,8 @@ import type { Socket } from 'node:net'
  */
 
 export interface LibraryMessage {
+  /** The message as it came. */
+  readonly raw?: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   get(name: string): string | undefined

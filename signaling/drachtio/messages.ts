@@ -36,8 +36,24 @@ function plainHeaders({ headers }: LibraryMessage): Readonly<Record<string, stri
   return headers
 }
 
+/** Headers that scripts see, and that may be repeated (voice-compat.md §12.1). */
+const TOLD = /^(x-|user-to-user$)/i
+
+/** Joins the values of a repeated header by `, ` (RFC 3261 §7.3.1). The library joins them by a bare comma. */
+function withRepeated(headers: Headers, raw: string | undefined): Headers {
+  const doubtful = Object.entries(headers).filter(([name, value]) => TOLD.test(name) && value.includes(','))
+  if (doubtful.length === 0 || raw === undefined) return headers
+  const lines = (raw.split('\r\n\r\n', 1)[0] ?? '').split(/\r\n(?![ \t])/)
+  const joined = doubtful.map(([name]): [string, string] => {
+    const prefix = `${name.toLowerCase()}:`
+    const values = lines.filter(line => line.toLowerCase().replace(/\s*:/, ':').startsWith(prefix))
+    return [name, values.map(line => plain(line.slice(line.indexOf(':') + 1))).join(', ')]
+  })
+  return { ...headers, ...Object.fromEntries(joined.filter(([, value]) => value !== '')) }
+}
+
 function read(message: LibraryMessage) {
-  const headers = plainHeaders(message)
+  const headers = withRepeated(plainHeaders(message), message.raw)
   // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
   const header = (name: string): string | null => {

@@ -41,7 +41,11 @@ export function commandHandlers(executor: Executor): CommandHandlers {
   const { rooms, queues } = script.ctx
   const emit = (event: Event): void => script.emit(event)
   return {
-    fetch: command => void fetchDocument(executor.requester(), command).then(emit),
+    fetch: command =>
+      void fetchDocument(executor.requester(), command).then(fetched => {
+        if (fetched.result.ok && script.kind === 'call') host.call.documentFailed(null)
+        emit(fetched)
+      }),
     callback: command => void sendCallback(executor.requester(), command),
     answer: ({ id }) => answer(host, () => emit({ type: 'answered', id }), emit),
     reject: ({ sip_code, status }) => host.reject(sip_code, status),
@@ -76,7 +80,12 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     join_conference: command => rooms.join(script, command, emit),
     leave_conference: () => rooms.leave(script),
     enqueue: command => queues.enqueue(script, command, emit),
-    leave_queue: () => queues.leave(script, 'leave'),
+    leave_queue: ({ farewell }) => {
+      const seconds = queues.leave(script, 'leave')
+      if (!farewell) return
+      const parameters = { ...farewell.parameters, ...(seconds === null ? {} : { QueueTime: String(seconds) }) }
+      void sendCallback(executor.requester(), { ...farewell, parameters })
+    },
     dequeue: command => queues.dequeue(script, command, emit),
     stop_dequeue: () => queues.stopDequeue(script),
     start_stream: command => streams.start(command),
@@ -90,8 +99,10 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     start_siprec: command => siprec.start(command),
     stop_siprec: ({ id }) => siprec.stop(id),
     start_echo: () => echo(host),
-    note: ({ level, number, url, line, column, detail }) =>
-      host.call.event(level, number, { url, line, column, detail }),
+    note: ({ level, fatal, number, url, line, column, detail }) => {
+      host.call.event(level, number, { url, line, column, detail })
+      if (fatal && script.kind === 'call') host.call.documentFailed({ number, detail })
+    },
     done: ({ outcome }) => executor.over(outcome),
   }
 }

@@ -1,5 +1,6 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../core/domain/webhooks/document.ts'
+import { pause } from '../../core/runtime/clock.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
@@ -23,6 +24,7 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
   const { ctx, call, cookies, signal } = requester
   if (ctx.sounds.isOwn(command.url))
     return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
+  if (command.delay_ms !== undefined) await pause(call.ctx.clock, command.delay_ms, signal)
   const auth_token = ctx.authToken(call.project_id)
   if (auth_token === null)
     return {

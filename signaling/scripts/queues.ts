@@ -42,15 +42,7 @@ export class Queues {
   }
 
   enqueue(script: Script, command: Enqueue, emit: (event: Event) => void): void {
-    const key = keyOf(script, command.name)
-    const queue = this.#queues.get(key) ?? {
-      sid: `QU${newId.uuid().replaceAll('-', '')}`,
-      name: command.name,
-      callers: [],
-      agents: [],
-      max_size: DEFAULT_SIZE,
-    }
-    this.#queues.set(key, queue)
+    const queue = this.#queueOf(script, command.name)
     if (command.max_size !== null) queue.max_size = command.max_size
     if (queue.callers.filter(caller => !caller.agent).length >= queue.max_size) {
       emit({ type: 'queue_left', id: command.id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
@@ -66,11 +58,8 @@ export class Queues {
   }
 
   dequeue(script: Script, command: Dequeue, emit: (event: Event) => void): void {
-    const queue = this.#queues.get(keyOf(script, command.name))
-    if (!queue) {
-      emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
-      return
-    }
+    // An agent may come before the first caller.
+    const queue = this.#queueOf(script, command.name)
     const agent: Agent = { script, command, emit, caller: null }
     queue.agents.push(agent)
     const caller = queue.callers.find(waiting => waiting.agent === null)
@@ -78,12 +67,32 @@ export class Queues {
     else script.waiting.hear(hold)
   }
 
-  /** Takes the script's leg out of its queue, or out of the bridge with its agent. */
-  leave(script: Script, result: 'leave' | 'hangup'): void {
+  /**
+   * Takes the script's leg out of its queue, or out of the bridge with its agent. Returns the seconds that it has
+   * waited; null when it is in no queue.
+   */
+  leave(script: Script, result: 'leave' | 'hangup'): number | null {
+    let seconds: number | null = null
     for (const queue of this.#queues.values()) {
       const caller = queue.callers.find(waiting => waiting.script === script)
-      if (caller) this.#callerOut(queue, caller, caller.bridged_ms === null ? result : 'bridged')
+      if (!caller) continue
+      seconds = queueTime(caller)
+      this.#callerOut(queue, caller, caller.bridged_ms === null ? result : 'bridged')
     }
+    return seconds
+  }
+
+  #queueOf(script: Script, name: string): Queue {
+    const key = keyOf(script, name)
+    const queue = this.#queues.get(key) ?? {
+      sid: `QU${newId.uuid().replaceAll('-', '')}`,
+      name,
+      callers: [],
+      agents: [],
+      max_size: DEFAULT_SIZE,
+    }
+    this.#queues.set(key, queue)
+    return queue
   }
 
   stopDequeue(script: Script): void {
@@ -172,8 +181,8 @@ export class Queues {
     caller.script.waiting.stop()
     part(caller.script)
     const { agent } = caller
-    const time = caller.bridged_ms === null ? waited(caller) : Math.round((caller.bridged_ms - caller.since_ms) / 1000)
-    caller.emit({ type: 'queue_left', id: caller.command.id, result, queue_sid: queue.sid, queue_time_seconds: time })
+    const queue_time_seconds = queueTime(caller)
+    caller.emit({ type: 'queue_left', id: caller.command.id, result, queue_sid: queue.sid, queue_time_seconds })
     if (agent) this.#agentOut(queue, agent)
     this.#forget(queue)
   }
@@ -208,6 +217,10 @@ const keyOf = (script: Script, name: string): string => `${script.host.call.fact
 
 const waited = (caller: Caller): number =>
   Math.round((caller.script.host.call.ctx.clock.monotonic_ms() - caller.since_ms) / 1000)
+
+/** The seconds that a caller waited for its agent, until now when none has come. */
+const queueTime = (caller: Caller): number =>
+  caller.bridged_ms === null ? waited(caller) : Math.round((caller.bridged_ms - caller.since_ms) / 1000)
 
 const average = (queue: Queue): number =>
   Math.round(queue.callers.reduce((sum, caller) => sum + waited(caller), 0) / Math.max(1, queue.callers.length))

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
 import { insertRecording, updateRecording } from '../../core/state/calls/recordings.ts'
@@ -274,7 +275,7 @@ export class Recorder {
     this.#live.delete(id)
     const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
-    const duration_seconds = Math.round(event.duration_ms / 1000)
+    const duration_seconds = recordingSeconds(event.duration_ms)
     const url = this.#url(recording.sid)
     if (nothing) await rm(join(ctx.config.data_dir, recording.file), { force: true }).catch(() => undefined)
     await call.persist(trx =>
@@ -359,7 +360,7 @@ export function recordByPolicy(
       callback: null,
     },
     other,
-    'OutboundPolicy',
+    'Trunking',
     policy.retention_days,
   )
 }

@@ -201,18 +201,13 @@ export class Rooms {
     if (this.#rooms.get(room.key) !== room) return
     this.#rooms.delete(room.key)
     if (room.recording) room.recording.by.stop(room.recording.id)
-    if (room.started)
-      this.#tell(
-        room,
-        'conference-end',
-        'end',
-        null,
-        {
-          CallSidEndingConference: last.host.call.sid,
-          ReasonConferenceEnded: reason,
-        },
-        last,
-      )
+    const { host, command } = last
+    const ended_by = {
+      CallSidEndingConference: host.call.sid,
+      ...(command.label === null ? {} : { ParticipantLabelEndingConference: command.label }),
+      ReasonConferenceEnded: reason,
+    }
+    this.#tell(room, 'conference-end', 'end', null, ended_by, last)
   }
 
   #tell(

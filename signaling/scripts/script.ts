@@ -114,6 +114,7 @@ export class Script implements CallScript {
   /** Replaces the instructions of a live call. False when the script is over. */
   update(entry: Entry, fallback: Target | null): boolean {
     if (this.#done || this.#gone) return false
+    if (this.kind === 'call') this.host.call.documentFailed(null)
     this.emit({ type: 'update', entry, fallback })
     return true
   }

@@ -327,7 +327,7 @@ t.test('between two legs', async t => {
         .where('status', '=', 'completed')
         .executeTakeFirst(),
     )
-    t.match(row, { channels: 2, source: 'OutboundPolicy', track: 'both' })
+    t.match(row, { channels: 2, source: 'Trunking', track: 'both' })
     t.ok(row.expires_at && Date.parse(row.expires_at) - Date.parse(row.started_at) === 30 * 86_400_000)
   })
 

@@ -104,6 +104,16 @@ t.test('verbs with media', async t => {
     line.hangUp()
   })
 
+  await t.test('SendDigits are sent before the document begins', async t => {
+    pages['/after-the-keys'] = doc('<Hangup/>')
+    const begun_ms = performance.now()
+    const { line } = await town.callOut('', { Url: `${url}/after-the-keys`, SendDigits: 'wwww12' })
+    await line.hearsKeys('12')
+    await told('/after-the-keys')
+    t.ok(performance.now() - begun_ms > 2000, 'the document waits for the pauses and keys')
+    await line.over()
+  })
+
   await t.test('Gather collects keys according to its attributes', async t => {
     const line = await callIn(
       doc(

@@ -219,6 +219,48 @@ t.test('verbs that connect several callers', async t => {
     await reserved.line.over()
   })
 
+  await t.test('an agent waits for the first caller of an empty queue, until the timeout of its Dial', async t => {
+    const agent = await callOut(doc(`<Dial timeout="60" action="${url}/first-served"><Queue>early</Queue></Dial>`))
+    await agent.line.hearsSomething()
+    const caller = await callOut(doc(`<Enqueue action="${url}/first-caller">early</Enqueue>`))
+    const stop = caller.line.hum(550)
+    await agent.line.hears(550)
+    await stop()
+    agent.line.hangUp()
+    t.match(await told('/first-served'), {
+      DialCallStatus: 'completed',
+      DequeueResult: 'bridged',
+      DequeuedCallSid: caller.sid,
+    })
+    t.match(await told('/first-caller'), { QueueResult: 'bridged', QueueTime: /^\d+$/ })
+    await caller.line.over()
+    const begun_ms = performance.now()
+    const alone = await callOut(doc(`<Dial timeout="5" action="${url}/nobody"><Queue>nobody</Queue></Dial>`))
+    t.match(await told('/nobody'), { DialCallStatus: 'no-answer', DequeueResult: 'queue-empty' })
+    t.ok(performance.now() - begun_ms > 4900, 'not before the timeout')
+    await alone.line.over()
+  })
+
+  await t.test('a caller who hangs up in a queue leaves its time there', async t => {
+    const caller = await callOut(doc(`<Enqueue action="${url}/gave-up">patience</Enqueue>`))
+    await caller.line.hearsSomething()
+    caller.line.hangUp()
+    t.match(await told('/gave-up'), { QueueResult: 'hangup', QueueSid: /^QU/, QueueTime: /^\d+$/ })
+  })
+
+  await t.test('a conference that never started tells its end, and who ended it', async t => {
+    const room = `<Conference participantLabel="alone" statusCallback="${url}/lonely" statusCallbackEvent="start end">lonely</Conference>`
+    const caller = await callOut(doc(`<Dial>${room}</Dial>`))
+    await caller.line.hearsSomething()
+    caller.line.hangUp()
+    t.match(await told('/lonely'), {
+      StatusCallbackEvent: 'conference-end',
+      CallSidEndingConference: caller.sid,
+      ParticipantLabelEndingConference: 'alone',
+      ReasonConferenceEnded: 'last-participant-left',
+    })
+  })
+
   await t.test('Client: a browser receives its parameters, hears a whisper, and talks', async t => {
     const callback = `statusCallback="${url}/client" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
     const noun = (name: string): string =>

@@ -180,12 +180,13 @@ t.test('documents that bridge calls', async t => {
   })
 
   t.test('Record on create records the whole call and sends its callback', { buffered: true }, async t => {
-    const web = await webServer(t, { '/recorded': '' })
+    const web = await webServer(t, { '/recorded': '', '/status': '' })
     const sid = await create(`${SANDBOX}4711`, {
       InlineMarkup: '<Response><Pause length="2"/></Response>',
       Record: 'true',
       RecordingChannels: 'dual',
       RecordingStatusCallback: `${web.url}/recorded`,
+      StatusCallback: `${web.url}/status`,
     })
     await w.ended(sid)
     const told = Object.fromEntries((await web.seen('/recorded')).fields)
@@ -196,7 +197,51 @@ t.test('documents that bridge calls', async t => {
       RecordingSource: 'OutboundAPI',
     })
     t.equal((await w.voice('GET', `/Recordings/${told['RecordingSid']}.wav`)).status, 200)
+    const { body: resource } = await w.voice('GET', `/Recordings/${told['RecordingSid']}.json`)
+    t.equal(String(resource.duration), told['RecordingDuration'], 'one number in callback and resource')
+    t.match(Object.fromEntries((await web.seen('/status')).fields), {
+      CallStatus: 'completed',
+      RecordingSid: told['RecordingSid'],
+      RecordingUrl: told['RecordingUrl'],
+      RecordingDuration: told['RecordingDuration'],
+      FromCountry: 'NG',
+      CallerCountry: 'NG',
+      ToCountry: 'NG',
+      CalledCountry: 'NG',
+    })
   })
+
+  t.test(
+    'a document that does not parse shows in the last callback, in the words of the call, and as its reason',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, {
+        '/broken': '<Response>\n<Say>Hello</Sya></Response>',
+        '/typo': '<Response><Sya>Hello</Sya></Response>',
+        '/saved': '<Response><Hangup/></Response>',
+        '/status': '',
+      })
+      const run = async (path: string, form: Record<string, string> = {}) => {
+        const StatusCallback = `${web.url}/status?of=${path.slice(1)}`
+        const sid = await create(QUIET, { Url: `${web.url}${path}`, StatusCallback, ...form })
+        await w.ended(sid)
+        const told = await until('the last callback', () =>
+          web.requests.find(({ fields }) => fields.get('CallSid') === sid && fields.get('CallStatus') === 'completed'),
+        )
+        const { body } = await w.manage('GET', `/calls/${sid}/decision`)
+        return { told: Object.fromEntries(told.fields), words: body.words.join('\n') as string }
+      }
+      const broken = await run('/broken')
+      t.match(broken.told, { ErrorCode: '12100', ErrorMessage: /unexpected close tag/ })
+      t.match(broken.words, /Error 12100 in line 2 of .*\/broken: unexpected close tag\./)
+      t.match(broken.words, /reason document_failed/)
+      const saved = await run('/broken', { FallbackUrl: `${web.url}/saved` })
+      t.equal(saved.told['ErrorCode'], undefined, 'the fallback ran in its place')
+      t.notMatch(saved.words, /document_failed/)
+      const typo = await run('/typo')
+      t.match(typo.words, /Warning 12200 in line 1 of .*\/typo: .*Sya/)
+    },
+  )
 
   t.test(
     'without consent, no verb records a conversation, and the Record verb records a message',
@@ -247,15 +292,28 @@ t.test('documents that bridge calls', async t => {
     'machine detection finishes before the document is requested, with its result',
     { buffered: true },
     async t => {
-      const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>' })
+      const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>', '/status': '' })
       const sid = await create(QUIET, {
         Url: `${web.url}/voice`,
+        StatusCallback: `${web.url}/status`,
+        StatusCallbackEvent: 'answered completed',
         MachineDetection: 'Enable',
         MachineDetectionSilenceTimeout: '2000',
       })
       const asked = Object.fromEntries((await web.seen('/voice')).fields)
       t.match(asked, { CallSid: sid, AnsweredBy: 'unknown', MachineDetectionDuration: /^\d+$/ })
       await w.ended(sid)
+      const { AnsweredBy, MachineDetectionDuration } = asked
+      const told = await until('both callbacks', () => {
+        const found = web.requests
+          .filter(({ path }) => path === '/status')
+          .map(({ fields }) => Object.fromEntries(fields))
+        return found.length === 2 && found
+      })
+      t.match(told, [
+        { CallStatus: 'in-progress', SequenceNumber: '0', AnsweredBy, MachineDetectionDuration },
+        { CallStatus: 'completed', SequenceNumber: '1', AnsweredBy, MachineDetectionDuration },
+      ])
     },
   )
 

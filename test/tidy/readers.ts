@@ -100,7 +100,7 @@ const READERS: readonly Reader[] = [
   {
     file: 'core/domain/calls/custom-headers.ts',
     functions: '`customHeaders`, `toldHeaders`',
-    reads: 'X- headers, User-to-User and Geolocation, which pass or are told as they are',
+    reads: 'X- headers, User-to-User, Session-ID and Geolocation, which pass or are told as they are',
     headers: ['x-strowger-callsid'],
   },
   {

@@ -3,8 +3,11 @@ const MAX_CHARACTERS = 4096
 
 type Headers = Readonly<Record<string, string>>
 
-/** Headers of standards that pass like X- headers: user-to-user information (RFC 7433). */
-const PASSED: ReadonlyMap<string, string> = new Map([['user-to-user', 'User-to-User']])
+/** Headers of standards that pass like X- headers: user-to-user information (RFC 7433), the session's id (RFC 7989). */
+const PASSED: ReadonlyMap<string, string> = new Map([
+  ['user-to-user', 'User-to-User'],
+  ['session-id', 'Session-ID'],
+])
 
 /** Headers that a script sees besides: who diverted the call (RFC 5806), and where the caller is (RFC 6442). */
 const TOLD: ReadonlyMap<string, string> = new Map([

@@ -126,5 +126,8 @@ export const recordingParameters = (facts: RecordingCallbackFacts): Record<strin
   ErrorCode: String(facts.error_number ?? 0),
 })
 
+/** The whole seconds of a recording, the same in callbacks, action requests and resources. */
+export const recordingSeconds = (duration_ms: number): number => Math.round(duration_ms / 1000)
+
 /** Formats a time as in RFC 2822 §3.3, in UTC with a numeric zone. */
 export const rfc2822 = (at_ms: number): string => new Date(at_ms).toUTCString().replace(/GMT$/, '+0000')

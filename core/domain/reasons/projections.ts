@@ -57,11 +57,15 @@ export function problemOf(reason: Reason, facts: ReasonFacts = {}): ProblemProje
     code: reason,
     detail: capitalized(reasonSentence(reason, facts)),
     remediation: reasonMend(reason, facts),
-    retry_after_seconds,
+    retry_after_seconds: retry_after_seconds ?? (http === 429 ? LEAST_RETRY_SECONDS : null),
   }
 }
 
+/** A 429 says when to try again (RFC 6585 §4). A SIP 503 must not: peers would send nothing at all until then. */
+const LEAST_RETRY_SECONDS = 1
+
 interface VoiceErrorProjection {
+  readonly retry_after_seconds: number | null
   readonly status: number
   readonly code: number
   readonly message: string
@@ -70,8 +74,9 @@ interface VoiceErrorProjection {
 
 /** Returns the numbered error of the voice-calls API (voice-compat.md sections 1 and 15). */
 export function voiceErrorOf(reason: Reason, facts: ReasonFacts = {}): VoiceErrorProjection {
-  const { voice, voice_http } = REASONS[reason] as ReasonEntry
+  const { voice, voice_http, retry_after_seconds } = REASONS[reason] as ReasonEntry
   return {
+    retry_after_seconds: retry_after_seconds ?? (voice_http === 429 ? LEAST_RETRY_SECONDS : null),
     status: voice_http ?? 400,
     code: voice ?? 20001,
     message: capitalized(reasonSentence(reason, facts)),

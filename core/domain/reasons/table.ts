@@ -341,6 +341,11 @@ export const REASONS = {
     sentence: 'no ACK came for the answer within {value} seconds',
     mend: 'Look for NAT between the peer and us, and for a wrong Contact.',
   }),
+  document_failed: caller({
+    sip: 503,
+    sentence: 'the document of the call could not be had or run',
+    mend: 'Look at the errors of the call; `strowger script check` finds what is wrong in a document.',
+  }),
   node_lost: ours({ sip: 500, sentence: 'the process that ran the call was lost', mend: 'Place the call again.' }),
   media_unavailable: ours({
     sip: 503,

@@ -19,7 +19,20 @@ export async function addCallEvent(
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('call_sid', '=', event.call_sid)
     .executeTakeFirstOrThrow()
-  if (Number(count) >= MAX_EVENTS) return
+  // The first half of a full list stays as it is. The other half always has the latest events.
+  if (Number(count) >= MAX_EVENTS)
+    await db
+      .deleteFrom('call_event')
+      .where('id', '=', eb =>
+        eb
+          .selectFrom('call_event')
+          .select('id')
+          .where('call_sid', '=', event.call_sid)
+          .orderBy('id')
+          .limit(1)
+          .offset(MAX_EVENTS / 2),
+      )
+      .execute()
   await db
     .insertInto('call_event')
     .values({

@@ -125,7 +125,7 @@ export const listCallRecordings = (db: Db, call_sid: string): Promise<RecordingR
     .selectFrom('recording')
     .selectAll()
     .where('call_sid', '=', call_sid)
-    .where('status', '!=', 'deleted')
+    .where('status', 'not in', ['deleted', 'absent'])
     .orderBy('created_at', 'desc')
     .orderBy('sid')
     .execute()
@@ -136,7 +136,7 @@ export const findProjectRecording = (db: Db, project_id: string, sid: string): P
     .selectAll()
     .where('sid', '=', sid)
     .where('project_id', '=', project_id)
-    .where('status', '!=', 'deleted')
+    .where('status', 'not in', ['deleted', 'absent'])
     .executeTakeFirst()
 
 export const listCallEvents = (

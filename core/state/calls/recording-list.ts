@@ -23,7 +23,7 @@ export function listProjectRecordings(
     .selectFrom('recording')
     .selectAll()
     .where('project_id', '=', project_id)
-    .where('status', '!=', 'deleted')
+    .where('status', 'not in', ['deleted', 'absent'])
     .orderBy('created_at', 'desc')
     .orderBy('sid', 'desc')
     .limit(page.limit)

@@ -122,7 +122,6 @@ export interface StartTranscription {
   readonly inbound_label: string | null
   readonly outbound_label: string | null
   readonly partial_results: boolean
-  readonly engine: string | null
   readonly model: string | null
   readonly hints: readonly string[]
   readonly profanity_filter: boolean

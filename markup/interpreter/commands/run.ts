@@ -18,6 +18,8 @@ export interface Fetch {
   readonly parameters: FormParameters
   /** Names of parameters that only the web server may see. Absent when there are none. */
   readonly secret?: readonly string[]
+  /** The request waits this long: the documents before it took no time. Absent for no wait. */
+  readonly delay_ms?: number
 }
 
 /**
@@ -70,6 +72,8 @@ interface CancelTimer {
 interface Note {
   readonly type: 'note'
   readonly level: 'warning' | 'error'
+  /** Set when the document cannot go on: its fallback runs, or the run ends. */
+  readonly fatal?: true
   readonly number: number
   readonly url: string | null
   readonly line: number | null

@@ -1,5 +1,6 @@
 import type { Target } from '../facts.ts'
 import type { RecordingCallback } from './background.ts'
+import type { Callback } from './run.ts'
 
 /** Commands for what several calls share: conferences and queues. */
 export type SharedCommand = JoinConference | LeaveConference | Enqueue | LeaveQueue | Dequeue | StopDequeue
@@ -26,7 +27,6 @@ export interface JoinConference {
   readonly record_channels?: 2
   readonly trim: boolean
   readonly coach: string | null
-  readonly jitter_buffer: 'off' | 'small' | 'medium' | 'large'
   readonly status_callback: (Target & { readonly events: readonly string[] }) | null
   readonly recording_callback: RecordingCallback | null
 }
@@ -53,6 +53,8 @@ export interface Enqueue {
 /** Takes this leg out of the queue, or out of the bridge with the agent. */
 interface LeaveQueue {
   readonly type: 'leave_queue'
+  /** The last request of the Enqueue, whose response is discarded. The executor adds `QueueTime`. */
+  readonly farewell?: Callback
   readonly id: string
 }
 

@@ -1,6 +1,6 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { JoinConference } from '../../interpreter/types.ts'
-import { custom, events, flag, ignored, integer, method, oneOf, pattern, text, url } from '../attributes.ts'
+import { custom, events, flag, ignored, inert, integer, method, oneOf, pattern, text, url } from '../attributes.ts'
 import { RECORDING_CALLBACK, recordingCallback } from '../recording-callback.ts'
 import { type Node, shape } from '../shape.ts'
 
@@ -25,7 +25,8 @@ const ATTRIBUTES = {
   }),
   trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13239, effect: 'document' }),
   coach: pattern(/^CA[0-9a-f]{32}$/, 'CallSid', { default: null, number: 13240, effect: 'document' }),
-  jitterBufferSize: oneOf(['off', 'small', 'medium', 'large'], { default: 'large' }),
+  // The mixer adapts its buffers by itself.
+  jitterBufferSize: inert(oneOf(['off', 'small', 'medium', 'large'], { default: 'large' })),
   region: ignored(),
   statusCallback: url(),
   statusCallbackMethod: method(),
@@ -63,7 +64,6 @@ export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tur
     ...(dual ? { record_channels: 2 } : {}),
     trim: attributes.trim === 'trim-silence',
     coach: attributes.coach,
-    jitter_buffer: attributes.jitterBufferSize,
     status_callback: status && { ...status, events: attributes.statusCallbackEvent },
     recording_callback: recordingCallback(attributes, turn),
   }

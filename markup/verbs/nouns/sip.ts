@@ -1,7 +1,6 @@
 import type { SipUri } from '../../interpreter/types.ts'
 import { integer, text } from '../attributes.ts'
 import { isNode, type Node, type Report, shape } from '../shape.ts'
-import { parameter } from './parameters.ts'
 import { childAttributes, DETECTION } from './shared.ts'
 
 const CREDENTIALS = {
@@ -18,6 +17,11 @@ const sipUri = shape(
   },
   { content: 'text' },
 )
+const sipParameter = shape(
+  'Parameter',
+  { name: text({ max: 500 }), value: text({ max: 500 }) },
+  { unsupported: '<Parameter> inside <Sip> has no effect here: a SIP destination gets <Headers>' },
+)
 const header = shape('Header', { name: text({ max: 256 }), value: text({ max: 1024, number: 13253 }) })
 const headers = shape('Headers', {}, { nouns: [header] })
 
@@ -30,7 +34,7 @@ export const sip = shape(
   { ...childAttributes(13241), ...CREDENTIALS, ...DETECTION },
   {
     content: 'text',
-    nouns: [sipUri, headers, parameter],
+    nouns: [sipUri, headers, sipParameter],
     inspect(node, report) {
       sipTarget(node, report)
     },

@@ -2,6 +2,8 @@ import { toldCallId } from '../../../domain/calls/foreign.ts'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../../domain/calls/request.ts'
 import { shownParameters } from '../../../domain/calls/typed.ts'
+import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
+import { parseNumber } from '../../../domain/numbers/parse.ts'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
 import type { OutboxTable } from '../../db.ts'
@@ -19,10 +21,16 @@ export const callFactsOf = (row: ToldCall, request: CallRequest = readCallReques
   to: row.to_number,
   status: row.status,
   number_sid: row.number_id,
+  from_country: countryOf(row.from_number),
+  to_country: countryOf(row.to_number),
   forwarded_from: request.forwarded_from ?? null,
   caller_name: request.caller_name ?? null,
   sip: request.sip ?? null,
 })
+
+/** The ISO code of a number's country; null for SIP URIs, clients and global codes. */
+const countryOf = (given: string): string | null =>
+  /^\+?\d/.test(given) ? (parseNumber(given, DEFAULT_COUNTRY)?.country ?? null) : null
 
 export interface Enqueued {
   readonly kind: OutboxTable['kind']

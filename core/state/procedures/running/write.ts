@@ -16,8 +16,12 @@ export type CallStep =
       readonly at_ms: number
       readonly changes: Pick<Updateable<CallTable>, 'sip_call_id' | 'carrier_id' | 'application_id' | 'node_id'>
     }
-  /** The first 18x arrives; the call is answered. */
-  | { readonly step: 'ringing' | 'answered'; readonly at_ms: number }
+  /** The first 18x arrives. */
+  | { readonly step: 'ringing'; readonly at_ms: number }
+  /** The call is answered. With `untold` its callback waits for the step `answer_told`. */
+  | { readonly step: 'answered'; readonly at_ms: number; readonly untold?: boolean }
+  /** The callback of the answer, with what machine detection has found. */
+  | { readonly step: 'answer_told'; readonly at_ms: number; readonly extra: Readonly<Record<string, string>> }
   /** Another target is tried. */
   | { readonly step: 'attempt'; readonly attempt: NewAttempt; readonly at_ms: number }
   | { readonly step: 'attempt_changed'; readonly sequence: number; readonly changes: AttemptChanges }
@@ -67,7 +71,19 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
     case 'ringing':
       return progress(query, sid, 'ringing', { status: 'ringing', ringing_at: iso(step.at_ms) }, step.at_ms)
     case 'answered':
-      return progress(query, sid, 'answered', { status: 'in-progress', answered_at: iso(step.at_ms) }, step.at_ms)
+      return progress(
+        query,
+        sid,
+        'answered',
+        { status: 'in-progress', answered_at: iso(step.at_ms) },
+        step.at_ms,
+        step.untold,
+      )
+    case 'answer_told': {
+      const row = findCall(query, sid)
+      const told = row ? tellStatus(query, row, 'answered', { now_ms: step.at_ms, extra: step.extra }) : 0
+      return { running: row !== undefined && row.ended_at === null, told, end: null }
+    }
     case 'attempt':
       insertAttempt(query, { call_sid: sid, ...step.attempt, started_at: iso(step.at_ms) })
       return NOTHING
@@ -97,12 +113,13 @@ function progress(
   event: 'initiated' | 'ringing' | 'answered',
   changes: Updateable<CallTable>,
   now_ms: number,
+  untold = false,
 ): CallWritten {
   const row = changeRunningCall(query, sid, changes, now_ms)
   if (!row) return { running: false, told: 0, end: null }
   const { direction, from_number: from, to_number: to, status, project_id } = row
   const data = { sid, status, direction, from, to, at: iso(now_ms) }
-  const told = tellStatus(query, row, event, { now_ms })
+  const told = untold ? 0 : tellStatus(query, row, event, { now_ms })
   return {
     running: true,
     told: told + queueEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),

@@ -179,6 +179,18 @@ t.test('a recording answers preconditions, as does each resource with an ETag', 
   })
 })
 
+t.test('a recording that came to nothing is no resource', async t => {
+  const w = await controlPlane(t)
+  const call_sid = newId.call()
+  const { sid } = await recorded(w, { call_sid })
+  await w.state.db.updateTable('recording').set({ status: 'absent' }).where('sid', '=', sid).execute()
+  t.equal((await w.voice('GET', `/Recordings/${sid}.json`)).status, 404)
+  t.equal((await w.ask('GET', `/v1/recordings/${sid}`)).status, 404)
+  t.same((await w.ask('GET', '/v1/recordings')).body.data, [])
+  for (const number of [11100, 12200, 13227])
+    t.equal((await w.ask('GET', `/docs/errors/${number}`, { key: null })).status, 200, `the page of ${number}`)
+})
+
 t.test('a project at its quota cannot place recorded calls, but can place calls without recording', async t => {
   const w = await controlPlane(t)
   const now = iso(Date.now())

@@ -105,9 +105,12 @@ t.test('resolves relative URLs against the URL after redirects and keeps absolut
   t.equal(phone.last('fetch').url, 'HTTPS://User:pw@Host.example:443/a b#rc=2')
 })
 
-t.test('a redirect loop ends after a hundred documents', async t => {
+t.test('a redirect loop is slowed, and ends after a hundred documents', async t => {
   const phone = new Phone(t, FACTS)
-  for (let i = 1; i < FETCH_LIMITS.idle; i++) phone.fetched('<Response><Redirect/></Response>')
+  for (let i = 1; i < FETCH_LIMITS.idle; i++) {
+    t.equal(phone.last('fetch').delay_ms, i <= FETCH_LIMITS.quick ? undefined : 250, `document ${i}`)
+    phone.fetched('<Response><Redirect/></Response>')
+  }
   phone.expect('fetch')
   phone.fetched('<Response><Redirect/></Response>').expect('note play')
   t.strictSame(phone.notes(), ['error 12400 null:null'])

@@ -432,7 +432,7 @@ t.test('Conference keeps the leg in the conference until it leaves', async t => 
         recordingStatusCallback="/r" region="x"> room </Conference></Dial>`,
     ),
   )
-  phone.expect('digits_on join_conference')
+  phone.expect('note digits_on join_conference')
   t.match(phone.last('join_conference'), {
     name: 'room',
     muted: true,
@@ -445,7 +445,6 @@ t.test('Conference keeps the leg in the conference until it leaves', async t => 
     record: true,
     trim: false,
     coach: CHILD_SID,
-    jitter_buffer: 'small',
     status_callback: { url: 'https://app.example.test/c', method: 'POST', events: ['start', 'end'] },
     recording_callback: { url: 'https://app.example.test/r', method: 'POST', events: ['completed'] },
   })

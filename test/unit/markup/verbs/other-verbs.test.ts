@@ -35,8 +35,8 @@ t.test('Enqueue without an action continues with the next verb; a full queue cau
 t.test('a hang-up or update in a queue requests the action and ignores its response', async t => {
   const text = response('<Enqueue action="/out">q</Enqueue>')
   const gone = call(t, text).hangup()
-  gone.expect('leave_queue callback done')
-  t.strictSame(gone.last('callback').parameters, { QueueResult: 'hangup' })
+  gone.expect('leave_queue done')
+  t.strictSame(gone.last('leave_queue').farewell?.parameters, { QueueResult: 'hangup' })
 
   const told = call(t, text)
   const { id } = told.last('enqueue')
@@ -46,14 +46,15 @@ t.test('a hang-up or update in a queue requests the action and ignores its respo
 
   const moved = call(t, text)
   moved.send(NEW)
-  moved.expect('leave_queue callback start_timer')
-  t.strictSame(moved.last('callback').parameters, { QueueResult: 'redirected' })
+  moved.expect('leave_queue start_timer')
+  t.strictSame(moved.last('leave_queue').farewell?.parameters, { QueueResult: 'redirected' })
 
   const bridged = call(t, text)
   bridged.send({ type: 'queue_joined', id, queue_sid: 'QU1' })
   bridged.send({ type: 'queue_bridged', id })
   bridged.send(NEW)
-  t.strictSame(bridged.last('callback').parameters, { QueueResult: 'redirected-from-bridged', QueueSid: 'QU1' })
+  const { farewell } = bridged.last('leave_queue')
+  t.strictSame(farewell?.parameters, { QueueResult: 'redirected-from-bridged', QueueSid: 'QU1' })
 })
 
 t.test('faults of Enqueue stop the document; workflows give an error result', async t => {

@@ -20,7 +20,6 @@ const COMMAND: JoinConference = {
   record: false,
   trim: false,
   coach: null,
-  jitter_buffer: 'large',
   status_callback: null,
   recording_callback: null,
 }

@@ -6,6 +6,11 @@ t.test('a script gets at most 32 X- headers, and none of the platform’s own', 
     'x-order': '7',
     'X-Tag': 'a',
   })
+  const passed = { 'session-id': 'ab30317f1a784dc48ff824d0d3715d86', 'user-to-user': '3031' }
+  t.same(customHeaders(passed), {
+    'Session-ID': 'ab30317f1a784dc48ff824d0d3715d86',
+    'User-to-User': '3031',
+  })
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`x-${index}`, 'v']))
   t.equal(Object.keys(customHeaders(many)).length, 32)
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { claimCommands, finishCommand } from '../../../../../core/state/calls/call-commands.ts'
+import { addCallEvent } from '../../../../../core/state/calls/call-events.ts'
 import {
   findCall,
   finishCall,
@@ -59,6 +60,19 @@ const callbacks = async (state: State, sid: string) => {
   const rows = await state.db.selectFrom('outbox').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
   return rows.map(row => JSON.parse(row.parameters) as Record<string, string>)
 }
+
+t.test('a call in circles keeps its first and its latest events', async t => {
+  const { state, project_id } = await open(t)
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    for (let step = 1; step <= 1010; step++)
+      await addCallEvent(trx, { call_sid: 'CA1', kind: 'http', number: null, detail: { step } }, NOW)
+  })
+  const rows = await state.db.selectFrom('call_event').select('detail').orderBy('id').execute()
+  const steps = rows.map(({ detail }) => (JSON.parse(detail) as { step: number }).step)
+  t.equal(steps.length, 1000)
+  t.same([steps[0], steps[499], steps[500], steps.at(-1)], [1, 500, 511, 1010])
+})
 
 t.test('writes a call from its creation to its CDR and numbers its callbacks in order', async t => {
   const { state, project_id } = await open(t)
