@@ -363,6 +363,8 @@ t.test('verbs with media', async t => {
       await until('the caller hears the greeting', () => heardSpan(line.rtp.audio()) !== null)
       await line.say(300, 700)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
+      // What the caller has said may still wait in the jitter buffer, and would interrupt the answer.
+      await line.rtp.send(new Int16Array(8 * 600))
       app.send({ type: 'text', token: 'You want two large pizzas. ' })
       app.send({ type: 'text', token: LONG_ANSWER, last: true })
       await line.hearsSomething()
