@@ -136,6 +136,15 @@ const Side = () => (
           </div>
         )
       })}
+      <h2>Help</h2>
+      <ul>
+        <li>
+          <a href="/docs/guides" target="_blank" rel="noreferrer">
+            <Icon name="audit" />
+            Documentation
+          </a>
+        </li>
+      </ul>
     </nav>
   </div>
 )
