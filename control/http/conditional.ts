@@ -47,8 +47,9 @@ const CONDITIONAL = new Set([200, 206, 416])
  * or returns false when a precondition failed: the caller writes the refusal. An answer without an ETag has none.
  */
 export function preconditionsHold(ctx: ParameterizedContext): boolean {
+  const read = ctx.method === 'GET' || ctx.method === 'HEAD'
+  if (!read || !ctx.res.hasHeader('ETag') || !CONDITIONAL.has(ctx.status)) return true
   const etag = ctx.response.get('ETag')
-  if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || etag === '' || !CONDITIONAL.has(ctx.status)) return true
   const condition = conditionOf(ctx.req.headers, { etag, last_modified: ctx.response.get('Last-Modified') })
   if (condition === 'met') return true
   const { body } = ctx
