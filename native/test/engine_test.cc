@@ -264,7 +264,7 @@ void busy_engine(bool io_uring) {
     engine.close_stream(c->b.id);
     engine.close_session(c->session);
   }
-  for (int i = 0; i < 500 && ended < kCalls * 3 / 4; ++i) {
+  for (int i = 0; i < 9000 && ended < kCalls * 3 / 4; ++i) {
     take_events();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

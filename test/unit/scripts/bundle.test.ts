@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { MAIN } from '../../../bench/up.ts'
+import { openState } from '../../../core/state/index.ts'
 import { strowger } from '../../support/child.ts'
 import t from '../../support/harness/index.ts'
 
@@ -13,21 +14,22 @@ import t from '../../support/harness/index.ts'
 t.test('the stack trace of an unexpected error names lines of the TypeScript sources', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-bundle-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'file'), '')
-  // A file cannot contain a folder. Nothing expects this error, so it ends the command with its trace.
-  const { code, stderr } = await strowger(['bootstrap'], { STROWGER_DATA: join(folder, 'file/data') }).ended
+  // A key that is a folder. Nothing expects this error, so it ends the command with its trace.
+  writeFileSync(join(folder, 'strowger.sqlite'), '')
+  mkdirSync(join(folder, 'master.key'))
+  const { code, stderr } = await strowger(['project', 'list'], { STROWGER_DATA: folder }).ended
   t.equal(code, 1)
   const frames = [...stderr.matchAll(/ at (\w+) \((?:[^():]+\/)?((?:core|bin)\/[\w/-]+\.ts):(\d+):(\d+)\)/g)]
   t.match(
     frames.map(([, , file]) => file),
-    ['core/runtime/private-files.ts', 'core/runtime/config.ts', 'core/runtime/config.ts', 'bin/say.ts'],
+    ['core/runtime/private-files.ts', 'core/runtime/config.ts', 'core/runtime/config.ts', 'bin/installation.ts'],
   )
   const [, , file = '', line, column] = frames[0] ?? []
   t.match(
     readFileSync(file, 'utf8')
       .split('\n')
       [Number(line) - 1]?.slice(Number(column) - 1),
-    /^mkdirSync\(/,
+    /^readFileSync\(/,
   )
   t.notMatch(stderr, 'build/bundle')
 })
@@ -103,7 +105,12 @@ t.test('every command explains itself, and loads neither other commands nor a he
 })
 
 t.test('a command that reads the database loads no heavy library either', async t => {
-  const { stdout, packages } = await loadedBy(t.testdir(), ['project', 'list'])
+  const folder = t.testdir()
+  const data_dir = join(folder, 'data')
+  mkdirSync(data_dir)
+  await (await openState({ data_dir })).close()
+  writeFileSync(join(data_dir, 'master.key'), '07'.repeat(32), { mode: 0o600 })
+  const { stdout, packages } = await loadedBy(folder, ['project', 'list'])
   t.equal(stdout, 'none\n')
   t.ok(packages.has('kysely'))
   t.same(
