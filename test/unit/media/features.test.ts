@@ -321,6 +321,6 @@ t.test('a talking leg gets its verdict when its utterance ends, a silent one aft
 
 t.test('the metrics of the worker include sessions, legs, ports, packets and recordings', async t => {
   const text = await w.metrics.metrics()
-  for (const name of ['sessions', 'legs', 'ports_in_use', 'packets_received', 'packets_sent', 'recordings'])
+  for (const name of ['sessions', 'legs', 'ports_in_use', 'packets_received_total', 'packets_sent_total', 'recordings'])
     t.match(text, new RegExp(`strowger_media_${name}\\{process="media"\\} \\d`), name)
 })
