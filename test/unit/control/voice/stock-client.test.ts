@@ -212,7 +212,7 @@ t.test('the stock client reads recordings and events, and downloads the audio', 
     Date.now(),
   )
   const [listed] = await p.client.calls(sid).recordings.list({ limit: 20 })
-  t.match(listed, { sid: recording_sid, callSid: sid, duration: 3, channels: 1, status: 'completed' })
+  t.match(listed, { sid: recording_sid, callSid: sid, duration: 4, channels: 1, status: 'completed' })
   t.ok(listed?.dateCreated instanceof Date)
   const fetched = await p.client.recordings(recording_sid).fetch()
   t.match(fetched, { sid: recording_sid, source: 'RecordVerb', mediaUrl: undefined })

@@ -577,7 +577,7 @@ t.test('recordings are listed, fetched and downloaded, whole and in ranges', asy
     channels: 1,
     source: 'RecordVerb',
     status: 'completed',
-    duration: 2,
+    duration: 3,
     format: 'wav',
     date_created: iso(1000),
     date_updated: iso(2000),
