@@ -230,6 +230,7 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
     return { params: { trunk_id: id }, organization_id, body: { country: 'GB' } }
   },
   'put /short-codes': async () => ({ body: { code: String(1000 + unique()), sends_to: '+2342010000112' } }),
+  'get /margins': async () => ({ query: { from: '2026-11-01', to: '2026-11-30' } }),
   'get /slots': async ({ w }) => ({ query: { level: 'project', id: w.demo.project_id } }),
   'post /nodes/{node_id}/drain': onNode,
   'post /nodes/{node_id}/take-calls': onNode,

@@ -101,7 +101,8 @@ t.test('strowger audit verify reports the damage, also by its exit code', async 
   const { w, rows, organization_id } = await trail(t)
   const strowger = (...args: string[]): Promise<{ code: number | null; printed: string }> =>
     new Promise(resolve => {
-      const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.settings.data_dir }
+      const own = { STROWGER_DATA: w.settings.data_dir, STROWGER_MASTER_KEY: w.settings.master_key.toString('hex') }
+      const env = { PATH: process.env['PATH'] ?? '', ...own }
       const child = execFile('bin/strowger', ['audit', 'verify', ...args], { env }, (_error, stdout, stderr) =>
         resolve({ code: child.exitCode, printed: stdout + stderr }),
       )
