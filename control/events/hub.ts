@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
-import { mayUse, roleAllows } from '../http/access.ts'
+import { mayUse, withoutScope } from '../http/access.ts'
 import { clientOf } from '../http/address.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
@@ -210,11 +210,7 @@ export function createEventsHub(
   }
 }
 
-function refusedFor(caller: Caller): Refusal | null {
-  const scope = 'live_calls:read'
-  if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
-  return roleAllows(caller.role, scope) ? null : refuse('role_forbidden', { value: caller.role })
-}
+const refusedFor = (caller: Caller): Refusal | null => withoutScope(caller, 'live_calls:read')
 
 function mayHear({ caller, trunks }: Client, event: LiveEvent): boolean {
   if (trunks !== null && (event.trunk_id === null || !trunks.has(event.trunk_id))) return false

@@ -81,7 +81,7 @@ async function written(run: Run): Promise<Answer | Refusal> {
   return answer
 }
 
-/** A customer who is suspended changes nothing: also not by a request that had begun before the suspension. */
+/** Refuses the write of a suspended customer, even when the request began before the suspension. */
 async function standingOf(trx: Trx, { route, project, caller }: Run): Promise<Refusal | null> {
   if (caller.kind === 'operator' || route.anonymous || route.while_suspended) return null
   if (project) {

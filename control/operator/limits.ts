@@ -181,7 +181,7 @@ export const limits = [
     ),
     replies: { 200: listOf(Holder) },
     async run({ db, query: { level, id, at }, now }) {
-      const data = await holdersAt(db, level, id, at === undefined ? now : new Date(at).toISOString())
+      const data = await holdersAt(db, level, id, at ?? now)
       return { status: 200, body: { data } }
     },
   }),

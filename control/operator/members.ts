@@ -5,6 +5,8 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { deleteOtherSessions, saveSecurity, securityOf } from '../../core/state/people/console-sessions.ts'
 import { type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
 import { findAnyMember, listAllMembers, putPasswordReset } from '../../core/state/people/password-resets.ts'
+import { withoutScope } from '../http/access.ts'
+import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
@@ -92,6 +94,10 @@ const barred = (action: 'lock' | 'unlock') =>
     },
   })
 
+/** An operator decides about fraud. Nobody opens such an account for somebody without the scope for it. */
+const ofOperator = (caller: Caller, member: MemberRow) =>
+  member.operator === 1 ? withoutScope(caller, 'operator:fraud') : null
+
 const PasswordReset = resource('OperatorPasswordReset', {
   member_id: Type.String(),
   email: Type.String(),
@@ -134,8 +140,10 @@ export const members = [
     audit: { kind: 'seats', action: 'member.second_factor_reset', category: 'security' },
     body: input('ResetSecondFactorRequest', { reason: Reason }),
     replies: { 200: Member },
-    refusals: ['state_conflict'],
-    async run({ db, member, body }) {
+    refusals: ['state_conflict', 'scope_required', 'role_forbidden'],
+    async run({ db, caller, member, body }) {
+      const refusal = ofOperator(caller, member)
+      if (refusal) return refusal
       const before = await present(db, member)
       if (!before.second_factor)
         return refuse('state_conflict', { name: member.email, value: 'without a second factor' })
@@ -162,9 +170,12 @@ export const members = [
     body: input('PasswordResetRequest', { member_id: Type.String({ minLength: 1, maxLength: 64 }), reason: Reason }),
     replies: { 201: PasswordReset },
     for_replay: (body: Static<typeof PasswordReset>) => ({ ...body, url: null }),
-    async run({ db, body, now, services }) {
+    refusals: ['scope_required', 'role_forbidden'],
+    async run({ db, body, caller, now, services }) {
       const member = await findAnyMember(db, body.member_id)
       if (!member) return notFound(`member ${body.member_id}`)
+      const refusal = ofOperator(caller, member)
+      if (refusal) return refusal
       const token = randomBytes(32).toString('base64url')
       const expires_at = iso(services.clock.now() + RESET_MS)
       await putPasswordReset(db, { member_id: member.id, token_hash: hashSecret(token), created_at: now, expires_at })

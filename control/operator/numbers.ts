@@ -4,6 +4,8 @@ import { iso } from '../../core/runtime/clock.ts'
 import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
 import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/withdrawn-numbers.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
+import { withoutScope } from '../http/access.ts'
+import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
@@ -85,6 +87,10 @@ const Monthly = Type.Integer({
   description: 'What a project pays for each month that it begins with the number; 0: nothing.',
 })
 
+/** What a number costs its project is money: more than the scope of the route. */
+const priceRefused = (caller: Caller, { monthly_minor }: { readonly monthly_minor?: number }) =>
+  monthly_minor === undefined ? null : withoutScope(caller, 'operator:money')
+
 export const numbers = [
   route({
     method: 'get',
@@ -121,7 +127,7 @@ export const numbers = [
   route({
     method: 'post',
     path: '/numbers',
-    summary: 'Add a range of numbers to the inventory; all of them or none',
+    summary: 'Add a range of numbers to the inventory; all of them or none. A price needs operator:money',
     scope: 'operator:network',
     context: 'organization',
     idempotent: true,
@@ -132,15 +138,17 @@ export const numbers = [
       monthly_minor: optional(Monthly),
     }),
     replies: { 201: resource('StockedNumbers', { added: Count64, first: Type.String(), last: Type.String() }) },
-    refusals: ['resource_exists'],
+    refusals: ['resource_exists', 'scope_required', 'role_forbidden'],
     async prepare({ body: { first, last = first } }) {
       const range = rangeOf(first, last)
       if (range === null) return invalid('/last', `must end a range of at most ${MAX_RANGE} numbers of one length`)
       const wrong = range.find(e164 => parseNumber(e164, DEFAULT_COUNTRY)?.e164 !== e164)
       return wrong === undefined ? range : invalid('/first', `${wrong} is not a number that calls can reach`)
     },
-    async run({ db, body, prepared: range, now }) {
+    async run({ db, body, caller, prepared: range, now }) {
       if (isRefusal(range)) return range
+      const refusal = priceRefused(caller, body)
+      if (refusal) return refusal
       const { first, last = first, monthly_minor = 0 } = body
       const [known, ...others] = await stockNumbers(db, range, monthly_minor, now)
       if (known !== undefined)
@@ -172,7 +180,7 @@ export const numbers = [
   route({
     method: 'post',
     path: '/numbers/{number_id}/assign',
-    summary: 'Give a number of the inventory to a project',
+    summary: 'Give a number of the inventory to a project. A price needs operator:money',
     scope: 'operator:network',
     context: 'organization',
     if_match: 'number',
@@ -183,8 +191,10 @@ export const numbers = [
       monthly_minor: optional(Monthly),
     }),
     replies: { 200: StockNumber },
-    refusals: ['number_in_use'],
-    async run({ db, number, body, now }) {
+    refusals: ['number_in_use', 'scope_required', 'role_forbidden'],
+    async run({ db, caller, number, body, now }) {
+      const refusal = priceRefused(caller, body)
+      if (refusal) return refusal
       if (number.status !== 'available') return refuse('number_in_use', { value: number.e164, limit: number.status })
       const { monthly_minor = number.monthly_minor } = body
       const project = await findAnyProject(db, body.project_id)

@@ -8,6 +8,7 @@ import {
   securityOf,
 } from '../../core/state/people/console-sessions.ts'
 import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
+import { findAnyMember } from '../../core/state/people/password-resets.ts'
 import { ROLE_SCOPES, SCOPES } from '../http/access.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { Flag, input, list, nullable, oneOf, optional, Role, resource, type Static, Type } from '../http/schema.ts'
@@ -90,6 +91,10 @@ export const sessions = [
     prepare: ({ body, services, caller }): Promise<MemberRow | Refusal> => checkSignIn(services, body, caller.id),
     async run({ db, caller, prepared: member, now, services }) {
       if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked' | 'member_locked'>
+      // The password was checked before this transaction: a reset or a lock may have come between.
+      const current = await findAnyMember(db, member.id)
+      if (current?.password_hash !== member.password_hash || current.locked_at !== null)
+        return refuse('unauthenticated', {}, { detail: 'The account changed meanwhile. Sign in again.' })
       const token = newSessionToken()
       await insertSession(db, {
         id_hash: sessionHash(token),

@@ -184,8 +184,8 @@ async function findStatement(db: Db, project: ProjectRow, id: string, now: strin
   if (row) return { statement: readStored(row.body), issued_at: row.issued_at }
   const organization = await findOrganization(db, project.organization_id)
   if (!organization || !dayOf(Date.parse(now), organization.time_zone).startsWith(period)) return undefined
-  const [last] = await listBillingDocuments(db, project.id)
-  const before = last && last.period === periodBefore(period) ? readStored(last.body) : undefined
+  const last = await findBillingDocument(db, project.id, periodBefore(period))
+  const before = last && readStored(last.body)
   return { statement: await readStatement(db, project, organization, period, before), issued_at: null }
 }
 

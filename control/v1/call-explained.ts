@@ -10,7 +10,7 @@ import { LADDER_DAYS, ladderOf } from '../../core/state/calls/ladder.ts'
 import { legFiguresOf, mediaQualityOf } from '../../core/state/calls/media-quality.ts'
 import type { Db } from '../../core/state/index.ts'
 import { type Caps, costOfCall, findReservation, type ReservationRow } from '../../core/state/money/reservations.ts'
-import { roleAllows } from '../http/access.ts'
+import { mayUse } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
@@ -204,7 +204,7 @@ export const explainedCalls = [
     async run({ db, caller, call, services }) {
       const record = await cdrOf(db, call.sid)
       const cost = await costOfCall(db, call.sid)
-      const diagnoses = caller.scopes.has('call_diagnostics:read') && roleAllows(caller.role, 'call_diagnostics:read')
+      const diagnoses = mayUse(caller, 'call_diagnostics:read')
       const events = await presentEvents(db, call.sid, diagnoses ? services.settings.data_dir : null)
       const body: Static<typeof CallDetail> = {
         ...presentCall(call),

@@ -126,7 +126,7 @@ type Digest = Pick<TargetRow, 'digest_username' | 'digest_password_sealed'>
 
 /**
  * Reads what answers the challenges of a target. `kept` is what is stored for the same address: another address never
- * inherits a password, because whoever may write a target could send the password's digests to a host of their own.
+ * inherits a password, because an author of targets could then send digests of the password to a host of their own.
  */
 function readDigest(
   { digest_username, digest_password }: TargetInput,

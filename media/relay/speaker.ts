@@ -84,12 +84,12 @@ export class Speaker {
   }
 
   get speaking(): boolean {
-    return this.#all().length > 0
+    return this.#first !== undefined
   }
 
   /** Reports whether this input stops what is being said; also true while nothing is. */
   yieldsTo(input: 'dtmf' | 'speech'): boolean {
-    const now = this.#all()[0]
+    const now = this.#first
     return now === undefined || includes(now.interruptible, input)
   }
 
@@ -98,7 +98,7 @@ export class Speaker {
     if (!this.speaking) return null
     const now_ms = this.#options.clock.monotonic_ms()
     const playing = [...this.#fed.values()].find(({ began_ms }) => began_ms !== null)
-    const { turn } = this.#all()[0] ?? { turn: -1 }
+    const turn = this.#first?.turn ?? -1
     const before = this.#heard.turn === turn ? this.#heard : { text: '', began_ms: now_ms }
     const partly = playing ? heardOf(playing, now_ms) : ''
     this.drop()
@@ -137,6 +137,10 @@ export class Speaker {
     if (this.#heard.turn === turn) return
     this.#heard = { turn, text: '', began_ms: now_ms }
     this.#options.began(turn, fed.ready_ms)
+  }
+
+  get #first(): Saying | undefined {
+    return this.#fed.values().next().value?.saying ?? this.#loading ?? this.#waiting[0]
   }
 
   #all(): Saying[] {

@@ -27,6 +27,8 @@ export const byUtterance = (recognize: RecognizeUtterance): Recognizer => ({
 /** The silence that ends an utterance when the document leaves the choice to the engine. */
 const AUTO_SILENCE_MS = 1000
 const MAX_FAILURES = 3
+/** Utterances that wait for the recogniser. Each holds its samples. */
+const MAX_WAITING = 10
 
 class Listening implements RecognitionSession {
   readonly #recognize: RecognizeUtterance
@@ -37,6 +39,7 @@ class Listening implements RecognitionSession {
   /** Requests run in sequence, so that results keep the order of the utterances. */
   #asking: Promise<void> = Promise.resolve()
   #failures = 0
+  #waiting = 0
   #over = false
 
   constructor(recognize: RecognizeUtterance, settings: RecognitionSettings, listener: RecognitionListener) {
@@ -67,7 +70,16 @@ class Listening implements RecognitionSession {
   }
 
   #ask(track: Track, samples: Int16Array): void {
-    this.#asking = this.#asking.then(() => this.#one(track, samples))
+    if (this.#waiting >= MAX_WAITING) {
+      this.#end('the recognizer is slower than the speech')
+      return
+    }
+    this.#waiting++
+    this.#asking = this.#asking
+      .then(() => this.#one(track, samples))
+      .finally(() => {
+        this.#waiting--
+      })
   }
 
   async #one(track: Track, samples: Int16Array): Promise<void> {

@@ -178,8 +178,8 @@ class Transfer implements LegWaiter {
     const isIt = [replaces, { call_id, to_tag: from_tag, from_tag: to_tag, early_only: false }].map(isNamed)
     const replaced = findDialog(call.ctx, this.#trunk_id, dialog => isIt.some(is => is(dialog)))
     const newcomer = replaced && replaced.leg !== this.#transferor.leg ? replaced.call.peerOf(replaced.leg) : null
-    if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || replaced.call.transfer)
-      return this.#failed(481)
+    const busy = replaced?.call.transfer || (newcomer?.call.transfer && newcomer.call.transfer !== this)
+    if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || busy) return this.#failed(481)
     this.#replaced = replaced
     replaced.call.transfer = this
     await this.#finish(newcomer)
@@ -350,6 +350,8 @@ export type Replacement =
  */
 export async function replaceLeg(comes: Party, answer: () => Promise<void>, how: Replacement): Promise<void> {
   const { stays } = how
+  // Admission took time: another request may have taken or ended what this one names.
+  if (!isStillThere(how)) return void comes.call.end({ cause: 'refused', sip_code: 481 })
   comes.leg.prefer = stays.leg
   if (how.kind === 'early') {
     await answer()
@@ -374,6 +376,14 @@ export async function replaceLeg(comes: Party, answer: () => Promise<void>, how:
   } finally {
     for (const { call } of [replaced, stays]) if (call.transfer === waiter) call.transfer = null
   }
+}
+
+function isStillThere(how: Replacement): boolean {
+  const { stays } = how
+  if (stays.leg.ended || stays.call.ended || stays.call.transfer) return false
+  if (how.kind === 'early') return true
+  const { call, leg } = how.replaced
+  return !leg.ended && !call.transfer
 }
 
 function end({ call }: Party): void {

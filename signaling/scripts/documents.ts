@@ -45,7 +45,7 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
   return { type: 'fetched', id: command.id, result: resultOf(command, reply) }
 }
 
-/** A recording of this platform in place of a document is not requested: the interpreter plays it, as any audio. */
+/** Returns a recording of this platform without an HTTP request. The interpreter plays it like any other audio. */
 async function ownSound({ ctx, call }: DocumentRequester, { url }: Fetch): Promise<Fetched['result']> {
   if (await ctx.sounds.find(call, url)) return { ok: true, content_type: 'audio/wav', text: '', final_url: url }
   const number = 11200

@@ -1,4 +1,4 @@
-import { chown, link, mkdir, rm, stat } from 'node:fs/promises'
+import { chown, type FileHandle, link, mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { mediaAddress } from '../../core/domain/calls/media-address.ts'
@@ -110,8 +110,14 @@ export class StoredSounds {
       await recording.close()
       return `the recording has ${recording.bytes} bytes; at most ${MAX_SOUND_BYTES} are played`
     }
-    const target = await newPlainFile(to)
-    if (foreign) await target.chown(owner.uid, owner.gid)
+    let target: FileHandle | null = null
+    try {
+      target = await newPlainFile(to)
+      if (foreign) await target.chown(owner.uid, owner.gid)
+    } catch (error) {
+      await Promise.all([recording.close(), target?.close()])
+      throw error
+    }
     await pipeline(recording.stream(0, recording.bytes - 1), target.createWriteStream())
     return null
   }

@@ -20,7 +20,7 @@ export interface SpendFacts {
   readonly period: string
   readonly levels: readonly (Named & {
     readonly level: 'project' | 'subaccount' | 'trunk' | 'subtrunk' | 'policy'
-    /** Whom the alert names: a subtrunk's trunk, and the project for a policy, which any service may have. */
+    /** The subject of the alert: the trunk of a subtrunk; the project of a policy, which services share. */
     readonly subject: Subject
     readonly spent_minor: number
     /** Of a day; null in the facts of a month. */

@@ -31,7 +31,7 @@ export interface Statement {
   readonly opening_balance_minor: number | null
   readonly closing_balance_minor: number | null
   /** The last ledger line that was there. A later one with an earlier time is in the next statement. */
-  readonly last_position: number
+  readonly last_position: number | null
 }
 
 /** The calls of one group, such as a destination or a trunk. */
@@ -77,7 +77,7 @@ export function statementOf(facts: StatementFacts): Statement {
 
 /** Reads a stored statement; those from before the ledger was their base had fewer members. */
 export const readStored = (body: string): Statement => ({
-  ...{ kind: 'statement' as const, numbers: [], others_minor: 0, last_position: 0 },
+  ...{ kind: 'statement' as const, numbers: [], others_minor: 0, last_position: null },
   ...(JSON.parse(body) as Omit<Statement, 'kind' | 'numbers' | 'others_minor' | 'last_position'>),
 })
 

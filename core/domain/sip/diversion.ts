@@ -69,7 +69,11 @@ function readHistory(header: string, called: string, country: string): Diverter[
     .reverse()
 }
 
-const causeIn = (reason: string | null): string | undefined => /\bSIP\b[^,]*;\s*cause=(\d{3})/i.exec(reason ?? '')?.[1]
+/** The part of a Reason that is searched. The expression below takes quadratic time, and a stranger may send it. */
+const MAX_REASON = 200
+
+const causeIn = (reason: string | null): string | undefined =>
+  /\bSIP\b[^,]*;\s*cause=(\d{3})/i.exec((reason ?? '').slice(0, MAX_REASON))?.[1]
 
 /** RFC 7544 §7.3.1: reasons of Diversion and causes of History-Info (RFC 4458 §4.1). */
 const CAUSES: readonly (readonly [reason: string, cause: number])[] = [
@@ -100,7 +104,7 @@ interface Told {
   readonly trusted: boolean
 }
 
-/** Returns both headers that PBXs and networks read; none for a call that nobody diverted. */
+/** Returns Diversion and History-Info, because peers read one or the other. A call without a diversion has neither. */
 export function diversionHeaders(diverters: readonly Diverter[], { called, domain, trusted }: Told) {
   if (diverters.length === 0) return {}
   const shown = ({ number, hidden }: Diverter): string =>

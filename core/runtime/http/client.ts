@@ -180,7 +180,7 @@ function hopHeaders(
   const credentials = target.credentials ?? (at_home ? first.credentials : null)
   if (credentials !== null) set('Authorization', basic(credentials))
   for (const [name, value] of Object.entries(request.headers ?? {})) {
-    if (!at_home && /^(authorization|cookie)$/i.test(name)) continue
+    if (!at_home && /^(authorization|cookie|xi-api-key)$/i.test(name)) continue
     if (hop.body === null && /^content-/i.test(name)) continue
     set(name, value)
   }

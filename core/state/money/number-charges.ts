@@ -23,6 +23,7 @@ export async function chargeNumbers(state: State, now_ms: number): Promise<numbe
       .selectFrom('number')
       .innerJoin('project', 'project.id', 'number.project_id')
       .innerJoin('organization', 'organization.id', 'project.organization_id')
+      .innerJoin('billing_account', 'billing_account.id', 'project.billing_account_id')
       .select(['number.e164', 'number.monthly_minor', 'project.id as project_id', 'project.billing_account_id'])
       .select(reference.as('reference'))
       .where('organization.time_zone', '=', time_zone)

@@ -61,7 +61,7 @@ export class PendingRequests {
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
     if (pending.early) this.#core.dropLeg(pending.early)
     const { leg, transaction } = pending
-    // Nobody has judged who sent the BYE, so only its source can say.
+    // The application has not judged the sender of the BYE, so the edge compares its source.
     if (transaction.method === 'BYE' && leg?.dialog.isFrom(transaction.received.source)) this.#core.dropLeg(leg)
     const reason = status === 500 ? 'Internal Server Error' : undefined
     const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)

@@ -71,6 +71,11 @@ export class StreamConnection {
     return this.#open
   }
 
+  /** The peer sends no more: only answers may still go out. */
+  get finishing(): boolean {
+    return this.#finishing
+  }
+
   /** Attaches a TCP or TLS socket. If `connecting`, messages wait until `connected()`. */
   attachSocket(socket: Socket, connecting: boolean): void {
     this.#socket = socket

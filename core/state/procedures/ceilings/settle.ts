@@ -100,6 +100,7 @@ const COST = sized(
 function costOf(query: Query, row: Row, carrier_id: string | null, duration_seconds: number): number | null {
   // The cost of a route is for calls to the carrier.
   if (carrier_id === null || text(row, 'direction') === 'inbound') return null
+  if (duration_seconds === 0) return 0
   const prefixes = prefixesOf(text(row, 'destination').replace('+', ''))
   const route = query(COST(prefixes.length), carrier_id, ...prefixes)[0]
   if (!route) return null

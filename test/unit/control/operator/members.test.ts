@@ -88,3 +88,15 @@ t.test('a lost second factor is taken away, and no other one', async t => {
   t.equal((await securityOf(w.state.db, eve.id)).totp_enabled, 1)
   t.match(await reset(), { status: 409, body: { code: 'state_conflict' } })
 })
+
+t.test('nobody opens the account of an operator without the scope to decide about fraud', async t => {
+  const fay = await person('Fay Six')
+  await w.state.db.updateTable('member').set({ operator: 1 }).where('id', '=', fay.id).execute()
+  await saveSecurity(w.state.db, fay.id, { totp_enabled: 1, totp_sealed: 'sealed' })
+  const desk = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read', 'operator:customers']) }))
+  const refused = { status: 403, body: { code: 'scope_required' } }
+  const body = { reason: 'says who they are' }
+  t.match(await desk('POST', `/members/${fay.id}/reset-second-factor`, body), refused)
+  t.match(await desk('POST', '/password-resets', { member_id: fay.id, ...body }), refused)
+  t.equal((await securityOf(w.state.db, fay.id)).totp_enabled, 1)
+})

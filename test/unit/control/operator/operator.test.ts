@@ -324,6 +324,19 @@ t.test('terms of payment need the scope for money', async t => {
   t.match(await change(ask, 'PATCH', path, { credit_limit_minor: 5 }), { body: { credit_limit_minor: 5 } })
 })
 
+t.test('the monthly price of a number needs the scope for money', async t => {
+  const { project_id } = await customer(ask, 'Priced')
+  const desk = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read', 'operator:network']) }))
+  const refused = { status: 403, body: { code: 'scope_required' } }
+  const first = '+2342017770000'
+  t.match(await desk('POST', '/numbers', { first, monthly_minor: 500 }), refused)
+  t.match(await desk('POST', '/numbers', { first }), { status: 201 })
+  const { body } = await ask('GET', '/numbers?prefix=%2B2342017770000')
+  const path = `/numbers/${body.data[0].id}`
+  t.match(await change(desk, 'POST', `${path}/assign`, { project_id, monthly_minor: 100_000_000 }), refused)
+  t.match((await ask('GET', path)).body, { status: 'available', monthly_minor: 0 })
+})
+
 t.test('a number that no call can reach is not stocked', async t => {
   for (const first of ['+9990000000', '+2340803123456', '+10000000000'])
     t.match(await ask('POST', '/numbers', { first }), { status: 422, body: { errors: [{ pointer: '/first' }] } }, first)
