@@ -42,6 +42,12 @@ export function strongestHz(samples: Int16Array, rate_hz = 8000, candidates?: re
   )
 }
 
+/** Cuts the silence before and after the sound: what is below -32 dBm0 at its edges. Silence alone gives no sample. */
+export function trimmed(samples: Int16Array): Int16Array {
+  const loud = (sample: number): boolean => Math.abs(sample) > 500
+  return samples.subarray(Math.max(0, samples.findIndex(loud)), samples.findLastIndex(loud) + 1)
+}
+
 /** Returns the span in ms from the first to the last window above a threshold; null when no window is above it. */
 export function heardSpan(
   samples: Int16Array,

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { decodeG711, encodeG711, type G711, levelDbm0, toneLevelDbm0 } from './audio.ts'
+import { decodeG711, encodeG711, type G711, levelDbm0, toneLevelDbm0, trimmed } from './audio.ts'
 import { PATIENCE_MS } from './wait.ts'
 
 /**
@@ -237,6 +237,13 @@ export class RtpPeer {
   /** Returns the audio of packets `from` to `to`, placed by RTP timestamp. Gaps are silence. */
   audio(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
     return this.#laidOut(this.received.slice(from, to))
+  }
+
+  /** Waits until the sound of all packets so far lasts `ms`, without the silence before it, and returns it. */
+  async sound(ms: number): Promise<Int16Array> {
+    const heard = (): Int16Array => trimmed(this.audio())
+    await this.until(() => heard().length >= ms * 8, PATIENCE_MS, `sound of ${ms} ms`)
+    return heard()
   }
 
   #laidOut(received: readonly RtpPacket[]): Int16Array {
