@@ -142,12 +142,13 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     authToken,
   }
   const sounds = new StoredSounds({
+    node_id: id,
     base_url: config.base_url,
     store: { settings: config, objects: options.objects },
     db: state.db,
     log,
   })
-  await sounds.start()
+  await sounds.sweep()
   const scripting: ScriptContext = {
     voice: options.voice,
     sounds,
@@ -205,6 +206,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, {})
       .then(() => finishLeftRecordings(ctx))
+      .then(() => sounds.sweep())
       .then(hangUpLeft)
       .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
       .catch(err => log.error({ err }, 'sweep failed'))

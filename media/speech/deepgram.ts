@@ -22,6 +22,9 @@ const MAX_QUEUED = 250
 const MAX_UNSENT_BYTES = 64 * 1024
 /** The pause that ends an utterance when the document leaves the choice to the engine. */
 const AUTO_SILENCE_MS = 500
+/** An utterance whose pause is never found is cut at this length, which also limits what is kept of it. */
+const MAX_UTTERANCE_CHARACTERS = 2048
+const MAX_TEXT = 4096
 
 /**
  * Recognises speech by Deepgram's live API, as its public documentation describes it: `GET {url}/v1/listen` upgraded to
@@ -78,8 +81,8 @@ class Conversation {
   readonly #abort = new AbortController()
   readonly #queue: Buffer[] = []
   #socket: WebSocket | null = null
-  /** Final pieces of the utterance that goes on. */
-  #pieces: { text: string; confidence: number }[] = []
+  /** The final pieces of the utterance that goes on. */
+  #said: Said = NOTHING
 
   constructor(
     { url, api_key, model }: Provider,
@@ -146,20 +149,30 @@ class Conversation {
     if (message?.type === 'SpeechStarted') this.#listener.started(this.#track)
     if (message?.type !== 'Results') return
     const [best] = message.channel?.alternatives ?? []
-    const piece = { text: String(best?.transcript ?? ''), confidence: Number(best?.confidence ?? 0) }
-    if (message.is_final && piece.text !== '') this.#pieces.push(piece)
-    const spoken = message.is_final ? this.#pieces : [...this.#pieces, piece]
-    const words = spoken
-      .map(({ text }) => text)
-      .join(' ')
-      .trim()
-      .slice(0, 4096)
-    if (words === '') return
-    const final = message.speech_final === true
-    if (final) this.#pieces = []
-    const confidence = spoken.reduce((sum, { confidence }) => sum + confidence, 0) / spoken.length
-    this.#listener.heard({ track: this.#track, text: words, confidence, final, language: this.#settings.language })
+    const said = joined(this.#said, String(best?.transcript ?? '').trim(), Number(best?.confidence ?? 0))
+    if (message.is_final) this.#said = said
+    if (said.pieces === 0) return
+    const cut = message.is_final === true && said.text.length >= MAX_UTTERANCE_CHARACTERS
+    const final = message.speech_final === true || cut
+    if (final) this.#said = NOTHING
+    const confidence = said.confidence / said.pieces
+    this.#listener.heard({ track: this.#track, text: said.text, confidence, final, language: this.#settings.language })
   }
+}
+
+/** What was said of an utterance; `confidence` is the sum over its pieces. */
+interface Said {
+  readonly text: string
+  readonly pieces: number
+  readonly confidence: number
+}
+
+const NOTHING: Said = { text: '', pieces: 0, confidence: 0 }
+
+function joined(said: Said, text: string, confidence: number): Said {
+  if (text === '') return said
+  const both = said.pieces === 0 ? text : `${said.text} ${text}`
+  return { text: both.slice(0, MAX_TEXT), pieces: said.pieces + 1, confidence: said.confidence + confidence }
 }
 
 /** What is read of a message. */

@@ -1,4 +1,4 @@
-import { chown, type FileHandle, link, mkdir, rm, stat } from 'node:fs/promises'
+import { chown, type FileHandle, link, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { mediaAddress } from '../../core/domain/calls/media-address.ts'
@@ -8,6 +8,7 @@ import { newPlainFile } from '../../core/runtime/plain-file.ts'
 import { findProjectRecording, type RecordingRow } from '../../core/state/calls/calls.ts'
 import { isPlainFile, openRecording, pathBelow, type RecordingStore } from '../../core/state/calls/recording-file.ts'
 import type { Db } from '../../core/state/index.ts'
+import { signalingNodes } from '../../core/state/nodes/nodes.ts'
 import { MAX_SOUND_BYTES, type PlaySource, SOUNDS_FOLDER } from '../../media/protocol/schema.ts'
 
 /** The call that names a sound. */
@@ -28,6 +29,8 @@ type Lending = LentSound | { readonly refused: string }
 const MAX_LENT = 64
 
 interface StoredSoundsOptions {
+  /** Its copies begin with this name, because several nodes may share the folder. */
+  readonly node_id: string
   readonly base_url: string
   readonly store: RecordingStore
   readonly db: Db
@@ -47,9 +50,15 @@ export class StoredSounds {
     this.#options = options
   }
 
-  /** Removes the copies that a killed node left. */
-  async start(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true })
+  /** Removes the copies of nodes that no longer run, such as a killed one. */
+  async sweep(): Promise<void> {
+    const { db, node_id } = this.#options
+    const copies = await this.#copies()
+    if (copies.length === 0) return
+    // Read after the folder, so that a node that has just started keeps its copies.
+    const running = new Set([node_id, ...(await signalingNodes(db)).map(({ id }) => id)])
+    const left = copies.filter(file => !running.has(file.slice(0, file.indexOf('.'))))
+    for (const file of left) await rm(join(this.#folder, file), { force: true })
   }
 
   isOwn(url: string): boolean {
@@ -71,7 +80,7 @@ export class StoredSounds {
     const count = this.#lent.get(project_id) ?? 0
     if (count >= MAX_LENT) return { refused: `the project plays ${count} recordings at once` }
     this.#lent.set(project_id, count + 1)
-    const file = `${newId.uuid()}.wav`
+    const file = `${this.#options.node_id}.${newId.uuid()}.wav`
     const release = (): void => {
       const left = (this.#lent.get(project_id) ?? 1) - 1
       if (left > 0) this.#lent.set(project_id, left)
@@ -91,6 +100,13 @@ export class StoredSounds {
       this.#options.log.warn({ err }, 'a recording could not be read from the store')
       return { refused: 'the recording cannot be read from the store' }
     }
+  }
+
+  #copies(): Promise<string[]> {
+    return readdir(this.#folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    })
   }
 
   get #folder(): string {

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { WebSocketServer } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { POCKETSPHINX } from '../../../core/domain/speech/engines.ts'
 import { isInstalled } from '../../../core/runtime/bare-child.ts'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
@@ -199,25 +200,31 @@ t.test('an OpenAI-compatible recognizer gets each utterance as a form', async t 
   line.session.stop()
 })
 
-t.test('Deepgram’s live API gets linear audio, and its pieces become results', async t => {
+/** Starts a server of Deepgram's live API. Returns its address. */
+async function liveApi(take: Parameters<WebSocketServer['on']>[1]): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   t.teardown(() => {
     for (const client of server.clients) client.terminate()
     server.close()
   })
   await new Promise(resolve => server.once('listening', resolve))
+  server.on('connection', take)
+  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const results = (transcript: string, is_final: boolean, speech_final: boolean) =>
+  JSON.stringify({
+    type: 'Results',
+    is_final,
+    speech_final,
+    channel: { alternatives: [{ transcript, confidence: 0.9 }] },
+  })
+
+t.test('Deepgram’s live API gets linear audio, and its pieces become results', async t => {
   let asked = ''
   let key: string | undefined
   let bytes = 0
   let closing = ''
-  const results = (transcript: string, is_final: boolean, speech_final: boolean) =>
-    JSON.stringify({
-      type: 'Results',
-      is_final,
-      speech_final,
-      channel: { alternatives: [{ transcript, confidence: 0.9 }] },
-    })
-  server.on('connection', (socket, request) => {
+  const url = await liveApi((socket: WebSocket, request: IncomingMessage) => {
     asked = request.url ?? ''
     key = request.headers.authorization
     socket.on('message', (data, binary) => {
@@ -232,7 +239,6 @@ t.test('Deepgram’s live API gets linear audio, and its pieces become results',
       bytes += binary ? (data as Buffer).length : 0
     })
   })
-  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
   const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model: null }, { hints: ['pizza'] })
   line.say(tone(300, 200))
   await until('the results came', () => line.heard.some(({ final }) => final))
@@ -250,6 +256,27 @@ t.test('Deepgram’s live API gets linear audio, and its pieces become results',
   await until('the end is told', () => closing !== '')
   t.equal(closing, '{"type":"CloseStream"}')
   t.strictSame(line.ends, [null])
+})
+
+t.test('an utterance without an end is cut, so that its pieces take no more and more memory', async t => {
+  const url = await liveApi((socket: WebSocket) => {
+    socket.once('message', () => {
+      for (let piece = 0; piece < 300; piece++) socket.send(results(`w${piece} ${'x'.repeat(40)}`, true, false))
+      socket.send(results('over', true, true))
+    })
+  })
+  const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model: null })
+  line.say(tone(300, 20))
+  await until('all of it came', () => line.heard.some(({ text, final }) => final && text.endsWith('over')))
+  const finals = line.heard.filter(({ final }) => final).map(({ text }) => text)
+  t.ok(finals.length > 5 && line.heard.every(({ text }) => text.length < 2200), `${finals.length} utterances`)
+  const words = finals.join(' ').match(/w\d+/g) ?? []
+  t.strictSame(
+    words,
+    Array.from({ length: 300 }, (_, piece) => `w${piece}`),
+    'and no word is lost or told twice',
+  )
+  line.session.stop()
 })
 
 t.test('voices of other providers are asked as they document it', async t => {
