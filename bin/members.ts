@@ -29,6 +29,8 @@ export function membersCommand(): Command {
   for (const [name, description] of [
     ['lock', 'end every session of a member and take no sign-in'],
     ['unlock', 'let a locked member sign in again'],
+    ['appoint-operator', 'let a member operate the installation in the console'],
+    ['dismiss-operator', 'end that a member operates the installation'],
     ['reset-second-factor', 'take the second factor of a member who lost it away'],
   ] as const)
     command

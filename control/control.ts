@@ -16,7 +16,7 @@ import type { Route } from './http/route.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
-import { operatorAuthentication } from './operator/authenticate.ts'
+import { operatorAuthentication, operatorSessions } from './operator/authenticate.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { MAX_RATE_LIST_BYTES } from './operator/price-books.ts'
 import { sessionAuthentication } from './session/cookie.ts'
@@ -49,6 +49,19 @@ const operatorApi = (services: HttpServices) => ({
   authenticate: operatorAuthentication(services),
   max_body_bytes: MAX_RATE_LIST_BYTES,
 })
+
+/** The console uses the routes of `v1` as the signed-in member, and those of operators when the member is one. */
+function consoleApis(v1: Parameters<typeof apiHandler>[0], services: HttpServices, session: Session) {
+  const prefix = '/console/api'
+  const operator = { prefix: `${prefix}/operator/v1`, authenticate: operatorSessions(services, session) }
+  return {
+    [`${prefix}/v1`]: apiHandler({ ...v1, prefix: `${prefix}/v1`, authenticate: session }, services),
+    [operator.prefix]: apiHandler({ ...v1, ...operatorApi(services), ...operator }, services),
+    [prefix]: apiHandler({ ...v1, prefix, routes: CONSOLE_ROUTES, authenticate: session }, services),
+  }
+}
+
+type Session = ReturnType<typeof sessionAuthentication>
 
 /** Starts the HTTP server of the control plane: four APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
@@ -89,12 +102,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         '/operator/v1': apiHandler({ ...v1, ...operatorApi(services) }, services),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
-        // The console uses the same routes, as the signed-in member.
-        '/console/api/v1': apiHandler({ ...v1, prefix: '/console/api/v1', authenticate: session }, services),
-        '/console/api': apiHandler(
-          { ...v1, prefix: '/console/api', routes: CONSOLE_ROUTES, authenticate: session },
-          services,
-        ),
+        ...consoleApis(v1, services, session),
         '/console': consolePages(services),
       },
     },

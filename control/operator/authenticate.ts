@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { OperatorScope } from '../../core/domain/access/scopes.ts'
+import { OPERATOR_SCOPES, type OperatorScope } from '../../core/domain/access/scopes.ts'
 import { addressMatcher } from '../../core/domain/network/address-guard.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { hashSecret, sameSecret } from '../../core/runtime/secrets.ts'
@@ -8,7 +8,8 @@ import { findOperatorKey, type OperatorKeyRow, touchOperatorKey } from '../../co
 import { comesFrom } from '../http/address.ts'
 import { headersNamed, unauthenticated } from '../http/bearer.ts'
 import type { Caller } from '../http/caller.ts'
-import { type Refusal, refuse } from '../http/reply.ts'
+import { isRefusal, type Refusal, refuse } from '../http/reply.ts'
+import type { Route } from '../http/route.ts'
 import type { Services } from '../http/services.ts'
 
 const KEY = /^[Bb][Ee][Aa][Rr][Ee][Rr] ok_live_([A-Z2-7]{12})_([0-9a-f]{32})$/
@@ -41,6 +42,30 @@ export function operatorAuthentication(services: Services): (request: IncomingMe
       scopes: JSON.parse(key.scopes) as OperatorScope[],
       expires_at: key.expires_at,
     })
+  }
+}
+
+/**
+ * Authentication of the same endpoints in the console: `session` has found a member and checked the CSRF token of a
+ * write. The member must be an operator, and come from where operators' keys may come from. Such a member has every
+ * scope; an account that has them is opened, made and ended only by those who have them all (members.ts).
+ */
+export function operatorSessions(
+  { settings }: Pick<Services, 'settings'>,
+  session: (request: IncomingMessage, route: Route) => Promise<Caller | Refusal>,
+): (request: IncomingMessage, route: Route) => Promise<Caller | Refusal> {
+  const mayCome = addressMatcher(settings.operator_sources)
+  return async (request, route) => {
+    const member = await session(request, route)
+    if (isRefusal(member)) return member
+    if (!member.operator)
+      return refuse(
+        'role_forbidden',
+        { value: member.role },
+        { detail: 'Only an operator of the platform may do this.' },
+      )
+    if (!comesFrom(request, mayCome)) return refuse('operator_source_forbidden')
+    return operatorCaller({ id: member.id, name: member.actor.name, detail: 'console', scopes: OPERATOR_SCOPES })
   }
 }
 

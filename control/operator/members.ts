@@ -5,7 +5,7 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { deleteOtherSessions, saveSecurity, securityOf } from '../../core/state/people/console-sessions.ts'
 import { type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
 import { findAnyMember, listAllMembers, putPasswordReset } from '../../core/state/people/password-resets.ts'
-import { withoutScope } from '../http/access.ts'
+import { OPERATOR_SCOPES, withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
@@ -94,9 +94,47 @@ const barred = (action: 'lock' | 'unlock') =>
     },
   })
 
-/** An operator decides about fraud. Nobody opens such an account for somebody without the scope for it. */
-const ofOperator = (caller: Caller, member: MemberRow) =>
-  member.operator === 1 ? withoutScope(caller, 'operator:fraud') : null
+/** An operator has every scope in the console. Nobody makes, opens or ends such an account who lacks one of them. */
+const needsAll = (caller: Caller) => {
+  const lacking = OPERATOR_SCOPES.find(scope => !caller.scopes.has(scope))
+  return lacking === undefined ? null : withoutScope(caller, lacking)
+}
+const ofOperator = (caller: Caller, member: MemberRow) => (member.operator === 1 ? needsAll(caller) : null)
+
+/** Makes a member an operator of the installation, or ends that. */
+const appointed = (action: 'appoint-operator' | 'dismiss-operator') =>
+  route({
+    method: 'post',
+    path: `/members/{member_id}/${action}`,
+    summary:
+      action === 'appoint-operator'
+        ? 'Let a member operate the installation in the console; needs every scope, which the member gets'
+        : 'End that a member operates the installation; every session of the member ends. Needs every scope',
+    scope: 'operator:customers',
+    context: 'organization',
+    audit: {
+      kind: 'seats',
+      action: action === 'appoint-operator' ? 'member.operator_appointed' : 'member.operator_dismissed',
+      category: 'security',
+    },
+    body: input(action === 'appoint-operator' ? 'AppointOperatorRequest' : 'DismissOperatorRequest', {
+      reason: Reason,
+    }),
+    replies: { 200: Member },
+    refusals: ['state_conflict', 'scope_required', 'role_forbidden'],
+    async run({ db, caller, member, body }) {
+      const refusal = needsAll(caller)
+      if (refusal) return refusal
+      const operator: MemberRow['operator'] = action === 'appoint-operator' ? 1 : 0
+      if (member.operator === operator)
+        return refuse('state_conflict', { name: member.email, value: operator === 1 ? 'an operator' : 'no operator' })
+      await updateMember(db, member.id, { operator })
+      await deleteOtherSessions(db, member.id, null)
+      const [before, after] = [await present(db, member), await present(db, { ...member, operator })]
+      const summary = operator === 1 ? `Made ${member.email} an operator` : `${member.email} is no operator any more`
+      return { status: 200, body: after, change: memberChange(summary, member, { before, after, detail: body.reason }) }
+    },
+  })
 
 const PasswordReset = resource('OperatorPasswordReset', {
   member_id: Type.String(),
@@ -129,6 +167,8 @@ export const members = [
 
   barred('lock'),
   barred('unlock'),
+  appointed('appoint-operator'),
+  appointed('dismiss-operator'),
 
   route({
     method: 'post',

@@ -1,5 +1,4 @@
 import { apiKeys } from './api-keys.ts'
-import { operatorContainments } from './containments.ts'
 import { invitations } from './invitations.ts'
 import { members } from './members.ts'
 import { passwordResets } from './password-resets.ts'
@@ -15,6 +14,5 @@ export const CONSOLE_ROUTES = [
   ...invitations,
   ...passwordResets,
   ...personalSecrets,
-  ...operatorContainments,
   ...telephone,
 ]

@@ -1,4 +1,5 @@
 import { openApiDocument } from '../../control/openapi/document.ts'
+import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 
 /** The keywords of JSON Schema that determine a TypeScript type. */
@@ -14,26 +15,34 @@ interface Schema {
   readonly patternProperties?: Readonly<Record<string, Schema>>
 }
 
-const NOTICE = `// Made from the schemas of /v1 by \`npm run documents\`; do not edit.
+const MAX_COLUMNS = 120
+
+const NOTICE = `// Made from the schemas of /v1 and /operator/v1 by \`npm run documents\`; do not edit.
 // biome-ignore-all format: made by a program
 `
 
-/** Returns TypeScript types of every named object of /v1, for the console: a separate program without the schemas. */
+/** Returns TypeScript types of the named objects of both APIs, for the console: a program without the schemas. */
 export function consoleTypes(): string {
-  const { components } = openApiDocument(V1_ROUTES, { base_url: '', version: '' }) as {
-    readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
-  }
-  const types = Object.entries(components.schemas).map(
+  const schemas = { ...schemasOf(OPERATOR_ROUTES), ...schemasOf(V1_ROUTES) }
+  const types = Object.entries(schemas).map(
     ([name, { properties = {}, required = [] }]) => `export interface ${name} ${fields(properties, required, '')}\n`,
   )
   return [NOTICE, ...types].join('\n')
 }
 
+function schemasOf(routes: typeof V1_ROUTES | typeof OPERATOR_ROUTES): Readonly<Record<string, Schema>> {
+  const { components } = openApiDocument(routes, { base_url: '', version: '' }) as {
+    readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  }
+  return components.schemas
+}
+
 function fields(properties: Readonly<Record<string, Schema>>, required: readonly string[], indent: string): string {
   const inner = `${indent}  `
-  const lines = Object.entries(properties).map(
-    ([name, schema]) => `${inner}readonly ${name}${required.includes(name) ? '' : '?'}: ${typeOf(schema, inner)}\n`,
-  )
+  const lines = Object.entries(properties).map(([name, schema]) => {
+    const line = `${inner}readonly ${name}${required.includes(name) ? '' : '?'}: ${typeOf(schema, inner)}\n`
+    return line.includes('{') || line.length <= MAX_COLUMNS ? line : line.replaceAll(' | ', `\n${inner}  | `)
+  })
   return `{\n${lines.join('')}${indent}}`
 }
 

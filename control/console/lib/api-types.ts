@@ -1,4 +1,4 @@
-// Made from the schemas of /v1 by `npm run documents`; do not edit.
+// Made from the schemas of /v1 and /operator/v1 by `npm run documents`; do not edit.
 // biome-ignore-all format: made by a program
 
 export interface Problem {
@@ -21,6 +21,753 @@ export interface Problem {
     readonly pointer: string
     readonly message: string
   })[]
+}
+
+export interface OperatorOrganization {
+  readonly id: string
+  readonly name: string
+  readonly time_zone: string
+  readonly contact_email: string | null
+  readonly status: 'active' | 'suspended'
+  readonly revision: number
+  readonly created_at: string
+}
+
+export interface CreateOrganizationRequest {
+  readonly name: string
+  readonly time_zone: string
+  readonly contact_email: string
+  readonly admin_email?: string
+  readonly project_name?: string
+}
+
+export interface CreatedOrganization {
+  readonly organization: OperatorOrganization
+  readonly project: OperatorProject
+  readonly invitation: OperatorInvitationCreation
+}
+
+export interface OperatorProject {
+  readonly id: string
+  readonly organization_id: string
+  readonly name: string
+  readonly status: 'active' | 'disabled'
+  readonly sandbox: boolean
+  readonly currency: 'NGN'
+  readonly payment: 'prepaid' | 'postpaid'
+  readonly credit_limit_minor: number
+  readonly ceilings: OperatorProjectCeilings
+  readonly revision: number
+  readonly created_at: string
+}
+
+export interface OperatorProjectCeilings {
+  readonly concurrency: number | null
+  readonly cps: number | null
+  readonly daily_spend_cap_minor: number | null
+  readonly velocity_cap_minor: number | null
+  readonly max_call_duration_seconds: number | null
+  readonly max_destination_rate_minor: number | null
+}
+
+export interface OperatorInvitationCreation {
+  readonly invitation: OperatorInvitation
+  readonly url: string | null
+}
+
+export interface OperatorInvitation {
+  readonly id: string
+  readonly email: string
+  readonly role: 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+  readonly created_at: string
+  readonly expires_at: string
+}
+
+export interface UpdateOrganizationRequest {
+  readonly name?: string
+  readonly time_zone?: string
+  readonly contact_email?: string
+}
+
+export interface SuspendOrganizationRequest {
+  readonly reason: string
+}
+
+export interface ResumeOrganizationRequest {
+  readonly reason: string
+}
+
+export interface InviteMemberRequest {
+  readonly email: string
+  readonly role?: 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+}
+
+export interface OperatorMember {
+  readonly id: string
+  readonly organization_id: string
+  readonly email: string
+  readonly role: 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+  readonly operator: boolean
+  readonly second_factor: boolean
+  readonly locked_at: string | null
+  readonly created_at: string
+}
+
+export interface LockMemberRequest {
+  readonly reason: string
+}
+
+export interface UnlockMemberRequest {
+  readonly reason: string
+}
+
+export interface AppointOperatorRequest {
+  readonly reason: string
+}
+
+export interface DismissOperatorRequest {
+  readonly reason: string
+}
+
+export interface ResetSecondFactorRequest {
+  readonly reason: string
+}
+
+export interface PasswordResetRequest {
+  readonly member_id: string
+  readonly reason: string
+}
+
+export interface OperatorPasswordReset {
+  readonly member_id: string
+  readonly email: string
+  readonly expires_at: string
+  readonly url: string | null
+}
+
+export interface CreateProjectRequest {
+  readonly organization_id: string
+  readonly name: string
+  readonly payment?: 'prepaid' | 'postpaid'
+  readonly credit_limit_minor?: number
+}
+
+export interface UpdateProjectRequest {
+  readonly name?: string
+  readonly payment?: 'prepaid' | 'postpaid'
+  readonly credit_limit_minor?: number
+}
+
+export interface ProjectCeilingsRequest {
+  readonly concurrency: number | null
+  readonly cps: number | null
+  readonly daily_spend_cap_minor: number | null
+  readonly velocity_cap_minor: number | null
+  readonly max_call_duration_seconds: number | null
+  readonly max_destination_rate_minor: number | null
+}
+
+export interface DisableProjectRequest {
+  readonly reason: string
+}
+
+export interface EnableProjectRequest {
+  readonly reason: string
+}
+
+export interface GoLiveChecklist {
+  readonly open: readonly ('carrier' | 'price_book' | 'number' | 'balance')[]
+  readonly carriers: number
+  readonly price_books: number
+  readonly numbers: number
+  readonly available_minor: number | null
+}
+
+export interface GoLiveRequest {
+  readonly reason: string
+}
+
+export interface OperatorVoiceAccount {
+  readonly account_sid: string
+  readonly project_id: string
+  readonly status: 'pending' | 'active' | 'revoked'
+  readonly call_event_history: 'enabled' | 'disabled'
+  readonly revision: number
+}
+
+export interface UpdateVoiceAccountRequest {
+  readonly status?: 'active' | 'revoked'
+  readonly call_event_history?: 'enabled' | 'disabled'
+}
+
+export interface OperatorBalance {
+  readonly project_id: string
+  readonly currency: 'NGN'
+  readonly payment: 'prepaid' | 'postpaid'
+  readonly balance_minor: number
+  readonly held_minor: number
+  readonly credit_limit_minor: number
+  readonly available_minor: number | null
+}
+
+export interface OperatorLedgerLine {
+  readonly position: number
+  readonly at: string
+  readonly kind: 'charge' | 'number' | 'top_up' | 'adjustment'
+  readonly amount_minor: number
+  readonly balance_after_minor: number
+  readonly call_sid: string | null
+  readonly reason: string | null
+  readonly reference: string | null
+}
+
+export interface TopUpRequest {
+  readonly amount_minor: number
+  readonly reason: string
+  readonly reference?: string
+}
+
+export interface CorrectionRequest {
+  readonly amount_minor: number
+  readonly reason: string
+  readonly reference?: string
+}
+
+export interface OperatorMargins {
+  readonly currency: 'NGN'
+  readonly from: string
+  readonly to: string
+  readonly group_by: 'day' | 'carrier' | 'project' | 'destination' | 'call'
+  readonly data: readonly OperatorMargin[]
+  readonly total: OperatorMarginTotal
+}
+
+export interface OperatorMargin {
+  readonly key: string | null
+  readonly calls: number
+  readonly charge_minor: number
+  readonly cost_minor: number
+  readonly margin_minor: number
+}
+
+export interface OperatorMarginTotal {
+  readonly calls: number
+  readonly charge_minor: number
+  readonly cost_minor: number
+  readonly margin_minor: number
+}
+
+export interface OperatorNumber {
+  readonly id: string
+  readonly e164: string
+  readonly status: 'available' | 'held' | 'quarantined'
+  readonly project_id: string | null
+  readonly quarantined_until: string | null
+  readonly monthly_minor: number
+  readonly revision: number
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface StockNumbersRequest {
+  readonly first: string
+  readonly last?: string
+  readonly monthly_minor?: number
+}
+
+export interface StockedNumbers {
+  readonly added: number
+  readonly first: string
+  readonly last: string
+}
+
+export interface AssignNumberRequest {
+  readonly project_id: string
+  readonly monthly_minor?: number
+}
+
+export interface TakeNumberBackRequest {
+  readonly reason: string
+}
+
+export interface OperatorCarrier {
+  readonly id: string
+  readonly name: string
+  readonly enabled: boolean
+  readonly sandbox: boolean
+  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
+  readonly redirects: 'off' | 'same_host' | 'listed'
+  readonly digest_username: string | null
+  readonly sources: readonly string[]
+  readonly targets: readonly OperatorCarrierTarget[]
+  readonly routes: readonly OperatorCarrierRoute[]
+  readonly registration: OperatorCarrierRegistration | null
+  readonly revision: number
+  readonly created_at: string
+}
+
+export interface OperatorCarrierTarget {
+  readonly id: string
+  readonly sip_uri: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly priority: number
+  readonly weight: number
+  readonly tls_verification: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint: string | null
+}
+
+export interface OperatorCarrierRoute {
+  readonly prefix: string
+  readonly priority: number
+  readonly cost_minor: number
+}
+
+export interface OperatorCarrierRegistration {
+  readonly registrar: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly username: string
+  readonly contact_user: string
+  readonly expires_seconds: number
+  readonly tls_verification: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint: string | null
+  readonly state: 'untried' | 'registering' | 'registered' | 'failed' | 'unregistered'
+  readonly detail: string | null
+  readonly expires_at: string | null
+  readonly next_try_at: string | null
+}
+
+export interface CarrierRequest {
+  readonly name: string
+  readonly enabled?: boolean
+  readonly codecs?: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
+  readonly redirects?: 'off' | 'same_host' | 'listed'
+  readonly sources: readonly string[]
+  readonly confirm_wide_sources?: boolean
+  readonly targets: readonly CarrierTargetRequest[]
+  readonly routes: readonly CarrierRouteRequest[]
+}
+
+export interface CarrierTargetRequest {
+  readonly sip_uri: string
+  readonly transport?: 'udp' | 'tcp' | 'tls'
+  readonly priority?: number
+  readonly weight?: number
+  readonly tls_verification?: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint?: string
+}
+
+export interface CarrierRouteRequest {
+  readonly prefix: string
+  readonly priority?: number
+  readonly cost_minor?: number
+}
+
+export interface ApplyCarriersRequest {
+  readonly carriers: readonly CarrierRequest[]
+  readonly prune?: boolean
+  readonly confirm_wide_sources?: boolean
+  readonly dry_run?: boolean
+}
+
+export interface AppliedCarriers {
+  readonly applied: boolean
+  readonly steps: readonly string[]
+}
+
+export interface UpdateCarrierRequest {
+  readonly name?: string
+  readonly enabled?: boolean
+  readonly codecs?: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
+  readonly redirects?: 'off' | 'same_host' | 'listed'
+  readonly sources?: readonly string[]
+  readonly confirm_wide_sources?: boolean
+  readonly targets?: readonly CarrierTargetRequest[]
+  readonly routes?: readonly CarrierRouteRequest[]
+}
+
+export interface CarrierCredentialsRequest {
+  readonly username: string
+  readonly password: string
+}
+
+export interface CarrierRegistrationRequest {
+  readonly registrar: string
+  readonly username: string
+  readonly password: string
+  readonly contact_user?: string
+  readonly expires_seconds?: number
+  readonly transport?: 'udp' | 'tcp' | 'tls'
+  readonly tls_verification?: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint?: string
+}
+
+export interface OperatorPriceBook {
+  readonly id: string
+  readonly name: string
+  readonly project_id: string | null
+  readonly direction: 'outbound' | 'inbound'
+  readonly currency: 'NGN'
+  readonly effective_from: string
+  readonly revision: number
+  readonly rates: number
+  readonly created_at: string
+}
+
+export interface RateListRequest {
+  readonly csv: string
+  readonly direction?: 'outbound' | 'inbound'
+  readonly project_id?: string | null
+  readonly currency?: 'NGN'
+  readonly effective_from?: string
+}
+
+export interface OperatorPriceDifference {
+  readonly against: OperatorPriceBook | null
+  readonly added: number
+  readonly changed: number
+  readonly ended: number
+  readonly same: number
+  readonly lines: readonly string[]
+  readonly leaps: readonly string[]
+}
+
+export interface ImportRatesRequest {
+  readonly name: string
+  readonly csv: string
+  readonly direction?: 'outbound' | 'inbound'
+  readonly project_id?: string | null
+  readonly currency?: 'NGN'
+  readonly effective_from?: string
+  readonly confirm_leaps?: boolean
+  readonly confirm_ended?: boolean
+}
+
+export interface OperatorRate {
+  readonly prefix: string
+  readonly label: string
+  readonly rate_micro: number
+  readonly rate_unit: 'minute' | 'second'
+  readonly increment_initial_seconds: number
+  readonly increment_additional_seconds: number
+}
+
+export interface OperatorAlert {
+  readonly acknowledged_at: string | null
+  readonly acknowledged_by: string | null
+  readonly channels: readonly ('email' | 'webhook' | 'in_app' | 'sms')[]
+  readonly containment_id: string | null
+  readonly dedupe_key: string
+  readonly evidence: readonly AlertEvidence[]
+  readonly fired_at: string
+  readonly id: string
+  readonly kind: 'balance_low'
+    | 'spend_daily'
+    | 'spend_monthly'
+    | 'spend_velocity'
+    | 'first_seen_high_cost_destination'
+    | 'new_source_ip'
+    | 'endpoint_health'
+    | 'trunk_apply_failed'
+  readonly policy_id: string | null
+  readonly policy_revision: number | null
+  readonly reason: string
+  readonly remediation: string
+  readonly resolved_at: string | null
+  readonly severity: 'critical' | 'warning' | 'info'
+  readonly source_state: 'measured' | 'data_unavailable'
+  readonly state: 'firing' | 'acknowledged' | 'resolved'
+  readonly subject: AlertSubject
+  readonly suggested_actions: readonly SuggestedAction[]
+  readonly trunk_id: string | null
+  readonly organization_id: string
+  readonly project_id: string
+}
+
+export interface AlertEvidence {
+  readonly amount_minor: number | null
+  readonly currency: string | null
+  readonly held: boolean
+  readonly label: string
+  readonly note: string | null
+  readonly text: string | null
+}
+
+export interface AlertSubject {
+  readonly id: string
+  readonly name: string
+  readonly type: 'account' | 'organization' | 'trunk' | 'subaccount' | 'webhook_endpoint'
+}
+
+export interface SuggestedAction {
+  readonly href: string
+  readonly label: string
+}
+
+export interface OperatorContainment {
+  readonly case_ref: string
+  readonly expires_at: string
+  readonly id: string
+  readonly notified_at: string | null
+  readonly notified_event: string | null
+  readonly prefix: string
+  readonly reason_category: 'spend_velocity' | 'destination_risk' | 'account_compromise'
+  readonly reason_detail: string
+  readonly rejection_code: 'DESTINATION_CONTAINED'
+  readonly rejection_count: number
+  readonly release_request: ContainmentReleaseRequest | null
+  readonly released_at: string | null
+  readonly released_by: string | null
+  readonly source_alert_id: string | null
+  readonly starts_at: string
+  readonly trunk_id: string | null
+  readonly trunk_name: string | null
+  readonly project_id: string
+}
+
+export interface ContainmentReleaseRequest {
+  readonly decision_at: string | null
+  readonly decision_by: string | null
+  readonly decision_reason: string | null
+  readonly id: string
+  readonly note: string
+  readonly requested_at: string
+  readonly requested_by: string
+  readonly state: 'pending' | 'approved' | 'rejected'
+}
+
+export interface ClosePrefixRequest {
+  readonly prefix: string
+  readonly reason_category: 'spend_velocity' | 'destination_risk' | 'account_compromise'
+  readonly reason_detail: string
+  readonly expires_in_seconds: number
+  readonly case_ref?: string | null
+  readonly trunk_id?: string
+  readonly project_id?: string
+}
+
+export interface OpenPrefixRequest {
+  readonly reason: string
+}
+
+export interface OperatorReleaseRequest {
+  readonly decision_at: string | null
+  readonly decision_by: string | null
+  readonly decision_reason: string | null
+  readonly id: string
+  readonly note: string
+  readonly requested_at: string
+  readonly requested_by: string
+  readonly state: 'pending' | 'approved' | 'rejected'
+  readonly containment: OperatorContainment | null
+}
+
+export interface DecideReleaseRequest {
+  readonly decision: 'approved' | 'rejected'
+  readonly reason?: string | null
+}
+
+export interface OperatorLimitedSource {
+  readonly id: string
+  readonly cidr: string
+  readonly standing: 'full' | 'name_only' | 'pending_approval'
+  readonly created_at: string
+  readonly trunk_id: string
+  readonly trunk_name: string
+  readonly project_id: string
+  readonly subaccount_id: string | null
+  readonly overlaps: readonly OperatorSourceOverlap[]
+  readonly carrier: OperatorOverrulingCarrier | null
+}
+
+export interface OperatorSourceOverlap {
+  readonly cidr: string
+  readonly trunk_name: string
+  readonly project_id: string
+  readonly subaccount_id: string | null
+}
+
+export interface OperatorOverrulingCarrier {
+  readonly cidr: string
+  readonly name: string
+}
+
+export interface OperatorNumberFormat {
+  readonly trunk_id: string
+  readonly country: string
+  readonly default_caller: string | null
+}
+
+export interface NumberFormatRequest {
+  readonly country?: string
+  readonly default_caller?: string | null
+}
+
+export interface OperatorShortCode {
+  readonly code: string
+  readonly project_id: string | null
+  readonly sends_to: string | null
+}
+
+export interface ShortCodeRequest {
+  readonly code: string
+  readonly sends_to: string | null
+  readonly project_id?: string | null
+}
+
+export interface OperatorSlotHolder {
+  readonly call_sid: string
+  readonly part: string
+  readonly node_id: string
+  readonly begun_at: string
+  readonly ended_at: string | null
+}
+
+export interface OperatorSlotCorrection {
+  readonly level: 'project' | 'subaccount' | 'trunk' | 'subtrunk' | 'policy'
+  readonly subject_id: string
+  readonly said: number
+  readonly holds: number
+}
+
+export interface OperatorNode {
+  readonly id: string
+  readonly kind: 'signaling' | 'media' | 'edge' | 'control'
+  readonly machine_id: string
+  readonly alive: boolean
+  readonly live_calls: number
+  readonly started_at: string
+  readonly heartbeat_at: string
+  readonly draining_at: string | null
+}
+
+export interface OperatorRegistration {
+  readonly carrier_id: string
+  readonly carrier_name: string
+  readonly registrar: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly username: string
+  readonly contact_user: string
+  readonly expires_seconds: number
+  readonly tls_verification: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint: string | null
+  readonly state: 'untried' | 'registering' | 'registered' | 'failed' | 'unregistered'
+  readonly detail: string | null
+  readonly expires_at: string | null
+  readonly next_try_at: string | null
+}
+
+export interface OperatorSettings {
+  readonly base_url: string
+  readonly domain: string
+  readonly host: string
+  readonly sip_port: number
+  readonly sips_port: number
+  readonly ws_port: number
+  readonly rtp_ports: OperatorPortRange
+  readonly edge: 'embedded' | 'drachtio'
+  readonly operator_sources: readonly string[]
+  readonly allow_private_webhooks: readonly string[]
+  readonly recordings_quota_bytes: number | null
+  readonly recordings: 'data_folder' | 'object_store'
+  readonly email: boolean
+  readonly sms: boolean
+}
+
+export interface OperatorPortRange {
+  readonly first: number
+  readonly last: number
+}
+
+export interface AuditPage {
+  readonly as_of: string
+  readonly data: readonly AuditEvent[]
+  readonly next_cursor: string | null
+  readonly previous_cursor: string | null
+  readonly retention_days: number
+  readonly total: number
+  readonly total_all: number
+}
+
+export interface AuditEvent {
+  readonly action: string
+  readonly actor: AuditActor
+  readonly applied: boolean
+  readonly at: string
+  readonly category: 'configuration' | 'security' | 'operator'
+  readonly detail: string | null
+  readonly effective_revision: number | null
+  readonly from_revision: number | null
+  readonly id: string
+  readonly kind: 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
+  readonly request_id: string | null
+  readonly resource: AuditResource
+  readonly summary: string
+  readonly ticket_ref: string | null
+  readonly to_revision: number | null
+}
+
+export interface AuditActor {
+  readonly detail: string | null
+  readonly name: string
+  readonly type: 'user' | 'api_key' | 'operator' | 'system'
+}
+
+export interface AuditResource {
+  readonly href: string | null
+  readonly id: string
+  readonly name: string
+  readonly type: string
+}
+
+export interface AuditEventDetail {
+  readonly changes: readonly FieldChange[]
+  readonly event: AuditEvent
+  readonly notes: readonly string[]
+  readonly supersedes_at: string | null
+  readonly timeline: readonly TimelineEntry[]
+}
+
+export interface FieldChange {
+  readonly after: string | null
+  readonly before: string | null
+  readonly label: string
+  readonly redacted: boolean
+  readonly unchanged: boolean
+}
+
+export interface TimelineEntry {
+  readonly at: string
+  readonly text: string
+}
+
+export interface OperatorKey {
+  readonly id: string
+  readonly name: string
+  readonly shown: string
+  readonly scopes: readonly ('operator:read'
+    | 'operator:customers'
+    | 'operator:money'
+    | 'operator:network'
+    | 'operator:fraud')[]
+  readonly created_at: string
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+  readonly last_used_at: string | null
+}
+
+export interface CreateOperatorKeyRequest {
+  readonly name: string
+  readonly scopes: readonly ('operator:read'
+    | 'operator:customers'
+    | 'operator:money'
+    | 'operator:network'
+    | 'operator:fraud')[]
+  readonly expires_at?: string | null
+}
+
+export interface OperatorKeyCreation {
+  readonly key: OperatorKey
+  readonly operator_key: string | null
 }
 
 export interface Project {
@@ -1412,7 +2159,14 @@ export interface Alert {
   readonly evidence: readonly AlertEvidence[]
   readonly fired_at: string
   readonly id: string
-  readonly kind: 'balance_low' | 'spend_daily' | 'spend_monthly' | 'spend_velocity' | 'first_seen_high_cost_destination' | 'new_source_ip' | 'endpoint_health' | 'trunk_apply_failed'
+  readonly kind: 'balance_low'
+    | 'spend_daily'
+    | 'spend_monthly'
+    | 'spend_velocity'
+    | 'first_seen_high_cost_destination'
+    | 'new_source_ip'
+    | 'endpoint_health'
+    | 'trunk_apply_failed'
   readonly policy_id: string | null
   readonly policy_revision: number | null
   readonly reason: string
@@ -1424,26 +2178,6 @@ export interface Alert {
   readonly subject: AlertSubject
   readonly suggested_actions: readonly SuggestedAction[]
   readonly trunk_id: string | null
-}
-
-export interface AlertEvidence {
-  readonly amount_minor: number | null
-  readonly currency: string | null
-  readonly held: boolean
-  readonly label: string
-  readonly note: string | null
-  readonly text: string | null
-}
-
-export interface AlertSubject {
-  readonly id: string
-  readonly name: string
-  readonly type: 'account' | 'organization' | 'trunk' | 'subaccount' | 'webhook_endpoint'
-}
-
-export interface SuggestedAction {
-  readonly href: string
-  readonly label: string
 }
 
 export interface Containment {
@@ -1466,22 +2200,18 @@ export interface Containment {
   readonly trunk_name: string | null
 }
 
-export interface ContainmentReleaseRequest {
-  readonly decision_at: string | null
-  readonly decision_by: string | null
-  readonly decision_reason: string | null
-  readonly id: string
-  readonly note: string
-  readonly requested_at: string
-  readonly requested_by: string
-  readonly state: 'pending' | 'approved' | 'rejected'
-}
-
 export interface AlertPolicy {
   readonly channels: readonly ('email' | 'webhook' | 'in_app' | 'sms')[]
   readonly enabled: boolean
   readonly id: string
-  readonly kind: 'balance_low' | 'spend_daily' | 'spend_monthly' | 'spend_velocity' | 'first_seen_high_cost_destination' | 'new_source_ip' | 'endpoint_health' | 'trunk_apply_failed'
+  readonly kind: 'balance_low'
+    | 'spend_daily'
+    | 'spend_monthly'
+    | 'spend_velocity'
+    | 'first_seen_high_cost_destination'
+    | 'new_source_ip'
+    | 'endpoint_health'
+    | 'trunk_apply_failed'
   readonly platform_ceiling_minor: number | null
   readonly platform_ceiling_window_seconds: number | null
   readonly resolution: AlertResolution
@@ -1498,7 +2228,12 @@ export interface AlertResolution {
   readonly currency: string | null
   readonly for_seconds: number | null
   readonly percent: string | null
-  readonly rule: 'below_threshold' | 'day_rollover' | 'month_rollover' | 'acknowledged_or_24h' | 'consecutive_successes' | 'later_revision'
+  readonly rule: 'below_threshold'
+    | 'day_rollover'
+    | 'month_rollover'
+    | 'acknowledged_or_24h'
+    | 'consecutive_successes'
+    | 'later_revision'
 }
 
 export interface AlertScope {
@@ -1524,7 +2259,12 @@ export interface AlertPolicyChanges {
 }
 
 export interface AlertResolutionInput {
-  readonly rule: 'below_threshold' | 'day_rollover' | 'month_rollover' | 'acknowledged_or_24h' | 'consecutive_successes' | 'later_revision'
+  readonly rule: 'below_threshold'
+    | 'day_rollover'
+    | 'month_rollover'
+    | 'acknowledged_or_24h'
+    | 'consecutive_successes'
+    | 'later_revision'
   readonly amount_minor?: number | null
   readonly count?: number | null
   readonly currency?: 'NGN' | null
@@ -1565,73 +2305,30 @@ export interface ReleaseRequestInput {
   readonly note: string
 }
 
-export interface AuditPage {
-  readonly as_of: string
-  readonly data: readonly AuditEvent[]
-  readonly next_cursor: string | null
-  readonly previous_cursor: string | null
-  readonly retention_days: number
-  readonly total: number
-  readonly total_all: number
-}
-
-export interface AuditEvent {
-  readonly action: string
-  readonly actor: AuditActor
-  readonly applied: boolean
-  readonly at: string
-  readonly category: 'configuration' | 'security' | 'operator'
-  readonly detail: string | null
-  readonly effective_revision: number | null
-  readonly from_revision: number | null
-  readonly id: string
-  readonly kind: 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
-  readonly request_id: string | null
-  readonly resource: AuditResource
-  readonly summary: string
-  readonly ticket_ref: string | null
-  readonly to_revision: number | null
-}
-
-export interface AuditActor {
-  readonly detail: string | null
-  readonly name: string
-  readonly type: 'user' | 'api_key' | 'operator' | 'system'
-}
-
-export interface AuditResource {
-  readonly href: string | null
-  readonly id: string
-  readonly name: string
-  readonly type: string
-}
-
-export interface AuditEventDetail {
-  readonly changes: readonly FieldChange[]
-  readonly event: AuditEvent
-  readonly notes: readonly string[]
-  readonly supersedes_at: string | null
-  readonly timeline: readonly TimelineEntry[]
-}
-
-export interface FieldChange {
-  readonly after: string | null
-  readonly before: string | null
-  readonly label: string
-  readonly redacted: boolean
-  readonly unchanged: boolean
-}
-
-export interface TimelineEntry {
-  readonly at: string
-  readonly text: string
-}
-
 export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
   readonly description: string | null
-  readonly event_kinds: readonly ('call.initiated' | 'call.ringing' | 'call.answered' | 'call.ended' | 'trunk.created' | 'trunk.updated' | 'trunk.released' | 'trunk.applied' | 'trunk.apply_failed' | 'number.ordered' | 'number.routed' | 'number.released' | 'recording.completed' | 'recording.deleted' | 'alert.fired' | 'alert.acknowledged' | 'alert.resolved' | 'containment.opened' | 'containment.released' | 'endpoint.test')[]
+  readonly event_kinds: readonly ('call.initiated'
+    | 'call.ringing'
+    | 'call.answered'
+    | 'call.ended'
+    | 'trunk.created'
+    | 'trunk.updated'
+    | 'trunk.released'
+    | 'trunk.applied'
+    | 'trunk.apply_failed'
+    | 'number.ordered'
+    | 'number.routed'
+    | 'number.released'
+    | 'recording.completed'
+    | 'recording.deleted'
+    | 'alert.fired'
+    | 'alert.acknowledged'
+    | 'alert.resolved'
+    | 'containment.opened'
+    | 'containment.released'
+    | 'endpoint.test')[]
   readonly enabled: boolean
   readonly previous_secret_retires_at: string | null
   readonly revision: number
@@ -1642,7 +2339,26 @@ export interface WebhookEndpoint {
 export interface CreateWebhookEndpointRequest {
   readonly url: string
   readonly description?: string | null
-  readonly event_kinds: readonly ('call.initiated' | 'call.ringing' | 'call.answered' | 'call.ended' | 'trunk.created' | 'trunk.updated' | 'trunk.released' | 'trunk.applied' | 'trunk.apply_failed' | 'number.ordered' | 'number.routed' | 'number.released' | 'recording.completed' | 'recording.deleted' | 'alert.fired' | 'alert.acknowledged' | 'alert.resolved' | 'containment.opened' | 'containment.released' | 'endpoint.test')[]
+  readonly event_kinds: readonly ('call.initiated'
+    | 'call.ringing'
+    | 'call.answered'
+    | 'call.ended'
+    | 'trunk.created'
+    | 'trunk.updated'
+    | 'trunk.released'
+    | 'trunk.applied'
+    | 'trunk.apply_failed'
+    | 'number.ordered'
+    | 'number.routed'
+    | 'number.released'
+    | 'recording.completed'
+    | 'recording.deleted'
+    | 'alert.fired'
+    | 'alert.acknowledged'
+    | 'alert.resolved'
+    | 'containment.opened'
+    | 'containment.released'
+    | 'endpoint.test')[]
   readonly enabled?: boolean
 }
 
@@ -1654,7 +2370,26 @@ export interface WebhookEndpointCreation {
 export interface UpdateWebhookEndpointRequest {
   readonly url?: string
   readonly description?: string | null
-  readonly event_kinds?: readonly ('call.initiated' | 'call.ringing' | 'call.answered' | 'call.ended' | 'trunk.created' | 'trunk.updated' | 'trunk.released' | 'trunk.applied' | 'trunk.apply_failed' | 'number.ordered' | 'number.routed' | 'number.released' | 'recording.completed' | 'recording.deleted' | 'alert.fired' | 'alert.acknowledged' | 'alert.resolved' | 'containment.opened' | 'containment.released' | 'endpoint.test')[]
+  readonly event_kinds?: readonly ('call.initiated'
+    | 'call.ringing'
+    | 'call.answered'
+    | 'call.ended'
+    | 'trunk.created'
+    | 'trunk.updated'
+    | 'trunk.released'
+    | 'trunk.applied'
+    | 'trunk.apply_failed'
+    | 'number.ordered'
+    | 'number.routed'
+    | 'number.released'
+    | 'recording.completed'
+    | 'recording.deleted'
+    | 'alert.fired'
+    | 'alert.acknowledged'
+    | 'alert.resolved'
+    | 'containment.opened'
+    | 'containment.released'
+    | 'endpoint.test')[]
   readonly enabled?: boolean
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
-import { may, session } from '../lib/session.ts'
+import { may, projectId, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -49,13 +49,10 @@ export function Containments() {
   }
   const decide = (containment: Containment, decision: 'approved' | 'rejected') =>
     action.run(async () => {
-      await ask(
-        'POST',
-        `/containments/${containment.id}/release-requests/${containment.release_request?.id}/decision`,
-        {
-          body: { decision, reason: decision === 'approved' ? 'Released in the console' : 'Refused in the console' },
-        },
-      )
+      const reason = decision === 'approved' ? 'Released in the console' : 'Refused in the console'
+      await ask('POST', `/operator/v1/release-requests/${containment.release_request?.id}/decide`, {
+        body: { decision, reason },
+      })
       of.reload()
     })
   return (
@@ -165,8 +162,9 @@ function Contain({ onClose, onDone }: { onClose: () => void; onDone: () => void 
   const [hours, setHours] = useState<number | null>(24)
   const action = useAction()
   const make = async () => {
-    const body = { prefix, reason_category, reason_detail, expires_in_seconds: (hours ?? 1) * 3600 }
-    if (!(await action.run(() => ask('POST', '/containments', { body })))) return
+    const of = { project_id: projectId.value, expires_in_seconds: (hours ?? 1) * 3600 }
+    const body = { prefix, reason_category, reason_detail, ...of }
+    if (!(await action.run(() => ask('POST', '/operator/v1/containments', { body })))) return
     onDone()
     onClose()
   }

@@ -213,15 +213,3 @@ export const listReleaseRequestsOf = (db: Db | Trx, containment_id: string): Pro
     .orderBy('requested_at', 'desc')
     .limit(200)
     .execute()
-
-export const findReleaseRequest = (
-  db: Db | Trx,
-  containment_id: string,
-  id: string,
-): Promise<ReleaseRequestRow | undefined> =>
-  db
-    .selectFrom('containment_release_request')
-    .selectAll()
-    .where('containment_id', '=', containment_id)
-    .where('id', '=', id)
-    .executeTakeFirst()

@@ -44,7 +44,7 @@ export async function insertMember(trx: Trx, row: Insertable<MemberTable>): Prom
 export async function updateMember(
   trx: Trx,
   id: string,
-  changes: Partial<Pick<MemberRow, 'role' | 'password_hash' | 'locked_at'>>,
+  changes: Partial<Pick<MemberRow, 'role' | 'password_hash' | 'locked_at' | 'operator'>>,
 ): Promise<void> {
   await trx.updateTable('member').set(changes).where('id', '=', id).execute()
 }

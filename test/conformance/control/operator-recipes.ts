@@ -138,6 +138,12 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
     await kitchen.ask('POST', `/members/${made.params?.['member_id']}/lock`, reason)
     return made
   },
+  'post /members/{member_id}/appoint-operator': async kitchen => onMember(kitchen),
+  'post /members/{member_id}/dismiss-operator': async kitchen => {
+    const made = await onMember(kitchen)
+    await kitchen.ask('POST', `/members/${made.params?.['member_id']}/appoint-operator`, reason)
+    return made
+  },
   'post /members/{member_id}/reset-second-factor': async kitchen => {
     const made = await onMember(kitchen)
     await saveSecurity(kitchen.w.state.db, made.params?.['member_id'] ?? '', { totp_enabled: 1, totp_sealed: 'x' })

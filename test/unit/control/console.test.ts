@@ -1,8 +1,10 @@
 import { request } from 'node:http'
+import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { totpOf } from '../../../control/session/sign-in.ts'
 import { standingClock } from '../../support/clock.ts'
 import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
+import { trailOf } from '../../support/operators.ts'
 
 const API = '/console/api'
 
@@ -277,4 +279,40 @@ t.test('a request that began before the suspension changes nothing after it', as
   const adding = me.ask('POST', '/members', { email: 'y@example.com', password: CONSOLE_PASSWORD, role: 'org:admin' })
   await w.state.db.updateTable('organization').set({ status: 'suspended' }).execute()
   t.match(await adding, { status: 409, body: { code: 'organization_suspended' } })
+})
+
+t.test('an operator’s session uses /operator/v1 by its rule; a customer’s session gets nothing of it', async t => {
+  const boundless = { burst: 1_000_000, per_second: 1_000_000 }
+  const w = await controlPlane(t, { bad_credentials: boundless })
+  const ops = await signIn(w)
+  const given = { name: 'Acme', time_zone: 'Africa/Lagos', contact_email: 'a@acme.example' }
+  const create = (headers: Record<string, string> = {}) => ops.ask('POST', '/operator/v1/organizations', given, headers)
+  t.match(await create({ 'X-CSRF-Token': 'x' }), { status: 403, body: { code: 'csrf_invalid' } })
+  const known = () => w.state.db.selectFrom('organization').select(['id', 'name']).orderBy('created_at').execute()
+  t.same((await known()).length, 1, 'another site’s write makes nothing')
+  t.equal((await create()).status, 201)
+  t.match(await known(), [{ name: 'Demo' }, { name: 'Acme' }])
+  const of = async (organization_id: string) => (await trailOf(w, organization_id)).at(-1)?.actor
+  t.match(await of('installation'), `operator ${w.demo.email} mem_`)
+  t.equal(await of((await known())[1]?.id ?? ''), 'operator Operator -', 'the customer reads no name')
+
+  await w.state.db.updateTable('member').set({ operator: 0 }).execute()
+  for (const { method, path } of OPERATOR_ROUTES) {
+    const at = `/operator/v1${path.replace(/\{\w+\}/g, 'nothing')}`
+    const found = await ops.ask(method.toUpperCase(), at, method === 'get' ? undefined : {})
+    t.match(found, { status: 403, body: { code: 'role_forbidden' } }, `${method} ${path}`)
+  }
+  const at = `${API}/operator/v1/organizations`
+  t.match(await w.ask('GET', at, { key: null }), { status: 401 })
+  t.match(await w.ask('GET', at), { status: 403, body: { code: 'person_required' } })
+})
+
+t.test('an operator’s session from elsewhere than operators come from gets nothing of /operator/v1', async t => {
+  const w = await controlPlane(t, { operator_sources: ['203.0.113.0/24'] })
+  const ops = await signIn(w)
+  t.equal((await ops.ask('GET', '/v1/trunks')).status, 200)
+  t.match(await ops.ask('GET', '/operator/v1/organizations'), {
+    status: 403,
+    body: { code: 'operator_source_forbidden' },
+  })
 })

@@ -1,3 +1,4 @@
+import { OPERATOR_SCOPES } from '../../../../core/domain/access/scopes.ts'
 import { hashPassword } from '../../../../core/runtime/secrets.ts'
 import { saveSecurity, securityOf } from '../../../../core/state/people/console-sessions.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
@@ -89,14 +90,29 @@ t.test('a lost second factor is taken away, and no other one', async t => {
   t.match(await reset(), { status: 409, body: { code: 'state_conflict' } })
 })
 
-t.test('nobody opens the account of an operator without the scope to decide about fraud', async t => {
+t.test('nobody makes, opens or ends the account of an operator who lacks one of its scopes', async t => {
   const fay = await person('Fay Six')
-  await w.state.db.updateTable('member').set({ operator: 1 }).where('id', '=', fay.id).execute()
-  await saveSecurity(w.state.db, fay.id, { totp_enabled: 1, totp_sealed: 'sealed' })
-  const desk = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read', 'operator:customers']) }))
-  const refused = { status: 403, body: { code: 'scope_required' } }
   const body = { reason: 'says who they are' }
-  t.match(await desk('POST', `/members/${fay.id}/reset-second-factor`, body), refused)
-  t.match(await desk('POST', '/password-resets', { member_id: fay.id, ...body }), refused)
+  const refused = { status: 403, body: { code: 'scope_required' } }
+  const without = async (lacking: string) =>
+    asks(w, await operatorKey(w, { scopes: JSON.stringify(OPERATOR_SCOPES.filter(scope => scope !== lacking)) }))
+  const [money, fraud] = [await without('operator:money'), await without('operator:fraud')]
+  t.match(await money('POST', `/members/${fay.id}/appoint-operator`, body), refused)
+  const before = await signIn(fay.email)
+  t.match(await ask('POST', `/members/${fay.id}/appoint-operator`, body), { status: 200, body: { operator: true } })
+  t.equal(await seen(before), 401, 'a session that began before has no new rights')
+  await saveSecurity(w.state.db, fay.id, { totp_enabled: 1, totp_sealed: 'sealed' })
+  for (const desk of [money, fraud]) {
+    t.match(await desk('POST', `/members/${fay.id}/reset-second-factor`, body), refused)
+    t.match(await desk('POST', '/password-resets', { member_id: fay.id, ...body }), refused)
+    t.match(await desk('POST', `/members/${fay.id}/dismiss-operator`, body), refused)
+  }
   t.equal((await securityOf(w.state.db, fay.id)).totp_enabled, 1)
+  const again = await ask('POST', `/members/${fay.id}/appoint-operator`, body)
+  t.match(again, { status: 409, body: { code: 'state_conflict' } })
+  t.match(await ask('POST', `/members/${fay.id}/dismiss-operator`, body), { status: 200, body: { operator: false } })
+  t.match((await trailOf(w, fay.organization_id)).slice(-2), [
+    { action: 'member.operator_appointed' },
+    { action: 'member.operator_dismissed' },
+  ])
 })
