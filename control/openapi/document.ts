@@ -2,8 +2,8 @@ import { REASONS, type Reason } from '../../core/domain/reasons/index.ts'
 import type { Route } from '../http/route.ts'
 import type { TSchema } from '../http/schema.ts'
 import { API_EXAMPLES, type ApiExample } from './examples.ts'
-
-type Json = Record<string, unknown>
+import { PROBLEM } from './problem.ts'
+import { type Json, parameter, plain, Schemas } from './schemas.ts'
 
 const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
 
@@ -42,7 +42,7 @@ export function openApiDocument(
   about: { readonly base_url: string; readonly version: string },
   api: ApiText = MANAGEMENT,
 ): Json {
-  const schemas: Json = { Problem: PROBLEM }
+  const schemas = new Schemas({ Problem: PROBLEM })
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = paths[route.path] ?? {}
@@ -65,12 +65,12 @@ export function openApiDocument(
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', description: api.key },
       },
-      schemas,
+      schemas: schemas.made,
     },
   }
 }
 
-function operation(route: Route, schemas: Json, example: ApiExample | undefined): Json {
+function operation(route: Route, schemas: Schemas, example: ApiExample | undefined): Json {
   return {
     operationId: operationId(route),
     tags: [tagOf(route)],
@@ -85,7 +85,7 @@ function operation(route: Route, schemas: Json, example: ApiExample | undefined)
             required: true,
             content: {
               'application/json': {
-                schema: named(route.body, schemas),
+                schema: schemas.shown(route.body),
                 ...exampleOf(example?.body),
               },
             },
@@ -112,19 +112,13 @@ const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''
 
 function parametersOf(route: Route, example: ApiExample | undefined): Json[] {
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
+    ...parameter('path', name ?? '', { type: 'string' }, true),
     ...exampleOf(example?.params?.[name ?? '']),
   }))
   const asked = new URLSearchParams(example?.query)
   const required = new Set(route.query?.required ?? [])
   const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.has(name),
-    schema: plain(schema as TSchema),
+    ...parameter('query', name, plain(schema as TSchema), required.has(name)),
     ...exampleOf(queryExample(asked.get(name), schema as TSchema)),
   }))
   return [...path, ...query, ...headersOf(route)]
@@ -165,7 +159,7 @@ function headersOf(route: Route): Json[] {
   return headers
 }
 
-function responsesOf(route: Route, schemas: Json, example: ApiExample | undefined): Json {
+function responsesOf(route: Route, schemas: Schemas, example: ApiExample | undefined): Json {
   const responses: Json = {}
   for (const [status, schema] of Object.entries(route.replies))
     responses[status] = {
@@ -185,12 +179,12 @@ function contentOf(
   route: Route,
   status: number,
   schema: TSchema | null,
-  schemas: Json,
+  schemas: Schemas,
   example: ApiExample | undefined,
 ): Json {
   if (schema) {
     const shown = example?.status === status ? exampleOf(example.response) : {}
-    return { content: { 'application/json': { schema: named(schema, schemas), ...shown } } }
+    return { content: { 'application/json': { schema: schemas.shown(schema), ...shown } } }
   }
   if (route.produces === undefined || status >= 300) return {}
   return { content: { [route.produces]: { schema: { type: 'string', format: 'binary' } } } }
@@ -217,72 +211,4 @@ function problemsOf(route: Route): Map<string, Set<Reason>> {
     by_status.set(status, (by_status.get(status) ?? new Set<Reason>()).add(reason))
   }
   return by_status
-}
-
-/** Moves schemas with a title to `schemas`, so that each is written once and referenced by its title. */
-function named(schema: TSchema, schemas: Json): Json {
-  const { title } = schema as { title?: string }
-  const described = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(described)
-    if (typeof value !== 'object' || value === null) return value
-    const inner = value as Json
-    if (typeof inner['title'] === 'string' && inner['type'] === 'object') return reference(inner, schemas, described)
-    return Object.fromEntries(Object.entries(inner).map(([key, item]) => [key, described(item)]))
-  }
-  return title ? reference(schema as Json, schemas, described) : (described(plain(schema)) as Json)
-}
-
-function reference(schema: Json, schemas: Json, described: (value: unknown) => unknown): Json {
-  const title = String(schema['title'])
-  if (!(title in schemas)) {
-    schemas[title] = {}
-    const { title: _, ...rest } = plain(schema)
-    schemas[title] = Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, described(item)]))
-  }
-  return { $ref: `#/components/schemas/${title}` }
-}
-
-/** Drops the symbols and hidden members with which TypeBox marks its schemas. */
-const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json
-
-const PROBLEM: Json = {
-  type: 'object',
-  description: 'RFC 9457 problem document; `code` names the reason and has a page at `type`.',
-  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
-  properties: {
-    type: { type: 'string', format: 'uri' },
-    title: { type: 'string' },
-    status: { type: 'integer', format: 'int32', minimum: 0 },
-    detail: { type: 'string' },
-    code: { type: 'string' },
-    request_id: { type: 'string' },
-    available_projects: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'name'],
-        properties: { id: { type: 'string' }, name: { type: 'string' } },
-      },
-    },
-    caused_by: {
-      type: 'string',
-      description: 'The code of the state that caused this one, such as `organization_suspended`.',
-    },
-    reason: { type: 'string' },
-    remediation: { type: 'string', description: 'What to do about it.' },
-    expensive_filter: { type: 'string', description: 'Reserved: no filter is refused as too expensive.' },
-    changed_resources: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'With `revision_mismatch`: the ids of what has changed since it was read.',
-    },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['pointer', 'message'],
-        properties: { pointer: { type: 'string' }, message: { type: 'string' } },
-      },
-    },
-  },
 }

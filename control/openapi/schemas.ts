@@ -1,0 +1,67 @@
+import type { TSchema } from '../http/schema.ts'
+import { meaningOf } from './meanings/index.ts'
+
+export type Json = Record<string, unknown>
+
+/** Drops the symbols and hidden members with which TypeBox marks its schemas. */
+export const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json
+
+/** The named schemas of a document. Each is written once, and its uses refer to it. */
+export class Schemas {
+  readonly made: Json
+
+  constructor(made: Json) {
+    this.made = made
+  }
+
+  /** Returns a schema as the document shows it: every property described, every named schema a reference. */
+  shown(schema: TSchema): Json {
+    return this.#shown(plain(schema), null) as Json
+  }
+
+  #shown(value: unknown, resource: string | null): unknown {
+    if (Array.isArray(value)) return value.map(item => this.#shown(item, resource))
+    if (typeof value !== 'object' || value === null) return value
+    const schema = value as Json
+    if (typeof schema['title'] === 'string' && schema['type'] === 'object') return this.#reference(schema)
+    return this.#members(schema, resource)
+  }
+
+  #reference({ title, ...schema }: Json): Json {
+    const name = String(title)
+    if (!(name in this.made)) {
+      // The name is taken first: a schema may refer to itself.
+      this.made[name] = {}
+      this.made[name] = this.#members(schema, name)
+    }
+    return { $ref: `#/components/schemas/${name}` }
+  }
+
+  #members(schema: Json, resource: string | null): Json {
+    const entries = Object.entries(schema).map(([key, item]) => [
+      key,
+      key === 'properties' ? this.#properties(item as Json, resource) : this.#shown(item, resource),
+    ])
+    return Object.fromEntries(entries)
+  }
+
+  #properties(properties: Json, resource: string | null): Json {
+    const entries = Object.entries(properties).map(([name, schema]) => {
+      const shown = this.#shown(schema, resource) as Json
+      return [name, described(shown, resource, name)]
+    })
+    return Object.fromEntries(entries)
+  }
+}
+
+/** Adds what a property means, unless its schema says so. */
+function described(schema: Json, resource: string | null, name: string): Json {
+  const description = schema['description'] ?? meaningOf(resource, name)
+  return description === undefined ? schema : { ...schema, description }
+}
+
+/** A parameter of a path or a query with its meaning, which stands in the table under `path` or `query`. */
+export function parameter(place: 'path' | 'query', name: string, schema: Json, required: boolean): Json {
+  const { description = meaningOf(place, name), ...rest } = schema
+  return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest }
+}
