@@ -6,6 +6,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
 import { userOrHost } from '../../core/domain/sip/address.ts'
+import { transportOf } from '../../core/domain/sip/uri.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
@@ -28,6 +29,7 @@ const CHILD_RING_LIMIT_MS = 600_000
 const HOPS_OF_OUR_OWN = 70
 /** The number of URIs that one Sip noun may try. */
 const MAX_URIS = 10
+const PLACED = ['udp', 'tcp', 'tls'] as const
 
 /** Returns the trunk whose targets carry calls of this caller number (design section 4, "Egress"). */
 export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | null {
@@ -203,7 +205,7 @@ async function placeSip(
       target: uri.uri,
       target_id: null,
       carrier_id: null,
-      transport: /transport=tls|^sips:/i.test(uri.uri) ? 'tls' : /transport=tcp/i.test(uri.uri) ? 'tcp' : 'udp',
+      transport: PLACED.find(transport => transport === transportOf(uri.uri)) ?? 'udp',
       policy: openPolicy(null),
       headers: { ...invitationHeaders(ctx, outgoing, 'customer'), ...Object.fromEntries(target.headers) },
       redirects: [],

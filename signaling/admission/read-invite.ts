@@ -12,6 +12,7 @@ import {
 } from '../../core/domain/sip/address.ts'
 import { readDiverters } from '../../core/domain/sip/diversion.ts'
 import { readRemoteParty } from '../../core/domain/sip/remote-party.ts'
+import { readHops, readPrivacy } from '../../core/domain/sip/values.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { Asked } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
@@ -40,11 +41,10 @@ export function readInvite(peer: Peer, invite: InboundInvite): Reading {
     {
       from: client?.caller ?? numberIn(from),
       asserted: asserted && !client ? numberIn(asserted) : null,
-      privacy: [...(invite.header('privacy') ?? '').split(/[;,]/), ...(remote_party?.restricted ? ['id'] : [])],
+      privacy: [...readPrivacy(invite.header('privacy')), ...(remote_party?.restricted ? ['id'] : [])],
     },
     DEFAULT_COUNTRY,
   )
-  const hops = invite.header('max-forwards')
   return {
     peer,
     called: written,
@@ -54,7 +54,7 @@ export function readInvite(peer: Peer, invite: InboundInvite): Reading {
     caller_given: caller.given,
     caller_name: (caller.from === 'asserted' ? asserted?.name : null) ?? from?.name ?? null,
     restricted: caller.restricted,
-    max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
+    max_forwards: readHops(invite.header('max-forwards')) ?? DEFAULT_MAX_FORWARDS,
     diverters: readDiverters({
       diversion: invite.header('diversion'),
       history: invite.header('history-info'),

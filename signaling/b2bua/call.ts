@@ -3,6 +3,7 @@ import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
+import { readReasons } from '../../core/domain/sip/values.ts'
 import { iso, pause, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
@@ -435,7 +436,10 @@ const failureParameters = (failure: DocumentFailure | null): Record<string, stri
 /** Returns the causes of a peer's Reason header for the other leg (RFC 3326), without the text: it may name hosts. */
 export function passedReason(headers: Readonly<Record<string, string>>): string | null {
   const given = headers['reason'] ?? headers['Reason'] ?? ''
-  const causes = [...given.matchAll(/(Q\.850|SIP)\s*;\s*cause\s*=\s*(\d{1,3})/gi)].slice(0, 2)
+  const causes = readReasons(given).filter(({ protocol }) => protocol === 'Q.850' || protocol === 'SIP')
   if (causes.length === 0) return null
-  return causes.map(([, protocol, cause]) => `${protocol?.toUpperCase()};cause=${cause}`).join(', ')
+  return causes
+    .slice(0, 2)
+    .map(({ protocol, cause }) => `${protocol};cause=${cause}`)
+    .join(', ')
 }

@@ -1,5 +1,6 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import { readSeconds } from '../../core/domain/sip/values.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
@@ -230,9 +231,9 @@ export class InboundCall extends Call {
 
   /** Returns the setup timeout. The Expires header of the INVITE may shorten it (RFC 3261 §13.3.1). */
   #setupLimit(): number {
-    const asked = /^\s*(\d{1,6})\s*$/.exec(this.#a.invite.header('expires') ?? '')?.[1]
-    this.#expires = asked !== undefined && Number(asked) > 0 && Number(asked) * 1000 < SETUP_LIMIT_MS
-    return this.#expires ? Number(asked) * 1000 : SETUP_LIMIT_MS
+    const asked_ms = (readSeconds(this.#a.invite.header('expires')) ?? 0) * 1000
+    this.#expires = asked_ms > 0 && asked_ms < SETUP_LIMIT_MS
+    return this.#expires ? asked_ms : SETUP_LIMIT_MS
   }
 
   #ringing(response: SipResponse): void {

@@ -1,4 +1,5 @@
 import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
+import { hasToken } from '../../core/domain/sip/values.ts'
 import { pause, type Timer } from '../../core/runtime/clock.ts'
 import {
   Cancelled,
@@ -12,7 +13,7 @@ import type { CallContext } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { ALLOW } from './methods.ts'
-import { answerHeaders, supports } from './session-timer.ts'
+import { answerHeaders } from './session-timer.ts'
 
 /** How long a 2xx waits for the PRACK of an earlier reliable response. A lost PRACK must not lose the call. */
 const PRACK_LIMIT_MS = 4000
@@ -51,9 +52,9 @@ export class InboundLeg extends Leg {
     this.knownFrom(options.invite.source.address)
     this.#late = options.invite.content().sdp === ''
     const { invite } = options
-    this.#reliable = supports(invite.header('require'), '100rel')
+    this.#reliable = hasToken(invite.header('require'), '100rel')
       ? 'required'
-      : supports(invite.header('supported') ?? invite.header('k'), '100rel')
+      : hasToken(invite.header('supported') ?? invite.header('k'), '100rel')
         ? 'supported'
         : 'no'
     invite.onEarly(this.handler)

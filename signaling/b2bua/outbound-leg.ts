@@ -1,5 +1,6 @@
 import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
+import { readSeconds } from '../../core/domain/sip/values.ts'
 import type { Credentials, Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
 import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
@@ -74,7 +75,7 @@ export class OutboundLeg extends Leg {
       const outcome = await this.#try(facts, body, min_se)
       if (outcome.kind !== 'refused' || outcome.response.status !== 422 || tries > 0 || this.ended) return outcome
       // RFC 4028 §7.3: the interval was too small for an element on the path. Retry once with the Min-SE that it gave.
-      const wanted = Number(outcome.response.header('min-se') ?? '')
+      const wanted = readSeconds(outcome.response.header('min-se')) ?? 0
       if (!(wanted > min_se && wanted <= 86_400)) return outcome
       min_se = wanted
     }

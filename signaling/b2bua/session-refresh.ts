@@ -1,7 +1,8 @@
+import { hasToken, readSeconds, readSessionExpires } from '../../core/domain/sip/values.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, SipResponse } from '../drachtio/types.ts'
-import { readSessionExpires, refreshHeaders } from './session-timer.ts'
+import { refreshHeaders } from './session-timer.ts'
 
 /**
  * When our refreshes are due, as parts of the interval: before the SIP server's own at half of it (RFC 4028 §10). Only
@@ -45,7 +46,7 @@ export class SessionRefresh {
 
   /** Notes whether the peer's Allow lists UPDATE, which refreshes without touching the media. */
   allowed(allow: string | null): void {
-    if (allow !== null) this.#updates = /(^|[,\s])UPDATE([,\s]|$)/i.test(allow)
+    if (allow !== null) this.#updates = hasToken(allow, 'UPDATE')
   }
 
   /** Takes the Session-Expires of a 2xx; null turns the timer off. `role` is ours in that transaction. */
@@ -97,7 +98,7 @@ export class SessionRefresh {
 
   /** RFC 4028 §7.3: the peer's minimum, which must be above our interval. */
   #raise(answer: SipResponse): boolean {
-    const wanted = Number.parseInt(answer.header('min-se') ?? '', 10)
+    const wanted = readSeconds(answer.header('min-se')) ?? 0
     if (this.#seconds === null || !(wanted > this.#seconds && wanted <= 86_400)) return false
     this.#seconds = wanted
     this.#min_se = wanted

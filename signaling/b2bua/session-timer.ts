@@ -1,3 +1,4 @@
+import { hasToken, readSessionExpires } from '../../core/domain/sip/values.ts'
 import type { SipRequest } from '../drachtio/types.ts'
 
 /**
@@ -8,25 +9,10 @@ import type { SipRequest } from '../drachtio/types.ts'
 const SESSION_SECONDS = 1800
 const MIN_SE_SECONDS = 90
 
-interface SessionExpires {
-  readonly seconds: number
-  readonly refresher: 'uac' | 'uas' | null
-}
-
-export function readSessionExpires(value: string | null): SessionExpires | null {
-  const match = /^\s*(\d{1,9})\s*((?:;[^;]*)*)$/.exec(value ?? '')
-  if (!match) return null
-  const refresher = /;\s*refresher\s*=\s*(uac|uas)\b/i.exec(match[2] ?? '')?.[1]?.toLowerCase()
-  return { seconds: Number(match[1]), refresher: refresher === 'uac' || refresher === 'uas' ? refresher : null }
-}
-
-export const supports = (value: string | null, option: string): boolean =>
-  (value ?? '').split(',').some(token => token.trim().toLowerCase() === option)
-
 /** Returns the Min-SE for a 422 when the requested interval is below our minimum (RFC 4028 §6); otherwise null. */
 export function intervalTooSmall(request: SipRequest): string | null {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
-  return wanted && wanted.seconds < MIN_SE_SECONDS && supports(header(request, 'supported', 'k'), 'timer')
+  return wanted && wanted.seconds < MIN_SE_SECONDS && hasToken(header(request, 'supported', 'k'), 'timer')
     ? String(MIN_SE_SECONDS)
     : null
 }
@@ -38,7 +24,7 @@ export function intervalTooSmall(request: SipRequest): string | null {
  */
 export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
-  const able = supports(header(request, 'supported', 'k'), 'timer')
+  const able = hasToken(header(request, 'supported', 'k'), 'timer')
   if (!able) return {}
   const seconds = Math.max(MIN_SE_SECONDS, wanted?.seconds ?? SESSION_SECONDS)
   const refresher = wanted?.refresher ?? 'uac'

@@ -1,6 +1,7 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sameTenant } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import { readToken } from '../../core/domain/sip/values.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party, RingingLeg } from './call.ts'
@@ -47,7 +48,7 @@ function consider(transferor: Party, request: InboundRequest): void {
     return
   }
   // RFC 4488: the transferor may ask for no subscription.
-  const silent = /^\s*false\b/i.test(request.header('refer-sub') ?? '')
+  const silent = readToken(request.header('refer-sub')) === 'false'
   request.respond(202, silent ? { headers: { 'Refer-Sub': 'false' } } : {})
   const { target } = reading
   const by = request.header('referred-by')

@@ -1,4 +1,5 @@
 import { type BodyReading, readBody } from '../../core/domain/sip/body.ts'
+import { parseVia, splitList } from '../../core/domain/sip/uri.ts'
 import { type LibraryMessage, type LibraryRequest, type LibraryResponse, statusTexts } from './library.ts'
 import type { Headers, SipRequest, SipResponse, Source, Transport } from './types.ts'
 
@@ -11,7 +12,7 @@ const CARRIED_BY: Readonly<Record<string, string>> = { ws: 'tcp', wss: 'tls' }
 
 /** Returns the transport that the server reports, or the WebSocket that the topmost Via names over it. */
 function transportOf(protocol: string, via: string): Transport {
-  const named = /^\s*SIP\s*\/\s*2\.0\s*\/\s*(WSS?)\b/i.exec(via)?.[1]?.toLowerCase() ?? ''
+  const named = protocol === 'udp' ? '' : (parseVia(splitList(via)[0] ?? '')?.transport ?? '')
   const transport = CARRIED_BY[named] === protocol ? named : protocol
   return (TRANSPORTS.includes(transport) ? transport : 'udp') as Transport
 }

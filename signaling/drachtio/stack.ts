@@ -2,6 +2,7 @@ import { missingContacts, type ServedAt } from '../../core/domain/network/contac
 import { uriOf } from '../../core/domain/sip/address.ts'
 import { readBody } from '../../core/domain/sip/body.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
+import { hasToken, parseCSeq } from '../../core/domain/sip/values.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer } from './authorizer.ts'
@@ -347,7 +348,7 @@ class Stack implements SipStack {
   }
 
   #invited(request: LibraryRequest, answer: LibraryAnswer): void {
-    if (this.#surroundings.reliable() || !/(^|[,\s])100rel([,\s]|$)/i.test(request.get('require') ?? ''))
+    if (this.#surroundings.reliable() || !hasToken(request.get('require'), '100rel'))
       this.#onInvite(inboundInvite(this.#surroundings, request, answer))
     else answerable(this.#log, request, answer).respond(420, { headers: { Unsupported: '100rel' } })
   }
@@ -503,7 +504,7 @@ class Stack implements SipStack {
 const sameRequest = (request: LibraryRequest): Record<string, string> => ({
   From: request.get('from') ?? '',
   'Call-ID': request.get('call-id') ?? '',
-  CSeq: `${Number.parseInt(request.get('cseq') ?? '0', 10) + 1} ${request.method}`,
+  CSeq: `${(parseCSeq(request.get('cseq') ?? '')?.seq ?? 0) + 1} ${request.method}`,
 })
 
 const isUnknownDialog = (error: unknown): boolean =>

@@ -1,4 +1,5 @@
 import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
+import { readChallenges } from '../../core/domain/identity/digest-answer.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
@@ -149,8 +150,6 @@ export interface Edge {
 export { ListenError } from './transport/listen.ts'
 export type { TracedMessage } from './transport/types.ts'
 
-const STALE = /\bstale\s*=\s*"?true/i
-
 /** drachtio-srf parses this text and pings servers whose version is at least v0.8.2. */
 const VERSION = 'v0.9.10-strowger'
 
@@ -227,7 +226,10 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
         status,
         credentials: hasCredentials(request),
         ours: () => strangers?.answersOurs(request, received) ?? false,
-        stale: () => STALE.test(response.get('www-authenticate') ?? response.get('proxy-authenticate') ?? ''),
+        stale: () =>
+          readChallenges(response.get('www-authenticate') ?? response.get('proxy-authenticate') ?? '').some(
+            ({ stale }) => stale,
+          ),
       })
     },
     bind: (request, received, response) => bindings.bind(request, received, response),

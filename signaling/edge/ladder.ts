@@ -1,5 +1,7 @@
+import { fieldReader } from '../../core/domain/ladder/field.ts'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
+import { parseCSeq } from '../../core/domain/sip/values.ts'
 import { type Clock, pause } from '../../core/runtime/clock.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
@@ -11,8 +13,8 @@ const FLUSH_MS = 250
 const CLOSE_MS = 500
 /** Messages that may wait to be written. Further ones are dropped and counted, because traffic comes first. */
 const MAX_WAITING = 5000
-const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
-const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
+const callId = fieldReader('call-id', 'i')
+const cseq = fieldReader('cseq')
 const MAX_CALLS = 20_000
 
 /** Separates the messages of calls from keep-alives and registrations, which are far more frequent. */
@@ -28,9 +30,9 @@ export function callIds(): CallIds {
   const calls = new Set<string>()
   return {
     of(text) {
-      const call_id = CALL_ID.exec(text)?.[1]
-      const method = METHOD.exec(text)?.[1]?.toUpperCase() ?? ''
-      if (call_id === undefined || method === 'REGISTER') return undefined
+      const call_id = callId(text)
+      const method = parseCSeq(cseq(text) ?? '')?.method.toUpperCase() ?? ''
+      if (call_id === null || call_id === '' || method === 'REGISTER') return undefined
       if (method === 'OPTIONS' && !calls.has(call_id)) return undefined
       if (method === 'INVITE') {
         calls.add(call_id)

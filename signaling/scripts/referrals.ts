@@ -1,4 +1,5 @@
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
+import { readToken, statusIn } from '../../core/domain/sip/values.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { AnswerRefer, Event, Refer } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
@@ -41,10 +42,10 @@ export class Referrals {
   notified(request: InboundRequest): void {
     request.respond(200)
     const sent = this.#sent
-    if (!sent || !/^refer/i.test(request.header('event') ?? request.header('o') ?? 'refer')) return
-    const code = /^SIP\/2\.0\s+(\d{3})/.exec(request.content(SIPFRAG).parts[0]?.content ?? '')?.[1]
-    if (code !== undefined) sent.notify_code = Number(code)
-    const over = /terminated/i.test(request.header('subscription-state') ?? '')
+    if (!sent || readToken(request.header('event') ?? request.header('o') ?? 'refer') !== 'refer') return
+    const code = statusIn(request.content(SIPFRAG).parts[0]?.content ?? '')
+    if (code !== null) sent.notify_code = code
+    const over = readToken(request.header('subscription-state')) === 'terminated'
     if (over || (sent.notify_code !== null && sent.notify_code >= 200)) this.#over()
   }
 

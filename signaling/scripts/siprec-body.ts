@@ -1,3 +1,4 @@
+import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { escapeXml } from '../../core/domain/text/xml.ts'
 
 /** The body of an INVITE to a recording server: one SDP for several legs, and the session's metadata. */
@@ -13,7 +14,9 @@ export function mergeOffers(offers: readonly string[]): string {
 export function splitAnswer(answer: string): string[] {
   const text = answer.replace(/\r?\n/g, '\r\n')
   const [head = '', ...lines] = text.split(/^(?=m=)/m)
-  return lines.filter(line => !/^m=audio 0 /.test(line)).map(line => head + line)
+  const reading = readSdp(text, () => '0.0.0.0')
+  const ports = 'sdp' in reading ? reading.sdp.lines.map(({ port }) => port) : []
+  return lines.filter((_line, index) => (ports[index] ?? 0) !== 0).map(line => head + line)
 }
 
 function splitAt(sdp: string): { head: string; media: string } {

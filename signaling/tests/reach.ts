@@ -1,4 +1,5 @@
 import { hostOf } from '../../core/domain/sip/address.ts'
+import { transportOf } from '../../core/domain/sip/uri.ts'
 import { judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import { targetUri } from '../trunks/health.ts'
@@ -22,7 +23,7 @@ export async function faultOfReach(ctx: CallContext, targets: readonly Target[])
   return null
 }
 
-export const isTls = (target: Target): boolean => target.transport === 'tls' || /^sips:/i.test(target.uri)
+export const isTls = (target: Target): boolean => target.transport === 'tls' || transportOf(target.uri) === 'tls'
 
 /** Returns the addresses of a target to which we may send. */
 export async function resolve(

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { answerChallenge, readChallenges, uriHost } from '../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
 import { hostOf } from '../../core/domain/sip/address.ts'
+import { readSeconds } from '../../core/domain/sip/values.ts'
 import { judgeTls } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -244,10 +245,6 @@ class Kept {
 }
 
 function answerOf(response: SipResponse | null, contact_user: string): RegistrationAnswer {
-  const seconds = (name: string): number | null => {
-    const text = /^\s*(\d{1,9})/.exec(response?.header(name) ?? '')?.[1]
-    return text === undefined ? null : Number(text)
-  }
   return {
     code: response?.status ?? 0,
     granted_seconds: grantedSeconds(
@@ -255,7 +252,7 @@ function answerOf(response: SipResponse | null, contact_user: string): Registrat
       response?.header('expires') ?? null,
       contact_user,
     ),
-    min_seconds: seconds('min-expires'),
-    retry_after_seconds: seconds('retry-after'),
+    min_seconds: readSeconds(response?.header('min-expires')),
+    retry_after_seconds: readSeconds(response?.header('retry-after')),
   }
 }

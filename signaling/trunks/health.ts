@@ -1,3 +1,4 @@
+import { parseUri } from '../../core/domain/sip/uri.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { forgetEvidence, saveEvidence } from '../../core/state/configuration/target-evidence.ts'
@@ -204,7 +205,7 @@ export async function askFirst(
 
 /** Returns the target's URI with the configured transport, unless the URI names one itself. */
 export function targetUri(uri: string, transport: 'udp' | 'tcp' | 'tls'): string {
-  if (/;transport=/i.test(uri) || transport === 'udp') return uri
+  if (transport === 'udp' || parseUri(uri)?.params.has('transport')) return uri
   const [before, headers] = splitAt(uri, '?')
   return `${before};transport=${transport}${headers}`
 }

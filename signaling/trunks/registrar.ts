@@ -1,6 +1,7 @@
 import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
 import { hostOf, readAddress, readAddresses } from '../../core/domain/sip/address.ts'
-import { splitList, unquoted } from '../../core/domain/sip/uri.ts'
+import { splitList } from '../../core/domain/sip/uri.ts'
+import { readSeconds } from '../../core/domain/sip/values.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import {
@@ -159,7 +160,7 @@ export class Registrar {
   async #register(request: InboundRequest, { credential_id, trunk_id, until_ms }: Owner): Promise<void> {
     const { state, clock, log } = this.#options
     const header = request.header('contact') ?? request.header('m')
-    const default_seconds = seconds(request.header('expires')) ?? DEFAULT_SECONDS
+    const default_seconds = readSeconds(request.header('expires')) ?? DEFAULT_SECONDS
     if (header?.trim() === '*') {
       if (default_seconds !== 0) {
         request.respond(400)
@@ -232,14 +233,11 @@ function contactOf(row: RegistrationRow): Contact {
   }
 }
 
-const seconds = (text: string | null): number | null =>
-  text !== null && /^\s*\d{1,9}\s*$/.test(text) ? Number(text) : null
-
 const readContacts = (header: string, default_seconds: number): Asked[] =>
   readAddresses(header)
     .filter(({ scheme }) => scheme === 'sip' || scheme === 'sips')
     .map(({ uri, params, of_uri }) => ({
       uri,
-      expires_seconds: seconds(unquoted(params.get('expires') ?? '')) ?? default_seconds,
+      expires_seconds: readSeconds(params.get('expires')) ?? default_seconds,
       has_maddr: of_uri.has('maddr'),
     }))

@@ -74,16 +74,27 @@ const READERS: readonly Reader[] = [
     headers: ['replaces'],
   },
   {
-    file: 'signaling/b2bua/session-timer.ts',
-    functions: '`readSessionExpires`, `supports`',
-    reads: 'session timers and option tags in signaling',
-    headers: ['session-expires', 'x', 'min-se', 'supported', 'k', 'require'],
+    file: 'core/domain/sip/values.ts',
+    functions:
+      '`readSeconds`, `readHops`, `hasToken`, `readToken`, `readSessionExpires`, `parseCSeq`, `readRAck`, `readPrivacy`, ' +
+      '`readReasons`, `statusIn`',
+    reads: 'numbers, tokens, option tags, causes and their parameters; also the status line of a `message/sipfrag`',
+    headers: [
+      ...['cseq', 'rack', 'max-forwards', 'expires', 'min-expires', 'min-se', 'retry-after', 'session-expires', 'x'],
+      ...['supported', 'k', 'require', 'allow', 'event', 'o', 'subscription-state', 'refer-sub', 'privacy', 'reason'],
+    ],
   },
   {
     file: 'core/domain/identity/digest.ts',
     functions: '`parseAuthorization`',
-    reads: 'credentials; `readChallenges` of `digest-answer.ts` reads challenges',
-    headers: ['authorization', 'proxy-authorization', 'www-authenticate', 'proxy-authenticate'],
+    reads: 'credentials',
+    headers: ['authorization', 'proxy-authorization'],
+  },
+  {
+    file: 'core/domain/identity/digest-answer.ts',
+    functions: '`readChallenges`',
+    reads: 'challenges, over `readParameters` of `digest.ts`',
+    headers: ['www-authenticate', 'proxy-authenticate'],
   },
   {
     file: 'core/domain/identity/passport.ts',
@@ -94,37 +105,71 @@ const READERS: readonly Reader[] = [
   {
     file: 'core/domain/identity/caller.ts',
     functions: '`readCaller`',
-    reads: 'whether the caller is to be shown',
-    headers: ['privacy'],
+    reads: 'which of the addresses is the caller, and whether it is to be shown',
+    headers: [],
   },
   {
     file: 'core/domain/calls/custom-headers.ts',
     functions: '`customHeaders`, `toldHeaders`',
     reads: 'X- headers, User-to-User, Session-ID and Geolocation, which pass or are told as they are',
-    headers: ['x-strowger-callsid'],
+    headers: ['x-*', 'user-to-user', 'session-id', 'geolocation', 'x-strowger-callsid'],
+  },
+  {
+    file: 'signaling/b2bua/dtmf-info.ts',
+    functions: '`keyOfInfo`',
+    reads: 'keys in bodies of INFO: `application/dtmf-relay` and `application/dtmf`',
+    headers: [],
+  },
+  {
+    file: 'signaling/scripts/siprec-body.ts',
+    functions: '`splitAnswer`',
+    reads: "the streams of a recorder's answer, each of which `readSdp` reads again",
+    headers: [],
+  },
+  {
+    file: 'core/domain/ladder/field.ts',
+    functions: '`fieldReader`, `fieldsReader`',
+    reads: 'headers in kept texts, for the ladder and its redaction',
+    headers: [],
+  },
+  {
+    file: 'signaling/edge/sip/headers.ts',
+    functions: '`headerKind`, `headerId`',
+    reads: 'names of headers in any spelling',
+    headers: [],
   },
   {
     file: 'signaling/edge/sip/message.ts',
-    functions: '`SipMessage`, `parseCSeq`; `list` and `lists` split values and tokens',
-    reads: 'what identifies a message; numbers by `parseDigits`',
-    headers: [
-      ...['call-id', 'cseq', 'max-forwards', 'expires', 'min-expires', 'retry-after', 'rseq', 'rack', 'allow'],
-      ...['event', 'o', 'subscription-state', 'refer-sub', 'reason', 'user-agent'],
-    ],
+    functions: '`SipMessage`; `parseMessage` and `StreamFramer` find its end',
+    reads: 'lines and values of a message; what is taken as it is written; numbers alone by `parseDigits`',
+    headers: ['call-id', 'rseq', 'user-agent', 'content-length'],
   },
 ]
 
 /** Where headers of messages are read by name. */
 const SIGNALING = /^signaling\//
-/** `message.get('via')`, `request.header('from')`, `headerOf(text, 'CSeq')`; a map of parameters is no message. */
-const READ =
-  /(\w*)\??\.?\b(?:header|headerOf|get|list|lines|lists|has)\(\s*(?:\w+(?:\.\w+)?,\s*)?'([A-Za-z][A-Za-z0-9-]*)'/g
-const PARAMETERS = new Set(['params', 'of_uri', 'of_number', 'searchParams', 'headers'])
+/**
+ * `message.get('via')`, `request.header('from')`, `headerOf(text, 'CSeq')`, `h.kind.id === 'to'`,
+ * `headerId(name) === 'via'`; a map of parameters is no message.
+ */
+const READ = new RegExp(
+  [
+    /(\w*)\??\.?\b(?:header|headerOf|commandHeader|get|list|lines|lists|has)\(\s*(?:\w+(?:\.\w+)?,\s*)?'(\w[\w-]*)'/,
+    /\b(kind|h)\.id === '(\w[\w-]*)'/,
+    /\b(headerId)\(.*\) === '(\w[\w-]*)'/,
+    // What `reply` and `req` have are headers of HTTP.
+    /(?<!\b(?:reply|req)\.)\b(headers)\['(\w[\w-]*)'\]/,
+  ]
+    .map(({ source }) => `(?:${source})`)
+    .join('|'),
+  'g',
+)
+const PARAMETERS = new Set(['params', 'of_uri', 'of_number', 'searchParams'])
 
 /** Signs of a second reader, and the files that validate or write such text of our own configuration. */
 const SECOND: readonly (readonly [sign: RegExp, what: string, allowed: RegExp])[] = [
   [
-    /\bsips\?:/,
+    /\bsips\?:|\/\^?sips:/,
     'a regular expression reads a SIP URI; use core/domain/sip/address.ts',
     /^(control|markup\/verbs|core\/runtime\/variable-values|core\/domain\/calls\/trace|signaling\/trunks\/carrier-r)/,
   ],
@@ -132,6 +177,12 @@ const SECOND: readonly (readonly [sign: RegExp, what: string, allowed: RegExp])[
     /<\(?\[\^[^\]]*>[^\]]*\][^/\n]*>/,
     'a regular expression reads an address in brackets; use core/domain/sip/address.ts',
     /^(control\/|media\/files\/|core\/domain\/(?!sip\/)|markup\/)/,
+  ],
+  [
+    /\/[^/\n'`]*transport=[^/\n'`]*\/i?\.(?:test|exec)/,
+    'a regular expression reads the transport of a URI; use `transportOf`',
+    // What an application answers over HTTP, and what a document names.
+    /^(signaling\/edge\/agent\/outbound\.ts|markup\/verbs\/)/,
   ],
   [
     /phone-context/,
@@ -162,11 +213,11 @@ function callers(all: readonly Text[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const { path, text } of all) {
     if (!SIGNALING.test(path)) continue
-    for (const [, on = '', name = ''] of codeOf(text).matchAll(READ)) {
-      if (PARAMETERS.has(on) || NOT_SIP.has(`${path} ${name}`)) continue
-      const files = found.get(name.toLowerCase()) ?? []
+    for (const name of namesIn(codeOf(text))) {
+      if (NOT_SIP.has(`${path} ${name}`)) continue
+      const files = found.get(name) ?? []
       if (!files.includes(path)) files.push(path)
-      found.set(name.toLowerCase(), files)
+      found.set(name, files)
     }
   }
   return found
@@ -174,6 +225,35 @@ function callers(all: readonly Text[]): ReadonlyMap<string, readonly string[]> {
 
 /** Reads of other things by such names. */
 const NOT_SIP: ReadonlySet<string> = new Set(['signaling/edge/transport/web.ts sip'])
+
+/** Returns the headers that the code reads, in lower case. */
+const namesIn = (code: string): string[] =>
+  [...code.matchAll(READ)].flatMap(([, ...groups]) => {
+    const [on = '', name] = groups.filter(group => group !== undefined)
+    return name === undefined || PARAMETERS.has(on) ? [] : [name.toLowerCase()]
+  })
+
+/** The parser of messages, and what writes a request from the text of another one. */
+const PARSERS = /^signaling\/edge\/(?:sip\/|transaction\/client\.ts)/
+
+/** What takes a text apart: of a header's value only its reader does. `*` is a whole value, and a cut is no reading. */
+const TAKES =
+  '(?:split|match|matchAll|replace|replaceAll|startsWith|endsWith|slice(?!\\(0, \\d+\\))|substring|indexOf|search)'
+const INTO = '(?:exec|test|Number|parseInt|parseFloat|parseDigits)'
+const APART = new RegExp(`\\.${TAKES}\\(|\\b${INTO}\\(|\\.includes\\((?!'\\*'\\))`)
+
+/** Returns the headers whose values the code takes apart itself, in the same expression or by the name it gave them. */
+function takenApart(code: string): string[] {
+  const lines = code.replace(/\n\s*(?=\??\.|\?\?)/g, '').split('\n')
+  return lines.flatMap(line => {
+    const names = namesIn(line)
+    if (names.length === 0) return []
+    // A list is an array.
+    const given = /\.(?:list|lines)\(/.test(line) ? undefined : /^\s*const (\w+) = /.exec(line)?.[1]
+    const later = given !== undefined && new RegExp(`\\b${given}\\??\\.${TAKES}\\(|\\b${INTO}\\(${given}\\b`).test(code)
+    return APART.test(line) || later ? names : []
+  })
+}
 
 /** Returns headers without a reader, lines without a header, and second readers. */
 export function readerFindings(all: readonly Text[]): string[] {
@@ -184,6 +264,11 @@ export function readerFindings(all: readonly Text[]): string[] {
       known.has(header)
         ? []
         : files.map(file => `${file}: reads the header ${header}, which has no reader in test/tidy/readers.ts`),
+    ),
+    ...all.flatMap(({ path, text }) =>
+      SIGNALING.test(path) && !PARSERS.test(path) && !READERS.some(({ file }) => file === path)
+        ? takenApart(codeOf(text)).map(header => `${path}: takes the header ${header} apart; call its reader`)
+        : [],
     ),
     ...READERS.filter(({ file }) => !all.some(({ path }) => path === file)).map(
       ({ file }) => `test/tidy/readers.ts: there is no ${file}`,

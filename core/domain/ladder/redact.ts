@@ -1,12 +1,13 @@
 import { mediaType, readBody, SDP_TYPE } from '../sip/body.ts'
 import { maskCards } from './cards.ts'
+import { fieldReader } from './field.ts'
 
 const SECRET_HEADERS = /^((?:proxy-)?authorization|identity)[ \t]*:(.*)$/gim
 const DIGEST_SECRETS = /\b(response|nonce|cnonce|opaque)="[^"]*"/gi
 /** Matches SDES keys (RFC 4568 §6.1) and DTMF keys in INFO bodies, which may be card numbers. */
 const SDES_KEYS = /^(a=crypto:\d+ \S+ )inline:\S+/gim
 const INFO_KEYS = /^(Signal=).+$/gim
-const CONTENT_TYPE = /^(?:content-type|c)[ \t]*:(.*(?:\r?\n[ \t].*)*)/im
+const contentType = fieldReader('content-type', 'c')
 /** The type of a body that consists of the key only. */
 const BARE_KEYS = 'application/dtmf'
 
@@ -21,7 +22,7 @@ export function redactSip(text: string): string {
 /** Redacts a body. Numbers in headers are those of the call, and in SDP session ids. */
 function redactBody(head: string, body: string): string {
   if (body.length < 5) return body
-  const given = CONTENT_TYPE.exec(head)?.[1] ?? ''
+  const given = contentType(head) ?? ''
   const type = mediaType(given)
   if (type === SDP_TYPE) return body
   if (type !== BARE_KEYS && !type.startsWith('multipart/')) return maskCards(body)

@@ -1,4 +1,6 @@
 import { readSdp } from '../codecs/sdp.ts'
+import { parseCSeq, statusIn } from '../sip/values.ts'
+import { fieldReader, fieldsReader } from './field.ts'
 
 /** The facts of a SIP message that the ladder shows. */
 interface LadderMessage {
@@ -12,6 +14,8 @@ interface LadderMessage {
 }
 
 const LANE = 30
+const cseq = fieldReader('cseq')
+const reasons = fieldsReader('reason')
 
 /**
  * Renders the messages of a call as text: a lane for each peer and for us, an arrow for each message, and the time
@@ -40,11 +44,9 @@ const arrow = (message: LadderMessage): string => {
 
 /** Returns the label of a message: `INVITE`, or `200 INVITE` for a response. */
 export function title(text: string): string {
-  const [start = ''] = text.split('\r\n', 1)
-  const response = /^SIP\/2\.0 (\d{3})/.exec(start)
-  if (!response) return start.split(' ')[0] ?? ''
-  const method = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\S+)/im.exec(text)
-  return `${response[1]} ${method?.[1] ?? ''}`.trim()
+  const status = statusIn(text)
+  if (status === null) return text.slice(0, text.search(/[ \r\n]|$/))
+  return `${status} ${parseCSeq(cseq(text) ?? '')?.method ?? ''}`.trim()
 }
 
 function summary(message: LadderMessage): string {
@@ -53,7 +55,7 @@ function summary(message: LadderMessage): string {
     message.protocol,
     ...(media === null ? [] : [media]),
     ...(message.retransmission ? ['again'] : []),
-    ...[...message.text.matchAll(/^reason[ \t]*:[ \t]*(.+)$/gim)].map(match => match[1]?.trim() ?? ''),
+    ...reasons(message.text),
   ]
   return marks.join(', ')
 }

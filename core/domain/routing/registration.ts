@@ -1,5 +1,5 @@
 import { readAddresses } from '../sip/address.ts'
-import { unquoted } from '../sip/uri.ts'
+import { readSeconds } from '../sip/values.ts'
 
 /** Decides when to register again with a carrier (RFC 3261 §10.2.4). Pure, so that a table can test every case. */
 
@@ -53,13 +53,8 @@ export function nextRegistration(
 /** Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. */
 export function grantedSeconds(contact: string | null, expires: string | null, own_user: string): number | null {
   for (const { user, params } of readAddresses(contact)) {
-    const own = secondsIn(params.get('expires'))
+    const own = readSeconds(params.get('expires'))
     if (own !== null && user.toLowerCase() === own_user.toLowerCase()) return own
   }
-  return secondsIn(expires?.trim())
-}
-
-function secondsIn(text: string | undefined): number | null {
-  const digits = unquoted(text ?? '')
-  return /^\d{1,9}$/.test(digits) ? Number(digits) : null
+  return readSeconds(expires)
 }

@@ -1,6 +1,7 @@
 import { parseNumber } from '../numbers/parse.ts'
 import { dialled, headerOfUri, type PeerAddress, readAddresses } from './address.ts'
 import { unquoted } from './uri.ts'
+import { readPrivacy, readReasons } from './values.ts'
 
 /** The reader and the writer of the history of a diverted call: Diversion (RFC 5806) and History-Info (RFC 7044). */
 
@@ -63,17 +64,16 @@ function readHistory(header: string, called: string, country: string): Diverter[
       const diverts = next ? next.number !== number : number !== called && entries.length === 1
       if (number === '' || !diverts) return []
       const cause = next?.address.of_uri.get('cause') ?? causeIn(headerOfUri(address, 'reason'))
-      const hidden = /\b(?:history|header|user|id)\b/i.test(headerOfUri(address, 'privacy') ?? '')
+      const hidden = readPrivacy(headerOfUri(address, 'privacy')).some(value => HIDING.has(value))
       return { number, reason: REASON_OF_CAUSE.get(Number(cause)) ?? 'unknown', counter: 1, hidden }
     })
     .reverse()
 }
 
-/** The part of a Reason that is searched. The expression below takes quadratic time, and a stranger may send it. */
-const MAX_REASON = 200
+const HIDING: ReadonlySet<string> = new Set(['history', 'header', 'user', 'id'])
 
-const causeIn = (reason: string | null): string | undefined =>
-  /\bSIP\b[^,]*;\s*cause=(\d{3})/i.exec((reason ?? '').slice(0, MAX_REASON))?.[1]
+const causeIn = (reason: string | null): number | undefined =>
+  readReasons(reason).find(({ protocol }) => protocol === 'SIP')?.cause
 
 /** RFC 7544 §7.3.1: reasons of Diversion and causes of History-Info (RFC 4458 §4.1). */
 const CAUSES: readonly (readonly [reason: string, cause: number])[] = [

@@ -203,10 +203,23 @@ export function parseVia(text: string): Via | undefined {
   return params ? { transport, host: hostport.host, port: hostport.port, params } : undefined
 }
 
-/** Returns the parameters of a value like `name;a=b`, after the first ';' outside quotes and angle brackets. */
+/**
+ * Returns the parameters of a value like `name;a=b`, after the first ';' outside quotes and angle brackets. Text that
+ * is no parameter, such as the rest of `text=Normal clearing`, is left out.
+ */
 export function valueParams(text: string): ReadonlyMap<string, string> {
   const semi = paramStart(text)
-  return semi < 0 ? NO_PARAMS : (readParams(text, semi) ?? NO_PARAMS)
+  return semi < 0 ? NO_PARAMS : (readParams(text, semi, true) ?? NO_PARAMS)
+}
+
+/** Returns the URI of a value that is an address in angle brackets or a URI alone. */
+export const uriIn = (value: string): string =>
+  value.includes('<') ? (parseNameAddress(value)?.uri ?? '') : value.trim()
+
+/** Returns the transport that a URI asks for, in lower case: of `sips:` TLS, else its parameter; null without one. */
+export function transportOf(uri: string): string | null {
+  const parsed = parseUri(uri)
+  return parsed?.scheme === 'sips' ? 'tls' : (parsed?.params.get('transport')?.toLowerCase() ?? null)
 }
 
 /** Returns the tag of a From or To value; '' when there is none. */
@@ -217,7 +230,7 @@ export function tagOf(value: string): string {
 }
 
 /** Returns the position of the ';' that begins an address's header parameters, or -1. */
-export function paramStart(text: string): number {
+function paramStart(text: string): number {
   let i = 0
   let angle = false
   while (i < text.length) {
@@ -264,14 +277,22 @@ export function splitList(text: string): string[] {
   return out
 }
 
-/** Parses `;name=value;flag` from position `at`; undefined when malformed. The first of equal names wins. */
-function readParams(text: string, at: number): ReadonlyMap<string, string> | undefined {
+/**
+ * Parses `;name=value;flag` from position `at`. The first of equal names wins. What is malformed makes the result
+ * undefined, or is left out if `lenient`.
+ */
+function readParams(text: string, at: number, lenient = false): ReadonlyMap<string, string> | undefined {
   const params = new Map<string, string>()
   let i = at
   while (i < text.length) {
     i = skipSpace(text, i)
     if (i >= text.length) break
-    if (text.charCodeAt(i) !== 59) return undefined
+    if (text.charCodeAt(i) !== 59) {
+      if (!lenient) return undefined
+      const next = text.indexOf(';', i)
+      if (next < 0) break
+      i = next
+    }
     i = skipSpace(text, i + 1)
     const n = i
     while (i < text.length) {
@@ -286,7 +307,7 @@ function readParams(text: string, at: number): ReadonlyMap<string, string> | und
       i = skipSpace(text, i + 1)
       if (text.charCodeAt(i) === 34) {
         const close = quoteEnd(text, i)
-        if (close < 0) return undefined
+        if (close < 0) return lenient ? params : undefined
         value = text.slice(i, close + 1)
         i = close + 1
       } else {

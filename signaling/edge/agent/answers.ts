@@ -1,3 +1,4 @@
+import { hasToken, parseCSeq } from '../../../core/domain/sip/values.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { plainReply, responseSentReply } from '../control/wire.ts'
@@ -42,7 +43,7 @@ export class Answers {
   /** Handles a command `sip|<transaction>|` with a response. */
   respond(app: ControlClient, request_id: string, transaction_id: string, command: CommandMessage): void {
     const pending = this.#core.servers.get(transaction_id)
-    const method = commandHeader(command, 'cseq')?.split(' ').pop()
+    const method = parseCSeq(commandHeader(command, 'cseq'))?.method
     if (pending?.update && method === 'UPDATE') {
       this.#respondUpdate(app, request_id, pending, pending.update, command)
       return
@@ -233,12 +234,5 @@ export class Answers {
 }
 
 function requires(command: CommandMessage, tag: string): boolean {
-  return command.headers.some(
-    h =>
-      h.id === 'require' &&
-      h.value
-        .toLowerCase()
-        .split(/\s*,\s*/)
-        .includes(tag),
-  )
+  return command.headers.some(h => h.id === 'require' && hasToken(h.value, tag))
 }

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import { readSeconds } from '../../../core/domain/sip/values.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
-import { parseDigits, parseNameAddress, parseUri, type SipUri, splitList, valueParams } from '../sip/uri.ts'
+import { parseNameAddress, parseUri, type SipUri, splitList, valueParams } from '../sip/uri.ts'
 import type { Hop } from '../stack.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Received } from '../transport/types.ts'
@@ -28,12 +29,11 @@ export class ContactBindings {
   bind(request: SipMessage, received: Received, response: Draft): void {
     const { connection } = received
     if (!connection || (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE')) return
-    const general = parseDigits(response.get('expires') ?? request.get('expires') ?? '3600', 2 ** 31) ?? 3_600
+    const general = readSeconds(response.get('expires') ?? request.get('expires')) ?? 3_600
     for (const value of request.list('contact')) {
       const uri = parseUri(parseNameAddress(value)?.uri ?? '')
       if (!uri) continue
-      const seconds =
-        expiresOf(response, uri) ?? parseDigits(valueParams(value).get('expires') ?? '', 2 ** 31) ?? general
+      const seconds = expiresOf(response, uri) ?? readSeconds(valueParams(value).get('expires')) ?? general
       const key = keyOf(uri)
       if (seconds === 0) this.#by_contact.delete(key)
       else this.#by_contact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
@@ -67,8 +67,8 @@ function expiresOf(response: Draft, uri: SipUri): number | undefined {
       const address = parseNameAddress(value)
       const theirs = address ? parseUri(address.uri) : undefined
       if (!address || !theirs || keyOf(theirs) !== keyOf(uri)) continue
-      const n = parseDigits(address.params.get('expires') ?? '', 2 ** 31)
-      if (n !== undefined) return n
+      const seconds = readSeconds(address.params.get('expires'))
+      if (seconds !== null) return seconds
     }
   }
   return undefined

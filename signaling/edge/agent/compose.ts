@@ -3,7 +3,7 @@ import type { CommandMessage } from '../control/command.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
 import { cancelOf } from '../sip/sent-text.ts'
-import { paramStart, splitList } from '../sip/uri.ts'
+import { splitList, tagOf, transportOf, uriIn } from '../sip/uri.ts'
 import type { Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 
@@ -93,7 +93,7 @@ export function withRealHost(value: string, listener: Listener, contact = false,
   }
   // Without this parameter, a peer that called us over TCP would send its next request over UDP.
   const transport =
-    !contact || listener.protocol === 'udp' || /^<?sips:/i.test(value) || value.includes('transport=')
+    !contact || listener.protocol === 'udp' || transportOf(uriIn(value)) !== null
       ? ''
       : `;transport=${listener.protocol}`
   const real = `${uriHost(listener.advertised_host)}:${listener.port}${transport}`
@@ -116,15 +116,10 @@ function hostLocalhost(value: string): number {
 export function fromValue(given: string | undefined, listener: Listener, tag: string): string {
   const value = given === undefined ? listenerAddress(listener) : withRealHost(given, listener, false, true)
   const bracketed = value.includes('<') ? value : bracket(value)
-  return hasTag(bracketed) ? bracketed : `${bracketed};tag=${tag}`
+  return tagOf(bracketed) !== '' ? bracketed : `${bracketed};tag=${tag}`
 }
 
 function bracket(value: string): string {
   const semi = value.indexOf(';')
   return semi < 0 ? `<${value}>` : `<${value.slice(0, semi)}>${value.slice(semi)}`
-}
-
-function hasTag(value: string): boolean {
-  const at = paramStart(value)
-  return at >= 0 && /;\s*tag\s*=/i.test(value.slice(at))
 }

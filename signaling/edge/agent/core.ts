@@ -1,3 +1,4 @@
+import { tagOf } from '../../../core/domain/sip/uri.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { HOLD_MS, type Hold } from '../control/client.ts'
 import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
@@ -151,7 +152,7 @@ export class AgentCore {
       const name = line.slice(0, colon)
       const value = line.slice(colon + 2)
       if (name === 'Via' || name === 'From' || name === 'Call-ID' || name === 'CSeq') draft.add(name, value)
-      else if (name === 'To') draft.add('To', value.includes(';tag=') ? value : `${value};tag=${newTag()}`)
+      else if (name === 'To') draft.add('To', tagOf(value) !== '' ? value : `${value};tag=${newTag()}`)
     }
     return draft.serialize()
   }

@@ -1,7 +1,7 @@
+import { readRAck } from '../../../core/domain/sip/values.ts'
 import type { ControlClient } from '../control/client.ts'
 import { newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { type Draft, draftResponse, type SipMessage, withTopVia } from '../sip/message.ts'
-import { parseDigits } from '../sip/uri.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg, PendingServer } from './leg.ts'
@@ -122,10 +122,9 @@ export class PendingRequests {
 
   /** Reports whether a PRACK acknowledges the current reliable 1xx. */
   acknowledges(invite: PendingServer, prack: SipMessage): boolean {
-    const [rseq, cseq, method] = (prack.get('rack') ?? '').split(/\s+/, 3)
-    if (method !== 'INVITE' || !invite.reliable) return false
-    if (parseDigits(cseq ?? '', 2 ** 31) !== invite.transaction.request.cseq.seq) return false
-    return parseDigits(rseq ?? '', 2 ** 32) === invite.reliable.rseq
+    const rack = readRAck(prack.get('rack'))
+    if (rack?.cseq.method !== 'INVITE' || rack.cseq.seq !== invite.transaction.request.cseq.seq) return false
+    return rack.rseq === invite.reliable?.rseq
   }
 
   /** Stops the retransmission of the reliable 1xx that a PRACK acknowledges. */

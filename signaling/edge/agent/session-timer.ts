@@ -1,5 +1,5 @@
+import { readSeconds, readSessionExpires } from '../../../core/domain/sip/values.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
-import { parseDigits } from '../sip/uri.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Address } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
@@ -13,42 +13,21 @@ const BUSY_MS = 2_000
 /** Also a challenge: the application has the credentials, and refreshes the session itself. */
 const PASSING: ReadonlySet<number> = new Set([401, 407, 491, 500, 503, 504])
 
-interface SessionExpires {
-  readonly seconds: number
-  readonly refresher: 'uac' | 'uas' | undefined
-}
-
-/** Parses Session-Expires. */
-function parseSessionExpires(value: string | undefined): SessionExpires | undefined {
-  if (value === undefined) return undefined
-  const [seconds, ...params] = value.split(';')
-  const n = parseDigits((seconds ?? '').trim(), 2 ** 31 - 1)
-  if (n === undefined) return undefined
-  let refresher: 'uac' | 'uas' | undefined
-  for (const param of params) {
-    const [name, given] = param.split('=')
-    if (name?.trim().toLowerCase() !== 'refresher') continue
-    const who = given?.trim().toLowerCase()
-    if (who === 'uac' || who === 'uas') refresher = who
-  }
-  return { seconds: n, refresher }
-}
-
 /** Reports whether the requested interval is below our minimum, so that the answer is 422 (RFC 4028 §9). */
 export function sessionTooSmall(request: SipMessage): boolean {
-  const asked = parseSessionExpires(request.get('session-expires'))
-  return asked !== undefined && asked.seconds < MIN_SE
+  const asked = readSessionExpires(request.get('session-expires'))
+  return asked !== null && asked.seconds < MIN_SE
 }
 
 /** Completes the Session-Expires of our 2xx to an INVITE and starts the timer. */
 export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, answer: Draft): void {
   leg.peer_updates = invite.lists('allow', 'update')
-  const said = parseSessionExpires(answer.get('session-expires'))
+  const said = readSessionExpires(answer.get('session-expires'))
   if (said) {
     arm(core, leg, Math.max(MIN_SE, said.seconds), said.refresher === 'uas' ? 'us' : 'peer', answer.body)
     return
   }
-  const asked = parseSessionExpires(invite.get('session-expires'))
+  const asked = readSessionExpires(invite.get('session-expires'))
   if (!asked) {
     disarm(leg)
     return
@@ -63,7 +42,7 @@ export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, an
 /** Starts the timer that a 2xx to our INVITE requires. */
 export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage, offer: string): void {
   leg.peer_updates = response.lists('allow', 'update')
-  const said = parseSessionExpires(response.get('session-expires'))
+  const said = readSessionExpires(response.get('session-expires'))
   if (!said || said.seconds === 0) {
     disarm(leg)
     return
@@ -175,7 +154,7 @@ function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: S
 }
 
 function armWithin(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
-  const said = parseSessionExpires(response.get('session-expires'))
+  const said = readSessionExpires(response.get('session-expires'))
   const refresher = said?.refresher === 'uas' ? 'peer' : 'us'
   arm(core, leg, said?.seconds || session.interval_seconds, refresher, '')
 }
@@ -185,7 +164,7 @@ function armWithin(core: AgentCore, leg: Leg, session: SessionTimer, response: S
 function refused(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
   const { status } = response
   if (status === 422) {
-    const asked = parseDigits((response.get('min-se') ?? '').split(';')[0]?.trim() ?? '', 2 ** 31 - 1) ?? 0
+    const asked = readSeconds(response.get('min-se')) ?? 0
     // RFC 4028 §7.3: try again with the peer's minimum, which must be above our interval.
     if (asked <= session.interval_seconds) expired(core, leg)
     else {

@@ -1,5 +1,5 @@
+import { readSeconds, readToken } from '../../../core/domain/sip/values.ts'
 import type { SipMessage } from '../sip/message.ts'
-import { parseDigits } from '../sip/uri.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg } from './leg.ts'
 
@@ -9,11 +9,11 @@ import type { Leg } from './leg.ts'
 export function subscribed(core: AgentCore, leg: Leg, expires: string | undefined): void {
   const { wheel } = core.stack.transactions
   leg.expiry?.cancel()
-  const seconds = parseDigits(expires ?? '3600', 2 ** 31) ?? 3_600
+  const seconds = readSeconds(expires) ?? 3_600
   leg.expiry = wheel.after(seconds * 1000 + core.patience_ms, () => core.dropLeg(leg))
 }
 
 /** Reports whether a request is the last NOTIFY of its subscription. */
 export function endsSubscription(request: SipMessage): boolean {
-  return request.method === 'NOTIFY' && (request.get('subscription-state') ?? '').toLowerCase().startsWith('terminated')
+  return request.method === 'NOTIFY' && readToken(request.get('subscription-state')) === 'terminated'
 }

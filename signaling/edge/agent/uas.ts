@@ -1,3 +1,4 @@
+import { readSeconds } from '../../../core/domain/sip/values.ts'
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { dialogMessage, newRequestMessage } from '../control/wire.ts'
@@ -177,7 +178,7 @@ export class ServerSide {
     if (!uri) return { status: 400, headers: [] }
     if (uri.scheme !== 'sip' && uri.scheme !== 'sips' && uri.scheme !== 'tel') return { status: 416, headers: [] }
     if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK') return { status: 481, headers: [] }
-    if (method === 'REGISTER' && request.lines('contact').includes('*') && request.get('expires') !== '0') {
+    if (method === 'REGISTER' && request.lines('contact').includes('*') && readSeconds(request.get('expires')) !== 0) {
       return { status: 400, headers: [] }
     }
     if (method === 'INVITE' && this.#core.legs.has(dialogId(request.call_id, request.from_tag))) {

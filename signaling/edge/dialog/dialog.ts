@@ -1,6 +1,6 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
-import { parseNameAddress, parseUri } from '../sip/uri.ts'
+import { parseNameAddress, parseUri, uriIn } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
 
@@ -20,7 +20,7 @@ export function listenerAddress(listener: Listener, user?: string, secure = fals
  * §8.1.1.8): other peers need not be able to reach a SIPS URI.
  */
 export function contactFor(listener: Listener, named: readonly (string | undefined)[]): string {
-  const secure = named.some(value => /^[^<]*<\s*sips:|^\s*sips:/i.test(value ?? ''))
+  const secure = named.some(value => parseUri(uriIn(value ?? ''))?.scheme === 'sips')
   return listenerAddress(listener, undefined, secure && listener.protocol === 'tls')
 }
 

@@ -1,3 +1,4 @@
+import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import { type HeaderKind, headerId, headerKind, headerSpelling, reasonPhrase } from './headers.ts'
 import { type NameAddress, parseDigits, parseNameAddress, parseVia, splitList, tagOf, type Via } from './uri.ts'
 
@@ -140,16 +141,6 @@ export class SipMessage {
     }
     this.headers.push({ kind: headerKind(id), value })
   }
-}
-
-/** Parses the number (below 2^31, RFC 3261 §8.1.1.5) and the method of a CSeq header. */
-export function parseCSeq(value: string | undefined): { seq: number; method: string } | undefined {
-  if (value === undefined) return undefined
-  let i = 0
-  while (i < value.length && value.charCodeAt(i) >= 48 && value.charCodeAt(i) <= 57) i++
-  const seq = parseDigits(value.slice(0, i), 2 ** 31 - 1)
-  const method = value.slice(i).trim()
-  return seq === undefined || i === value.length || method === '' ? undefined : { seq, method }
 }
 
 /** A message to be sent. Headers are ordered by rank (RFC 3261 §7.3.1); equal ranks keep the order of addition. */

@@ -1,5 +1,6 @@
+import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import { headerKind, isToken } from './headers.ts'
-import { parseCSeq, SipMessage } from './message.ts'
+import { SipMessage } from './message.ts'
 import { parseDigits, parseNameAddress, parseUri, parseVia, splitList } from './uri.ts'
 
 // Parses received bytes. It rejects what RFC 4475 says to reject and tolerates what RFC 4475 says to tolerate. Parsing

@@ -73,7 +73,7 @@ export const DIALOG: readonly Story[] = [
     target: [
       '<recv request="INVITE" rrs="true"><action><ereg regexp="3600" search_in="hdr" header="Min-SE:" assign_to="least"/></action></recv>',
       '<nop next="40" test="least"/>',
-      callee.respond(422, 'Session Interval Too Small', { headers: 'Min-SE: 3600' }),
+      callee.respond(422, 'Session Interval Too Small', { headers: 'Min-SE: 3600;why=policy' }),
       receive.request('ACK'),
       '<nop next="41"/>',
       '<label id="40"/>',
