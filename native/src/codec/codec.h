@@ -14,6 +14,8 @@ enum class CodecId : uint8_t { other, pcmu, pcma, g722, g729, opus, samples };
 
 /** The longest frame that a decoder produces: 120 ms of Opus at 48 kHz. */
 constexpr int kMaxFrameSamples = 5760;
+/** The longest payload that an encoder is given room for. */
+constexpr int kMostEncoded = 1400;
 
 struct EncoderOptions {
   int sample_rate = 0;  // 0: the codec's own

@@ -15,10 +15,8 @@ constexpr int64_t kTalk = 50;
 constexpr int kHangoverTicks = 25;
 /** In a room of this size everybody counts as talking: the room tone of a few lines is part of their talk. */
 constexpr size_t kSmall = 8;
-constexpr size_t kMostEncoded = 1400;
 /** The tracks of a recording: the mix, and the named participant. */
 constexpr int kMixTrack = 0, kNamedTrack = 1;
-constexpr int16_t kSilence[kMostMixed] = {};
 }  // namespace
 
 void PcmRing::write(const int16_t* pcm, size_t n) {
@@ -117,7 +115,7 @@ void Conference::tick(uint64_t now_us) {
 std::shared_ptr<const Mix> Conference::own_mix(const Seat& seat) const {
   const auto n = static_cast<size_t>(rate_hz_ / 50);
   auto mix = std::make_shared<Mix>();
-  std::array<int32_t, kMostMixed> own;
+  std::array<int32_t, kMostTick> own;
   for (size_t i = 0; i < n; ++i) own[i] = sum_[i] - (seat.talks && !seat.only ? seat.heard[i] : 0);
   for (const auto& other : seats_)
     if (other->talks && other->only && other->only == seat.port->stream)
@@ -148,7 +146,7 @@ std::shared_ptr<const Mix> Conference::encoded(Shared& shared) const {
   auto mix = std::make_shared<Mix>();
   std::copy_n(all_.begin(), n, mix->pcm.begin());
   if (!shared.encoder) return mix;
-  int16_t converted[kMostMixed];
+  int16_t converted[kMostTick];
   const int16_t* pcm = all_.data();
   int samples = n;
   if (shared.resampler) {

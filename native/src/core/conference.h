@@ -14,13 +14,11 @@
 #include "packet_format.h"
 #include "recording.h"
 #include "resample.h"
+#include "tick.h"
 
 namespace media {
 
 class Recorder;
-
-/** The longest tick of 20 ms, in samples. */
-constexpr int kMostMixed = 960;
 
 /** Carries about 160 ms of PCM from one thread, the writer, to another, the reader. */
 class PcmRing {
@@ -40,7 +38,7 @@ class PcmRing {
 /** 20 ms of a mix. `packet` is what an encoder shared by its hearers made of it, in `format`; empty for a mix that only
  * one participant hears. */
 struct Mix {
-  std::array<int16_t, kMostMixed> pcm;
+  std::array<int16_t, kMostTick> pcm;
   PacketFormat format;
   std::vector<uint8_t> packet;
 };
@@ -100,7 +98,7 @@ class Conference {
     bool any = false;      // audio came
     bool talks = false;    // the audio is part of the mix
     uint32_t only = 0;     // the only stream that hears it; 0: all streams do
-    std::array<int16_t, kMostMixed> heard;
+    std::array<int16_t, kMostTick> heard;
   };
   /** An encoder for all hearers of one format. */
   struct Shared {
@@ -127,8 +125,8 @@ class Conference {
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<Shared> shared_;
   std::vector<Taken> recordings_;
-  std::array<int32_t, kMostMixed> sum_;
-  std::array<int16_t, kMostMixed> all_;  // the sum, clipped
+  std::array<int32_t, kMostTick> sum_;
+  std::array<int16_t, kMostTick> all_;  // the sum, clipped
 };
 
 }  // namespace media

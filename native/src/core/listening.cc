@@ -4,14 +4,11 @@
 
 #include "conference.h"
 #include "stream.h"
+#include "tick.h"
 
 namespace media {
 
 namespace {
-constexpr uint64_t kTickUs = 20'000;
-/** A tick that is later than this is counted, and restarts the clock from now. */
-constexpr uint64_t kLostUs = 100'000;
-constexpr int kMostTick = 960;
 /** The rate of the detector's audio. */
 constexpr int kDetectorHz = 8000;
 }  // namespace

@@ -10,7 +10,6 @@ namespace media {
 
 namespace {
 constexpr int kMostPacketMs = 80;
-constexpr int kMostEncoded = 1400;
 /** An encoder has settled after this many packets of digital silence. It would then encode the same packet each time.
  */
 constexpr int kSettled = 10;
@@ -64,7 +63,6 @@ void Packetiser::take(const int16_t* pcm, int samples, int rate_hz, uint64_t now
 }
 
 void Packetiser::fill_idle(uint64_t now_us) {
-  static const int16_t kSilence[kMostMixed] = {};
   if (!stream_.sender().reaches_peer() || !use_encoder()) return;
   if (!silence_.empty() && waiting_.empty() && packet_ms() == 20 && stream_.sender().makes_audio())
     return send_settled(now_us);

@@ -12,7 +12,7 @@ namespace media {
 
 namespace {
 /** How often the thread checks for recordings that are due. */
-constexpr uint64_t kTickUs = 50'000;
+constexpr uint64_t kPollUs = 50'000;
 }  // namespace
 
 Recorder::Recorder(EventQueue& events) : events_(events), wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -82,7 +82,7 @@ void Recorder::run() {
     }
     if (last) return;
     pollfd p{wake_fd_, POLLIN, 0};
-    if (poll(&p, 1, active.empty() ? 1000 : static_cast<int>(kTickUs / 1000)) > 0) {
+    if (poll(&p, 1, active.empty() ? 1000 : static_cast<int>(kPollUs / 1000)) > 0) {
       uint64_t n;
       if (::read(wake_fd_, &n, 8) < 0) continue;
     }

@@ -14,7 +14,7 @@ constexpr uint64_t kReorderUs = 150'000, kBehindUs = 250'000;
 /** How often to check a recording that is paused, or that can end by itself: people may be waiting for that end. */
 constexpr uint64_t kPeriodUs = 250'000;
 /** The root mean square below which a frame is silence: about -40 dBm0. */
-constexpr double kSilence = 230;
+constexpr double kQuiet = 230;
 /** The longest block. Blocks have a power of two bytes and begin at multiples of their size, so that each is one folio
  * of the page cache: most of the cost of a write is per folio. Together with kBehindUs, a killed process loses at most
  * 1.3 s. */
@@ -174,7 +174,7 @@ void Recording::measure(Track& t, int64_t pos, const int16_t* pcm, int samples) 
   if (!config_.silence_ms || samples <= 0) return;
   int64_t energy = 0;
   for (int i = 0; i < samples; ++i) energy += int32_t{pcm[i]} * pcm[i];
-  if (std::sqrt(static_cast<double>(energy) / samples) > kSilence) t.last_voice = pos + samples;
+  if (std::sqrt(static_cast<double>(energy) / samples) > kQuiet) t.last_voice = pos + samples;
 }
 
 void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_t* payload, size_t bytes) {
@@ -349,7 +349,7 @@ void Recording::trim() {
     const size_t n = file_.read(at, block.data(), block.size());
     double energy = 0;
     for (size_t i = 0; i < n; ++i) energy += static_cast<double>(block[i]) * block[i];
-    return n > 0 && std::sqrt(energy / static_cast<double>(n)) > kSilence;
+    return n > 0 && std::sqrt(energy / static_cast<double>(n)) > kQuiet;
   };
   uint64_t from = 0, to = total / frame * frame;
   while (from < to && !loud(from)) from += frame;

@@ -51,7 +51,8 @@ int Resampler::run(const int16_t* in, int samples, int16_t* out) {
     for (int t = 0; t < taps_; t += 8)
       for (int k = 0; k < 8; ++k) acc[k] += x[t + k] * h[t + k];
     const float y = (acc[0] + acc[1]) + (acc[2] + acc[3]) + (acc[4] + acc[5]) + (acc[6] + acc[7]);
-    out[n] = static_cast<int16_t>(std::lrintf(std::clamp(y, -32768.0f, 32767.0f)));
+    // The parentheses keep a macro of spandsp.h out, which the sanitizer builds see here.
+    out[n] = static_cast<int16_t>((std::lrintf)(std::clamp(y, -32768.0f, 32767.0f)));
     phase += down_;
     at += phase / up_;
     phase %= up_;

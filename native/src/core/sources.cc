@@ -6,13 +6,13 @@
 
 #include "conference.h"
 #include "stream.h"
+#include "tick.h"
 
 namespace media {
 
 namespace {
-constexpr uint64_t kTickUs = 20'000;
-/** A tick later than kLateUs is counted. A tick later than kLostUs restarts the clock from now. */
-constexpr uint64_t kLateUs = 5'000, kLostUs = 100'000;
+/** A tick later than this is counted. */
+constexpr uint64_t kLateUs = 5'000;
 /** The longest time that the first prompt of a browser's leg waits for ICE and DTLS. */
 constexpr uint64_t kPathUs = 10'000'000;
 /** Silence begins this long after a stream became idle, so that a bridge that follows an answer is a relay from its
@@ -20,7 +20,6 @@ constexpr uint64_t kPathUs = 10'000'000;
 constexpr uint64_t kIdleAfterUs = 100'000;
 /** Idle streams send at multiples of this time, so that their packets leave together and the caches stay warm. */
 constexpr uint64_t kIdleGridUs = 5'000;
-constexpr int kMostTick = 960;
 /** The rate of tones, and the clock rate of keys that are sent as tones. */
 constexpr int kToneHz = 8000;
 }  // namespace
