@@ -15,7 +15,7 @@ import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
-import { referencePages } from './openapi/pages.ts'
+import { referencePages, referencesOf, searchEntries } from './openapi/pages.ts'
 import { operatorAuthentication, operatorSessions } from './operator/authenticate.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { MAX_RATE_LIST_BYTES } from './operator/price-books.ts'
@@ -86,13 +86,15 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     '/v1/events': { authenticate: v1.authenticate, same_origin: false },
     '/console/api/v1/events': { authenticate: request => session(request, LISTENING), same_origin: true },
   })
-  const manual = createManual()
+  const routes = { v1: V1_ROUTES, operator: OPERATOR_ROUTES, voice: VOICE_ROUTES }
+  const references = referencesOf(routes, settings.base_url)
+  const manual = createManual(() => references.flatMap(searchEntries))
   const server = await serveHttp(
     {
       upgrade: events.upgrade,
       pages: {
         ...healthPages(services),
-        ...referencePages({ v1: V1_ROUTES, operator: OPERATOR_ROUTES }, services, manual),
+        ...referencePages(references, manual),
         ...guidePages(manual),
         '/': ctx => ctx.redirect('/console/'),
         '/console': ctx => ctx.redirect('/console/'),

@@ -12,8 +12,9 @@ export const CONTENTS: readonly { readonly group: string; readonly pages: readon
 
 /** References that are made from the routes, not from files. */
 export const GENERATED: readonly { readonly path: string; readonly title: string }[] = [
-  { path: '/docs', title: 'Management API' },
-  { path: '/docs/endpoints', title: 'Endpoints on one page' },
-  { path: '/docs/operator', title: 'Endpoints for operators' },
+  { path: '/docs/endpoints', title: 'Management API' },
+  { path: '/docs/operator', title: 'Operator API' },
+  { path: '/docs/voice', title: 'Voice-calls API, by endpoint' },
+  { path: '/docs', title: 'Try the management API' },
   { path: '/docs/errors', title: 'Errors, one by one' },
 ]

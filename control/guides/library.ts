@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
-import MiniSearch from 'minisearch'
 import { escapeXml } from '../../core/domain/text/xml.ts'
+import type { Entry } from './search.ts'
 
 /** A page of the documentation. `html` is its body without the frame. */
 interface Guide {
@@ -19,19 +19,8 @@ interface Section {
   readonly text: string
 }
 
-export interface Found {
-  readonly name: string
-  readonly anchor: string
-  readonly title: string
-  readonly heading: string
-  /** The beginning of the text, at most 200 characters. */
-  readonly excerpt: string
-}
-
 /** Folders below `docs`, and the name of each one's README. */
 const FOLDERS = { guides: 'guides', '': 'docs', decisions: 'decisions' } as const
-const MOST_FOUND = 30
-const EXCERPT = 200
 
 const slugOf = (heading: string): string =>
   heading
@@ -104,7 +93,6 @@ function render(name: string, text: string): Guide {
 export class Library {
   readonly #files = new Map<string, string>()
   readonly #guides = new Map<string, Guide>()
-  #index: MiniSearch<Found & { id: string; text: string }> | undefined
 
   /** Lists the pages below a folder. A page of an earlier folder of FOLDERS wins over one of the same name. */
   constructor(folder: string) {
@@ -133,32 +121,15 @@ export class Library {
     return guide
   }
 
-  /** Finds sections that hold every word of a question, or words that begin so; the best first. */
-  find(question: string): Found[] {
-    this.#index ??= this.#indexed()
-    const hits = this.#index.search(question, { prefix: true, combineWith: 'AND', boost: { title: 3, heading: 5 } })
-    return hits.slice(0, MOST_FOUND).map(hit => ({
-      name: hit['name'],
-      anchor: hit['anchor'],
-      title: hit['title'],
-      heading: hit['heading'],
-      excerpt: hit['excerpt'],
-    }))
-  }
-
-  #indexed() {
-    const index = new MiniSearch<Found & { id: string; text: string }>({
-      fields: ['title', 'heading', 'text'],
-      storeFields: ['name', 'anchor', 'title', 'heading', 'excerpt'],
-    })
+  /** Lists the sections of all pages, for a search. */
+  *entries(): Generator<Entry> {
     for (const name of this.names) {
       const guide = this.guide(name)
       if (guide === undefined) continue
-      guide.sections.forEach(({ anchor, heading, text }, at) => {
-        const excerpt = text.replace(/\s+/g, ' ').trim().slice(0, EXCERPT)
-        index.add({ id: `${name}#${at}`, name, anchor, title: guide.title, heading, text, excerpt })
-      })
+      for (const { anchor, heading, text } of guide.sections) {
+        const address = `/docs/guides/${name}${anchor === '' ? '' : `#${anchor}`}`
+        yield { address, title: guide.title, heading, text }
+      }
     }
-    return index
   }
 }

@@ -4,7 +4,8 @@ import { escapeXml } from '../../core/domain/text/xml.ts'
 import { TREE } from '../../core/runtime/tree.ts'
 import { CONTENTS, GENERATED } from './contents.ts'
 import { framed, type MenuGroup, sendPage } from './frame.ts'
-import type { Found, Library } from './library.ts'
+import type { Library } from './library.ts'
+import type { Entry, Found } from './search.ts'
 
 type Page = (ctx: Context) => Promise<void>
 
@@ -16,12 +17,16 @@ const addressOf = (name: string): string => `/docs/guides/${name}`
 /** The documentation of a running process. */
 export interface Manual {
   readonly library: () => Promise<Library>
+  readonly find: (question: string) => Promise<readonly Found[]>
   /** The menu beside every page. Pages that the tree lacks are left out. */
   readonly menu: () => Promise<readonly MenuGroup[]>
 }
 
+/** Entries of a search that come from elsewhere: the operations of an API. */
+type Elsewhere = () => readonly Entry[]
+
 /** Reads the documentation below a folder. Renderer and index are loaded with the first page that somebody reads. */
-export function createManual(folder = join(TREE, 'docs')): Manual {
+export function createManual(elsewhere: Elsewhere, folder = join(TREE, 'docs')): Manual {
   let loaded: Promise<Library> | undefined
   const library = (): Promise<Library> => {
     loaded ??= import('./library.ts').then(({ Library }) => new Library(folder))
@@ -38,11 +43,18 @@ export function createManual(folder = join(TREE, 'docs')): Manual {
     }))
     return [...guides, { group: 'From the code', links: GENERATED }]
   }
-  return { library, menu }
+  let search: Promise<(question: string) => readonly Found[]> | undefined
+  const find = async (question: string) => {
+    search ??= Promise.all([library(), import('./search.ts')]).then(([pages, { searchOver }]) =>
+      searchOver([...pages.entries(), ...elsewhere()]),
+    )
+    return (await search)(question)
+  }
+  return { library, find, menu }
 }
 
 /** Serves the guides, the references that are files, and a search over both. None of it runs a script. */
-export const guidePages = ({ library, menu }: Manual): Readonly<Record<string, Page>> => ({
+export const guidePages = ({ library, find, menu }: Manual): Readonly<Record<string, Page>> => ({
   '/docs/guides': async ctx => {
     const groups = (await menu()).map(({ group, links }) => {
       const items = links.map(({ path, title }) => `<li><a href="${path}">${escapeXml(title)}</a></li>`)
@@ -59,15 +71,15 @@ export const guidePages = ({ library, menu }: Manual): Readonly<Record<string, P
   },
   '/docs/search': async ctx => {
     const asked = new URLSearchParams(ctx.querystring).get('q')?.trim().slice(0, MOST_QUESTION) ?? ''
-    const found = asked === '' ? [] : (await library()).find(asked)
+    const found = asked === '' ? [] : await find(asked)
     sendPage(ctx, framed(`Search: ${asked}`, results(asked, found), await menu(), '', asked))
   },
 })
 
 function results(asked: string, found: readonly Found[]): string {
   const items = found.map(
-    ({ name, anchor, title, heading, excerpt }) =>
-      `<li><a href="${addressOf(name)}${anchor === '' ? '' : `#${escapeXml(anchor)}`}">${escapeXml(heading)}</a>` +
+    ({ address, title, heading, excerpt }) =>
+      `<li><a href="${escapeXml(address)}">${escapeXml(heading)}</a>` +
       ` <small>${escapeXml(title)}</small><br>${escapeXml(excerpt)}</li>`,
   )
   const none = asked === '' ? 'Type words to find.' : `No page holds “${escapeXml(asked)}”.`

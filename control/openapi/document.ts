@@ -3,6 +3,7 @@ import type { Route } from '../http/route.ts'
 import type { TSchema } from '../http/schema.ts'
 import { API_EXAMPLES, type ApiExample } from './examples.ts'
 import { PROBLEM } from './problem.ts'
+import { curlSample, fetchSample } from './samples.ts'
 import { type Json, parameter, plain, Schemas } from './schemas.ts'
 
 const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
@@ -47,7 +48,7 @@ export function openApiDocument(
   for (const route of routes) {
     const path = paths[route.path] ?? {}
     paths[route.path] = path
-    path[route.method] = operation(route, schemas, api.examples[`${route.method} ${route.path}`])
+    path[route.method] = operation(route, api, schemas)
   }
   return {
     openapi: '3.1.0',
@@ -70,7 +71,8 @@ export function openApiDocument(
   }
 }
 
-function operation(route: Route, schemas: Schemas, example: ApiExample | undefined): Json {
+function operation(route: Route, api: ApiText, schemas: Schemas): Json {
+  const example = api.examples[`${route.method} ${route.path}`]
   return {
     operationId: operationId(route),
     tags: [tagOf(route)],
@@ -93,7 +95,21 @@ function operation(route: Route, schemas: Schemas, example: ApiExample | undefin
         }
       : {}),
     responses: responsesOf(route, schemas, example),
+    'x-codeSamples': samplesOf(route, api.prefix, example),
   }
+}
+
+function samplesOf(route: Route, prefix: string, example: ApiExample | undefined) {
+  const body = example ? example.body : route.example
+  const request = {
+    method: route.method.toUpperCase(),
+    path: `${prefix}${route.path}`,
+    ...(example?.query === undefined ? {} : { query: example.query }),
+    ...(route.if_match ? { variables: { 'If-Match': 'revision' } } : {}),
+    idempotent: route.method !== 'get',
+    ...(body === undefined ? {} : { body }),
+  }
+  return [curlSample(request), fetchSample(request)]
 }
 
 /**
@@ -170,6 +186,7 @@ function responsesOf(route: Route, schemas: Schemas, example: ApiExample | undef
   for (const [status, reasons] of problemsOf(route))
     responses[status] = {
       description: `A problem with code ${[...reasons].join(', ')}`,
+      'x-codes': [...reasons],
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     }
   return responses

@@ -4,11 +4,14 @@ import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/dom
 import { escapeXml } from '../../core/domain/text/xml.ts'
 import { framed, sendPage } from '../guides/frame.ts'
 import type { Manual } from '../guides/pages.ts'
+import type { Entry } from '../guides/search.ts'
 import type { Route } from '../http/route.ts'
-import type { Services } from '../http/services.ts'
 import { NUMBERS } from '../voice/errors.ts'
+import type { VoiceRoute } from '../voice/route.ts'
 import { MANAGEMENT, OPERATOR, openApiDocument } from './document.ts'
+import { asDocument, contentsPage, type Document, listedOf, tagPage } from './reference.ts'
 import { viewerPages } from './viewer.ts'
+import { voiceDocument } from './voice.ts'
 
 const API_VERSION = '1.0.0'
 
@@ -17,30 +20,70 @@ type Page = (ctx: Context) => void | Promise<void>
 interface Routes {
   readonly v1: readonly Route[]
   readonly operator: readonly Route[]
+  readonly voice: readonly VoiceRoute[]
 }
 
-/** Serves the documents of both JSON APIs and `/docs`, each built from the routes at its first request. */
-export function referencePages(routes: Routes, services: Services, manual: Manual): Readonly<Record<string, Page>> {
-  const about = { base_url: services.settings.base_url, version: API_VERSION }
-  const document = (make: () => object): Page => {
-    const text = once(() => JSON.stringify(make(), null, 1))
-    return ctx => {
-      ctx.type = 'application/json; charset=utf-8'
-      ctx.body = text()
-    }
-  }
-  const contents = once(() => contentsOf(routes.v1, '/v1'))
-  const operator_contents = once(() => contentsOf(routes.operator, '/operator/v1'))
+/** An API with its document: where the document and the pages made from it are served. */
+interface Reference {
+  readonly title: string
+  readonly file: string
+  readonly address: string
+  readonly document: () => Document
+}
+
+/** Returns the references of the three APIs. A document is built from the routes when it is first asked for. */
+export function referencesOf(routes: Routes, base_url: string): readonly Reference[] {
+  const about = { base_url, version: API_VERSION }
+  const made = (file: string, address: string, title: string, make: () => object): Reference => ({
+    ...{ file, address, title },
+    document: once(() => asDocument(make() as Record<string, unknown>)),
+  })
+  return [
+    made('/v1/openapi.json', '/docs/endpoints', 'Endpoints', () => openApiDocument(routes.v1, about, MANAGEMENT)),
+    made('/operator/v1/openapi.json', '/docs/operator', 'Endpoints for operators', () =>
+      openApiDocument(routes.operator, about, OPERATOR),
+    ),
+    made('/2010-04-01/openapi.json', '/docs/voice', 'Endpoints of the voice-calls API', () =>
+      voiceDocument(routes.voice, about),
+    ),
+  ]
+}
+
+/** Returns the operations of an API as a search finds them. */
+export const searchEntries = ({ title, address, document }: Reference): Entry[] =>
+  listedOf(document()).map(({ method, path, page, anchor, summary, text }) => ({
+    address: `${address}/${page}#${anchor}`,
+    title,
+    heading: `${method} ${path}`,
+    text: `${summary}. ${text}`,
+  }))
+
+/** Serves the documents of the APIs, and `/docs` with the pages made from them. */
+export function referencePages(references: readonly Reference[], manual: Manual): Readonly<Record<string, Page>> {
   const reference = async (ctx: Context, title: string, body: string, status = 200): Promise<void> => {
     const page = framed(title, `<h1>${escapeXml(title)}</h1>\n${body}`, await manual.menu(), ctx.path)
     sendPage(ctx, page, status)
   }
+  const pagesOf = ({ title, file, address, document }: Reference): Record<string, Page> => {
+    const text = once(() => JSON.stringify(document(), null, 1))
+    const contents = once(() => contentsPage(document(), address, file))
+    return {
+      [file]: ctx => {
+        ctx.type = 'application/json; charset=utf-8'
+        ctx.body = text()
+      },
+      [address]: ctx => reference(ctx, title, contents()),
+      [`${address}/:tag`]: ctx => {
+        const { tag } = (ctx as Context & { readonly params: { readonly tag: string } }).params
+        const body = tagPage(document(), tag)
+        if (body !== null) return reference(ctx, `${title}: ${tag}`, body)
+        return reference(ctx, 'No such page', '<p>The menu lists all pages.</p>', 404)
+      },
+    }
+  }
   return {
-    '/v1/openapi.json': document(() => openApiDocument(routes.v1, about, MANAGEMENT)),
-    '/operator/v1/openapi.json': document(() => openApiDocument(routes.operator, about, OPERATOR)),
-    '/docs/operator': ctx => reference(ctx, 'Endpoints for operators', operator_contents()),
+    ...Object.assign({}, ...references.map(pagesOf)),
     ...viewerPages(),
-    '/docs/endpoints': ctx => reference(ctx, 'Endpoints', contents()),
     '/docs/errors': ctx => reference(ctx, 'Errors', errorList()),
     '/docs/errors/:code': ctx => {
       const code = (ctx as Context & { readonly params: { readonly code: string } }).params.code
@@ -51,26 +94,13 @@ export function referencePages(routes: Routes, services: Services, manual: Manua
   }
 }
 
-/** Returns a function that makes its text at the first call and keeps it. */
-function once(make: () => string): () => string {
-  let made: string | undefined
+/** Returns a function that makes its value at the first call and keeps it. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
   return () => {
     made ??= make()
     return made
   }
-}
-
-function contentsOf(routes: readonly Route[], prefix: string): string {
-  const rows = routes.map(
-    route =>
-      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>${prefix}${escapeXml(route.path)}</code></td>` +
-      `<td>${escapeXml(route.summary)}</td><td>${route.scope ? `<code>${escapeXml(route.scope)}</code>` : ''}</td></tr>`,
-  )
-  return (
-    `<p>The API as an OpenAPI 3.1 document: <a href="${prefix}/openapi.json">${prefix}/openapi.json</a>. ` +
-    `Every error has a page: <a href="/docs/errors">errors</a>.</p>` +
-    `<table><tr><th>Method</th><th>Path</th><th></th><th>Scope</th></tr>${rows.join('\n')}</table>`
-  )
 }
 
 function errorList(): string {

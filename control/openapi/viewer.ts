@@ -28,7 +28,7 @@ const PAGE = `<!doctype html>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/assets/swagger-ui.css">
 </head><body>
-<p><a href="/docs/guides">All documentation</a> \u00b7 <a href="/v1/openapi.json">OpenAPI document</a> \u00b7 <a href="/docs/endpoints">endpoints on one page</a>
+<p><a href="/docs/guides">All documentation</a> \u00b7 <a href="/v1/openapi.json">OpenAPI document</a> \u00b7 <a href="/docs/endpoints">endpoints with examples</a>
 \u00b7 <a href="/docs/errors">errors</a></p>
 <div id="reference"></div>
 <noscript>The reference needs JavaScript; the <a href="/docs/endpoints">list of endpoints</a> does not.</noscript>

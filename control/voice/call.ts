@@ -39,10 +39,11 @@ const updateRoute = voiceRoute({
   suffix: '.json',
   summary: 'Redirect or end a live call; carried out in the background',
   fields: {
-    'Url, Twiml or InlineMarkup, Status': 'exactly one; Status is completed or canceled',
+    'Url, Twiml, InlineMarkup, Status': 'exactly one; Status is completed or canceled',
     Method: 'GET or POST, with Url',
     'FallbackUrl, FallbackMethod, StatusCallback, StatusCallbackMethod, StatusCallbackEvent': 'replaced, with Url',
   },
+  example: { Twiml: '<Response><Say>Goodbye.</Say></Response>' },
   replies: { 200: Call },
   async run(context) {
     const wanted = readChange(context.form)

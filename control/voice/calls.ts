@@ -27,6 +27,7 @@ const listRoute = voiceRoute({
     'To, From, Status, ParentCallSid': 'exact',
     'StartTime, StartTime<, StartTime>, EndTime, EndTime<, EndTime>': 'YYYY-MM-DD or ISO 8601, both ends included',
   },
+  example: { Status: 'completed', PageSize: '20' },
   replies: { 200: CallPage },
   async run({ account, services, query, path }) {
     const page = readPage(query)
@@ -72,6 +73,7 @@ const createRoute = voiceRoute({
       'in-progress, completed, absent',
     'MachineDetection, MachineDetectionTimeout, MachineDetectionSpeechThreshold': 'answering-machine detection',
   },
+  example: { From: '$FROM_NUMBER', To: '+2348030000001', Twiml: '<Response><Say>Hello.</Say></Response>' },
   replies: { 201: Call },
   run: createCall,
 })

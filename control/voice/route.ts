@@ -36,8 +36,10 @@ interface Definition<P extends string, R extends Replies> {
   /** `.json` is optional in a request. `.wav` is a separate resource. */
   readonly suffix: '.json' | '.wav'
   readonly summary: string
-  /** The names and rules of the form's fields, for the API reference. */
+  /** The rules of the form's fields, for the API reference. A key names fields with one rule, separated by `, `. */
   readonly fields?: Readonly<Record<string, string>>
+  /** A form that the route takes. A value that begins with `$` is a variable of the reference's samples. */
+  readonly example?: Readonly<Record<string, string>>
   /** A status without a schema has no JSON body: it is empty or a stream. */
   readonly replies: R
   run(
@@ -60,6 +62,7 @@ export interface VoiceRoute {
   readonly suffix: '.json' | '.wav'
   readonly summary: string
   readonly fields?: Readonly<Record<string, string>>
+  readonly example?: Readonly<Record<string, string>>
   readonly replies: Replies
   readonly run: (
     context: VoiceContext & { readonly params: Readonly<Record<string, string>>; readonly form: Form },

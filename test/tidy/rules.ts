@@ -27,8 +27,11 @@ const imports_no_node =
       ? imports.filter(item => item.startsWith('node:')).map(item => `${path}: may not import ${item}`)
       : []
 
-/** The only files that read the environment: the parser of settings, and programs that pass the environment to it. */
-const ENVIRONMENT = /^(core\/runtime\/(lifecycle|config)\.ts|bin\/|bench\/|test\/)/
+/**
+ * The only files that read the environment: the parser of settings, and programs that pass the environment to it.
+ * `samples.ts` writes programs of readers, which do.
+ */
+const ENVIRONMENT = /^(core\/runtime\/(lifecycle|config)\.ts|control\/openapi\/samples\.ts|bin\/|bench\/|test\/)/
 
 /** Each layer of a call may import itself and the layers before it. The files directly in `signaling/` wire them. */
 const CALL_LAYERS = ['drachtio', 'trunks', 'b2bua', 'scripts', 'admission', 'tests']

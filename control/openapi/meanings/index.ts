@@ -4,6 +4,7 @@ import { INSTALLATION } from './installation.ts'
 import { MONEY } from './money.ts'
 import { NAMES } from './names.ts'
 import { PEOPLE } from './people.ts'
+import { VOICE } from './voice.ts'
 
 /**
  * Descriptions of properties and parameters that have none beside their schema. A key is `Resource.property`, or
@@ -16,6 +17,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ...MONEY,
   ...PEOPLE,
   ...INSTALLATION,
+  ...VOICE,
 }
 
 /** Returns what a property means. `resource` is the nearest named schema around it; null outside of all. */

@@ -1,9 +1,9 @@
 import type { Route } from '../../../control/http/route.ts'
-import type { ApiExample } from '../../../control/openapi/examples.ts'
-import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { API_EXAMPLES, type ApiExample } from '../../../control/openapi/examples.ts'
+import { type ControlPlane, freshKey } from '../../support/control-plane.ts'
 import { type Made, nameOf, recipeOf } from './recipes.ts'
 
-/** Records the examples of the OpenAPI document and sends their requests again. */
+/** Records the examples of the OpenAPI document, and revives them for another world. */
 
 /** Matches values that differ in each test world: ids, phone numbers, address ranges, names with a counter. */
 const LIVING = new RegExp(
@@ -28,37 +28,32 @@ function revived(wanted: unknown, real: unknown): unknown {
   return Object.fromEntries(Object.entries(wanted).map(([name, item]) => [name, revived(item, from[name])]))
 }
 
-/** Sends one request to a route: the request of `example`, else the route's own example, else its recipe's. */
-export async function askOnce(
-  w: ControlPlane,
-  route: Route,
-  example?: ApiExample,
-): Promise<{ readonly made: Made; readonly answer: Answer }> {
-  const real = await recipeOf(route)(w)
-  const wanted = example ? example.body : (route.example ?? real.body)
-  const body = wanted === undefined ? undefined : (revived(wanted, real.body) as Record<string, unknown>)
-  const query = example ? example.query : real.query
-  const made: Made = { ...real, ...(body ? { body } : {}), ...(query === undefined ? {} : { query }) }
+/** Returns the published example of a route with values that live in this world in place of the fixed ones. */
+export async function exampleNow(w: ControlPlane, route: Route): Promise<{ made: Made; example: ApiExample }> {
+  const example = API_EXAMPLES[nameOf(route)]
+  if (!example) throw new Error(`${nameOf(route)} has no example`)
+  const made = await recipeOf(route)(w)
+  return { made, example: { ...example, ...(example.body ? { body: revived(example.body, made.body) } : {}) } }
+}
+
+/** Records an example. Fixed values replace ids, times and secrets, so that every recording is the same. */
+export async function record(w: ControlPlane, route: Route): Promise<ApiExample> {
+  const made = await recipeOf(route)(w)
+  const body = route.example === undefined ? made.body : revived(route.example, made.body)
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(made.params?.[name] ?? name))
-  const answer = await w.ask(route.method.toUpperCase(), `/v1${path}${query ? `?${query}` : ''}`, {
+  const answer = await w.ask(route.method.toUpperCase(), `/v1${path}${made.query ? `?${made.query}` : ''}`, {
     ...(body === undefined ? {} : { body }),
     headers: {
       ...(route.if_match !== undefined && made.etag !== undefined ? { 'If-Match': made.etag } : {}),
       ...(route.method === 'get' ? {} : { 'Idempotency-Key': freshKey() }),
     },
   })
-  return { made, answer }
-}
-
-/** Records an example. Fixed values replace ids, times and secrets, so that every recording is the same. */
-export async function record(w: ControlPlane, route: Route): Promise<ApiExample> {
-  const { made, answer } = await askOnce(w, route)
   if (answer.status >= 300) throw new Error(`${nameOf(route)}: ${answer.status} ${answer.text}`)
   const tidy = tidier()
   return {
     ...(made.params ? { params: tidy(made.params) as Record<string, string> } : {}),
     ...(made.query === undefined ? {} : { query: made.query }),
-    ...(made.body === undefined ? {} : { body: tidy(made.body) }),
+    ...(body === undefined ? {} : { body: tidy(body) }),
     status: answer.status,
     ...(answer.body === undefined ? {} : { response: tidy(shortened(answer.body)) }),
   }

@@ -45,24 +45,36 @@ t.test('the platform serves the guides without a script, and finds words in them
       text: await response.text(),
     }
   }
-  const home = await page('/docs/guides')
-  const seen = new Set<string>()
-  const left = [...home.text.matchAll(/href="(\/docs[^"#]*)/g)].map(([, path = '']) => path)
+  /** Every page of the documentation that a link leads to, with the anchors that it has. */
+  const seen = new Map<string, ReadonlySet<string>>()
+  const links: { readonly path: string; readonly anchor: string; readonly on: string }[] = []
+  const left = ['/docs/guides']
   for (let path = left.pop(); path !== undefined; path = left.pop()) {
     if (seen.has(path)) continue
-    seen.add(path)
     const { status, policy, text } = await page(path)
     t.equal(status, 200, path)
     if (path !== '/docs') t.match(policy, /^default-src 'none'; style-src/, path)
-    if (path.startsWith('/docs/guides/'))
-      left.push(...[...text.matchAll(/href="(\/docs\/guides[^"#]*)/g)].map(([, found = '']) => found))
+    seen.set(path, new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id)))
+    for (const [, found = '', anchor = ''] of text.matchAll(/href="((?:\/docs[^"#?]*)?)(?:#([^"]*))?"/g)) {
+      links.push({ path: found || path, anchor: decodeURIComponent(anchor), on: path })
+      if (found !== '' && !found.startsWith('/docs/assets/')) left.push(found)
+    }
   }
+  for (const { path, anchor, on } of links)
+    if (anchor !== '') t.ok(seen.get(path)?.has(anchor), `${on} links ${path}#${anchor}`)
   for (const { path } of GENERATED) t.ok(seen.has(path), path)
-  t.ok(seen.size > 100, 'decisions are pages too')
+  for (const part of [
+    '/docs/endpoints/trunks',
+    '/docs/operator/carriers',
+    '/docs/voice/Calls',
+    '/docs/errors/no_route',
+  ])
+    t.ok(seen.has(part), part)
   t.match((await page('/docs/guides/quick-start')).text, /<h2 id="python">Python<\/h2>/)
 
   const found = await page('/docs/search?q=firewall+closes')
   t.match(found.text, /<a href="\/docs\/guides\/troubleshooting#by-symptom">/)
+  t.match((await page('/docs/search?q=suspend+trunk')).text, /<a href="\/docs\/endpoints\/trunks#postTrunks/)
   const strange = await page(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`)
   t.equal(strange.status, 200)
   t.notOk(strange.text.includes('<script'))
