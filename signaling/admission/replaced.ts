@@ -1,6 +1,6 @@
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
-import type { Call, Party } from '../b2bua/call.ts'
+import type { Party } from '../b2bua/call.ts'
 import { InboundCall } from '../b2bua/inbound-call.ts'
 import { isNamed, readReplaces } from '../b2bua/refer-to.ts'
 import { findDialog, findRinging, type Replacement } from '../b2bua/transfer.ts'
@@ -24,7 +24,7 @@ export function replacedBy(
   const { trunk } = peer
   const found = findDialog(ctx, trunk.id, isNamed(named))
   if (found && named.early_only) return { code: 486 }
-  const replacement = found ? answeredLeg(found) : ringing(findRinging(ctx, trunk.id, isNamed(named))?.call ?? null)
+  const replacement = found ? answeredLeg(found) : ringing(findRinging(ctx, trunk.id, isNamed(named)))
   if (typeof replacement === 'number') return { code: replacement }
   // Admission reads the called number: that of the party which stays.
   const { from_number, to_number } = replacement.stays.call.row_now
@@ -40,6 +40,8 @@ function answeredLeg(replaced: Party): Replacement | 488 | 491 {
   return { kind: 'confirmed', replaced, stays }
 }
 
-function ringing(call: Call | null): Replacement | 481 {
-  return call instanceof InboundCall ? { kind: 'early', stays: { call, leg: call.leg } } : 481
+function ringing(found: ReturnType<typeof findRinging>): Replacement | 481 | 491 {
+  const { call, leg: rings } = found ?? {}
+  if (!rings || !(call instanceof InboundCall)) return 481
+  return call.transfer ? 491 : { kind: 'early', stays: { call, leg: call.leg }, rings }
 }

@@ -91,6 +91,7 @@ class Transfer implements LegWaiter {
   /** The transferor has hung up: it gets no NOTIFY, and a failed transfer cannot return to it. */
   #left = false
   #over = false
+  readonly #claimed = new Set<Call>()
   readonly #ringback: Ringback
   #called = ''
   /** The transferor's other leg, whose dialog the Refer-To names. */
@@ -104,7 +105,7 @@ class Transfer implements LegWaiter {
     this.#trunk_id = trunk_id
     this.#silent = silent
     this.#ringback = new Ringback(transferee.leg)
-    for (const { call } of [transferor, transferee]) call.transfer = this
+    for (const { call } of [transferor, transferee]) this.#claim(call)
     transferee.call.onEnd(() => this.#cancelled())
   }
 
@@ -182,7 +183,7 @@ class Transfer implements LegWaiter {
     const busy = replaced?.call.transfer || (newcomer?.call.transfer && newcomer.call.transfer !== this)
     if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || busy) return this.#failed(481)
     this.#replaced = replaced
-    replaced.call.transfer = this
+    for (const { call } of [replaced, newcomer]) this.#claim(call)
     await this.#finish(newcomer)
   }
 
@@ -253,8 +254,13 @@ class Transfer implements LegWaiter {
 
   #close(): void {
     this.#over = true
-    for (const party of [this.#transferor, this.#transferee, this.#replaced])
-      if (party?.call.transfer === this) party.call.transfer = null
+    for (const call of this.#claimed) if (call.transfer === this) call.transfer = null
+  }
+
+  /** Until the transfer is over, no other transfer and no INVITE with Replaces may have this call. */
+  #claim(call: Call): void {
+    call.transfer = this
+    this.#claimed.add(call)
   }
 
   #tell(status: string, state: string): void {
@@ -343,7 +349,12 @@ function pair(one: Party, other: Party, mixed: boolean): void {
 /** The leg that is replaced, and the party that the new caller is joined with. */
 export type Replacement =
   | { readonly kind: 'confirmed'; readonly replaced: Party; readonly stays: Party }
-  | { readonly kind: 'early'; readonly stays: { readonly call: InboundCall; readonly leg: Leg } }
+  | {
+      readonly kind: 'early'
+      readonly stays: { readonly call: InboundCall; readonly leg: Leg }
+      /** The target that rings, whose place the new caller takes. */
+      readonly rings: RingingLeg
+    }
 
 /**
  * Answers the new caller, joins it with the leg that stays, and releases the replaced leg. Does nothing more when one
@@ -354,35 +365,38 @@ export async function replaceLeg(comes: Party, answer: () => Promise<void>, how:
   // Admission took time: another request may have taken or ended what this one names.
   if (!isStillThere(how)) return void comes.call.end({ cause: 'refused', sip_code: 481 })
   comes.leg.prefer = stays.leg
-  if (how.kind === 'early') {
-    await answer()
-    await how.stays.call.pickedUp(comes.leg)
-    if (comes.call.ended || stays.leg.ended) return end(comes)
-    pair(stays, comes, await joinLegs(stays.leg, comes.leg, comes.call.sid))
-    return
-  }
-  const { replaced } = how
-  // The replaced leg's peer may hang up by itself while we answer the new caller.
-  const waiter: LegWaiter = { gone: leg => leg === replaced.leg }
-  replaced.call.transfer = waiter
-  stays.call.transfer = waiter
+  const replaced = how.kind === 'early' ? null : how.replaced
+  // The replaced leg's peer may hang up by itself while we answer the new caller. Nobody else may have the calls now.
+  const waiter: LegWaiter = { gone: leg => leg === replaced?.leg }
+  const claimed = new Set([stays.call, ...(replaced ? [replaced.call] : [])])
+  for (const call of claimed) call.transfer = waiter
   try {
     await answer()
     if (comes.call.ended || stays.leg.ended) return end(comes)
+    if (how.kind === 'early') {
+      // The target may have answered meanwhile.
+      if (!stillRings(how)) return end(comes)
+      await how.stays.call.pickedUp(comes.leg)
+      if (comes.call.ended || stays.leg.ended) return end(comes)
+    }
     const mixed = await joinLegs(stays.leg, comes.leg, comes.call.sid)
     if (comes.call.ended || stays.leg.ended) return end(comes)
     pair(stays, comes, mixed)
+    if (!replaced) return
     stays.call.event('state', null, { what: 'replaced', by: comes.leg.id })
     replaced.call.depart(replaced.leg)
   } finally {
-    for (const { call } of [replaced, stays]) if (call.transfer === waiter) call.transfer = null
+    for (const call of claimed) if (call.transfer === waiter) call.transfer = null
   }
 }
+
+const stillRings = ({ stays, rings }: Extract<Replacement, { kind: 'early' }>): boolean =>
+  stays.call.ringingLeg === rings && rings.earlyDialogs.length > 0
 
 function isStillThere(how: Replacement): boolean {
   const { stays } = how
   if (stays.leg.ended || stays.call.ended || stays.call.transfer) return false
-  if (how.kind === 'early') return true
+  if (how.kind === 'early') return stillRings(how)
   const { call, leg } = how.replaced
   return !leg.ended && !call.transfer
 }

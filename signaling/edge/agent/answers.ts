@@ -199,17 +199,16 @@ export class Answers {
     leg.state = 'confirmed'
     if (leg.session) leg.sdp = draft.body
     const { wheel, scale } = this.#core.stack.transactions
-    leg.answer?.resend?.cancel()
-    leg.answer?.deadline.cancel()
+    leg.stopAnswering()
     const answer = {
       transaction,
       transaction_id: pending.leg ? newUuid() : pending.id,
       seq: transaction.request.cseq.seq,
+      acknowledged_elsewhere: false,
       resend: undefined as WheelTimer | undefined,
       deadline: wheel.after(this.#core.patience_ms, () => {
-        leg.answer = undefined
-        answer.resend?.cancel()
-        this.#core.hangUp(leg, 'ACK timeout', 'system-initiated-termination')
+        leg.stopAnswering()
+        if (!answer.acknowledged_elsewhere) this.#core.hangUp(leg, 'ACK timeout', 'system-initiated-termination')
       }),
     }
     leg.answer = answer

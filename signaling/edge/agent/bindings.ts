@@ -45,7 +45,7 @@ export class ContactBindings {
     const key = keyOf(uri)
     const found = this.#by_contact.get(key)
     if (!found) return undefined
-    if (!found.connection.open || found.until < this.#clock.monotonic_ms()) {
+    if (!found.connection.takes_requests || found.until < this.#clock.monotonic_ms()) {
       this.#by_contact.delete(key)
       return undefined
     }

@@ -113,9 +113,7 @@ export class AgentCore {
     leg.session?.timer.cancel()
     leg.expiry?.cancel()
     leg.session = undefined
-    leg.answer?.resend?.cancel()
-    leg.answer?.deadline.cancel()
-    leg.answer = undefined
+    leg.stopAnswering()
     leg.sdp = ''
   }
 

@@ -51,12 +51,21 @@ export class Leg implements Hold {
     this.dialog = dialog
     this.app = app
   }
+
+  /** Ends the retransmission of our 2xx. */
+  stopAnswering(): void {
+    this.answer?.resend?.cancel()
+    this.answer?.deadline.cancel()
+    this.answer = undefined
+  }
 }
 
 interface UnacknowledgedAnswer {
   readonly transaction: ServerTransaction
   readonly transaction_id: string
   readonly seq: number
+  /** An ACK came from an address that is not known to be the caller's. */
+  acknowledged_elsewhere: boolean
   resend: WheelTimer | undefined
   deadline: WheelTimer
 }

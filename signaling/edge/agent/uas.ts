@@ -10,7 +10,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, type PendingServer } from './leg.ts'
+import { dialogId, type Leg, type PendingServer } from './leg.ts'
 import { PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 
@@ -98,11 +98,13 @@ export class ServerSide {
     const { host } = received.source
     const { seq } = message.cseq
     if (answer?.seq === seq) {
-      answer.resend?.cancel()
-      answer.deadline.cancel()
-      answer.transaction.releaseAnswer()
-      leg.answer = undefined
-      leg.acknowledged = { transaction_id: answer.transaction_id, seq, hosts: new Set() }
+      const { transaction_id } = answer
+      if (isFromCaller(host, leg, answer.transaction)) {
+        answer.transaction.releaseAnswer()
+        leg.stopAnswering()
+      } else answer.acknowledged_elsewhere = true
+      if (leg.acknowledged?.transaction_id !== transaction_id)
+        leg.acknowledged = { transaction_id, seq, hosts: new Set() }
     }
     const { acknowledged } = leg
     // Further ACKs respond to retransmissions of our 2xx. The application gets the first one of each source: an ACK
@@ -194,6 +196,14 @@ export class ServerSide {
   orphaned(pending: PendingServer): void {
     this.#pending.abandon(pending, pending.transaction.method === 'INVITE' ? 503 : 481)
   }
+}
+
+/**
+ * Reports whether an ACK comes from where its INVITE came from or from the host of the caller's Contact. From anywhere
+ * else it may be a stranger's, which must not end the retransmission of a 2xx that the caller may not have got.
+ */
+function isFromCaller(host: string, leg: Leg, { received }: ServerTransaction): boolean {
+  return host === received.source.host || host === parseUri(leg.dialog.target)?.host
 }
 
 /** The most sources from which the ACKs of one 2xx reach the application. */

@@ -219,12 +219,12 @@ export class Dialog {
     if (route !== undefined) {
       const uri = parseNameAddress(route)?.uri ?? this.target
       const parsed = parseUri(uri)
-      if (parsed && this.connection?.open && parsed.host === this.connection.remote.host) {
+      if (parsed && this.connection?.takes_requests && parsed.host === this.connection.remote.host) {
         return { destination: this.#overConnection(this.connection) }
       }
       return { uri, peer: this.peer }
     }
-    if (this.connection?.open) return { destination: this.#overConnection(this.connection) }
+    if (this.connection?.takes_requests) return { destination: this.#overConnection(this.connection) }
     if (this.source) {
       return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
     }

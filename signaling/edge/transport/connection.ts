@@ -71,9 +71,9 @@ export class StreamConnection {
     return this.#open
   }
 
-  /** The peer sends no more: only answers may still go out. */
-  get finishing(): boolean {
-    return this.#finishing
+  /** False once the peer sends no more: then only the answers that we still owe go out. */
+  get takes_requests(): boolean {
+    return this.#open && !this.#finishing
   }
 
   /** Attaches a TCP or TLS socket. If `connecting`, messages wait until `connected()`. */

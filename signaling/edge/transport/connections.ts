@@ -42,8 +42,7 @@ export class ConnectionTable {
   /** Returns an open connection to a peer, which may be one that the peer made (RFC 5923). */
   to(protocol: Protocol, host: string, port: number, proved = ''): StreamConnection | undefined {
     const found = this.#by_peer.get(peerKey(protocol, host, port, proved))
-    // One that its peer has closed serves only the answers that it still owes.
-    return found?.open && !found.finishing ? found : undefined
+    return found?.takes_requests ? found : undefined
   }
 
   /** Lets requests to this port that require this proof use a connection that the peer made (RFC 5923 §9). */

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import type { Party } from '../../../../signaling/b2bua/call.ts'
-import { transferAsked } from '../../../../signaling/b2bua/transfer.ts'
+import { type Replacement, replaceLeg, transferAsked } from '../../../../signaling/b2bua/transfer.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -79,4 +79,121 @@ t.test('a telephone that only rings is refused at once', t => {
   t.same(answers, [603])
   t.same(placed, [])
   t.end()
+})
+
+// ------------------------------------------------------------------------------------- INVITE with Replaces, by fakes
+
+/** A leg in a session that joins whatever it is asked to; `bridged` are the joined pairs. */
+function legs() {
+  const bridged: string[] = []
+  const hub = { request: async (_what: string, { a, b }: { a: string; b: string }) => void bridged.push(`${a} ${b}`) }
+  const session = { hub }
+  const leg = (id: string) => ({ id, ended: false, session, prefer: null })
+  return { bridged, leg }
+}
+
+/** A call of a newcomer: its end, and its answer, which takes until it is let go. */
+function newcomer(leg: object) {
+  const ends: unknown[] = []
+  const call = {
+    sid: 'new',
+    ended: false,
+    event: () => undefined,
+    pairWith: () => undefined,
+    end: (f: object) => ends.push(f),
+  }
+  let let_go: (failed?: Error) => void = () => undefined
+  const held = new Promise<void>((resolve, reject) => {
+    let_go = failed => (failed ? reject(failed) : resolve())
+  })
+  let asked = 0
+  const answer = (): Promise<void> => {
+    asked++
+    return held
+  }
+  return { party: { call, leg } as unknown as Party, answer, let_go, ends, answers: () => asked }
+}
+
+/** A call whose target rings, and which is picked up. */
+function ringingCall(leg: object) {
+  const rings = { earlyDialogs: [{}] }
+  const picked: string[] = []
+  const call = {
+    ended: false,
+    transfer: null as unknown,
+    ringingLeg: rings as unknown,
+    event: () => undefined,
+    pairWith: () => undefined,
+    depart: () => undefined,
+    pickedUp: async ({ id }: { id: string }) => void picked.push(id),
+  }
+  const how = { kind: 'early', stays: { call, leg }, rings } as unknown as Replacement
+  return { call, how, picked, rings }
+}
+
+t.test('of two pickups of one ringing call the first has it, and the second gets 481 unanswered', async t => {
+  const { leg, bridged } = legs()
+  const { call, how, picked } = ringingCall(leg('caller'))
+  const [one, two] = [newcomer(leg('one')), newcomer(leg('two'))]
+  const first = replaceLeg(one.party, one.answer, how)
+  await replaceLeg(two.party, two.answer, how)
+  t.match(two.ends, [{ cause: 'refused', sip_code: 481 }])
+  t.equal(two.answers(), 0)
+  one.let_go()
+  await first
+  t.same([picked, bridged], [['one'], ['caller one']])
+  t.equal(call.transfer, null, 'the call may be transferred again')
+})
+
+t.test('a target that answers while the pickup is answered keeps the call', async t => {
+  const { leg, bridged } = legs()
+  const { call, how, picked } = ringingCall(leg('caller'))
+  const one = newcomer(leg('one'))
+  const work = replaceLeg(one.party, one.answer, how)
+  call.ringingLeg = null
+  one.let_go()
+  await work
+  t.same([picked, bridged], [[], []])
+  t.match(one.ends, [{ cause: 'called_hung_up' }])
+
+  const late = newcomer(leg('late'))
+  await replaceLeg(late.party, late.answer, how)
+  t.match(late.ends, [{ cause: 'refused', sip_code: 481 }], 'admission took so long that the target has answered')
+  t.equal(late.answers(), 0)
+})
+
+t.test('a leg that ended or is being transferred while admission judged is replaced no more', async t => {
+  const { leg } = legs()
+  for (const what of ['the leg has ended', 'its call is being transferred', 'the other party has ended']) {
+    const [stays, replaced] = [leg('stays'), leg('replaced')]
+    const calls = { stays: ringingCall(stays).call, replaced: ringingCall(replaced).call }
+    if (what === 'the leg has ended') replaced.ended = true
+    else if (what === 'the other party has ended') stays.ended = true
+    else calls.replaced.transfer = { gone: () => false }
+    const how = {
+      kind: 'confirmed',
+      stays: { call: calls.stays, leg: stays },
+      replaced: { call: calls.replaced, leg: replaced },
+    } as unknown as Replacement
+    const one = newcomer(leg('one'))
+    await replaceLeg(one.party, one.answer, how)
+    t.match(one.ends, [{ cause: 'refused', sip_code: 481 }], what)
+    t.equal(one.answers(), 0, what)
+  }
+})
+
+t.test('calls are free again when the new caller could not be answered', async t => {
+  const { leg } = legs()
+  const [stays, replaced] = [ringingCall(leg('stays')), ringingCall(leg('replaced'))]
+  const how = {
+    kind: 'confirmed',
+    stays: { call: stays.call, leg: leg('stays') },
+    replaced: { call: replaced.call, leg: leg('replaced') },
+  } as unknown as Replacement
+  const one = newcomer(leg('one'))
+  const work = replaceLeg(one.party, one.answer, how)
+  t.ok(stays.call.transfer && replaced.call.transfer, 'nobody else may have them meanwhile')
+  one.let_go(new Error('cancelled'))
+  await t.rejects(work, /cancelled/)
+  t.same([stays.call.transfer, replaced.call.transfer], [null, null])
 })
