@@ -105,6 +105,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'prefixes that are closed, and requests to open them',
     load: async () => (await import('./containments.ts')).containmentsCommand(),
   },
+  export: {
+    about: 'write the calls of all customers, or of one, into a file: CSV or JSON Lines',
+    load: async () => (await import('./export.ts')).exportCommand(),
+  },
   audit: {
     about: 'the audit trail',
     load: async () => (await import('./audit.ts')).auditCommand(),

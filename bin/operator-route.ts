@@ -1,5 +1,7 @@
 import { userInfo } from 'node:os'
+import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
 import { perform, type Wish } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
@@ -38,6 +40,13 @@ export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
 /** Returns the text of a download. @throws StartRefused */
 export const askText = (endpoint: Endpoint, wish: Wish = {}): Promise<string> =>
   answerOf(endpoint, wish, ({ stream }) => (stream ? text(stream) : Promise.resolve('')))
+
+/** Writes a download into a stream, which it ends. @throws StartRefused */
+export const askInto = (endpoint: Endpoint, wish: Wish, target: Writable): Promise<void> =>
+  answerOf(endpoint, wish, async ({ stream }) => {
+    if (!stream) throw new Error(`${endpoint} has no file`)
+    await pipeline(stream, target)
+  })
 
 const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => Promise<T>): Promise<T> =>
   withState(async (state, config) => {

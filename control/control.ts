@@ -5,6 +5,7 @@ import type { ObjectStore } from '../core/runtime/object-store.ts'
 import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
 import { createEventsHub } from './events/hub.ts'
+import { exportDownloads } from './exports/downloads.ts'
 import { generalHandlers } from './general/index.ts'
 import { createManual, guidePages } from './guides/pages.ts'
 import { BAD_CREDENTIALS } from './http/bad-credentials.ts'
@@ -105,6 +106,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
         ...consoleApis(v1, services, session),
+        '/downloads': exportDownloads(services),
         '/console': consolePages(services),
       },
     },

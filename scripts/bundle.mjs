@@ -12,6 +12,7 @@ const TARGET = 'build/bundle'
 /** What runs as a process or a thread of its own. Each keeps its path, so that `builtModule` finds it. */
 const ENTRIES = [
   'bin/main',
+  'control/exports/thread',
   'control/process',
   'core/state/sqlite/worker',
   'media/files/audio-thread',

@@ -1,5 +1,6 @@
 import { audit } from './audit.ts'
 import { carriers } from './carriers.ts'
+import { exports } from './exports.ts'
 import { fraud } from './fraud.ts'
 import { installation } from './installation.ts'
 import { invitations } from './invitations.ts'
@@ -24,6 +25,7 @@ export const OPERATOR_ROUTES = [
   ...voiceAccounts,
   ...money,
   ...margins,
+  ...exports,
   ...numbers,
   ...carriers,
   ...priceBooks,

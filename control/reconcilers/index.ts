@@ -7,6 +7,7 @@ import { notifications } from '../alerts/notifications.ts'
 import { shortMessages } from '../alerts/short-messages.ts'
 import type { Services } from '../http/services.ts'
 import { auditEvents } from './audit-events.ts'
+import { callExports } from './call-exports.ts'
 import { convergence } from './convergence.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
@@ -77,6 +78,7 @@ export async function startReconcilers(
   const running = [
     ...RECONCILERS,
     recordingUpload(),
+    callExports(),
     fraudWatch(),
     loadSamples(),
     notifications(channels),

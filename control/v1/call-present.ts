@@ -1,4 +1,4 @@
-import type { HistoryRow } from '../../core/state/calls/call-history.ts'
+import type { SummaryRow } from '../../core/state/calls/call-history.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()
@@ -30,7 +30,7 @@ export const callFields = {
 }
 
 export const CallSummary = resource('CallSummary', callFields)
-export const presentCall = (row: HistoryRow): Static<typeof CallSummary> => ({
+export const presentCall = (row: SummaryRow): Static<typeof CallSummary> => ({
   id: row.sid,
   account_sid: row.account_sid,
   application_id: row.application_id,

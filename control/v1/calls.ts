@@ -1,8 +1,9 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { type HistoryFilter, listProjectCalls } from '../../core/state/calls/call-history.ts'
+import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
-import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
+import { Instant, optional, pageSchema, type Static, Type } from '../http/schema.ts'
 import { CallSummary, Direction, presentCall, Status } from './call-present.ts'
 import { route } from './route.ts'
 
@@ -12,20 +13,32 @@ const CallPage = pageSchema(CallSummary)
 
 const Dialled = Type.String({ pattern: '^\\+?[0-9]{1,15}$', description: 'Digits, with or without the plus.' })
 
-const query = Type.Object(
-  {
-    ...pageQuery(MAX_PAGE),
-    status: optional(Status),
-    direction: optional(Direction),
-    trunk_id: optional(Type.String({ minLength: 1, maxLength: 64 })),
-    from: optional(Dialled),
-    to: optional(Dialled),
-    number: optional(Dialled),
-    since: optional(Instant),
-    before: optional(Instant),
-  },
-  { additionalProperties: false },
-)
+/** What the history and exports of calls filter by. */
+export const CALL_FILTER = {
+  status: optional(Status),
+  direction: optional(Direction),
+  trunk_id: optional(Type.String({ minLength: 1, maxLength: 64 })),
+  from: optional(Dialled),
+  to: optional(Dialled),
+  number: optional(Dialled),
+  since: optional(Instant),
+  before: optional(Instant),
+}
+
+type AskedFilter = { readonly [Name in keyof typeof CALL_FILTER]?: Static<(typeof CALL_FILTER)[Name]> }
+
+/** Returns the filter as the state takes it. A restricted key only reads the calls of its subaccount. */
+export const historyFilter = (
+  { since, before, ...rest }: AskedFilter,
+  { subaccount_id }: Pick<Caller, 'subaccount_id'>,
+): HistoryFilter => ({
+  ...rest,
+  ...(since === undefined ? {} : { since: iso(Date.parse(since)) }),
+  ...(before === undefined ? {} : { before: iso(Date.parse(before)) }),
+  ...(subaccount_id === null ? {} : { subaccount_id }),
+})
+
+const query = Type.Object({ ...pageQuery(MAX_PAGE), ...CALL_FILTER }, { additionalProperties: false })
 
 export const calls = [
   route({
@@ -39,15 +52,10 @@ export const calls = [
     query,
     replies: { 200: CallPage },
     async run({ db, project, caller, query: asked }) {
-      const { limit = DEFAULT_PAGE, cursor, since, before, ...rest } = asked
+      const { limit = DEFAULT_PAGE, cursor, ...rest } = asked
       const position = positionOf(cursor)
       if (isRefusal(position)) return position
-      const filter: HistoryFilter = {
-        ...rest,
-        ...(since === undefined ? {} : { since: iso(Date.parse(since)) }),
-        ...(before === undefined ? {} : { before: iso(Date.parse(before)) }),
-        ...(caller.subaccount_id === null ? {} : { subaccount_id: caller.subaccount_id }),
-      }
+      const filter = historyFilter(rest, caller)
       const rows = await listProjectCalls(db, project.id, filter, { limit: limit + 1, ...position })
       const { shown, more } = pageOf(rows, limit, row => [row.position])
       return { status: 200, body: { data: shown.map(presentCall), ...more } }

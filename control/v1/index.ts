@@ -8,6 +8,7 @@ import { clientTokens } from './client-tokens.ts'
 import { containments } from './containments.ts'
 import { delegations } from './delegations.ts'
 import { digestCredentials } from './digest-credentials.ts'
+import { exports } from './exports.ts'
 import { ipCredentials } from './ip-credentials.ts'
 import { liveCalls } from './live-calls.ts'
 import { markup } from './markup.ts'
@@ -61,6 +62,7 @@ export const V1_ROUTES = [
   ...calls,
   ...explainedCalls,
   ...liveCalls,
+  ...exports,
   ...recordings,
   ...retention,
   ...markup,

@@ -1,6 +1,7 @@
 import { type AlertPolicyRow, findAlertPolicy } from '../../core/state/alerts/alert-policies.ts'
 import { findAlert } from '../../core/state/alerts/alerts.ts'
 import { findContainment } from '../../core/state/alerts/containments.ts'
+import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import { findProjectCall } from '../../core/state/calls/call-history.ts'
 import { findProjectRecording, type RecordingRow } from '../../core/state/calls/calls.ts'
 import { findNumber } from '../../core/state/configuration/numbers.ts'
@@ -93,6 +94,12 @@ const recording: Loader<'recording', RecordingRow & OfTrunk> = {
   subaccount_id: row => row.trunk_subaccount_id,
 }
 
+const callExport: Loader<'job', CallExportRow> = {
+  name: 'job',
+  load: (db, { id, project_id }) => findCallExport(db, { project_id, subaccount_id: null }, id),
+  subaccount_id: row => row.subaccount_id,
+}
+
 const alertPolicy: Loader<'alert_policy', AlertPolicyRow> = {
   name: 'alert_policy',
   load: (db, { id, organization_id }) => findAlertPolicy(db, organization_id, id),
@@ -126,6 +133,7 @@ const LOADERS = {
   containment_id: containment,
   call_id: call,
   recording_id: recording,
+  export_id: callExport,
   run_id: run,
   voice_account: account,
 } as const

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { INSTALLATION, listAudit } from '../../core/state/people/audit.ts'
@@ -248,6 +248,21 @@ t.test('the strowger command', async t => {
     t.match((await strowger(['doctor'])).stdout, /^MEND +calls, slots.*strowger limits recount/m)
     t.match((await strowger(['limits', 'recount'])).stdout, /^project prj_\S+ said 3, holds 0$/m)
     t.match((await strowger(['limits', 'recount'])).stdout, /every counter was right/)
+  })
+
+  t.test('export writes the calls of all customers, and leaves no job behind', async t => {
+    const file = join(folder, 'calls.jsonl')
+    const { code, stderr } = await strowger(['export', '--format', 'jsonl', '--out', file])
+    t.equal(code, 0, stderr)
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+    const ended = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is not', null).execute()
+    t.ok(ended.length > 0)
+    t.same(lines.map(line => JSON.parse(line).id).sort(), ended.map(({ sid }) => sid).sort())
+    const { stdout } = await strowger(['export', '--status', 'busy'])
+    t.match(stdout, /^id,account_sid,.*\r\n/)
+    t.same(await w.state.db.selectFrom('call_export').select('id').where('state', '!=', 'deleted').execute(), [])
+    const wrong = await strowger(['export', '--since', 'yesterday'])
+    t.match(wrong, { code: 1, stderr: /date-time/ })
   })
 
   t.test('a backup of the running platform is restored elsewhere with its keys and accounts', async t => {

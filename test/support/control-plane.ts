@@ -173,7 +173,7 @@ function encoded(form: Form): URLSearchParams {
 
 async function read(answer: Response): Promise<Answer> {
   const text = await answer.text()
-  const json = answer.headers.get('content-type')?.includes('json') ?? false
+  const json = /[/+]json\b/.test(answer.headers.get('content-type') ?? '')
   return {
     status: answer.status,
     headers: answer.headers,

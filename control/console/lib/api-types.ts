@@ -2108,6 +2108,46 @@ export interface QualitySample {
   readonly stats: Readonly<Record<string, unknown>>
 }
 
+export interface CallExport {
+  readonly id: string
+  readonly state: 'queued' | 'running' | 'completed' | 'failed'
+  readonly format: 'csv' | 'jsonl'
+  readonly filter: Readonly<Record<string, string>>
+  readonly progress_percent: number
+  readonly rows: number
+  readonly bytes: number
+  readonly error: string | null
+  readonly begun_by: string
+  readonly created_at: string
+  readonly finished_at: string | null
+  readonly expires_at: string | null
+}
+
+export interface CallExportRequest {
+  readonly format: 'csv' | 'jsonl'
+  readonly filter?: CallExportFilter
+}
+
+export interface CallExportFilter {
+  readonly status?: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
+  readonly direction?: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
+  readonly trunk_id?: string
+  readonly from?: string
+  readonly to?: string
+  readonly number?: string
+  readonly since?: string
+  readonly before?: string
+}
+
+export interface ExportLinkRequest {
+  readonly valid_seconds?: number
+}
+
+export interface ExportLink {
+  readonly url: string
+  readonly expires_at: string
+}
+
 export interface RetentionRequest {
   readonly retention_days: 30 | 90 | 365
 }

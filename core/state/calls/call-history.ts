@@ -1,6 +1,7 @@
-import type { Selectable } from 'kysely'
+import { type Expression, expressionBuilder, type Selectable, type SqlBool } from 'kysely'
 import { ending } from '../../domain/calls/endings.ts'
 import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../db.ts'
+import type { Schema } from '../schema/index.ts'
 import { insertCommand, pendingCommands } from './calls.ts'
 import { finishCall } from './running-calls.ts'
 
@@ -28,31 +29,118 @@ export function listProjectCalls(
   filter: HistoryFilter,
   page: { readonly limit: number; readonly before?: number },
 ): Promise<HistoryRow[]> {
-  let query = db
+  const query = db
     .selectFrom('call')
     .selectAll()
-    .where('project_id', '=', project_id)
+    .where(matches({ ...filter, project_id }))
     .orderBy('position', 'desc')
     .limit(page.limit)
-  const { status, direction, trunk_id, from, to, number, since, before, subaccount_id, live } = filter
-  if (page.before !== undefined) query = query.where('position', '<', page.before)
-  if (status !== undefined) query = query.where('status', '=', status)
-  if (direction !== undefined) query = query.where('direction', '=', direction)
-  if (trunk_id !== undefined) query = query.where('trunk_id', '=', trunk_id)
-  if (from !== undefined) query = query.where('from_number', 'in', formsOf(from))
-  if (to !== undefined) query = query.where('to_number', 'in', formsOf(to))
+  return (page.before === undefined ? query : query.where('position', '<', page.before)).execute()
+}
+
+/** The condition of a filter on the table of calls, also where other tables are joined to it. */
+function matches(filter: HistoryFilter & { readonly project_id?: string }): Expression<SqlBool> {
+  const { project_id, status, direction, trunk_id, from, to, number, since, before, subaccount_id, live } = filter
+  const eb = expressionBuilder<Schema, 'call'>()
+  const conditions: Expression<SqlBool>[] = []
+  if (project_id !== undefined) conditions.push(eb('call.project_id', '=', project_id))
+  if (status !== undefined) conditions.push(eb('call.status', '=', status))
+  if (direction !== undefined) conditions.push(eb('call.direction', '=', direction))
+  if (trunk_id !== undefined) conditions.push(eb('call.trunk_id', '=', trunk_id))
+  if (from !== undefined) conditions.push(eb('call.from_number', 'in', formsOf(from)))
+  if (to !== undefined) conditions.push(eb('call.to_number', 'in', formsOf(to)))
   if (number !== undefined) {
     const forms = formsOf(number)
-    query = query.where(eb => eb.or([eb('from_number', 'in', forms), eb('to_number', 'in', forms)]))
+    conditions.push(eb.or([eb('call.from_number', 'in', forms), eb('call.to_number', 'in', forms)]))
   }
-  if (since !== undefined) query = query.where('queued_at', '>=', since)
-  if (before !== undefined) query = query.where('queued_at', '<', before)
-  if (live === true) query = query.where('ended_at', 'is', null)
-  if (subaccount_id !== undefined)
-    query = query.where('trunk_id', 'in', eb =>
-      eb.selectFrom('trunk').select('trunk.id').where('trunk.subaccount_id', '=', subaccount_id),
-    )
-  return query.execute()
+  if (since !== undefined) conditions.push(eb('call.queued_at', '>=', since))
+  if (before !== undefined) conditions.push(eb('call.queued_at', '<', before))
+  if (live === true) conditions.push(eb('call.ended_at', 'is', null))
+  if (subaccount_id !== undefined) {
+    const trunks = eb.selectFrom('trunk').select('trunk.id').where('trunk.subaccount_id', '=', subaccount_id)
+    conditions.push(eb('call.trunk_id', 'in', trunks))
+  }
+  return eb.and(conditions)
+}
+
+/** The columns of a call that its summary shows. */
+const SUMMARY = [
+  'call.account_sid',
+  'call.answered_at',
+  'call.application_id',
+  'call.direction',
+  'call.duration_seconds',
+  'call.ended_at',
+  'call.ended_by',
+  'call.from_number',
+  'call.number_id',
+  'call.origin',
+  'call.parent_call_sid',
+  'call.position',
+  'call.project_id',
+  'call.queued_at',
+  'call.reason',
+  'call.sid',
+  'call.sip_code',
+  'call.status',
+  'call.to_number',
+  'call.trunk_id',
+] as const
+
+type ColumnOf<Name> = Name extends `call.${infer Column extends keyof HistoryRow}` ? Column : never
+/** A call as its summary needs it. */
+export type SummaryRow = Pick<HistoryRow, ColumnOf<(typeof SUMMARY)[number]>>
+
+export interface EndedCallRow extends SummaryRow {
+  readonly pdd_ms: number | null
+  readonly destination: string | null
+  readonly billed_seconds: number | null
+  readonly charge_minor: number | null
+  readonly currency: string | null
+  readonly carrier_id: string | null
+  readonly cost_minor: number | null
+}
+
+/** Lists ended calls with their record and money in order of position: `after` (not included) to `last` (included). */
+export const listEndedCalls = (
+  db: Db,
+  filter: HistoryFilter & { readonly project_id?: string },
+  range: { readonly after: number; readonly last: number; readonly limit: number },
+): Promise<EndedCallRow[]> =>
+  db
+    .selectFrom('call')
+    .leftJoin('cdr', 'cdr.call_sid', 'call.sid')
+    .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
+    .select(SUMMARY)
+    .select([
+      'cdr.pdd_ms',
+      'reservation.rate_label as destination',
+      'reservation.billed_seconds',
+      'reservation.charge_minor',
+      'reservation.currency',
+      'reservation.carrier_id',
+      'reservation.cost_minor',
+    ])
+    .where('call.position', '>', range.after)
+    .where('call.position', '<=', range.last)
+    .where('call.ended_at', 'is not', null)
+    .where(matches(filter))
+    .orderBy('call.position')
+    .limit(range.limit)
+    .execute()
+
+/** The lowest and the highest position of the calls of a project, or of all; null without a call. */
+export async function positionsOfCalls(
+  db: Db | Trx,
+  project_id: string | null,
+): Promise<{ readonly first: number; readonly last: number } | null> {
+  // Two statements, of which each looks at one entry of an index.
+  const end = async (order: 'asc' | 'desc') => {
+    const query = db.selectFrom('call').select('position').orderBy('position', order).limit(1)
+    return (project_id === null ? query : query.where('project_id', '=', project_id)).executeTakeFirst()
+  }
+  const [first, last] = [await end('asc'), await end('desc')]
+  return first && last ? { first: first.position, last: last.position } : null
 }
 
 const formsOf = (number: string): string[] => {

@@ -7,6 +7,7 @@ import * as priceBookDrafts from './0005-price-book-drafts.ts'
 import * as lockedMembers from './0006-locked-members.ts'
 import * as numberCharges from './0007-number-charges.ts'
 import * as callCosts from './0008-call-costs.ts'
+import * as callExports from './0009-call-exports.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-locked-members': lockedMembers,
   '0007-number-charges': numberCharges,
   '0008-call-costs': callCosts,
+  '0009-call-exports': callExports,
 }

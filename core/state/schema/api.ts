@@ -38,6 +38,37 @@ export interface RetentionJobTable {
   finished_at: Instant | null
 }
 
+/** Writes the calls of a project, or of the installation, into a file of the data folder, a slice at a time. */
+export interface CallExportTable {
+  position: Generated<number>
+  id: string
+  /** Null: an operator's, of all projects. */
+  project_id: string | null
+  /** The subaccount of the restricted key that began it; only such keys and unrestricted ones see it. */
+  subaccount_id: string | null
+  /** `deleted`: its file is to be removed, and then this row. */
+  state: 'queued' | 'running' | 'completed' | 'failed' | 'deleted'
+  format: 'csv' | 'jsonl'
+  /** JSON of a HistoryFilter. */
+  filter: Json
+  begun_by: string
+  created_at: Instant
+  finished_at: Instant | null
+  /** When the file is deleted; null while the job is open. */
+  expires_at: Instant | null
+  /** Why it failed, as a sentence. */
+  error: string | null
+  /** Calls after `first_position`, up to `last_position`; those up to `after_position` are in the file. */
+  first_position: number
+  after_position: number
+  last_position: number
+  rows: number
+  /** The part of the file that counts: what a killed process wrote beyond it is cut off. */
+  bytes: number
+  /** Slices that failed since the last one that succeeded. */
+  failures: number
+}
+
 /** The position up to which an event source has been reported. */
 export interface ToldEventTable {
   name: string

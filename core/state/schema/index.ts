@@ -100,6 +100,7 @@ export interface Schema {
   billing_document: api.BillingDocumentTable
   number_order: api.NumberOrderTable
   retention_job: api.RetentionJobTable
+  call_export: api.CallExportTable
   told_event: api.ToldEventTable
 }
 

@@ -1,4 +1,5 @@
 import type { Route } from '../../../control/http/route.ts'
+import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
@@ -83,6 +84,7 @@ const THINGS: Readonly<Record<string, Recipe>> = {
   call_id: onCall,
   recording_id: onRecording,
   document_id: onStatement,
+  export_id: onExport(),
 }
 
 /** Recipes of routes that need more than the resource in their path, such as a body. */
@@ -130,6 +132,12 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { body } = await post(w, '/v1/recordings/retention-jobs', { retention_days: 365 })
     return { params: { job_id: body.id } }
   },
+  'get /exports': async () => ({ query: 'limit=2' }),
+  'post /exports': async w => {
+    await withoutExports(w)
+    return { body: { format: 'csv', filter: { direction: 'outbound-api' } } }
+  },
+  'post /exports/{export_id}/links': onExport({ valid_seconds: 600 }),
   'get /number-blocks/{block_id}': async w => ({ params: { block_id: (await block(w)).id } }),
   'delete /number-blocks/{block_id}': async w => ({ params: { block_id: (await block(w)).id } }),
   'post /markup/check': async () => ({ body: { markup: `<Response><Say>${unique()}</Say></Response>` } }),
@@ -245,6 +253,22 @@ export function recipeOf(route: Route): Recipe {
   const recipe = RECIPES[nameOf(route)] ?? (thing === '' ? async () => ({}) : THINGS[thing])
   if (!recipe) throw new Error(`${nameOf(route)}: recipes.ts has no recipe for {${thing}}`)
   return recipe
+}
+
+/** Deletes earlier exports: a project has only a few at a time. */
+const withoutExports = (w: ControlPlane) =>
+  w.state.db.deleteFrom('call_export').where('project_id', '=', w.demo.project_id).execute()
+
+/** A completed export with its file. */
+function onExport(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    await withoutExports(w)
+    const made = await post(w, '/v1/exports', { format: 'csv' })
+    const writing = callExports()
+    await writing.run(w)
+    await writing.stop?.()
+    return { params: { export_id: made.body.id }, ...(body ? { body } : {}) }
+  }
 }
 
 function onSubtrunk(body?: Record<string, unknown>): Recipe {

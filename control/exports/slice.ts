@@ -1,0 +1,82 @@
+import { mkdir, open, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type HistoryFilter, listEndedCalls } from '../../core/state/calls/call-history.ts'
+import type { Db } from '../../core/state/index.ts'
+import { lineWriter } from './columns.ts'
+
+/** A part of a job. It is plain data, which goes to a thread. */
+export interface Slice {
+  readonly path: string
+  readonly format: 'csv' | 'jsonl'
+  /** Null: the operator's, of all projects. */
+  readonly project_id: string | null
+  readonly filter: HistoryFilter
+  readonly first_position: number
+  readonly after_position: number
+  readonly last_position: number
+  /** What the file has so far. */
+  readonly rows: number
+  readonly bytes: number
+  /** The size that the file may reach. */
+  readonly max_bytes: number
+  /** The slice ends after about so many rows. */
+  readonly max_rows: number
+}
+
+export type SliceOutcome =
+  | { readonly after_position: number; readonly rows: number; readonly bytes: number; readonly done: boolean }
+  /** Why the job can't go on, as a sentence. */
+  | { readonly failed: string }
+
+/** Rows of one read. They bound the memory, and how long a read keeps the log of the store from being cut. */
+const READ_ROWS = 1000
+/** Positions of one read where most calls do not match. */
+const MAX_READ_POSITIONS = 50_000
+/** Reads of one slice, however few rows they find. */
+const SLICE_READS = 200
+/** Space of the disk that exports leave to the platform. */
+const SPARE_BYTES = 256 * 1024 * 1024
+
+/**
+ * Appends the next calls of a job to its file. Whatever an earlier process wrote beyond `bytes` is cut off; a file that
+ * is shorter begins again.
+ */
+export async function writeSlice(db: Db, slice: Slice): Promise<SliceOutcome> {
+  const { path, format, project_id, filter, last_position } = slice
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const { bavail, bsize } = await statfs(dirname(path))
+  if (bavail * bsize < SPARE_BYTES) return { failed: 'The disk of the platform is full.' }
+  const file = await open(path, 'a', 0o600)
+  try {
+    const whole = (await file.stat()).size >= slice.bytes
+    let { after_position, rows, bytes } = whole ? slice : { after_position: slice.first_position, rows: 0, bytes: 0 }
+    await file.truncate(bytes)
+    const writer = lineWriter(format, project_id === null ? 'operator' : 'customer')
+    const of = project_id === null ? filter : { ...filter, project_id }
+    const add = async (text: string): Promise<void> => {
+      await file.appendFile(text)
+      bytes += Buffer.byteLength(text)
+    }
+    if (bytes === 0) await add(writer.head)
+    const limit = Math.min(READ_ROWS, slice.max_rows)
+    let span = limit
+    const enough = rows + slice.max_rows
+    for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position; reads++) {
+      const last = Math.min(after_position + span, last_position)
+      const found = await listEndedCalls(db, of, { after: after_position, last, limit })
+      const text = found.map(row => writer.line(row)).join('')
+      if (bytes + Buffer.byteLength(text) > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
+      if (text !== '') await add(text)
+      rows += found.length
+      after_position = found.length === limit ? (found.at(-1)?.position ?? last) : last
+      span = found.length < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
+    }
+    await file.datasync()
+    return { after_position, rows, bytes, done: after_position >= last_position }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return { failed: 'The disk of the platform is full.' }
+    throw error
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { lateThread } from '../../core/runtime/doors.ts'
+import type { Slice, SliceOutcome } from './slice.ts'
+import type { SliceReply } from './thread.ts'
+
+/** The thread that writes slices, one at a time. */
+export interface SliceWriter {
+  /** @throws when the slice failed unexpectedly, or the thread ended */
+  write(slice: Slice): Promise<SliceOutcome>
+  close(): Promise<void>
+}
+
+/** The heap of the thread. What it needs at once is the rows of one read. */
+const LIMITS = { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 8 } as const
+
+/** Starts the thread. */
+export function startSliceWriter(data_dir: string): SliceWriter {
+  const { module, execArgv } = lateThread('control/exports/thread.js')
+  const worker = new Worker(module, { env: {}, execArgv, workerData: { data_dir }, resourceLimits: LIMITS })
+  const ended = new Promise<Error>(resolve => {
+    worker.once('error', error => resolve(error instanceof Error ? error : new Error(String(error))))
+    worker.once('exit', code => resolve(new Error(`the thread of exports ended with code ${code}`)))
+  })
+  return {
+    async write(slice) {
+      const replied = once(worker, 'message').then(([reply]) => reply as SliceReply)
+      worker.postMessage(slice)
+      // `once` rejects by the same error; nobody else waits for it then.
+      replied.catch(() => undefined)
+      const reply = await Promise.race([replied, ended])
+      if (reply instanceof Error) throw reply
+      if ('broken' in reply) throw new Error(reply.broken)
+      return reply
+    },
+    async close() {
+      worker.postMessage('close')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { rm } from 'node:fs/promises'
+import {
+  advanceCallExport,
+  type CallExportRow,
+  countExportFailure,
+  droppedCallExports,
+  expireCallExports,
+  exportFile,
+  exportUse,
+  failCallExport,
+  forgetCallExport,
+  openCallExports,
+} from '../../core/state/calls/call-exports.ts'
+import { pathBelow } from '../../core/state/calls/recording-file.ts'
+import { EXPORT_QUOTA_BYTES } from '../exports/jobs.ts'
+import { type SliceWriter, startSliceWriter } from '../exports/writer.ts'
+import type { Services } from '../http/services.ts'
+import type { Reconciler } from './reconciler.ts'
+
+/** Rows of a job in one run, so that runs are short and several jobs take turns. */
+const SLICE_ROWS = 20_000
+
+/**
+ * Writes the files of export jobs, a slice of each job a run, and removes the files of jobs that are over. A process
+ * that takes over goes on where the last stored slice ended.
+ */
+export function callExports({ slice_rows = SLICE_ROWS, quota_bytes = EXPORT_QUOTA_BYTES } = {}): Reconciler {
+  let writer: SliceWriter | null = null
+  const release = async (): Promise<void> => {
+    const released = writer
+    writer = null
+    await released?.close()
+  }
+  const step = async (services: Services, job: CallExportRow): Promise<void> => {
+    const { state, settings, clock, log } = services
+    const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
+    writer ??= startSliceWriter(settings.data_dir)
+    try {
+      const outcome = await writer.write({
+        ...job,
+        path: pathBelow(settings.data_dir, exportFile(job)),
+        filter: JSON.parse(job.filter),
+        max_bytes: job.project_id === null ? Number.MAX_SAFE_INTEGER : quota_bytes - others,
+        max_rows: slice_rows,
+      })
+      if ('failed' in outcome) await fail(services, job, outcome.failed)
+      else await advanceCallExport(state, job.id, outcome, clock.now())
+    } catch (err) {
+      log.error({ err, export: job.id }, 'a slice of an export failed')
+      await release().catch(() => undefined)
+      if (await countExportFailure(state, job)) await fail(services, job, 'The platform could not write the export.')
+    }
+  }
+  return {
+    name: 'call-exports',
+    period_ms: 5000,
+    topics: ['jobs'],
+    async run(services) {
+      const { state, bus, clock, settings } = services
+      await expireCallExports(state.db, clock.now())
+      for (const job of await droppedCallExports(state.db)) {
+        await rm(pathBelow(settings.data_dir, exportFile(job)), { force: true })
+        await forgetCallExport(state.db, job.id)
+      }
+      const open = await openCallExports(state.db)
+      for (const job of open) await step(services, job)
+      if (open.length > 0) bus.ring('jobs')
+      else await release()
+    },
+    stop: release,
+  }
+}
+
+async function fail({ state, settings, clock }: Services, job: CallExportRow, why: string): Promise<void> {
+  await rm(pathBelow(settings.data_dir, exportFile(job)), { force: true })
+  await failCallExport(state, job.id, why, clock.now())
+}

@@ -1,0 +1,226 @@
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { callExports } from '../../../control/reconcilers/call-exports.ts'
+import { systemClock } from '../../../core/runtime/clock.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+import { ranCall, trunkOf } from '../../support/ended-calls.ts'
+import t from '../../support/harness/index.ts'
+import { asks, operatorKey } from '../../support/operators.ts'
+import { addTenant, asTenant } from '../../support/tenants.ts'
+
+// Exports of calls: what is in the file, who gets it, and what happens to a job whose process dies.
+
+const day_ms = 86_400_000
+let later_ms = 0
+const clock = { ...systemClock, now: () => systemClock.now() + later_ms }
+const w = await controlPlane(t, { clock })
+const writing = callExports()
+t.teardown(() => writing.stop?.())
+
+const trunk = await trunkOf(w, 'Exported')
+const formula = '=HYPERLINK("http://x.test")'
+const first = await ranCall(w, { seconds: 61, pdd_ms: 1234, hours_ago: 3, call: { trunk_id: trunk } })
+const second = await ranCall(w, { hours_ago: 2, cause: 'unreachable', call: { from_number: formula } })
+const inbound = await ranCall(w, { seconds: 5, hours_ago: 1, call: { direction: 'inbound', origin: 'carrier' } })
+await w.state.db
+  .insertInto('reservation')
+  .values({
+    ...{ call_sid: first, project_id: w.demo.project_id, billing_account_id: 'bil_1', billing: 'rated' },
+    ...{ destination: '+2348030000001', rate_label: 'Nigeria, "mobile"', rate_micro: 1, rate_unit: 'minute' },
+    ...{ increment_initial_seconds: 60, increment_additional_seconds: 60, currency: 'NGN', day: '2026-01-01' },
+    ...{ held_minute: 0, caps: '[]', held_minor: 0, begun_at: '2026-01-01T00:00:00.000Z', billed_seconds: 120 },
+    ...{ charge_minor: 28, carrier_id: 'car_1', cost_minor: 11, settled_at: '2026-01-01T00:01:00.000Z' },
+  })
+  .execute()
+const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, ['+2342019999901']))
+const theirs = await ranCall(rival, { seconds: 9, call: { project_id: rival.demo.project_id } })
+
+const begin = (of: ControlPlane, body: object, key?: string) =>
+  of.ask('POST', '/v1/exports', {
+    body,
+    headers: { 'Idempotency-Key': freshKey() },
+    ...(key === undefined ? {} : { key }),
+  })
+
+/** Begins an export, carries it out and returns its text. */
+async function exported(body: object): Promise<string> {
+  const { status, body: job, text } = await begin(w, body)
+  t.equal(status, 201, text)
+  await writing.run(w)
+  t.match((await w.ask('GET', `/v1/exports/${job.id}`)).body, { state: 'completed', progress_percent: 100 })
+  const file = await w.ask('GET', `/v1/exports/${job.id}/file`)
+  t.equal(file.status, 200, file.text)
+  t.equal((await w.ask('DELETE', `/v1/exports/${job.id}`)).status, 204)
+  return file.text
+}
+
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+
+t.test(
+  'JSON Lines have ended calls, oldest first, with record and price; the filter is that of the history',
+  async t => {
+    const all = lines(await exported({ format: 'jsonl' }))
+    t.same(
+      all.map(({ id }) => id),
+      [first, second, inbound],
+    )
+    t.match(all[0], { duration_seconds: 61, pdd_ms: 1234, price_minor: 28, billed_seconds: 120, currency: 'NGN' })
+    t.match(all[1], { from: formula, price_minor: null, pdd_ms: null })
+    const { body } = await w.ask('GET', '/v1/calls?direction=inbound')
+    const filtered = lines(await exported({ format: 'jsonl', filter: { direction: 'inbound' } }))
+    t.same(
+      filtered.map(({ id }) => id),
+      body.data.map(({ id }: { id: string }) => id),
+    )
+    const none = await exported({ format: 'jsonl', filter: { before: '2020-01-01T00:00:00Z' } })
+    t.equal(none, '')
+  },
+)
+
+t.test('CSV has the same fields as columns, and a formula of a caller is text', async t => {
+  const text = await exported({ format: 'csv' })
+  const rows = parse(text, { columns: true }) as Record<string, string>[]
+  const [json] = lines(await exported({ format: 'jsonl' }))
+  t.same(Object.keys(rows[0] ?? {}), Object.keys(json))
+  t.match(rows[0], { id: first, price_minor: '28', destination: 'Nigeria, "mobile"' })
+  t.equal(rows[1]?.['from'], `'${formula}`)
+  t.notOk(/(^|,|")[=+@-]/m.test(text.replace(/\r\n[^,]*/g, '')), 'no cell begins as a formula')
+})
+
+t.test('a process that takes over goes on where the stored progress ends, and cuts off what is beyond it', async t => {
+  const whole = await exported({ format: 'csv' })
+  const { body: job } = await begin(w, { format: 'csv' })
+  const killed = callExports({ slice_rows: 1 })
+  await killed.run(w)
+  await killed.stop?.()
+  const path = join(w.settings.data_dir, 'exports', `${job.id}.csv`)
+  const { body: half } = await w.ask('GET', `/v1/exports/${job.id}`)
+  t.match(half, { state: 'running', rows: 1 })
+  t.ok(half.progress_percent > 0 && half.progress_percent < 100, `${half.progress_percent} %`)
+  appendFileSync(path, 'what a killed process wrote after the progress was stored')
+  await writing.run(w)
+  t.equal(readFileSync(path, 'utf8'), whole)
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  await w.ask('DELETE', `/v1/exports/${job.id}`)
+  t.equal((await w.ask('GET', `/v1/exports/${job.id}`)).status, 404)
+  await writing.run(w)
+  t.notOk(existsSync(path), 'the file of a deleted export is removed')
+})
+
+t.test('a file that is lost is written again from its beginning', async t => {
+  const whole = await exported({ format: 'jsonl' })
+  const { body: job } = await begin(w, { format: 'jsonl' })
+  await w.state.db
+    .updateTable('call_export')
+    .set(eb => ({ state: 'running', bytes: 99_999, rows: 7, after_position: eb.ref('last_position') }))
+    .where('id', '=', job.id)
+    .execute()
+  await writing.run(w)
+  t.equal((await w.ask('GET', `/v1/exports/${job.id}/file`)).text, whole)
+  t.match((await w.ask('GET', `/v1/exports/${job.id}`)).body, { rows: 3 })
+  await w.ask('DELETE', `/v1/exports/${job.id}`)
+})
+
+t.test('an export ends at its quota, and says why', async t => {
+  const { body: job } = await begin(w, { format: 'csv' })
+  const bounded = callExports({ quota_bytes: 400 })
+  await bounded.run(w)
+  await bounded.stop?.()
+  const { body } = await w.ask('GET', `/v1/exports/${job.id}`)
+  t.match(body, { state: 'failed', error: 'The exports have reached their quota.', bytes: 0 })
+  t.equal((await w.ask('GET', `/v1/exports/${job.id}/file`)).status, 404)
+  t.notOk(existsSync(join(w.settings.data_dir, 'exports', `${job.id}.csv`)))
+  await w.ask('DELETE', `/v1/exports/${job.id}`)
+})
+
+t.test('a project has a few open exports at a time', async t => {
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.push((await begin(w, { format: 'csv' })).body.id)
+  t.match(await begin(w, { format: 'csv' }), { status: 409, body: { code: 'limit_reached' } })
+  t.equal((await begin(rival, { format: 'csv' })).status, 201, 'another project has its own limit')
+  for (const id of ids) await w.ask('DELETE', `/v1/exports/${id}`)
+})
+
+t.test('a link needs no key, ends with its time, and is of one export', async t => {
+  const { body: job } = await begin(w, { format: 'jsonl' })
+  const early = await w.ask('POST', `/v1/exports/${job.id}/links`, { body: {} })
+  t.match(early, { status: 409, body: { code: 'state_conflict' } })
+  await writing.run(w)
+  const { body: link } = await w.ask('POST', `/v1/exports/${job.id}/links`, { body: { valid_seconds: 60 } })
+  const path = new URL(link.url).pathname
+  const open = (at: string, headers = {}) => w.ask('GET', at, { key: null, headers })
+  const file = await open(path)
+  t.equal(file.status, 200)
+  t.equal(lines(file.text).length, 3)
+  t.match(file.headers.get('content-disposition'), /^attachment; filename="calls-[0-9-]+\.jsonl"$/)
+  const part = await open(path, { Range: 'bytes=0-9' })
+  t.match([part.status, part.text], [206, file.text.slice(0, 10)])
+  const [id = '', until = '', proof = ''] = path.slice('/downloads/'.length).split('.')
+  const { body: other } = await begin(w, { format: 'jsonl' })
+  for (const forged of [
+    `${other.id}.${until}.${proof}`,
+    `${id}.${Number(until) + 1}.${proof}`,
+    `${id}.${until}.${'A'.repeat(43)}`,
+    id,
+  ])
+    t.equal((await open(`/downloads/${forged}`)).status, 404, forged)
+  later_ms = 61_000
+  t.equal((await open(path)).status, 404, 'the link is over')
+  later_ms = 8 * day_ms
+  await writing.run(w)
+  t.equal((await w.ask('GET', `/v1/exports/${job.id}`)).status, 404, 'the export is over after a week')
+  t.notOk(existsSync(join(w.settings.data_dir, 'exports', `${job.id}.jsonl`)))
+  later_ms = 0
+  await w.ask('DELETE', `/v1/exports/${other.id}`)
+})
+
+t.test('nobody else sees an export; a restricted key has its subaccount’s calls alone', async t => {
+  const { body: branch } = await w.ask('POST', '/v1/subaccounts', {
+    body: { name: 'Branch', configuration: { currency: 'NGN' } },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  const key = await w.newKey({ subaccount_id: branch.id })
+  await w.state.db.updateTable('trunk').set({ subaccount_id: branch.id }).where('id', '=', trunk).execute()
+  const { body: whole } = await begin(w, { format: 'jsonl' })
+  const { body: own } = await begin(w, { format: 'jsonl' }, key)
+  await writing.run(w)
+  const ids = async (id: string, by: string) =>
+    lines((await w.ask('GET', `/v1/exports/${id}/file`, { key: by })).text).map(line => line.id)
+  t.same(await ids(own.id, key), [first])
+  t.same((await w.ask('GET', '/v1/exports', { key })).body.data.length, 1)
+  for (const path of [`/v1/exports/${whole.id}`, `/v1/exports/${whole.id}/file`]) {
+    t.equal((await w.ask('GET', path, { key })).status, 404, 'a restricted key')
+    t.equal((await rival.ask('GET', path)).status, 404, 'another project')
+  }
+  t.equal((await rival.ask('DELETE', `/v1/exports/${whole.id}`)).status, 404)
+  const foreign = { format: 'csv', filter: { trunk_id: trunk } }
+  t.equal((await begin(rival, foreign)).status, 422, 'a filter names a trunk of the project')
+  await w.ask('DELETE', `/v1/exports/${whole.id}`)
+  await w.ask('DELETE', `/v1/exports/${own.id}`)
+})
+
+t.test('an operator exports the calls of all customers, with what they cost', async t => {
+  const ask = asks(w, await operatorKey(w))
+  const text = async (filter: object) => {
+    const { body: job } = await ask('POST', '/exports', { format: 'jsonl', filter })
+    await writing.run(w)
+    const file = await ask('GET', `/exports/${job.id}/file`)
+    t.equal((await w.ask('GET', `/v1/exports/${job.id}`)).status, 404, 'no customer reads it')
+    t.equal((await ask('DELETE', `/exports/${job.id}`)).status, 204)
+    return lines(file.text)
+  }
+  const all = await text({})
+  t.same(
+    all.map(({ id }) => id),
+    [first, second, inbound, theirs],
+  )
+  t.match(all[0], { carrier_id: 'car_1', cost_minor: 11, project_id: w.demo.project_id })
+  t.same((await text({ project_id: rival.demo.project_id })).length, 1)
+  const blind = asks(w, await operatorKey(w, { scopes: '["operator:read"]' }))
+  t.equal((await blind('POST', '/exports', { format: 'csv' })).status, 403, 'costs need operator:money')
+})
