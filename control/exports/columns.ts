@@ -5,8 +5,8 @@ import { callFields, presentCall } from '../v1/call-present.ts'
 
 const TextOrNull = nullable(Type.String())
 
-/** A line of an export: a call as in the history, with its record and its price. The columns of a CSV are its fields. */
-export const ExportedCall = resource('ExportedCall', {
+/** A line of an export: a call as in the history, with its record and price. Its fields are the columns of a CSV. */
+const ExportedCall = resource('ExportedCall', {
   ...callFields,
   billed_seconds: nullable(Count64),
   currency: TextOrNull,
@@ -16,7 +16,7 @@ export const ExportedCall = resource('ExportedCall', {
 })
 
 /** What an operator reads besides. */
-export const OperatorExportedCall = resource('OperatorExportedCall', {
+const OperatorExportedCall = resource('OperatorExportedCall', {
   ...ExportedCall.properties,
   carrier_id: TextOrNull,
   cost_minor: nullable(Int64),
@@ -40,7 +40,7 @@ const presentedToOperator = (row: EndedCallRow): Static<typeof OperatorExportedC
 })
 
 /** How an export is written: what stands before its lines, and the line of a call. */
-export interface LineWriter {
+interface LineWriter {
   readonly head: string
   line(row: EndedCallRow): string
 }

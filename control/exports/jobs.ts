@@ -72,7 +72,9 @@ export const LinkRequest = input('ExportLinkRequest', {
   ),
 })
 export const ExportLink = resource('ExportLink', {
-  url: Type.String({ description: 'Whoever has it may download the file until it expires.' }),
+  url: nullable(Type.String(), {
+    description: 'Whoever has it may download the file until it expires. Null in a replay.',
+  }),
   expires_at: Instant,
 })
 

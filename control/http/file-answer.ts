@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { partOf } from './range.ts'
 
 /** The content of a file that is sent. */
-export interface SentFile {
+interface SentFile {
   readonly bytes: number
   /** Reads from `first` to `last` inclusive. The file closes with the stream, also when the client disconnects. */
   stream(first: number, last: number): Readable

@@ -15,7 +15,7 @@ import {
   presentExport,
 } from '../exports/jobs.ts'
 import { invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
-import { input, optional } from '../http/schema.ts'
+import { input, optional, type Static } from '../http/schema.ts'
 import { CALL_FILTER, historyFilter } from './calls.ts'
 import { route } from './route.ts'
 
@@ -117,12 +117,11 @@ export const exports = [
     path: '/exports/{export_id}/links',
     summary: 'Make a link by which the file of a completed export is downloaded without a key',
     scope: 'call_history:read',
-    // The answer is a secret, which is not stored for a replay.
-    idempotent: false,
     audit: { kind: 'trunks', action: 'export.link_created', category: 'security' },
     body: LinkRequest,
     replies: { 201: ExportLink },
     refusals: ['state_conflict'],
+    for_replay: (body: Static<typeof ExportLink>) => ({ ...body, url: null }),
     example: { valid_seconds: 900 },
     async run({ job, services, caller, body }) {
       if (job.state !== 'completed') return refuse('state_conflict', { name: `export ${job.id}`, value: job.state })

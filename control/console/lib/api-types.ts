@@ -257,6 +257,38 @@ export interface OperatorMarginTotal {
   readonly margin_minor: number
 }
 
+export interface CallExport {
+  readonly id: string
+  readonly state: 'queued' | 'running' | 'completed' | 'failed'
+  readonly format: 'csv' | 'jsonl'
+  readonly filter: Readonly<Record<string, string>>
+  readonly progress_percent: number
+  readonly rows: number
+  readonly bytes: number
+  readonly error: string | null
+  readonly begun_by: string
+  readonly created_at: string
+  readonly finished_at: string | null
+  readonly expires_at: string | null
+}
+
+export interface OperatorCallExportRequest {
+  readonly format: 'csv' | 'jsonl'
+  readonly filter?: OperatorCallExportFilter
+}
+
+export interface OperatorCallExportFilter {
+  readonly status?: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
+  readonly direction?: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
+  readonly trunk_id?: string
+  readonly from?: string
+  readonly to?: string
+  readonly number?: string
+  readonly since?: string
+  readonly before?: string
+  readonly project_id?: string
+}
+
 export interface OperatorNumber {
   readonly id: string
   readonly e164: string
@@ -2108,21 +2140,6 @@ export interface QualitySample {
   readonly stats: Readonly<Record<string, unknown>>
 }
 
-export interface CallExport {
-  readonly id: string
-  readonly state: 'queued' | 'running' | 'completed' | 'failed'
-  readonly format: 'csv' | 'jsonl'
-  readonly filter: Readonly<Record<string, string>>
-  readonly progress_percent: number
-  readonly rows: number
-  readonly bytes: number
-  readonly error: string | null
-  readonly begun_by: string
-  readonly created_at: string
-  readonly finished_at: string | null
-  readonly expires_at: string | null
-}
-
 export interface CallExportRequest {
   readonly format: 'csv' | 'jsonl'
   readonly filter?: CallExportFilter
@@ -2144,7 +2161,7 @@ export interface ExportLinkRequest {
 }
 
 export interface ExportLink {
-  readonly url: string
+  readonly url: string | null
   readonly expires_at: string
 }
 

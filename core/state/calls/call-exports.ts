@@ -14,7 +14,7 @@ export interface ExportOwner {
 }
 
 /** How long a finished job and its file are kept. */
-export const EXPORT_KEPT_DAYS = 7
+const EXPORT_KEPT_DAYS = 7
 const DAY_MS = 86_400_000
 /** A job whose slices fail this often, with no success between them, fails. */
 const MAX_FAILURES = 3
@@ -50,7 +50,7 @@ export function listCallExports(
   return (page.before === undefined ? query : query.where('position', '<', page.before)).execute()
 }
 
-/** What the jobs of an owner amount to: all that are kept, those that are not finished, and the bytes of their files. */
+/** Sums up the jobs of an owner: all that are kept, those that are not finished, and the bytes of their files. */
 export async function exportUse(
   db: Db | Trx,
   project_id: string | null,
@@ -86,7 +86,7 @@ export const forgetCallExport = (db: Db, id: string): Promise<unknown> =>
   db.deleteFrom('call_export').where('id', '=', id).where('state', '=', 'deleted').execute()
 
 /** What a slice added to a job. */
-export interface ExportProgress {
+interface ExportProgress {
   readonly after_position: number
   readonly rows: number
   readonly bytes: number

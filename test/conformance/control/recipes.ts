@@ -135,7 +135,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /exports': async () => ({ query: 'limit=2' }),
   'post /exports': async w => {
     await withoutExports(w)
-    return { body: { format: 'csv', filter: { direction: 'outbound-api' } } }
+    return { body: { format: 'csv', filter: { number: String(unique() + 1000) } } }
   },
   'post /exports/{export_id}/links': onExport({ valid_seconds: 600 }),
   'get /number-blocks/{block_id}': async w => ({ params: { block_id: (await block(w)).id } }),
