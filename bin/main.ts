@@ -136,7 +136,7 @@ const program: Command = new Command('strowger')
   .showHelpAfterError()
 
 // Loads only the command that is asked for: loading the modules of all takes longer than most commands run.
-const [, , first = '', second = ''] = process.argv
+const [first, second] = program.parseOptions(process.argv.slice(2)).operands
 const wanted = first === 'help' ? second : first
 for (const [name, { about, load }] of Object.entries(COMMANDS)) {
   const command = name === wanted ? await load() : new Command(name)

@@ -50,6 +50,8 @@ interface Client {
 interface Watched {
   readonly watch: ProjectWatch
   readonly clients: Set<Client>
+  /** How many clients wait for their first look. The watch stays while there are any. */
+  joining: number
 }
 
 export function createEventsHub(
@@ -66,9 +68,10 @@ export function createEventsHub(
 
   const lookAll = async (): Promise<void> => {
     last_ms = clock.monotonic_ms()
-    for (const [project_id, { watch, clients }] of watched) {
+    for (const [project_id, entry] of watched) {
+      const { watch, clients } = entry
       const events = await watch.look(state.db, clock.now())
-      if (clients.size === 0) watched.delete(project_id)
+      if (clients.size === 0 && entry.joining === 0) watched.delete(project_id)
       for (const client of clients) {
         if (client.caller.subaccount_id !== null) client.trunks = await trunksOf(client)
         for (const event of events) if (mayHear(client, event)) send(client, textOf(event, clock.now()))
@@ -148,15 +151,20 @@ export function createEventsHub(
     const now_ms = clock.now()
     let entry = watched.get(project_id)
     if (!entry) {
-      entry = { watch: new ProjectWatch(project_id, iso(now_ms)), clients: new Set() }
+      entry = { watch: new ProjectWatch(project_id, iso(now_ms)), clients: new Set(), joining: 0 }
       watched.set(project_id, entry)
     }
     const { watch, clients } = entry
-    client.trunks = client.caller.subaccount_id === null ? null : await trunksOf(client)
-    // Look first, so that no change is lost between the client's initial list and its first event.
-    const events = await watch.look(state.db, clock.now())
-    for (const other of clients)
-      for (const event of events) if (mayHear(other, event)) send(other, textOf(event, clock.now()))
+    entry.joining++
+    try {
+      client.trunks = client.caller.subaccount_id === null ? null : await trunksOf(client)
+      // Look first, so that no change is lost between the client's initial list and its first event.
+      const events = await watch.look(state.db, clock.now())
+      for (const other of clients)
+        for (const event of events) if (mayHear(other, event)) send(other, textOf(event, clock.now()))
+    } finally {
+      entry.joining--
+    }
     if (socket.readyState !== socket.OPEN) return
     clients.add(client)
     count++

@@ -73,6 +73,13 @@ t.test('every schema of the document is JSON Schema 2020-12', async t => {
     t.doesNotThrow(() => ajv.compile({ $ref: `https://strowger.test/openapi#/components/schemas/${name}` }), name)
 })
 
+t.test('every schema that requests are checked with is JSON Schema 2020-12', async t => {
+  const ajv = new Ajv2020()
+  for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES, ...OPERATOR_ROUTES] as readonly Route[])
+    for (const schema of [route.body, route.query])
+      if (schema) t.ok(ajv.validateSchema(schema), `${route.method} ${route.path}: ${ajv.errorsText()}`)
+})
+
 t.test('every example fits its schema', async t => {
   for (const route of V1_ROUTES)
     if (route.example !== undefined && route.body) t.same(fieldErrors(route.body, route.example), [], route.path)

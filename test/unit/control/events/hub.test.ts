@@ -93,6 +93,19 @@ t.test('a listener receives the running calls, then each change once', async t =
   t.equal(closed.containment.id, containment)
 })
 
+t.test('a listener that joins while the last one leaves receives events', async t => {
+  let last = await listen(t, bearer(w.key))
+  for (let round = 0; round < 20; round++) {
+    last.socket.terminate()
+    const ringing = setInterval(() => w.bus.ring('calls'), 1)
+    last = await listen(t, bearer(w.key))
+    await find(last, 'calls', told => told.type === 'calls')
+    clearInterval(ringing)
+    const sid = await addCall(w, '+2348030000003')
+    await find(last, 'the new call', told => told.type === 'call' && told.call.id === sid)
+  }
+})
+
 t.test('a listener receives events about trunks, tests and nodes', async t => {
   const listener = await listen(t, bearer(w.key))
   await find(listener, 'calls', told => told.type === 'calls')
