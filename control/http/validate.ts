@@ -12,7 +12,7 @@ export interface FieldError {
   readonly message: string
 }
 
-// The schemas are ours, and a test compares them with the meta-schema, whose own compilation takes longer than all of them.
+// A test compares our schemas with the meta-schema: its own compilation takes longer than that of all of them.
 const ajv = new Ajv2020({
   allErrors: true,
   strict: true,

@@ -273,7 +273,7 @@ t.test('the strowger command', async t => {
     const elsewhere = join(folder, 'data')
     const restored = await strowger(['restore', archive], elsewhere)
     t.equal(restored.code, 0, restored.stderr)
-    const made = JSON.parse((await strowger(['bootstrap', '--json'], elsewhere)).stdout)
+    const made = JSON.parse((await strowger(['--data', elsewhere, 'bootstrap', '--json'])).stdout)
     t.match(made, { account_sid: w.account_sid, auth_token: w.auth_token, project_id: w.project_id })
     t.match(await strowger(['restore', archive], elsewhere), { code: 1, stderr: /--replace/ })
     t.equal((await strowger(['restore', archive, '--replace'], elsewhere)).code, 0)
