@@ -7,7 +7,7 @@ import { type Conferences, MAX_PARTICIPANTS } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
-import type { Recognizer } from './speech/recognizer.ts'
+import type { Recognizers } from './speech/index.ts'
 import type { Transcriber } from './speech/transcriber.ts'
 import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
@@ -22,8 +22,8 @@ export interface MethodContext {
   readonly conferences: Conferences
   readonly files: OpenFiles
   readonly browsers: BrowserTransports
+  readonly recognizers: Recognizers
   /** Null when none is configured. */
-  readonly recognizer: Recognizer | null
   readonly transcriber: Transcriber | null
   readonly emit: (event: MediaEvent) => void
   /** The ports of our own servers. Media must not be sent to them, because that would attack ourselves. */
@@ -263,7 +263,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if (leg.relay) return refuse('relay_exists', 'a session is running on this leg already')
     const running = context.sessions.legs().filter(other => other.relay && other.owner === leg.owner).length
     if (running >= MAX_RELAYS) return refuse('relay_limit', `${MAX_RELAYS} sessions of the project are running`)
-    leg.startRelay(params, context.recognizer)
+    leg.startRelay(params, context.recognizers(params.stt_engine))
     return {}
   }),
 
@@ -275,10 +275,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   'recognize.start': withLeg((leg, params: MethodParams<'recognize.start'>, context) => {
     const refusal = refuseAudio(leg, context)
     if (refusal) return refusal
-    if (!context.recognizer) return refuse('recognizer_unavailable', 'no speech recognizer is configured')
+    const recognizer = context.recognizers(params.engine)
+    if (!recognizer) return refuse('recognizer_unavailable', 'no speech recognizer is configured')
     if (leg.recognitions.has(params.recognize_id) || leg.recognitions.size >= MAX_FORKS)
       return refuse('recognition_exists', `${params.recognize_id} is running, or ${MAX_FORKS} others are`)
-    leg.recognize(params, context.recognizer)
+    leg.recognize(params, recognizer)
     return {}
   }),
 

@@ -47,6 +47,8 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, user }) =
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
     tts: config.tts,
     stt: config.stt,
+    tts_choices: config.tts_choices,
+    stt_choices: config.stt_choices,
     transcriber_url: config.transcriber_url,
     engineHttp,
     connectEngine: createConnectWebSocket(EVERYWHERE),

@@ -12,7 +12,7 @@ import { createAudioThreads } from './files/audio-threads.ts'
 import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
 import { createUrlAudio } from './files/url-audio.ts'
-import { createVoice } from './files/voice.ts'
+import { createVoices } from './files/voice.ts'
 import type { ConnectWebSocket } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
 import { countRecordingFailures, registerMetrics } from './metrics.ts'
@@ -21,7 +21,7 @@ import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
 import { OpenFiles } from './session/open-files.ts'
-import { createRecognizer } from './speech/index.ts'
+import { createRecognizers } from './speech/index.ts'
 import { createTranscriber } from './speech/transcriber.ts'
 import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
@@ -54,6 +54,9 @@ export interface MediaWorkerOptions {
   /** The engines that the operator chose for the voice, for recognition and for transcription. */
   readonly tts?: VoiceSettings
   readonly stt?: RecognizerSettings | null
+  /** The engines that requests may name. */
+  readonly tts_choices?: readonly VoiceSettings[]
+  readonly stt_choices?: readonly RecognizerSettings[]
   readonly transcriber_url?: string | null
   /** Clients for these engines. The operator chose their addresses, not a customer. */
   readonly engineHttp?: HttpClient
@@ -115,6 +118,8 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   const audio = createAudioThreads()
   const engineHttp = options.engineHttp ?? options.http
   const countFailure = countRecordingFailures(options.metrics)
+  const { tts = { engine: 'espeak-ng' }, stt = null, tts_choices = [], stt_choices = [] } = options
+  const engines = { tts, stt, tts_choices, stt_choices }
   let native_ids = 0
   const shared: Shared = {
     engine,
@@ -122,7 +127,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       data_dir,
       recordings,
       audio,
-      speech: createVoice(options.tts ?? { engine: 'espeak-ng' }, engineHttp, audio),
+      speech: createVoices(engines, engineHttp, audio),
       urls: createUrlAudio(options.http, audio, { now: () => clock.now(), base_url: options.base_url ?? null }),
     }),
     data_dir,
@@ -147,7 +152,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     files: shared.files,
     browsers: createBrowserTransports(clock),
     transcriber: createTranscriber(options.transcriber_url ?? null, engineHttp),
-    recognizer: createRecognizer(options.stt ?? null, {
+    recognizers: createRecognizers(engines, {
       http: engineHttp,
       connect: options.connectEngine ?? options.connectWebSocket,
     }),

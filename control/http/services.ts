@@ -49,6 +49,9 @@ export interface Settings {
   readonly operator_sources: readonly string[]
   /** Bytes of recordings that a project may keep; null means no limit. */
   readonly recordings_quota_bytes: number | null
+  /** The speech engines that voice applications may choose. */
+  readonly stt_choices: readonly { readonly engine: string }[]
+  readonly tts_choices: readonly { readonly engine: string }[]
   /** Mail server, `smtp(s)://user:password@host:port`; null disables e-mail. */
   readonly smtp_url: string | null
   readonly smtp_from: string

@@ -1,3 +1,4 @@
+import { RECOGNIZERS, VOICES } from '../../core/domain/speech/engines.ts'
 import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
@@ -15,6 +16,7 @@ import type { Db } from '../../core/state/index.ts'
 import { type Change, invalid, refuse } from '../http/reply.ts'
 import {
   Count64,
+  described,
   HttpUrl,
   Instant,
   input,
@@ -27,6 +29,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import type { Settings } from '../http/services.ts'
 import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
 
@@ -49,6 +52,8 @@ export const VoiceApplication = resource('VoiceApplication', {
   revision: Count64,
   status_callback_method: HttpMethod,
   status_callback_url: UrlOrNull,
+  stt: described(UrlOrNull, "The engine that hears in calls of the application; null: the operator's choice."),
+  tts: described(UrlOrNull, "The engine that speaks in them; null: the operator's choice."),
   updated_at: Instant,
   voice_method: HttpMethod,
   voice_url: Type.String(),
@@ -73,6 +78,8 @@ export async function presentApplication(db: Db, row: VoiceApplicationRow, now: 
     revision: row.revision,
     status_callback_method: row.status_callback_method,
     status_callback_url: row.status_callback_url,
+    stt: row.stt,
+    tts: row.tts,
     updated_at: row.updated_at,
     voice_method: row.voice_method,
     voice_url: row.voice_url,
@@ -102,11 +109,24 @@ function badUrl(body: Partial<Record<'voice_url' | 'fallback_url' | 'status_call
   return null
 }
 
-const urls = {
+/** Refuses an engine that this installation does not have. */
+function badEngine(body: { stt?: string | null; tts?: string | null }, settings: Settings) {
+  for (const kind of ['stt', 'tts'] as const) {
+    const ready = settings[`${kind}_choices`].map(({ engine }) => engine)
+    const wanted = body[kind]
+    if (wanted && !ready.some(engine => engine === wanted))
+      return invalid(`/${kind}`, `is not ready in this installation, which has ${ready.join(', ') || 'none'}`)
+  }
+  return null
+}
+
+const given = {
   fallback_url: optional(nullable(HttpUrl)),
   fallback_method: optional(HttpMethod),
   status_callback_url: optional(nullable(HttpUrl)),
   status_callback_method: optional(HttpMethod),
+  stt: optional(nullable(oneOf(...RECOGNIZERS))),
+  tts: optional(nullable(oneOf(...VOICES))),
 }
 
 const PATH = '/voice/applications/{application_id}'
@@ -141,7 +161,12 @@ export const voiceApplications = [
     idempotent: true,
     applies: true,
     audit: { kind: 'numbers', action: 'voice_application.created' },
-    body: input('CreateVoiceApplicationRequest', { name: Name, voice_method: HttpMethod, voice_url: HttpUrl, ...urls }),
+    body: input('CreateVoiceApplicationRequest', {
+      name: Name,
+      voice_method: HttpMethod,
+      voice_url: HttpUrl,
+      ...given,
+    }),
     replies: { 201: VoiceApplication },
     example: {
       name: 'Reception',
@@ -150,8 +175,8 @@ export const voiceApplications = [
       fallback_url: null,
       status_callback_url: 'https://app.example.com/status',
     },
-    async run({ db, project, body, now }) {
-      const bad = badUrl(body)
+    async run({ db, project, body, now, services }) {
+      const bad = badUrl(body) ?? badEngine(body, services.settings)
       if (bad) return bad
       const row: VoiceApplicationRow = {
         id: newId.application(),
@@ -163,6 +188,8 @@ export const voiceApplications = [
         fallback_method: body.fallback_method ?? 'POST',
         status_callback_url: body.status_callback_url ?? null,
         status_callback_method: body.status_callback_method ?? 'POST',
+        stt: body.stt ?? null,
+        tts: body.tts ?? null,
         revision: 1,
         created_at: now,
         updated_at: now,
@@ -203,11 +230,11 @@ export const voiceApplications = [
       name: optional(nullable(Name)),
       voice_url: optional(nullable(HttpUrl)),
       voice_method: optional(HttpMethod),
-      ...urls,
+      ...given,
     }),
     replies: { 200: VoiceApplication },
-    async run({ db, application, body, now }) {
-      const bad = badUrl(body)
+    async run({ db, application, body, now, services }) {
+      const bad = badUrl(body) ?? badEngine(body, services.settings)
       if (bad) return bad
       const before = await presentApplication(db, application, now)
       // The name and the voice URL cannot be removed: null keeps them, like omitting them.

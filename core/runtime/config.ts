@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { uriHost } from '../domain/identity/address.ts'
-import type { RecognizerSettings, VoiceSettings } from '../domain/speech/engines.ts'
+import type { SpeechEngines } from '../domain/speech/engines.ts'
 import { lineOnce, makePrivateFolder } from './private-files.ts'
 import { speechEngines } from './speech-engines.ts'
 import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
@@ -17,7 +17,7 @@ export interface Config extends Settings {
 }
 
 /** The configuration without the master key. */
-export interface Settings {
+export interface Settings extends SpeechEngines {
   /** Folder of the database, recordings, prompts, certificates and keys. */
   readonly data_dir: string
   /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
@@ -88,10 +88,6 @@ export interface Settings {
   readonly metrics_token: string | null
   /** Trace collector (OTLP over HTTP); null sends no traces. */
   readonly otlp_url: string | null
-  /** The engine that speaks. */
-  readonly tts: VoiceSettings
-  /** The engine that recognises live speech; null when there is none. */
-  readonly stt: RecognizerSettings | null
   /** Speech recognizer for live calls, ws(s) or http(s); null when there is none. */
   readonly recognizer_url: string | null
   /** Transcriber of recordings, http(s); null when there is none. */

@@ -1,4 +1,9 @@
-import { POCKETSPHINX, type RecognizerSettings, type VoiceSettings } from '../domain/speech/engines.ts'
+import {
+  POCKETSPHINX,
+  type RecognizerSettings,
+  type SpeechEngines,
+  type VoiceSettings,
+} from '../domain/speech/engines.ts'
 import { isInstalled } from './bare-child.ts'
 import { refuse } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
@@ -9,10 +14,29 @@ const TTS_VOICES = { openai: 'alloy', elevenlabs: 'JBFqnCBsd6RMkjVDRZzb' } as co
 
 /**
  * Reads which engines hear and speak. Without a choice, an address of the operator's own engine decides. Only the media
- * process is told the keys.
+ * process is told the keys. The offline engines and the operator's own address stay choices beside a provider.
  */
-export function speechEngines(env: Environment): { stt: RecognizerSettings | null; tts: VoiceSettings } {
-  return { stt: recognizer(env), tts: voice(env) }
+export function speechEngines(env: Environment): SpeechEngines {
+  const v = VARIABLES
+  const stt = recognizer(env)
+  const tts = voice(env)
+  const [stt_url, tts_url] = [read(env, v.recognizer_url), read(env, v.speech_url)]
+  const hears = read(env, v.stt) !== 'none'
+  return {
+    ...{ stt, tts },
+    stt_choices: distinct([
+      stt,
+      hears && isInstalled(POCKETSPHINX) && { engine: 'pocketsphinx' },
+      hears && stt_url !== null && { engine: 'url', url: stt_url },
+    ]),
+    tts_choices: distinct([tts, { engine: 'espeak-ng' }, tts_url !== null && { engine: 'url', url: tts_url }]),
+  }
+}
+
+/** The engines of a list, each once. */
+function distinct<E extends { readonly engine: string }>(engines: readonly (E | null | false)[]): E[] {
+  const ready = engines.filter(one => one !== null && one !== false)
+  return ready.filter((one, index) => ready.findIndex(({ engine }) => engine === one.engine) === index)
 }
 
 function recognizer(env: Environment): RecognizerSettings | null {

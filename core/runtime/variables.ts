@@ -201,7 +201,7 @@ export const VARIABLES = {
     'STROWGER_STT',
     '',
     'speech recognition: pocketsphinx, url, openai, deepgram, none (docs/speech.md); unset: what is there',
-    word(...RECOGNIZERS),
+    word('none', ...RECOGNIZERS),
   ),
   stt_url: variable('STROWGER_STT_URL', '', 'address of openai or deepgram; unset: their own', recognizerUrl),
   stt_key: secret(variable('STROWGER_STT_KEY', '', 'their key', optional)),

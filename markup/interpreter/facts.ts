@@ -66,6 +66,8 @@ interface SpeechFacts {
   readonly default_language: string
   /** The names of the engines that speak and recognise, as documents may name them; `stt` is null without one. */
   readonly providers?: { readonly tts: string; readonly stt: string | null }
+  /** All engines that a document may choose by name. */
+  readonly choices?: { readonly tts: readonly string[]; readonly stt: readonly string[] }
   /** Whether a recognizer is configured (speech Gather). */
   readonly recognizer: boolean
   /** Whether a transcriber is configured (Start Transcription, Record transcribe). */

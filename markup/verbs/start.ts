@@ -1,6 +1,7 @@
 import type { Turn } from '../interpreter/turn.ts'
 import type { Activity } from '../interpreter/types.ts'
 import { ignored } from './attributes.ts'
+import { namedEngine } from './engine.ts'
 import { recording, siprec, transcription } from './nouns/activities.ts'
 import { parametersOf } from './nouns/parameters.ts'
 import { stream, streamCommand } from './nouns/stream.ts'
@@ -92,7 +93,16 @@ function startTranscription(
 ): boolean {
   const { attributes } = noun
   const status_callback = turn.target(attributes.statusCallbackUrl, attributes.statusCallbackMethod, 11100)
-  if (turn.facts.speech.transcriber) {
+  const named_engine = attributes.transcriptionEngine
+  const engine = namedEngine(named_engine, 'stt', turn)
+  if (named_engine !== null && engine === null && named_engine.toLowerCase() !== turn.facts.speech.providers?.stt)
+    turn.warn(
+      12200,
+      `transcriptionEngine "${named_engine}" is not an engine of this installation, which serves instead`,
+      noun.element,
+    )
+  // Pocketsphinx hears phrases, not what people say freely.
+  if (engine === null ? turn.facts.speech.transcriber : engine !== 'pocketsphinx') {
     turn.emit({
       type: 'start_transcription',
       id,
@@ -106,6 +116,7 @@ function startTranscription(
       hints: attributes.hints,
       profanity_filter: attributes.profanityFilter,
       punctuation: attributes.enableAutomaticPunctuation,
+      ...(engine === null ? {} : { engine }),
       status_callback,
     })
     return true

@@ -13,6 +13,8 @@ export interface SpeechRequest {
   readonly voice: string
   readonly language: string
   readonly owner: Owner
+  /** The engine that speaks; none or an unknown one: the operator's. */
+  readonly engine?: string | undefined
 }
 
 export type Spoken = { readonly pcm: Pcm } | { readonly refused: 'speech_failed'; readonly detail: string }

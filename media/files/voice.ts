@@ -1,4 +1,4 @@
-import type { VoiceSettings } from '../../core/domain/speech/engines.ts'
+import type { SpeechEngines, VoiceSettings } from '../../core/domain/speech/engines.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { AudioThreads } from './audio-threads.ts'
 import { createSpeech, type Speech } from './speech.ts'
@@ -11,7 +11,18 @@ const ELEVENLABS_FORMAT = 'mp3_22050_32'
 /** Voices of the compatible form, which no other engine has. */
 const OF_THE_FORM = /^(man|woman|alice|(polly|google)\..*)$/i
 
-/** Returns the voice of this installation. Adding an engine is a function and a line here. */
+/** Returns the voices of this installation, of which each request may name one. */
+export function createVoices(
+  { tts, tts_choices }: Pick<SpeechEngines, 'tts' | 'tts_choices'>,
+  http: Pick<HttpClient, 'request'>,
+  audio: Pick<AudioThreads, 'decode'>,
+): Speech {
+  const made = new Map(tts_choices.map(settings => [settings.engine as string, createVoice(settings, http, audio)]))
+  const own = made.get(tts.engine) ?? createVoice(tts, http, audio)
+  return { speak: request => (made.get(request.engine ?? '') ?? own).speak(request) }
+}
+
+/** Returns a voice. Adding an engine is a function and a line here. */
 export function createVoice(
   settings: VoiceSettings,
   http: Pick<HttpClient, 'request'>,

@@ -5,6 +5,7 @@ import {
   closed,
   Direction,
   Empty,
+  EngineName,
   Id,
   Leg,
   LegPolicy,
@@ -315,6 +316,9 @@ export const METHODS = {
         preemptible: Type.Boolean(),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         profanity_filter: Type.Boolean(),
+        /** The engines that hear and speak; none: the operator's. */
+        stt_engine: Type.Optional(EngineName),
+        tts_engine: Type.Optional(EngineName),
       },
       closed,
     ),
@@ -333,6 +337,7 @@ export const METHODS = {
       {
         ...listened,
         recognize_id: Id,
+        engine: Type.Optional(EngineName),
         language: Type.String({ maxLength: 35 }),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         model: orNull(Type.String({ maxLength: 100 })),

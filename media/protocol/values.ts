@@ -41,6 +41,9 @@ export const LegPolicy = Type.Object(
 )
 export type LegPolicy = Static<typeof LegPolicy>
 
+/** A speech engine of the installation (`core/domain/speech/engines.ts`). */
+export const EngineName = Type.String({ minLength: 1, maxLength: 32 })
+
 /** Where signaling puts sounds of the platform while they are played, relative to the data folder. */
 export const SOUNDS_FOLDER = 'recordings/.sounds'
 /** The largest file that is played. */
@@ -73,6 +76,7 @@ export const PlaySource = Type.Union([
       ssml: Type.Optional(Type.Boolean()),
       voice: Type.String({ maxLength: 64 }),
       language: Type.String({ maxLength: 32 }),
+      engine: Type.Optional(EngineName),
     },
     closed,
   ),

@@ -258,7 +258,9 @@ export class Relay {
   #say(text: string, how: Manner, language: string | null): void {
     const { tts, voice } = this.#language
     const named = this.#options.request.languages.find(({ code }) => code === language)
-    const source = { kind: 'speech', text, voice: named?.voice ?? voice, language: language ?? tts } as const
+    const { tts_engine: engine } = this.#options.request
+    const spoken = { kind: 'speech', text, voice: named?.voice ?? voice, language: language ?? tts } as const
+    const source = engine === undefined ? spoken : { ...spoken, engine }
     this.#add({ text, source, loop: 1 }, how)
   }
 

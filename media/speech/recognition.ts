@@ -41,7 +41,7 @@ export class Recognition {
   constructor(options: RecognitionOptions) {
     this.#options = options
     const { request, stream, tap_prefix } = options
-    const { leg_id, tracks, ...settings } = request
+    const { leg_id, engine, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
     this.#began_ms = options.clock.monotonic_ms()

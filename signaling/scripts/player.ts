@@ -3,6 +3,7 @@ import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { enginesOf } from './engines.ts'
 import { missingSound } from './missing-sound.ts'
 import type { LentSound, StoredSounds } from './stored-sounds.ts'
 
@@ -56,7 +57,7 @@ export class Player {
     const playing: Playing = {
       id: command.id,
       items: command.items,
-      segments: segmentsOf(command.items),
+      segments: segmentsOf(command.items, enginesOf(this.#host.call).chosen.tts),
       current: null,
       play_id: '',
       stopped: false,
@@ -213,22 +214,25 @@ export class Player {
 }
 
 /** Groups consecutive items with loop 1 into one segment, which plays without gaps. Other items get their own. */
-function segmentsOf(items: readonly PlayItem[]): Segment[] {
+function segmentsOf(items: readonly PlayItem[], engine: string | null): Segment[] {
   const segments: Segment[] = []
   for (const [index, item] of items.entries()) {
     const loop = item.kind === 'silence' ? 1 : item.loop
     const last = segments.at(-1)
     if (last && loop === 1 && last.loop === 1 && last.sources.length < MAX_SOURCES) {
-      last.sources.push(sourceOf(item))
+      last.sources.push(sourceOf(item, engine))
       last.items.push(index)
-    } else segments.push({ sources: [sourceOf(item)], items: [index], loop })
+    } else segments.push({ sources: [sourceOf(item, engine)], items: [index], loop })
   }
   return segments
 }
 
-function sourceOf(item: PlayItem): PlaySource {
+function sourceOf(item: PlayItem, engine: string | null): PlaySource {
   if (item.kind === 'url') return { kind: 'url', url: item.url }
   if (item.kind === 'silence') return { kind: 'silence', ms: item.ms }
   const { ssml, voice, language } = item
-  return { kind: 'speech', text: ssml ?? item.text, ssml: ssml !== null, voice: voice.slice(0, 64), language }
+  return {
+    ...{ kind: 'speech', text: ssml ?? item.text, ssml: ssml !== null, voice: voice.slice(0, 64), language },
+    ...(engine === null ? {} : { engine }),
+  }
 }

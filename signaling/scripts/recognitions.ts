@@ -4,6 +4,7 @@ import type { Event, Recognize, StartTranscription } from '../../markup/interpre
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { enginesOf } from './engines.ts'
 import { tell } from './tell.ts'
 
 interface Listening {
@@ -44,6 +45,7 @@ export class Recognitions {
     const recognize_id = `SR${newId.uuid().replaceAll('-', '')}`
     this.#live.set(recognize_id, { kind: 'gather', command, partial: null, speaking: false, limit: null, sequence: 0 })
     void this.#begin(recognize_id, {
+      ...chosenEngine(this.#host, null),
       tracks: 'inbound',
       language,
       hints: [...hints],
@@ -62,6 +64,7 @@ export class Recognitions {
     this.#live.set(recognize_id, { kind: 'transcription', command, sequence: 0 })
     const { track, language, hints, model, profanity_filter, punctuation, partial_results } = command
     const begun = this.#begin(recognize_id, {
+      ...chosenEngine(this.#host, command.engine ?? null),
       tracks: TRACKS[track],
       language,
       hints: hints.map(hint => hint.slice(0, 100)),
@@ -225,4 +228,10 @@ export class Recognitions {
       ...parameters,
     })
   }
+}
+
+/** Names the engine that the document or the application chose; nothing when the operator's serves. */
+function chosenEngine({ call }: ScriptHost, named: string | null): { engine?: string } {
+  const engine = named ?? enginesOf(call).chosen.stt
+  return engine === null ? {} : { engine }
 }

@@ -3,6 +3,7 @@ import { handshakeSignature } from '../../core/runtime/voice-request.ts'
 import type { Event, RelayEnded, StartRelay } from '../../markup/interpreter/types.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { enginesOf } from './engines.ts'
 
 /** Milliseconds of one turn, by part. */
 type Turn = Readonly<Record<(typeof PARTS)[number], number>>
@@ -45,8 +46,11 @@ export class Relays {
     const session: Session = { id, relay_id, began_ms: call.ctx.clock.monotonic_ms(), turns: [] }
     this.#session = session
     const auth_token = this.#authToken(call.project_id)
+    const { stt, tts } = enginesOf(call).chosen
     leg.session.hub
       .request('relay.start', {
+        ...(stt === null ? {} : { stt_engine: stt }),
+        ...(tts === null ? {} : { tts_engine: tts }),
         ...settings,
         leg_id: leg.id,
         relay_id,

@@ -11,6 +11,7 @@ import { type CommandHandlers, commandHandlers, Timers } from './carry-out.ts'
 import { Children } from './children.ts'
 import type { ScriptContext } from './context.ts'
 import type { DocumentRequester } from './documents.ts'
+import { enginesOf } from './engines.ts'
 import { startFacts } from './facts.ts'
 import { Player } from './player.ts'
 import { Recognitions } from './recognitions.ts'
@@ -108,6 +109,7 @@ export class Script implements CallScript {
 
   start(): void {
     const facts = startFacts(this.host, this.#entry)
+    for (const detail of enginesOf(this.host.call).missing) this.host.call.event('warning', null, { detail })
     this.#take(facts, start(facts))
   }
 

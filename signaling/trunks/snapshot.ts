@@ -110,6 +110,9 @@ export interface ApplicationConfig {
   readonly fallback_method: 'GET' | 'POST'
   readonly status_callback_url: string | null
   readonly status_callback_method: 'GET' | 'POST'
+  /** The engines that hear and speak in its calls; null: the operator's. */
+  readonly stt: string | null
+  readonly tts: string | null
 }
 
 export interface ProjectConfig {

@@ -6,8 +6,9 @@ import { compressUlaw } from '../../media/files/pcm.ts'
 import { heardSpan, tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
-import { relayApp } from '../support/relay-app.ts'
+import { echoAgent, relayApp } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
+import { HAS_POCKETSPHINX, person, understood } from '../support/spoken.ts'
 import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
@@ -48,7 +49,7 @@ t.test('verbs with media', async t => {
         STROWGER_TRANSCRIBER_URL: `${web.url}/transcribe`,
       }),
   })
-  const { w, pages, web, told, all, callIn, callOut } = town
+  const { w, pages, web, told, all, callIn, callOut, far } = town
   const url = web.url
   pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
   pages['/transcribe'] = { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.92}' }
@@ -385,6 +386,75 @@ t.test('verbs with media', async t => {
       await line.hears(900)
       await line.over()
       await town.noted(sid, 64101, 1)
+    },
+  )
+
+  await t.test(
+    'an agent talks without a network, by the engine of its application, and hands over to a person',
+    async t => {
+      if (!HAS_POCKETSPHINX) return t.comment('pocketsphinx is not installed')
+      const application = (await w.manage('GET', '/voice/applications')).body.data.find(
+        (known: { name: string }) => known.name === `Application of ${town.own_number}`,
+      )
+      const path = `/voice/applications/${application.id}`
+      const choose = async (stt: string | null) => {
+        const { etag } = Object.fromEntries((await w.manage('GET', path)).headers)
+        const saved = await w.manage('PATCH', path, { stt }, { 'If-Match': etag ?? '' })
+        t.match(saved, { status: 200, body: { stt } })
+        await until('it is applied', async () => (await w.manage('GET', path)).body.provisioning_status === 'applied')
+      }
+      // The operator's recognizer hears two large pizzas in everything.
+      await choose('pocketsphinx')
+      const spoken = person(t)
+      const phrases = ['opening hours', 'a person', 'good morning']
+      const app = await echoAgent(t)
+      const colleague = town.someone()
+      pages['/to-a-person'] = doc(`<Dial callerId="${town.trunk_number}"><Number>${colleague}</Number></Dial>`)
+      const relay = `<ConversationRelay url="${app.url}" dtmfDetection="true" hints="${phrases.join(', ')}"/>`
+      const line = await callIn(doc(`<Connect action="${url}/to-a-person">${relay}</Connect>`))
+      const sid = await town.sidOf(line)
+      await app.told('setup')
+      const from = line.rtp.received.length
+      const hush = new Int16Array(8 * 800)
+
+      await line.rtp.send(await spoken('opening hours'))
+      await line.rtp.send(hush)
+      t.match(await app.told('prompt'), { voicePrompt: 'opening hours', last: true })
+      const sentence = await spoken('You said opening hours.')
+      const answer = (await line.rtp.sound(sentence.length / 8)).subarray(0, sentence.length)
+      t.match(
+        await understood(
+          answer,
+          phrases.map(phrase => `you said ${phrase}`),
+        ),
+        'you said opening hours',
+      )
+
+      await line.rtp.send(await spoken('good morning'))
+      const { utteranceUntilInterrupt } = await app.told('interrupt')
+      t.match(utteranceUntilInterrupt, /^You said opening hours\./)
+      t.notMatch(utteranceUntilInterrupt, /That was it/, 'the caller interrupted')
+      await line.rtp.send(hush)
+      t.match(await app.told('prompt', ({ voicePrompt }) => voicePrompt !== 'opening hours'), {
+        voicePrompt: phrases[2],
+      })
+      await line.hearsSomething()
+      await line.press('0')
+      const child = await far.incoming(colleague)
+      oneStream(t, line.rtp.received.slice(from), 'all that the caller heard')
+      await child.answer()
+      const stop = [line.hum(500), child.hum(900)]
+      await Promise.all([child.hears(500), line.hears(900)])
+      for (const hush of stop) await hush()
+      t.match(await told('/to-a-person'), { SessionStatus: 'ended', HandoffData: '{"to":"a person"}' })
+      line.hangUp()
+      await child.over()
+
+      const { events } = (await w.manage('GET', `/calls/${sid}`)).body
+      const turns = events.find(({ detail }: { detail: { what?: string } }) => detail.what === 'agent_turns')?.detail
+        .turns
+      t.match(turns?.[0], { detector_ms: Number, recognizer_ms: Number, customer_ms: Number, voice_ms: Number })
+      await choose(null)
     },
   )
 

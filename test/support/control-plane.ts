@@ -96,6 +96,8 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     trusted_proxies: options.trusted_proxies ?? [],
     operator_sources: options.operator_sources ?? ['loopback'],
     recordings_quota_bytes: 1_000_000,
+    stt_choices: [{ engine: 'pocketsphinx' }],
+    tts_choices: [{ engine: 'espeak-ng' }],
     smtp_url: null,
     smtp_from: 'strowger@strowger.test',
     sms_url: null,

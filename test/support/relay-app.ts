@@ -71,3 +71,13 @@ export async function relayApp(
     },
   }
 }
+
+/** Starts an agent that repeats what the caller says, and goes on and on. On the key 0 it hands over to a person. */
+export const echoAgent = (t: Test): Promise<RelayApp> =>
+  relayApp(t, (message, send) => {
+    if (message.type === 'prompt' && message['last'])
+      for (const token of [`You said ${message['voicePrompt']}. `, ...Array(5).fill('And I go on and on about it. ')])
+        send({ type: 'text', token })
+    if (message.type === 'prompt' && message['last']) send({ type: 'text', token: 'That was it.', last: true })
+    if (message.type === 'dtmf') send({ type: 'end', handoffData: '{"to":"a person"}' })
+  })

@@ -335,6 +335,8 @@ export async function routeToApplication(
         fallback_method: 'POST',
         status_callback_url,
         status_callback_method: 'POST',
+        stt: null,
+        tts: null,
         revision: 1,
         created_at: now,
         updated_at: now,

@@ -120,6 +120,6 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['sdp-transform', /^core\/domain\/codecs\/sdp\.ts$/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],
-  ['ws', /^(signaling\/edge|media\/(forks|relay|speech)|control|test)\//],
+  ['ws', /^(bench\/agents|signaling\/edge|media\/(forks|relay|speech)|control|test)\//],
   ['sip.js', /^(control\/console|test)\//],
 ]

@@ -1536,6 +1536,8 @@ export interface VoiceApplication {
   readonly revision: number
   readonly status_callback_method: 'GET' | 'POST'
   readonly status_callback_url: string | null
+  readonly stt: string | null
+  readonly tts: string | null
   readonly updated_at: string
   readonly voice_method: 'GET' | 'POST'
   readonly voice_url: string
@@ -1562,6 +1564,8 @@ export interface CreateVoiceApplicationRequest {
   readonly fallback_method?: 'GET' | 'POST'
   readonly status_callback_url?: string | null
   readonly status_callback_method?: 'GET' | 'POST'
+  readonly stt?: 'pocketsphinx' | 'url' | 'openai' | 'deepgram' | null
+  readonly tts?: 'espeak-ng' | 'url' | 'openai' | 'elevenlabs' | null
 }
 
 export interface UpdateVoiceApplicationRequest {
@@ -1572,6 +1576,8 @@ export interface UpdateVoiceApplicationRequest {
   readonly fallback_method?: 'GET' | 'POST'
   readonly status_callback_url?: string | null
   readonly status_callback_method?: 'GET' | 'POST'
+  readonly stt?: 'pocketsphinx' | 'url' | 'openai' | 'deepgram' | null
+  readonly tts?: 'espeak-ng' | 'url' | 'openai' | 'elevenlabs' | null
 }
 
 export interface NumberRouteSlice {

@@ -1,6 +1,6 @@
 /** The speech engines that an installation may choose (docs/speech.md), their voices and their languages. */
 
-export const RECOGNIZERS = ['none', 'pocketsphinx', 'url', 'openai', 'deepgram'] as const
+export const RECOGNIZERS = ['pocketsphinx', 'url', 'openai', 'deepgram'] as const
 export const VOICES = ['espeak-ng', 'url', 'openai', 'elevenlabs'] as const
 
 /** The program of the offline recogniser: Debian's `pocketsphinx`, with `pocketsphinx-en-us`. */
@@ -27,6 +27,16 @@ export type VoiceSettings =
   | { readonly engine: 'url'; readonly url: string }
   | (Provider<'openai'> & { readonly voice: string })
   | (Provider<'elevenlabs'> & { readonly voice: string })
+
+/** The engines of an installation. */
+export interface SpeechEngines {
+  /** The operator's choice, which serves where nobody else chooses; null: nothing hears. */
+  readonly stt: RecognizerSettings | null
+  readonly tts: VoiceSettings
+  /** All that are ready: voice applications and documents choose among them. */
+  readonly stt_choices: readonly RecognizerSettings[]
+  readonly tts_choices: readonly VoiceSettings[]
+}
 
 // Voices and languages are listed for warnings about unsupported ones (voice-compat.md §10).
 

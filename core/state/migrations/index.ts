@@ -8,6 +8,7 @@ import * as lockedMembers from './0006-locked-members.ts'
 import * as numberCharges from './0007-number-charges.ts'
 import * as callCosts from './0008-call-costs.ts'
 import * as callExports from './0009-call-exports.ts'
+import * as enginesOfApplications from './0010-engines-of-applications.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-number-charges': numberCharges,
   '0008-call-costs': callCosts,
   '0009-call-exports': callExports,
+  '0010-engines-of-applications': enginesOfApplications,
 }

@@ -251,6 +251,9 @@ export interface VoiceApplicationTable {
   fallback_method: 'GET' | 'POST'
   status_callback_url: string | null
   status_callback_method: 'GET' | 'POST'
+  /** The engines that hear and speak in its calls; null: the operator's. */
+  stt: string | null
+  tts: string | null
   revision: number
   created_at: Instant
   updated_at: Instant

@@ -62,6 +62,9 @@ export interface StartRelay {
   readonly preemptible: boolean
   readonly hints: readonly string[]
   readonly profanity_filter: boolean
+  /** The engines that the document chose; missing: those of the call. */
+  readonly stt_engine?: string
+  readonly tts_engine?: string
   readonly parameters: FormParameters
 }
 
@@ -126,6 +129,8 @@ export interface StartTranscription {
   readonly hints: readonly string[]
   readonly profanity_filter: boolean
   readonly punctuation: boolean
+  /** The engine that the document chose; missing: that of the call. */
+  readonly engine?: string
   readonly status_callback: Target | null
 }
 

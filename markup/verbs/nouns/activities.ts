@@ -1,4 +1,4 @@
-import { custom, flag, ignored, inert, languageTag, method, oneOf, text, url } from '../attributes.ts'
+import { custom, flag, ignored, languageTag, method, oneOf, text, url } from '../attributes.ts'
 import { RECORDING_CALLBACK } from '../recording-callback.ts'
 import { shape } from '../shape.ts'
 import { parameter } from './parameters.ts'
@@ -33,8 +33,7 @@ export const transcription = shape('Transcription', {
   inboundTrackLabel: text({ max: 128 }),
   outboundTrackLabel: text({ max: 128 }),
   partialResults: flag(false),
-  // The installation chooses the engine.
-  transcriptionEngine: inert(text({ max: 64 })),
+  transcriptionEngine: text({ max: 64 }),
   speechModel: text({ max: 64 }),
   hints: custom<readonly string[]>('comma list', { default: [] }, value =>
     value

@@ -1,6 +1,7 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { StartRelay } from '../../interpreter/types.ts'
 import { flag, hints, ignored, languageTag, oneOf, socketUrl, text } from '../attributes.ts'
+import { namedEngine } from '../engine.ts'
 import { isNode, type Node, shape } from '../shape.ts'
 import { inspectParameters, parameter, parametersOf } from './parameters.ts'
 
@@ -62,6 +63,10 @@ export function relayCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tu
   if (attributes.url === null) return null
   const languages = node.nouns.filter(noun => isNode(language, noun))
   for (const noun of [node, ...languages]) noteProviders(noun, turn)
+  const engines = {
+    tts_engine: namedEngine(attributes.ttsProvider, 'tts', turn),
+    stt_engine: namedEngine(attributes.transcriptionProvider, 'stt', turn),
+  }
   return {
     type: 'start_relay',
     id,
@@ -82,17 +87,20 @@ export function relayCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Tu
     preemptible: attributes.preemptible,
     hints: attributes.hints,
     profanity_filter: attributes.profanityFilter,
+    ...(engines.tts_engine === null ? {} : { tts_engine: engines.tts_engine }),
+    ...(engines.stt_engine === null ? {} : { stt_engine: engines.stt_engine }),
     parameters: parametersOf(node),
   }
 }
 
-/** An engine that this installation does not have is replaced by the one that it has. */
+/** A provider that is no engine of this installation is replaced by the one that serves the call. */
 function noteProviders({ attributes, element }: Node, turn: Turn): void {
   const { providers } = turn.facts.speech
-  const engines = { ttsProvider: providers?.tts, transcriptionProvider: providers?.stt }
-  for (const [name, own] of Object.entries(engines)) {
+  const kinds = { ttsProvider: 'tts', transcriptionProvider: 'stt' } as const
+  for (const [name, kind] of Object.entries(kinds)) {
     const named = attributes[name]
-    if (typeof named !== 'string' || named.toLowerCase() === own) continue
+    if (typeof named !== 'string' || named.toLowerCase() === providers?.[kind]) continue
+    if (element.name === 'ConversationRelay' && namedEngine(named, kind, turn) !== null) continue
     turn.warn(UNUSABLE, `${name} "${named}" is not the engine of this installation, which serves instead`, element)
   }
 }

@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { POCKETSPHINX } from '../../../core/domain/speech/engines.ts'
-import { isInstalled } from '../../../core/runtime/bare-child.ts'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { createAudioThreads } from '../../../media/files/audio-threads.ts'
-import { createSpeech } from '../../../media/files/speech.ts'
 import { createVoice } from '../../../media/files/voice.ts'
 import { createConnectWebSocket } from '../../../media/forks/connect.ts'
 import type { MethodParams } from '../../../media/protocol/schema.ts'
@@ -15,29 +12,14 @@ import type { RecognitionSettings } from '../../../media/speech/recognizer.ts'
 import { levelDbm0, readWav, tone, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { startTestWorker } from '../../support/media-worker.ts'
-import { relayApp } from '../../support/relay-app.ts'
+import { echoAgent } from '../../support/relay-app.ts'
+import { HAS_POCKETSPHINX, person, SETTINGS } from '../../support/spoken.ts'
 import { until } from '../../support/wait.ts'
 import { webServer } from '../../support/web.ts'
 
 const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
 t.teardown(() => http.close())
 const ways = { http, connect: createConnectWebSocket(['loopback']) }
-
-const SETTINGS: RecognitionSettings = {
-  recognize_id: 'r1',
-  account_sid: 'AC1',
-  call_sid: 'CA1',
-  language: 'en-US',
-  hints: [],
-  model: null,
-  enhanced: false,
-  profanity_filter: true,
-  punctuation: true,
-  partial: true,
-  silence_ms: 500,
-  max_speech_ms: 20_000,
-  tracks: ['inbound'],
-}
 
 /** A relay session of English with the usual settings. */
 const RELAY: Omit<MethodParams<'relay.start'>, 'leg_id' | 'url'> = {
@@ -81,20 +63,11 @@ function listening(settings: Parameters<typeof createRecognizer>[0], over: Parti
 
 const audio = createAudioThreads()
 t.teardown(() => audio.close())
-const voice = createSpeech(audio)
-
-/** Speech of espeak-ng as a telephone carries it: 8 kHz. */
-async function spoken(text: string): Promise<Int16Array> {
-  const said = await voice.speak({ text, voice: 'man', language: 'en-US', owner: 'p' })
-  if ('refused' in said) throw new Error(said.detail)
-  const fitted = await audio.fit(said.pcm, 8000, 0, 'p')
-  if ('refused' in fitted) throw new Error(fitted.detail)
-  return fitted.pcm.samples
-}
+const spoken = person(t)
 const quiet = (ms: number) => new Int16Array(ms * 8)
 
 t.test('the offline recognizer hears the phrases of the hints over the telephone, and says what it cannot', async t => {
-  if (!isInstalled(POCKETSPHINX)) return t.comment('pocketsphinx is not installed')
+  if (!HAS_POCKETSPHINX) return t.comment('pocketsphinx is not installed')
   const hints = ['two large pizzas', 'opening hours', 'a person', 'Strowgerphone']
   const line = listening({ engine: 'pocketsphinx' }, { hints })
   line.say(quiet(400))
@@ -117,18 +90,10 @@ t.test('the offline recognizer hears the phrases of the hints over the telephone
 })
 
 t.test('an agent works without a network: it hears, answers, is interrupted, gets a key, and hands over', async t => {
-  if (!isInstalled(POCKETSPHINX)) return t.comment('pocketsphinx is not installed')
+  if (!HAS_POCKETSPHINX) return t.comment('pocketsphinx is not installed')
   const w = await startTestWorker({ stt: { engine: 'pocketsphinx' } })
   t.teardown(() => w.stop())
-  const app = await relayApp(t, (message, send) => {
-    if (message.type === 'prompt' && message['last'])
-      send({
-        type: 'text',
-        token: `You said ${message['voicePrompt']}. ${'And I go on and on about it. '.repeat(5)}`,
-        last: true,
-      })
-    if (message.type === 'dtmf') send({ type: 'end', handoffData: 'a person' })
-  })
+  const app = await echoAgent(t)
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(await w.session(), peer)
   await w.client.request('relay.start', {
@@ -151,7 +116,7 @@ t.test('an agent works without a network: it hears, answers, is interrupted, get
     voicePrompt: 'two large pizzas',
   })
   await peer.sendKey('0')
-  t.match(await w.event('relay.ended'), { reason: 'ended', hand_off: 'a person' })
+  t.match(await w.event('relay.ended'), { reason: 'ended', hand_off: '{"to":"a person"}' })
   const [turn] = w.events('relay.turn')
   t.ok(turn && turn.recognizer_ms > 0 && turn.total_ms > turn.recognizer_ms, 'the turn was measured')
 })

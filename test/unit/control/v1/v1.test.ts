@@ -204,6 +204,15 @@ t.test(
     t.equal(again.body.id, first.body.id)
     t.equal(again.headers.get('idempotent-replayed'), 'true')
     t.equal((await ask(await w.newKey(), { ...application, name: 'Other' })).body.code, 'idempotency_key_reused')
+    const choosing = (engines: object) =>
+      w.ask('POST', '/v1/voice/applications', {
+        ...{ key: w.key, body: { ...application, ...engines }, headers: { 'Idempotency-Key': freshKey() } },
+      })
+    t.match((await choosing({ stt: 'pocketsphinx', tts: 'espeak-ng' })).body, { stt: 'pocketsphinx', tts: 'espeak-ng' })
+    t.match(await choosing({ tts: 'elevenlabs' }), {
+      status: 422,
+      text: /is not ready in this installation, which has espeak-ng/,
+    })
     const trunk = (key: string) =>
       w.ask('POST', '/v1/trunks', { key, body: TRUNK, headers: { 'Idempotency-Key': 'one' } })
     const whole = await trunk(w.key)

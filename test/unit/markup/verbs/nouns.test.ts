@@ -163,7 +163,6 @@ t.test('the check reports attributes without effect, and calls do not note them'
 t.test('an attribute that documents expect something of, and that does nothing here, leaves a warning', async t => {
   for (const [verb, name] of [
     ['<Dial><Conference jitterBufferSize="small">r</Conference></Dial>', 'jitterBufferSize of <Conference>'],
-    ['<Start><Transcription transcriptionEngine="e"/></Start>', 'transcriptionEngine of <Transcription>'],
     ['<Dial><Sip>sip:a@b.example<Parameter name="a" value="b"/></Sip></Dial>', '<Parameter> inside <Sip>'],
   ] as const) {
     const phone = call(t, response(verb), { speech: { transcriber: true } })

@@ -208,6 +208,18 @@ t.test('Connect ConversationRelay waits for the end of its session and tells the
   t.match(elsewhere.notes(), [/^warning 64101/])
   const named = call(t, response(`<Connect>${relay.replace('url=', 'ttsProvider="Cloud" url=')}</Connect>`))
   t.strictSame(named.notes(), ['warning 64101 2:10'], 'an unknown provider causes a warning')
+  const choices = { tts: ['openai', 'espeak-ng'], stt: ['url', 'pocketsphinx'] }
+  const chosen = call(
+    t,
+    response(
+      `<Connect>${relay.replace('url=', 'ttsProvider="ESPEAK-NG" transcriptionProvider="pocketsphinx" url=')}</Connect>`,
+    ),
+    {
+      speech: { providers: { tts: 'openai', stt: 'url' }, choices },
+    },
+  )
+  t.match(chosen.last('start_relay'), { tts_engine: 'espeak-ng', stt_engine: 'pocketsphinx' })
+  t.strictSame(chosen.notes(), [], 'an engine of the installation serves')
   const without = call(t, response('<Connect action="/next"><ConversationRelay url="https://x"/></Connect>'))
   without.expect('note fetch')
   t.strictSame(without.notes(), ['warning 64101 2:44'])
@@ -224,6 +236,20 @@ t.test('Connect continues at once with an unsupported noun, no noun or a bad URL
   t.strictSame(bad.notes(), ['warning 31922 2:18'])
   const none = call(t, response('<Connect><Stream/></Connect>', '<Hangup/>'))
   t.strictSame(none.notes(), ['warning 31923 2:10'])
+})
+
+t.test('a transcription runs on the engine that its document names, when the installation has it', async t => {
+  const speech = { transcriber: true, choices: { tts: [], stt: ['url', 'pocketsphinx'] } }
+  const started = (name: string) =>
+    call(t, response(`<Start><Transcription transcriptionEngine="${name}"/></Start>`, '<Pause/>'), { speech })
+  t.equal(started('url').last('start_transcription').engine, 'url')
+  const other = started('Cloud')
+  t.equal(other.last('start_transcription').engine, undefined)
+  t.match(other.notes(), [/^warning 12200/])
+  t.match(
+    started('pocketsphinx').all.filter(({ type }) => type === 'start_transcription'),
+    [],
+  )
 })
 
 t.test('Start starts background activities, and Stop ends them by name', async t => {

@@ -1,0 +1,28 @@
+import type { RecognizerSettings, VoiceSettings } from '../../core/domain/speech/engines.ts'
+import type { Call } from '../b2bua/call.ts'
+
+/** The engines that serve a call. */
+interface Engines {
+  readonly stt: RecognizerSettings | null
+  readonly tts: VoiceSettings
+  /** The engines that the application chose and that are ready; null: the operator's. */
+  readonly chosen: { readonly stt: string | null; readonly tts: string | null }
+  /** Sentences about engines that the application chose and that are no longer ready. */
+  readonly missing: readonly string[]
+}
+
+/** Returns the engines of the call's application, or the operator's where it chose none. */
+export function enginesOf({ ctx, row_now }: Call): Engines {
+  const { config } = ctx
+  const application = ctx.snapshot().applications.get(row_now.application_id ?? '')
+  const stt = config.stt_choices.find(({ engine }) => engine === application?.stt)
+  const tts = config.tts_choices.find(({ engine }) => engine === application?.tts)
+  const lacking = (name: string | null | undefined, found: unknown): string[] =>
+    name && !found ? [`the engine ${name} of the voice application is not ready; the operator's serves`] : []
+  return {
+    stt: stt ?? config.stt,
+    tts: tts ?? config.tts,
+    chosen: { stt: stt?.engine ?? null, tts: tts?.engine ?? null },
+    missing: [...lacking(application?.stt, stt), ...lacking(application?.tts, tts)],
+  }
+}
