@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { Context } from 'koa'
 import { CALL_NUMBERS } from '../../core/domain/calls/call-numbers.ts'
 import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
@@ -103,29 +104,56 @@ function once<T>(make: () => T): () => T {
   }
 }
 
+/** Every number of an error with the sentences of what it stands for. */
+const errorNumbers = once(() => {
+  const sentences = new Map<number, string[]>()
+  const add = (number: number | null, text: string): void => {
+    if (number !== null) sentences.set(number, [...(sentences.get(number) ?? []), text])
+  }
+  for (const entry of Object.values<ReasonEntry>(REASONS))
+    for (const number of new Set([entry.voice, entry.sip_number])) add(number, sentence(entry.sentence))
+  for (const [number, text] of Object.entries(CALL_NUMBERS)) add(Number(number), text)
+  for (const [number, status] of Object.entries(NUMBERS))
+    if (!sentences.has(Number(number))) add(Number(number), `${STATUS_CODES[status]}; the message names the field.`)
+  return new Map([...sentences].sort(([a], [b]) => a - b))
+})
+
 function errorList(): string {
-  const rows = Object.keys(REASONS).map(
-    reason => `<li><a href="/docs/errors/${reason}"><code>${reason}</code></a></li>`,
+  const row = (name: string, text: string): string =>
+    `<tr><td><a href="/docs/errors/${name}"><code>${name}</code></a></td><td>${escapeXml(text)}</td></tr>`
+  const reasons = Object.entries<ReasonEntry>(REASONS).map(([name, entry]) => row(name, sentence(entry.sentence)))
+  const numbers = [...errorNumbers()].map(([number, texts]) => row(String(number), texts[0] ?? ''))
+  return (
+    '<p>A refusal has a reason, which is the <code>code</code> of problem documents. The voice-calls API, callbacks and ' +
+    `events of calls have numbers.</p><h2 id="reasons">Reasons</h2><table>${reasons.join('\n')}</table>` +
+    `<h2 id="numbers">Numbers</h2><table>${numbers.join('\n')}</table>`
   )
-  return `<ul>${rows.join('\n')}</ul>`
 }
 
-/** Returns the page of a reason or of an error number of the voice-calls API; null when there is none. */
+/** Returns the page of a reason or of an error number; null when there is none. */
 function errorPage(code: string): string | null {
   if (isReason(code)) return reasonPage(code)
-  if (!/^\d{5}$/.test(code)) return null
+  const number = Number(code)
+  const texts = /^\d{5}$/.test(code) ? errorNumbers().get(number) : undefined
+  if (texts === undefined) return null
   const reasons = (Object.keys(REASONS) as Reason[]).filter(reason => {
     const { voice, sip_number } = REASONS[reason] as ReasonEntry
-    return voice === Number(code) || sip_number === Number(code)
+    return voice === number || sip_number === number
   })
-  if (reasons.length > 0)
-    return reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`).join('\n')
-  const of_calls = CALL_NUMBERS[Number(code)]
-  if (of_calls !== undefined)
-    return `<p>${escapeXml(of_calls)}</p><p>It appears in the events of a call, and in its callbacks as <code>ErrorCode</code>.</p>`
-  if (!Object.hasOwn(NUMBERS, code)) return null
-  const status = NUMBERS[Number(code) as keyof typeof NUMBERS]
-  return `<p>Answered by the voice-calls API with HTTP status ${status}; the message names the field.</p>`
+  const of_calls = CALL_NUMBERS[number]
+  const status = NUMBERS[number as keyof typeof NUMBERS] as number | undefined
+  return [
+    ...(of_calls === undefined
+      ? []
+      : [
+          `<p>${escapeXml(of_calls)}</p><p>It appears in the events of a call, in its script, and in its callbacks as ` +
+            '<code>ErrorCode</code>. <a href="/docs/guides/markup">Markup</a> has the values that each attribute takes.</p>',
+        ]),
+    ...(status === undefined
+      ? []
+      : [`<p>The voice-calls API answers with HTTP status ${status}; the message names the field.</p>`]),
+    ...reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`),
+  ].join('\n')
 }
 
 function reasonPage(reason: Reason): string {

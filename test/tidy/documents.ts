@@ -11,6 +11,7 @@ import { factOf, worldCases } from '../support/sip-world.ts'
 import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 import { readerRows } from './readers.ts'
+import { voiceElements } from './voice-package.ts'
 
 /** A document generated from the code. `npm run documents` writes it; tidy fails when it is out of date. */
 interface Generated {
@@ -168,4 +169,5 @@ export const generatedDocuments = (): Generated[] => [
   ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` })),
   drachtio(),
   { path: 'control/console/lib/api-types.ts', text: consoleTypes() },
+  { path: 'packages/voice/src/elements.ts', text: voiceElements() },
 ]

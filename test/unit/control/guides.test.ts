@@ -1,7 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { CONTENTS, GENERATED } from '../../../control/guides/contents.ts'
 import { Library } from '../../../control/guides/library.ts'
+import { NUMBERS } from '../../../control/voice/errors.ts'
+import { CALL_NUMBERS } from '../../../core/domain/calls/call-numbers.ts'
+import { REASONS, type ReasonEntry } from '../../../core/domain/reasons/index.ts'
 import { check } from '../../../markup/check.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
@@ -35,6 +38,14 @@ t.test('a link of a document leads to a file that exists and to a heading of its
   }
 })
 
+/** The pages of the documentation that the sources of the console link. */
+function consoleLinks(): string[] {
+  const folder = 'control/console'
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => /\.tsx?$/.test(file))
+  const texts = files.map(file => readFileSync(join(folder, file), 'utf8'))
+  return texts.flatMap(text => [...text.matchAll(/"(\/docs[^"#?]*)/g)].map(([, path = '']) => path))
+}
+
 t.test('the platform serves the guides without a script, and finds words in them', async t => {
   const { base_url } = await controlPlane(t)
   const page = async (path: string) => {
@@ -63,6 +74,11 @@ t.test('the platform serves the guides without a script, and finds words in them
   for (const { path, anchor, on } of links)
     if (anchor !== '') t.ok(seen.get(path)?.has(anchor), `${on} links ${path}#${anchor}`)
   for (const { path } of GENERATED) t.ok(seen.has(path), path)
+  const numbers = [...Object.keys(NUMBERS), ...Object.keys(CALL_NUMBERS)]
+  for (const { voice, sip_number } of Object.values<ReasonEntry>(REASONS))
+    numbers.push(...[voice, sip_number].filter(number => number !== null).map(String))
+  for (const code of [...numbers, ...Object.keys(REASONS)]) t.ok(seen.has(`/docs/errors/${code}`), code)
+  for (const path of consoleLinks()) t.ok(seen.has(path), `the console links ${path}`)
   for (const part of [
     '/docs/endpoints/trunks',
     '/docs/operator/carriers',
