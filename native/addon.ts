@@ -42,6 +42,7 @@ export interface NativeEngine {
   leaveConference(stream: number): void
   sendRtcp(stream: number, packet: Uint8Array): void
   takeRaw(stream: number, enabled: boolean): void
+  prove(stream: number, paths: readonly { address: string; port: number }[]): void
   sendRaw(stream: number, packet: Uint8Array, address: string, port: number): void
   streamStats(stream: number): StreamStats | null
   stats(): EngineStats

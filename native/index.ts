@@ -139,6 +139,19 @@ export class Stream {
     this.#engine.takeRaw(this.id, enabled)
   }
 
+  /**
+   * Sets the addresses, at most 64, from which the peer may send besides its own: those that ICE checks have proved
+   * before one is nominated (RFC 8445 §12.2).
+   */
+  prove(paths: readonly { readonly address: string; readonly port: number }[]): void {
+    if (paths.length > 64) throw new TypeError('paths: at most 64')
+    for (const { address, port } of paths) {
+      checkAddress('address', address)
+      checkInteger('port', port, 1, 65535)
+    }
+    this.#engine.prove(this.id, paths)
+  }
+
   /** Sends one datagram from the RTP port: STUN or DTLS of a browser's leg. */
   sendRaw(packet: Uint8Array, address: string, port: number): void {
     if (packet.byteLength < 1 || packet.byteLength > 2048) throw new TypeError('packet: 1 to 2048 bytes')

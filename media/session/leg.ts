@@ -340,6 +340,9 @@ export class Leg {
         const { settled } = this.negotiation
         if (settled && !stream.closed) stream.describe(browserStreamDescription(settled, state))
       },
+      onProved: paths => {
+        if (!stream.closed) stream.prove(paths)
+      },
       onFailed: () => this.#emit({ event: 'leg.srtp_failed', leg_id: this.id }),
     })
   }

@@ -44,6 +44,8 @@ export interface BrowserTransportOptions {
   readonly send: (packet: Buffer, path: Path) => void
   /** Called when keys and path are known and when the path changes; with null when consent is lost. */
   readonly onChange: (state: BrowserState | null) => void
+  /** Called with the addresses from which the browser may send besides the path. */
+  readonly onProved: (paths: readonly Path[]) => void
   readonly onFailed: (detail: string) => void
 }
 
@@ -76,9 +78,9 @@ export class BrowserTransport {
 
   constructor(options: BrowserTransportOptions) {
     this.#options = options
-    const { credentials, werift: stun, send, clock } = options
+    const { credentials, werift: stun, send, clock, onProved } = options
     const now_ms = () => clock.monotonic_ms()
-    this.#ice = new IceLite({ credentials, stun, send, now_ms, onPath: () => this.#tell() })
+    this.#ice = new IceLite({ credentials, stun, send, now_ms, onProved, onPath: () => this.#tell() })
     this.#looking = clock.every(LOOK_MS, () => this.#checkConsent())
   }
 

@@ -20,7 +20,7 @@ export interface BrowserTransports {
 
 export interface PreparedBrowser {
   readonly side: BrowserSide
-  open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onFailed'>): BrowserTransport
+  open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onProved' | 'onFailed'>): BrowserTransport
 }
 
 export function createBrowserTransports(clock: Clock): BrowserTransports {

@@ -23,6 +23,8 @@ interface IceLiteOptions {
   readonly now_ms: () => number
   /** Called with the path to use: the first that was proved, then what the browser uses, and what it nominates. */
   readonly onPath: (path: Path) => void
+  /** Called before the answer to a check, with every pair that the browser may use now besides the path. */
+  readonly onProved: (paths: readonly Path[]) => void
 }
 
 const CONFLICT = 487
@@ -36,7 +38,7 @@ export class IceLite {
   #remote_ufrag = ''
   #path: Path | null = null
   /** The pairs that a check proved. */
-  readonly #checked = new Set<string>()
+  readonly #checked = new Map<string, Path>()
   #nominated = false
   #proved_at_ms: number
 
@@ -59,6 +61,7 @@ export class IceLite {
     if (ufrag !== this.#remote_ufrag) {
       this.#nominated = false
       this.#checked.clear()
+      this.#options.onProved([])
     }
     this.#remote_ufrag = ufrag
   }
@@ -91,13 +94,20 @@ export class IceLite {
     if (conflict) reply.setAttribute('ERROR-CODE', [CONFLICT, 'Role Conflict'])
     else reply.setAttribute('XOR-MAPPED-ADDRESS', [from.address, from.port])
     reply.addMessageIntegrity(key).addFingerprint()
+    // The browser may send over a pair as soon as it has our answer, so what the check proves counts before.
+    if (!conflict) this.#proved(from, message.getAttributeValue('USE-CANDIDATE') !== undefined)
     send(reply.bytes, from)
-    if (conflict) return
+  }
+
+  #proved(from: Path, nominates: boolean): void {
     this.#proved_at_ms = this.#options.now_ms()
-    const nominates = message.getAttributeValue('USE-CANDIDATE') !== undefined
-    if (this.#checked.size < MAX_CHECKED) this.#checked.add(keyOf(from))
-    if (this.#path && !nominates) return
+    const isNew = !this.#checked.has(keyOf(from)) && this.#checked.size < MAX_CHECKED
+    if (isNew) this.#checked.set(keyOf(from), from)
+    const settled = this.#nominated
     this.#nominated ||= nominates
+    if (this.#nominated && !settled) this.#options.onProved([])
+    else if (isNew && !this.#nominated) this.#options.onProved([...this.#checked.values()])
+    if (this.#path && !nominates) return
     if (!this.#path || keyOf(this.#path) !== keyOf(from)) this.#move(from)
   }
 

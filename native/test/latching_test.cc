@@ -65,6 +65,28 @@ void latching() {
     World w;
     TestLeg leg(w, 1, {});
     leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.stream->prove({nat});
+    leg.receive(rtp(0, 1, 160, 5), nat);
+    check::ok(leg.counters->latched && leg.counters->packets_received == 1,
+              "an address that a check proved is accepted at once");
+    leg.receive(rtp(0, 2, 320, 5), signalled);
+    leg.receive(rtp(0, 3, 480, 5), nat);
+    check::ok(leg.counters->packets_received == 3 && leg.counters->strangers == 0,
+              "the peer may send from any proved address, and goes back and forth");
+    leg.receive(rtp(0, 4, 640, 5), stranger);
+    check::ok(leg.counters->strangers == 1, "beside proved addresses a stranger stays one");
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.stream->prove({});
+    leg.receive(rtp(0, 5, 800, 5), signalled);
+    w.run(2100);
+    leg.receive(rtp(0, 6, 960, 5), signalled);
+    leg.receive(rtp(0, 7, 1120, 5), nat);
+    check::ok(leg.counters->strangers == 2, "after the nomination the others do not count");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
     w.run(2000);
     for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
     check::ok(!leg.counters->latched, "packets out of sequence do not latch an unknown sender");

@@ -353,9 +353,9 @@ export abstract class Call {
   }
 
   /** Stores the final figures of a leg. */
-  protected legMeasured(figures: LegFigures): void {
+  protected legMeasured({ carrier_id }: Leg, figures: LegFigures): void {
     this.#measured.push(figures)
-    this.#writes.step({ step: 'leg', figures })
+    this.#writes.step({ step: 'leg', figures, carrier_id })
   }
 
   /** Returns the figures of other legs than these: targets that did not answer, and legs that were replaced. */

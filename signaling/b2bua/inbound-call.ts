@@ -334,7 +334,7 @@ export class InboundCall extends Call {
         else request.respond(200)
       },
       message: (leg, request) => void passMessage({ call: this, leg }, request),
-      measured: (_leg, figures) => this.legMeasured(figures),
+      measured: (leg, figures) => this.legMeasured(leg, figures),
       held: (leg, held) =>
         this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
       media: (leg, event) => {

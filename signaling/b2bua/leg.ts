@@ -84,14 +84,15 @@ export class Leg {
   /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
   readonly trunk_id: string | null
   readonly foreign: boolean
-  readonly #carrier_id: string | null
+  /** The carrier that is this leg's peer. */
+  readonly carrier_id: string | null
 
   constructor(ctx: CallContext, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
     this.trunk_id = options.trunk_id ?? null
     this.foreign = options.foreign ?? false
-    this.#carrier_id = options.carrier_id ?? null
+    this.carrier_id = options.carrier_id ?? null
     this.session = options.session
     this.listener = options.listener
     this.log = options.log.child({ leg_id: options.id })
@@ -192,7 +193,7 @@ export class Leg {
 
   #placing<T>(sdp: string, ask: (places: { places?: Record<string, string> }) => Promise<T>): Promise<T> {
     const peer = () => ({
-      carrier_id: this.#carrier_id,
+      carrier_id: this.carrier_id,
       came_from: [...this.#setUpFrom].at(-1) ?? null,
       relaxed: this.#policy?.source_validation === 'relaxed',
     })

@@ -195,7 +195,7 @@ export class OutboundCall extends Call {
         else request.respond(200)
       },
       message: (leg, request) => void passMessage({ call: this, leg }, request),
-      measured: (_leg, figures) => this.legMeasured(figures),
+      measured: (leg, figures) => this.legMeasured(leg, figures),
       held: (_leg, held) => this.event('state', null, { what: held ? 'held' : 'resumed', leg: 'b' }),
       media: (leg, event: MediaEvent) => {
         this.mediaSample(leg, event)

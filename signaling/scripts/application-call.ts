@@ -172,7 +172,7 @@ export class ApplicationCall extends Call {
       ended: () => void this.end({ cause: 'media_unavailable' }),
       refer: (_leg, request) => request.respond(603),
       notify: (_leg, request) => request.respond(481),
-      measured: (_leg, figures) => this.legMeasured(figures),
+      measured: (leg, figures) => this.legMeasured(leg, figures),
       held: () => undefined,
       message: (_leg, request) => request.respond(405),
     }

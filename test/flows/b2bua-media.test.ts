@@ -1,10 +1,12 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { carrierMediaOfWindow } from '../../core/state/calls/carrier-media.ts'
 import { mediaQualityOf } from '../../core/state/calls/media-quality.ts'
 import { Peer, reply, starts } from '../conformance/edge/peer.ts'
-import { tone } from '../support/audio.ts'
+import { encodeG711, tone } from '../support/audio.ts'
 import { addTrunk, lastCall, nothingLeft } from '../support/b2bua-world.ts'
 import t, { type Test } from '../support/harness/index.ts'
+import { capture } from '../support/pcap.ts'
 import { reportWithVoipMetrics } from '../support/rtcp.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -60,6 +62,25 @@ async function talk(near: Line, far: Line): Promise<void> {
   const stops = [near.hum(ours), far.hum(theirs)]
   await Promise.all([near.hears(theirs), far.hears(ours)])
   await Promise.all(stops.map(stop => stop()))
+}
+
+/** The packets that a trunk's figures say its calls received. */
+async function packetsOfTrunk({ state }: World, trunk_id: string | null): Promise<number> {
+  const { total } = await state.db
+    .selectFrom('trunk_step')
+    .select(eb => eb.fn.sum<number>('packets_received').as('total'))
+    .where('trunk_id', '=', trunk_id)
+    .where('step_ms', '=', 60_000)
+    .executeTakeFirstOrThrow()
+  return Number(total ?? 0)
+}
+
+/** Sends a last frame that no other is like, and waits until it has passed: so has everything before it. */
+async function passed(from: Line, to: Line): Promise<void> {
+  const last = Int16Array.from({ length: 160 }, (_, at) => 90 * (at - 80))
+  const payload = encodeG711('PCMU', last)
+  await from.rtp.send(last)
+  await until('the last frame has passed', () => to.rtp.received.some(packet => packet.payload.equals(payload)))
 }
 
 /** Waits for this many more packets. */
@@ -329,18 +350,9 @@ t.test('media between two legs', async t => {
   })
 
   t.test('figures: a call of two seconds has those of each whole leg, as counted on the wire', async t => {
-    const packetsOfTrunk = async (trunk_id: string | null): Promise<number> => {
-      const { total } = await w.state.db
-        .selectFrom('trunk_step')
-        .select(eb => eb.fn.sum<number>('packets_received').as('total'))
-        .where('trunk_id', '=', trunk_id)
-        .where('step_ms', '=', 60_000)
-        .executeTakeFirstOrThrow()
-      return Number(total ?? 0)
-    }
     const { near, far } = await connected(world)
     const call = await lastCall(w)
-    const before = await packetsOfTrunk(call.trunk_id)
+    const before = await packetsOfTrunk(w, call.trunk_id)
     await talk(near, far)
     await talk(near, far)
     const wire = { near: near.rtp.sent, far: far.rtp.sent }
@@ -362,7 +374,7 @@ t.test('media between two legs', async t => {
     t.equal(caller.octets_received, 160 * caller.packets_received)
     const { totals } = body.media
     t.equal(totals.packets_received, caller.packets_received + called.packets_received)
-    t.equal((await packetsOfTrunk(call.trunk_id)) - before, totals.packets_received, 'the trunk counts the same')
+    t.equal((await packetsOfTrunk(w, call.trunk_id)) - before, totals.packets_received, 'the trunk counts the same')
     const { body: media } = await w.manage('GET', `/calls/${call.sid}/media`)
     t.strictSame(
       media.legs.map((leg: { figures: object }) => leg.figures),
@@ -381,6 +393,7 @@ t.test('media between two legs', async t => {
       .where('cidr', '=', `${world.peer.address}/32`)
       .executeTakeFirstOrThrow()
     await carrierToTrunk(w, carrier.address, own, trunk_id)
+    const before = await packetsOfTrunk(w, trunk_id)
     const near = await carrier.dial(`sip:${own}@${w.sip.host}:${w.sip.port}`, {
       from: '+2348030001111',
       headers: { 'X-Billing': 'gold' },
@@ -389,14 +402,42 @@ t.test('media between two legs', async t => {
     t.equal(far.header('x-billing'), null)
     t.match(far.header('p-asserted-identity'), /\+2348030001111@/)
     t.match(far.header('x-strowger-callsid'), /^CA[0-9a-f]{32}$/)
+    const [near_wire, far_wire] = [capture(near.rtp), capture(far.rtp)]
     const acknowledged = far.answer()
     await near.answered()
     await acknowledged
     await talk(near, far)
+    await Promise.all([passed(near, far), passed(far, near)])
     far.hangUp()
     t.equal(await near.over(), 'peer')
     const row = await w.state.db.selectFrom('call').selectAll().where('to_number', '=', own).executeTakeFirstOrThrow()
     t.match(row, { origin: 'carrier', direction: 'inbound', trunk_id })
+    const { body } = await until('the final figures', async () => {
+      const read = await w.manage('GET', `/calls/${row.sid}`)
+      return read.body.ended_at === null ? undefined : read
+    })
+    const [caller, called] = body.media.legs
+    const of_carrier = await carrierMediaOfWindow(w.state.db, 'car_1', '1h', Date.now())
+    const { packets_received, packets_sent, octets_received, octets_sent, packets_lost } = caller
+    t.match(
+      of_carrier,
+      { legs: 1, packets_received, packets_sent, octets_received, octets_sent, packets_lost },
+      "the carrier's sums are those of its leg",
+    )
+    const { totals } = body.media
+    t.equal(totals.packets_received, of_carrier.packets_received + called.packets_received)
+    t.equal((await packetsOfTrunk(w, trunk_id)) - before, totals.packets_received, 'the trunk counts both legs')
+    const counted = { near: await near_wire.counted(), far: await far_wire.counted() }
+    for (const [leg, wire] of [
+      [caller, counted.near],
+      [called, counted.far],
+    ])
+      for (const [figure, count] of [
+        [leg.packets_received, wire.sent],
+        [leg.packets_sent, wire.received],
+      ])
+        t.ok(Math.abs(figure - count) <= 1, `as tshark counts: ${figure} of ${count}, ${JSON.stringify(counted)}`)
+    t.ok(counted.near.sent > 10 && counted.far.sent > 10)
   })
 
   t.test('no call, dialog, port or lease remains', t => nothingLeft(t, w))

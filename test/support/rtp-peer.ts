@@ -64,6 +64,8 @@ export function writeRtp(fields: Omit<RtpPacket, 'from_port' | 'at_ms'>): Buffer
 export class RtpPeer {
   readonly port: number
   readonly received: RtpPacket[] = []
+  /** Sees each RTP packet that passes the socket, with the port at the other end. */
+  onPacket: ((bytes: Buffer, sent: boolean, port: number) => void) | null = null
   /** How many packets this peer has sent. */
   sent = 0
   readonly #socket: Socket
@@ -205,6 +207,7 @@ export class RtpPeer {
   raw(bytes: Buffer, port = this.#target_port): void {
     if (this.#closed) return
     this.sent++
+    this.onPacket?.(bytes, true, port)
     this.#socket.send(bytes, port, this.#target_address)
   }
 
@@ -317,6 +320,7 @@ export class RtpPeer {
     const clear = this.#options.unprotect ? this.#options.unprotect(message) : message
     const packet = clear && readRtp(clear, from.port)
     if (!packet) return
+    this.onPacket?.(message, false, from.port)
     this.received.push(packet)
     for (const arrived of this.#arrived.splice(0)) arrived()
   }

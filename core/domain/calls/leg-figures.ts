@@ -130,7 +130,7 @@ function withoutMedia(stats: MeasuredLeg, answered_ms: number | null, ended_ms: 
 }
 
 /** What can be added up over the legs of a call, a trunk or a carrier. */
-const SUMMED = [
+export const SUMMED = [
   'packets_received',
   'packets_sent',
   'octets_received',

@@ -12,6 +12,7 @@ import {
   windowBegin,
 } from '../../domain/metrics/index.ts'
 import type { Db } from '../db.ts'
+import { CARRIER_KEY } from '../procedures/running/carrier-media.ts'
 import { FAILURE_KEY, KEY } from '../procedures/running/counts.ts'
 import { LOAD_KEY } from './project-load.ts'
 
@@ -56,6 +57,7 @@ export async function forgetOldSteps(db: Db, now_ms: number, limit = 5000): Prom
   for (const step_ms of STEPS_MS)
     for (const [name, columns] of [
       ['trunk_step', KEY],
+      ['carrier_media_step', CARRIER_KEY],
       ['project_load', LOAD_KEY],
       ['trunk_step_failure', FAILURE_KEY],
     ] as const) {

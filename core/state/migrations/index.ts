@@ -9,6 +9,7 @@ import * as numberCharges from './0007-number-charges.ts'
 import * as callCosts from './0008-call-costs.ts'
 import * as callExports from './0009-call-exports.ts'
 import * as enginesOfApplications from './0010-engines-of-applications.ts'
+import * as carrierMedia from './0011-carrier-media.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-call-costs': callCosts,
   '0009-call-exports': callExports,
   '0010-engines-of-applications': enginesOfApplications,
+  '0011-carrier-media': carrierMedia,
 }

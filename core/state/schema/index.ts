@@ -56,6 +56,7 @@ export interface Schema {
   trunk_test_check: trunkTests.TrunkTestCheckTable
   sip_message: ladder.SipMessageTable
   project_load: metrics.ProjectLoadTable
+  carrier_media_step: metrics.CarrierMediaStepTable
   trunk_step: metrics.TrunkStepTable
   trunk_step_failure: metrics.TrunkStepFailureTable
   outbound_policy: policies.OutboundPolicyTable

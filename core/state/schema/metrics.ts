@@ -1,3 +1,4 @@
+import type { CarrierMedia } from '../../domain/metrics/carrier-media.ts'
 import type { Figures } from '../../domain/metrics/figures.ts'
 
 /** Sums over a trunk's calls that ended within a time step, without test calls. */
@@ -6,6 +7,13 @@ export interface TrunkStepTable extends Figures {
   /** Length of the step: a minute or an hour, in milliseconds. */
   step_ms: number
   /** Milliseconds since the epoch. */
+  begin_ms: number
+}
+
+/** Sums over a carrier's legs that ended within a time step. */
+export interface CarrierMediaStepTable extends CarrierMedia {
+  carrier_id: string
+  step_ms: number
   begin_ms: number
 }
 

@@ -58,6 +58,11 @@ bool Receiver::trusted(const Address& from) const {
   return policy.signalled_from.known() && from.same_ip(policy.signalled_from);
 }
 
+/** RFC 8445 §12.2: until the browser nominates a pair, it may send over any that a check proved. */
+bool Receiver::proved(const Address& from) const {
+  return std::find(proved_.begin(), proved_.end(), from) != proved_.end();
+}
+
 /** For 2 s after the SDP, the signalled address outranks other ports of its host and the source of the SIP. The stream
  * moves to it even after latching to one of them. It takes their packets at once all the same, so a NAT costs no
  * audio. */
@@ -78,15 +83,16 @@ void Receiver::latch(const Address& from) {
  * host and the source of the SIP; when those are silent, any sender of three packets in a row. */
 bool Receiver::admit(const Address& from, const RtpView& v, uint64_t now_us) {
   const StreamConfig& config = stream_.config();
-  if (latched_.known()) {  // accept() has checked that `from` outranks the latched address
+  if (latched_.known()) {  // accept() has checked that `from` outranks the latched address, or is proved as it is
     latch(from);
     return true;
   }
   if (!config.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
   // Late packets from the peer's previous address must not move the stream back to it.
   const bool late = from == former_ && !(from == config.remote_rtp) && now_us - described_us_ < kSettlingUs;
-  if (late) return false;
-  if (!trusted(from)) {
+  const bool checked = proved(from);
+  if (late && !checked) return false;
+  if (!checked && !trusted(from)) {
     if (stream_.policy().strict) return false;
     if (!newcomers_.persists(from, v) || now_us - described_us_ < kNamedFirstUs) return false;
   }
@@ -138,7 +144,7 @@ const PayloadFacts* Receiver::accept(uint8_t* packet, size_t n, const Address& f
   };
   StreamCounters& c = counted_;
   const bool latched = from == latched_;
-  if (!latched && latched_.known() && !outranks(from, now_us)) return refuse(c.strangers);
+  if (!latched && latched_.known() && !outranks(from, now_us) && !proved(from)) return refuse(c.strangers);
   if (n > kMaxPacket || !parse_rtp_header(packet, n, v)) return refuse(c.malformed);
   const PayloadFacts* facts = payload_facts(v.payload_type);
   if (!facts) return refuse(c.unexpected);

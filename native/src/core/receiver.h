@@ -65,6 +65,8 @@ class Receiver : private ReceiverLines {
   /** Sets whether STUN and DTLS packets (RFC 7983) become events instead of counting as malformed RTP. */
   void take_raw(bool enabled) { takes_raw_ = enabled; }
   bool takes_raw() const { return takes_raw_; }
+  /** Sets the addresses that ICE checks have proved besides the peer's. The peer may send from any of them. */
+  void prove(std::vector<Address> proved) { proved_ = std::move(proved); }
   bool transcodes() const { return transcoding_; }
   const Address& latched() const { return latched_; }
   ReceiveStats& stats() { return stats_; }
@@ -100,6 +102,7 @@ class Receiver : private ReceiverLines {
   bool decrypt(uint8_t* packet, size_t& n, const Address& from, uint64_t now_us);
   bool admit(const Address& from, const RtpView& v, uint64_t now_us);
   bool trusted(const Address& from) const;
+  bool proved(const Address& from) const;
   bool outranks(const Address& from, uint64_t now_us) const;
   void latch(const Address& from);
   bool policed(uint64_t now_us);
@@ -121,6 +124,7 @@ class Receiver : private ReceiverLines {
   ReceivedKeys keys_;
   RawGate raw_gate_;
   Newcomers newcomers_;
+  std::vector<Address> proved_;
   Address former_;  // the peer's address before the last SDP
   uint64_t described_us_, silent_since_us_;
   uint64_t timed_packets_ = 0;  // received packets up to the last second

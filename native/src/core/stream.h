@@ -84,6 +84,7 @@ class Stream {
   void leave(uint64_t now_us);
   void send_rtcp_packet(const uint8_t* packet, size_t n) { reports_.send_packet(packet, n); }
   void take_raw(bool enabled) { receiver_.take_raw(enabled); }
+  void prove(std::vector<Address> proved) { receiver_.prove(std::move(proved)); }
   void send_raw(const uint8_t* packet, size_t n, const Address& to) { wire_.send_rtp(packet, n, to); }
   /** Sends BYE and ends everything that depends on this stream. */
   void close(uint64_t now_us);

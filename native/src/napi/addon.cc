@@ -41,6 +41,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("leaveConference", &EngineSkin::leave),
                            InstanceMethod("sendRtcp", &EngineSkin::send_rtcp),
                            InstanceMethod("takeRaw", &EngineSkin::take_raw),
+                           InstanceMethod("prove", &EngineSkin::prove),
                            InstanceMethod("sendRaw", &EngineSkin::send_raw),
                            InstanceMethod("streamStats", &EngineSkin::stream_stats),
                            InstanceMethod("stats", &EngineSkin::stats),
@@ -209,6 +210,16 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void take_raw(const Napi::CallbackInfo& i) {
     const bool on = i[1].ToBoolean();
     core(i.Env()).with(id_of(i), [on](Stream& s, uint64_t) { s.take_raw(on); });
+  }
+  void prove(const Napi::CallbackInfo& i) {
+    const auto paths = i[1].As<Napi::Array>();
+    std::vector<Address> proved(paths.Length());
+    for (uint32_t at = 0; at < paths.Length(); ++at) {
+      const auto path = paths.Get(at).As<Napi::Object>();
+      Address::parse(path.Get("address").ToString().Utf8Value(),
+                     static_cast<uint16_t>(path.Get("port").ToNumber().Uint32Value()), proved[at]);
+    }
+    core(i.Env()).with(id_of(i), [proved](Stream& s, uint64_t) { s.prove(proved); });
   }
   void send_raw(const Napi::CallbackInfo& i) {
     Address to;

@@ -160,9 +160,12 @@ t.test('until it nominates a pair, a browser may use any that a check proved, an
   const { parseMessage, Message, classes, methods } = await import('werift')
   const credentials = { local_ufrag: 'us', local_pwd: 'p'.repeat(22) }
   const paths: string[] = []
+  const told: string[] = []
   const ice = new IceLite({
-    ...{ credentials, stun: { parseMessage, Message, classes, methods }, send: () => undefined, now_ms: () => 0 },
+    ...{ credentials, stun: { parseMessage, Message, classes, methods }, now_ms: () => 0 },
+    send: () => told.push('answered'),
     onPath: ({ address }) => paths.push(address),
+    onProved: proved => told.push(proved.map(({ address }) => address).join(' ')),
   })
   ice.setRemote('them')
   const at = (address: string) => ({ address, port: 4000 })
@@ -183,6 +186,11 @@ t.test('until it nominates a pair, a browser may use any that a check proved, an
   t.same(paths, ['192.0.2.1', '192.0.2.2'], 'the path follows what the browser uses')
   check('192.0.2.1', true)
   t.same(paths, ['192.0.2.1', '192.0.2.2', '192.0.2.1'])
+  t.same(
+    told,
+    ['', '192.0.2.1', 'answered', '192.0.2.1 192.0.2.2', 'answered', '', 'answered'],
+    'the stream knows each pair before the browser has its answer, and none besides a nominated one',
+  )
   t.notOk(ice.uses(at('192.0.2.2')), 'after the nomination the other pairs do not count')
   t.ok(ice.uses(at('192.0.2.1')))
 })
@@ -191,9 +199,11 @@ t.test('an ICE check with a wrong password and a DTLS handshake before any check
   const { parseMessage, Message, classes, methods } = await import('werift')
   const prepared = await createBrowserTransports(systemClock).prepare()
   const sent: Buffer[] = []
+  const proved: unknown[] = []
   const transport = prepared.open({
     send: packet => sent.push(packet),
     onChange: () => t.fail('no path was proved'),
+    onProved: paths => proved.push(...paths),
     onFailed: () => t.fail('no handshake began'),
   })
   t.ok(transport instanceof BrowserTransport)
@@ -212,6 +222,7 @@ t.test('an ICE check with a wrong password and a DTLS handshake before any check
   transport.receive(Buffer.from('16fefd000000000000000000', 'hex'), from)
   transport.receive(Buffer.alloc(20), from)
   t.equal(sent.length, 0)
+  t.same(proved, [])
   transport.receive(check(`${ice_ufrag}:them`, ice_pwd, true), from)
   t.equal(sent.length, 1)
   const conflict = parseMessage(sent[0] ?? Buffer.alloc(0), Buffer.from(ice_pwd))

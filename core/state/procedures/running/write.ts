@@ -4,6 +4,7 @@ import { iso } from '../../../runtime/clock.ts'
 import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
 import { tellStatus } from './callbacks.ts'
+import { addCarrierMedia } from './carrier-media.ts'
 import { queueEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
 import { changeRunningCall, findCall, type RecordedCall } from './rows.ts'
@@ -26,7 +27,7 @@ export type CallStep =
   | { readonly step: 'attempt'; readonly attempt: NewAttempt; readonly at_ms: number }
   | { readonly step: 'attempt_changed'; readonly sequence: number; readonly changes: AttemptChanges }
   /** A leg has ended: its final media figures. The first ones count. */
-  | { readonly step: 'leg'; readonly figures: LegFigures }
+  | { readonly step: 'leg'; readonly figures: LegFigures; readonly carrier_id: string | null }
   /** The call ends: status, CDR, slots, money and last callback. */
   | { readonly step: 'end'; readonly facts: FinalFacts }
 
@@ -90,21 +91,24 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
     case 'attempt_changed':
       changeAttempt(query, step.changes, sid, step.sequence)
       return NOTHING
-    case 'leg':
-      insertFigures(query, {
-        call_sid: sid,
-        leg_id: step.figures.leg_id,
-        ended_at: step.figures.ended_at,
-        figures: JSON.stringify(step.figures),
-      })
+    case 'leg': {
+      const { figures, carrier_id } = step
+      const { leg_id, ended_at } = figures
+      const [first] = insertFigures(query, { call_sid: sid, leg_id, ended_at, figures: JSON.stringify(figures) })
+      if (first && carrier_id !== null) addCarrierMedia(query, carrier_id, figures)
       return NOTHING
+    }
     case 'end':
       return end(query, sid, step.facts)
   }
 }
 
 const insertAttempt = inserting('call_attempt', ['call_sid', 'sequence', 'target', 'transport', 'started_at'])
-const insertFigures = inserting('leg_figures', ['call_sid', 'leg_id', 'ended_at', 'figures'], 'on conflict do nothing')
+const insertFigures = inserting(
+  'leg_figures',
+  ['call_sid', 'leg_id', 'ended_at', 'figures'],
+  'on conflict do nothing returning leg_id',
+)
 const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')
 
 function progress(

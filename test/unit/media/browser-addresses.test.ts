@@ -1,0 +1,108 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import * as werift from 'werift'
+import { fingerprintOf } from '../../../media/webrtc/browser-transport.ts'
+import { encodeG711, tone } from '../../support/audio.ts'
+import t, { type Test } from '../../support/harness/index.ts'
+import { POLICY, startTestWorker } from '../../support/media-worker.ts'
+
+// A browser on a host with several addresses, by its parts: ICE checks, DTLS and SRTP over sockets of its own.
+
+const PACKETS = 50
+const PROFILE = werift.ProtectionProfileAes128CmHmacSha1_80
+
+async function socketAt(t: Test, address: string): Promise<Socket> {
+  const socket = createSocket('udp4')
+  socket.bind(0, address)
+  await once(socket, 'listening')
+  t.teardown(() => socket.close())
+  return socket
+}
+
+/** Sends an ICE check that nominates nothing. Resolves with its answer. */
+async function check(socket: Socket, port: number, username: string, password: string): Promise<void> {
+  const message = new werift.Message(werift.methods.BINDING, werift.classes.REQUEST)
+  message.setAttribute('USERNAME', username)
+  message.setAttribute('ICE-CONTROLLING', 1n as never)
+  message.addMessageIntegrity(Buffer.from(password)).addFingerprint()
+  const answered = once(socket, 'message')
+  socket.send(message.bytes, port, '127.0.0.1')
+  await answered
+}
+
+/** Runs the client's side of DTLS over a socket. Resolves with the session that encrypts what the browser sends. */
+async function handshake(socket: Socket, port: number, identity: { cert: string; key: string; signatureHash: never }) {
+  const transport = {
+    ...{ type: 'udp', address: { address: '', family: '', port: 0 }, closed: false },
+    onData: (_data: Buffer, _from: [string, number]): void => undefined,
+    send: async (data: Buffer) => socket.send(data, port, '127.0.0.1'),
+    close: async () => undefined,
+  }
+  const dtls = new werift.DtlsClient({
+    ...identity,
+    ...{ transport: transport as never, srtpProfiles: [PROFILE], extendedMasterSecret: true },
+  })
+  socket.on('message', data => {
+    if ((data[0] ?? 0) >= 20 && (data[0] ?? 0) <= 63) transport.onData(data, ['127.0.0.1', port])
+  })
+  const connected = new Promise<void>(resolve => dtls.onConnect.subscribe(() => resolve()))
+  await dtls.connect()
+  await connected
+  const keys = dtls.extractSessionKeys(16, 14)
+  return new werift.SrtpSession({
+    keys: {
+      localMasterKey: keys.localKey,
+      localMasterSalt: keys.localSalt,
+      remoteMasterKey: keys.remoteKey,
+      remoteMasterSalt: keys.remoteSalt,
+    },
+    profile: PROFILE,
+  })
+}
+
+t.test('a browser that sends from another of its addresses before it nominates one loses no sound', async t => {
+  const w = await startTestWorker()
+  t.teardown(() => w.stop())
+  const { client } = w
+  const session_id = await w.session()
+  const phone = await w.peer()
+  const { leg_id: plain } = await w.answeredLeg(session_id, phone)
+  await client.request('leg.open', {
+    ...{ session_id, leg_id: 'user', kind: 'webrtc' },
+    policy: { ...POLICY, codecs: ['PCMU'] },
+  })
+  const signatureHash = { hash: werift.HashAlgorithm.sha256_4, signature: werift.SignatureAlgorithm.ecdsa_3 } as never
+  const made = await werift.CipherContext.createSelfSignedCertificateWithKey(
+    signatureHash,
+    werift.NamedCurveAlgorithm.secp256r1_23,
+  )
+  const der = Buffer.from(made.certPem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
+  const offer = [
+    ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 't=0 0', 'm=audio 9 UDP/TLS/RTP/SAVPF 0', 'c=IN IP4 0.0.0.0'],
+    ...['a=ice-ufrag:them', `a=ice-pwd:${'q'.repeat(24)}`, `a=fingerprint:sha-256 ${fingerprintOf(der, 'sha-256')}`],
+    ...['a=setup:active', 'a=mid:0', 'a=rtcp-mux', 'a=rtpmap:0 PCMU/8000', 'a=sendrecv', ''],
+  ].join('\r\n')
+  await client.request('leg.remote_offer', { leg_id: 'user', sdp: offer })
+  const { sdp } = await client.request('leg.local_answer', { leg_id: 'user', prefer_leg: plain })
+  await client.request('bridge', { a: plain, b: 'user' })
+  const given = (line: RegExp): string => line.exec(sdp)?.[1] ?? ''
+  const [ufrag, password] = [given(/^a=ice-ufrag:(\S+)/m), given(/^a=ice-pwd:(\S+)/m)]
+  const port = Number(given(/^m=audio (\d+)/m))
+
+  const [one, other] = [await socketAt(t, '127.0.0.1'), await socketAt(t, '127.0.0.2')]
+  await check(one, port, `${ufrag}:them`, password)
+  const srtp = await handshake(one, port, { cert: made.certPem, key: made.keyPem, signatureHash })
+  await check(other, port, `${ufrag}:them`, password)
+  const samples = tone(1000, PACKETS * 20)
+  for (let at = 0; at < PACKETS; at++) {
+    const header = new werift.RtpHeader({
+      ...{ payloadType: 0, sequenceNumber: 1000 + at, timestamp: at * 160, ssrc: 77, marker: at === 0 },
+    })
+    const packet = srtp.encrypt(encodeG711('PCMU', samples.subarray(at * 160, (at + 1) * 160)), header)
+    other.send(packet, port, '127.0.0.1')
+  }
+  await phone.packets(PACKETS)
+  const { packets_received, strangers_dropped } = await client.request('leg.stats', { leg_id: 'user' })
+  t.same({ packets_received, strangers_dropped }, { packets_received: PACKETS, strangers_dropped: 0 })
+  await client.request('session.close', { session_id })
+})
