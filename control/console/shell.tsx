@@ -21,6 +21,7 @@ interface Item {
 }
 
 const reads = (scope: string) => () => may(scope)
+const operates = () => session.value?.member.operator ?? false
 const configuration = reads('service_configuration:read')
 
 const MENU: readonly { readonly title: string; readonly items: readonly Item[] }[] = [
@@ -62,6 +63,19 @@ const MENU: readonly { readonly title: string; readonly items: readonly Item[] }
     items: [
       { to: '/keys', text: 'Keys and credentials', icon: 'keys', show: () => hasRole('org:admin', 'org:engineer') },
       { to: '/webhooks', text: 'Webhooks', icon: 'webhooks', show: reads('developers:manage') },
+    ],
+  },
+  {
+    title: 'Operator',
+    items: [
+      { to: '/operator/customers', text: 'Customers', icon: 'subaccounts', show: operates },
+      { to: '/operator/carriers', text: 'Carriers', icon: 'trunks', show: operates },
+      { to: '/operator/rates', text: 'Price books', icon: 'destinations', show: operates },
+      { to: '/operator/money', text: 'Money', icon: 'billing', show: operates },
+      { to: '/operator/numbers', text: 'Number stock', icon: 'numbers', show: operates },
+      { to: '/operator/fraud', text: 'Fraud desk', icon: 'policies', show: operates },
+      { to: '/operator/nodes', text: 'Nodes', icon: 'platform', show: operates },
+      { to: '/operator/audit', text: 'Audit of the installation', icon: 'audit', show: operates },
     ],
   },
 ]

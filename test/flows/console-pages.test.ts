@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
 import t from '../support/harness/index.ts'
+import { operatorStory } from '../support/operator-story.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { addAdmin } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
@@ -13,10 +14,13 @@ const PICTURES = 'test-results/console'
 const LOAD_BUDGET_BYTES = 250 * 1024
 /** Checks that depend on width and theme. All others run once. */
 const NARROW_RULES = ['color-contrast', 'scrollable-region-focusable', 'target-size']
-/** Values that their box cuts, and lists that scroll sideways. */
+/** Values that their box cuts, cards of long lists that are too low, and lists that scroll sideways. */
 const CUT = `[
   ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
     box => getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1,
+  ),
+  ...[...document.querySelectorAll('main table.fixed tr:not(.gap)')].filter(
+    row => row.scrollHeight > row.clientHeight + 1,
   ),
   ...[...document.querySelectorAll('main .table-box')].filter(box => box.scrollWidth > box.clientWidth + 1),
 ].map(box => box.getAttribute('aria-label') ?? box.textContent)`
@@ -50,10 +54,15 @@ t.test('pages of the console', async t => {
     ],
     ...['/numbers', '/applications', `/applications/${application.body.id}`],
     ...['/editor', '/policies', `/policies/${policy.body.id}`, '/destinations', '/subaccounts'],
+    ...['customers', 'carriers', 'money', 'rates', 'numbers', 'fraud', 'nodes', 'audit'].map(
+      name => `/operator/${name}`,
+    ),
+    `/operator/projects/${w.project_id}`,
     ...['/billing', '/audit', '/keys', '/webhooks', '/platform', '/members', '/account', '/no-such-page'],
   ]
   const admin = { base_url: w.base_url, email: 'pages@customer.test', password: 'a long enough password' }
   await addAdmin(w.state, w.project_id, admin.email, admin.password)
+  await w.state.db.updateTable('member').set({ operator: 1 }).where('email', '=', admin.email).execute()
 
   for (const [name, width] of Object.entries(WIDTHS))
     t.test(`at ${width} pixels`, async t => {
@@ -80,7 +89,9 @@ t.test('pages of the console', async t => {
         t.ok(wider <= 0, `${path}: fits (${wider} pixels too wide)`)
         if (name !== 'wide') t.same(await page.evaluate<string[]>(CUT), [], `${path}: nothing is cut or out of sight`)
         const file =
-          path === '/' ? 'overview' : path.slice(1).replace(placed.body.sid, 'call').replace(trunk_id, 'trunk')
+          path === '/'
+            ? 'overview'
+            : path.slice(1).replace(placed.body.sid, 'call').replace(trunk_id, 'trunk').replace(w.project_id, 'project')
         await screenshot(page, PICTURES, `${width}-${file.replaceAll(/[^a-z-]+/g, '-')}`)
       }
       t.same(complaints, [], 'no page logged an error')
@@ -171,6 +182,15 @@ t.test('pages of the console', async t => {
     })
     await context.close()
   })
+
+  t.test(
+    'an operator takes a new customer live by clicks alone, and the customer sees nothing of that menu',
+    async t => {
+      const context = await browser.newContext()
+      await operatorStory(t, w, await signIn(context, admin))
+      await context.close()
+    },
+  )
 
   t.test('the first page loads few bytes', async t => {
     const context = await browser.newContext()

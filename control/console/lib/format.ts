@@ -70,8 +70,14 @@ export const clockTime = (at: string): string => clock.value.format(new Date(at)
 export const percent = (share: number | null, digits = 1): string =>
   share === null || Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`
 
-export const bytes = (size: number | null): string =>
-  size === null ? '–' : size < 1024 * 1024 ? `${Math.ceil(size / 1024)} KiB` : `${(size / 1024 / 1024).toFixed(1)} MiB`
+const MIB = 1024 * 1024
+const GIB = 1024 * MIB
+
+export function bytes(size: number | null): string {
+  if (size === null) return '–'
+  if (size < MIB) return `${Math.ceil(size / 1024)} KiB`
+  return size < GIB ? `${(size / MIB).toFixed(1)} MiB` : `${(size / GIB).toFixed(1)} GiB`
+}
 
 /** `in-progress` → `In progress`; `sdes_srtp_required` → `Sdes srtp required`. */
 export const words = (name: string): string => {

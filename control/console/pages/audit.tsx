@@ -1,4 +1,5 @@
 import type { PageProps } from '../app.tsx'
+import type { AuditEventDetail, AuditPage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { count, when, words } from '../lib/format.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
@@ -6,49 +7,41 @@ import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '.
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 
-interface AuditEventRow {
-  readonly id: string
-  readonly action: string
-  readonly actor: { readonly detail: string | null; readonly name: string; readonly type: string }
-  readonly applied: boolean
-  readonly at: string
-  readonly category: string
-  readonly detail: string | null
-  readonly effective_revision: number | null
-  readonly from_revision: number | null
-  readonly kind: string
-  readonly request_id: string | null
-  readonly resource: { readonly href: string | null; readonly id: string; readonly name: string; readonly type: string }
-  readonly summary: string
-  readonly to_revision: number | null
-}
-
-export interface AuditPage {
-  readonly data: readonly AuditEventRow[]
-  readonly next_cursor: string | null
-  readonly previous_cursor: string | null
-  readonly retention_days: number
-  readonly total: number
-  readonly total_all: number
-}
-
 const options = (values: readonly string[]) =>
   values.map(value => ({ value, text: value === 'any' ? 'Any' : words(value) }))
 
-export function Audit() {
+/** A trail: its address in the API, and that of its page. */
+interface TrailProps {
+  readonly api: '/v1' | '/operator/v1'
+  readonly home: string
+  readonly title: string
+  readonly sub: string
+}
+
+export const Audit = () => (
+  <Trail
+    api="/v1"
+    home="/audit"
+    title="Audit trail"
+    sub="Who changed what, and when it came into force. Each event is chained to the one before it."
+  />
+)
+
+export const AuditEvent = ({ params }: PageProps) => (
+  <TrailEvent api="/v1" id={params['id'] ?? ''} back={{ href: hrefOf('/audit'), text: 'Audit trail' }} />
+)
+
+export function Trail({ api, home, title, sub }: TrailProps) {
   const actor = query.value.get('actor') ?? 'any'
   const kind = query.value.get('kind') ?? 'any'
   const range = query.value.get('range') ?? '7d'
   const cursor = query.value.get('cursor') ?? ''
   const page = useData<AuditPage>(
-    `/v1/audit?actor=${actor}&kind=${kind}&range=${range}&limit=50${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    `${api}/audit?actor=${actor}&kind=${kind}&range=${range}&limit=50${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
   )
   return (
     <>
-      <PageHead
-        title="Audit trail"
-        sub="Who changed what, and when it came into force. Each event is chained to the one before it."
-      />
+      <PageHead title={title} sub={sub} />
       <div class="filters">
         <SelectField
           label="By"
@@ -80,14 +73,14 @@ export function Audit() {
             {found.data.length === 0 ? (
               <Empty
                 title="Nothing happened in this range"
-                api={'curl "$STROWGER_URL/v1/audit?range=7d" -H "Authorization: Bearer $STROWGER_API_KEY"'}
+                api={`curl "$STROWGER_URL${api}/audit?range=7d" -H "Authorization: Bearer $STROWGER_API_KEY"`}
               />
             ) : (
               <Table
                 label="Audit trail"
                 rows={found.data}
                 keyOf={event => event.id}
-                hrefOf={event => hrefOf(`/audit/${event.id}`)}
+                hrefOf={event => hrefOf(`${home}/${event.id}`)}
                 columns={[
                   { title: 'What', cell: event => event.summary },
                   { title: 'By', cell: event => event.actor.name },
@@ -131,30 +124,19 @@ export function Audit() {
   )
 }
 
-interface AuditDetail {
-  readonly changes: readonly {
-    readonly after: string | null
-    readonly before: string | null
-    readonly label: string
-    readonly redacted: boolean
-    readonly unchanged: boolean
-  }[]
-  readonly event: AuditEventRow
-  readonly notes: readonly string[]
-  readonly timeline: readonly { readonly at: string; readonly text: string }[]
+interface TrailEventProps {
+  readonly api: TrailProps['api']
+  readonly id: string
+  readonly back: { readonly href: string; readonly text: string }
 }
 
-export function AuditEvent({ params }: PageProps) {
-  const of = useData<AuditDetail>(`/v1/audit/${params['id']}`)
+export function TrailEvent({ api, id, back }: TrailEventProps) {
+  const of = useData<AuditEventDetail>(`${api}/audit/${id}`)
   return (
     <Loaded of={of}>
       {({ event, changes, notes, timeline }) => (
         <>
-          <PageHead
-            title={event.summary}
-            back={{ href: hrefOf('/audit'), text: 'Audit trail' }}
-            sub={<Id value={event.id} />}
-          />
+          <PageHead title={event.summary} back={back} sub={<Id value={event.id} />} />
           <div class="columns">
             <Card title="Event">
               <Facts

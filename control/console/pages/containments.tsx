@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { OperatorProject } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
+import type { Problem } from '../lib/problem.ts'
 import { may, projectId, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, ProblemBox, Status, Time } from '../ui/basics.tsx'
@@ -155,14 +157,23 @@ export function Containments() {
   )
 }
 
-function Contain({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
+interface ContainProps {
+  readonly onClose: () => void
+  readonly onDone: () => void
+  /** The prefix of any project of the installation is closed, not only of the chosen one. */
+  readonly anyProject?: boolean
+}
+
+/** An operator closes a prefix. */
+export function Contain({ onClose, onDone, anyProject = false }: ContainProps) {
+  const [project, setProject] = useState(anyProject ? '' : projectId.value)
   const [prefix, setPrefix] = useState('')
   const [reason_category, setCategory] = useState('destination_risk')
   const [reason_detail, setDetail] = useState('')
   const [hours, setHours] = useState<number | null>(24)
   const action = useAction()
   const make = async () => {
-    const of = { project_id: projectId.value, expires_in_seconds: (hours ?? 1) * 3600 }
+    const of = { project_id: project, expires_in_seconds: (hours ?? 1) * 3600 }
     const body = { prefix, reason_category, reason_detail, ...of }
     if (!(await action.run(() => ask('POST', '/operator/v1/containments', { body })))) return
     onDone()
@@ -176,8 +187,10 @@ function Contain({ onClose, onDone }: { onClose: () => void; onDone: () => void 
         danger
         busy={action.busy}
         problem={action.problem}
-        fields={['/prefix', '/reason_category', '/reason_detail', '/expires_in_seconds']}
+        fields={['/prefix', '/reason_category', '/reason_detail', '/expires_in_seconds', '/project_id']}
+        disabled={project === ''}
       >
+        {anyProject && <AnyProject value={project} onInput={setProject} problem={action.problem} />}
         <TextField
           label="Prefix"
           value={prefix}
@@ -216,5 +229,30 @@ function Contain({ onClose, onDone }: { onClose: () => void; onDone: () => void 
         />
       </Form>
     </Dialog>
+  )
+}
+
+function AnyProject({
+  value,
+  onInput,
+  problem,
+}: {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly problem: Problem | null
+}) {
+  const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects?limit=200')
+  return (
+    <SelectField
+      label="Project"
+      value={value}
+      onInput={onInput}
+      problem={problem}
+      at="/project_id"
+      options={[
+        { value: '', text: 'Choose a project' },
+        ...(projects.data?.data ?? []).map(({ id, name }) => ({ value: id, text: name })),
+      ]}
+    />
   )
 }

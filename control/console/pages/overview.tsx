@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import type { Alert } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
 import { count, money, percent, words } from '../lib/format.ts'
@@ -9,7 +10,6 @@ import { Badge, Card, Empty, LinkButton, Loaded, Meter, PageHead, Stat, Stats, S
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import type { Alert } from './alerts.tsx'
 import { LiveTable } from './live-calls.tsx'
 import { WINDOWS } from './trunk-quality.tsx'
 

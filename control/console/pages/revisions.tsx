@@ -1,8 +1,8 @@
+import type { AuditPage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { hrefOf } from '../lib/router.ts'
 import { Badge, Card, Empty, Loaded, Time } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
-import type { AuditPage } from './audit.tsx'
 
 /** Shows the revisions of a trunk: who changed it, and when. */
 export function Revisions({ trunk_id }: { trunk_id: string }) {

@@ -111,6 +111,19 @@ export const ConfirmHangUp = ({
   </Confirm>
 )
 
+/** Asks for the reason of an action, which the audit trail keeps. */
+export function ConfirmWithReason({
+  onConfirm,
+  ...of
+}: Asked & { readonly onConfirm: (reason: string) => Promise<unknown> }) {
+  const [reason, setReason] = useState('')
+  const inputs = (problem: Problem | null) => (
+    <TextField label="Reason" value={reason} onInput={setReason} problem={problem} at="/reason" autoFocus />
+  )
+  const given = { fields: ['/reason'], missing: reason.trim() === '', inputs }
+  return <Confirm {...of} onConfirm={() => onConfirm(reason)} given={given} />
+}
+
 /** Requires the user to type the name before an action that cannot be undone. */
 export function ConfirmByName({
   name,

@@ -1,0 +1,125 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../../lib/api.ts'
+import type { OperatorNumber, OperatorProject } from '../../lib/api-types.ts'
+import { useAction, useData, usePages } from '../../lib/data.ts'
+import { money } from '../../lib/format.ts'
+import { hrefOf } from '../../lib/router.ts'
+import type { ListOf } from '../../lib/types.ts'
+import { Button, Card, Empty, Loaded, Notice, ProblemBox } from '../../ui/basics.tsx'
+import { ConfirmWithReason, Dialog } from '../../ui/dialog.tsx'
+import { Form, SelectField } from '../../ui/form.tsx'
+import { Table } from '../../ui/table.tsx'
+
+const keyOf = (row: OperatorNumber) => row.id
+
+/** The numbers that a project holds. */
+export function ProjectNumbers({ project, onChanged }: { project: OperatorProject; onChanged: () => void }) {
+  const of = usePages<OperatorNumber>(`/operator/v1/numbers?project_id=${project.id}&limit=50`, { key: keyOf })
+  const [giving, setGiving] = useState(false)
+  const [taken, setTaken] = useState<OperatorNumber | null>(null)
+  const changed = () => {
+    setGiving(false)
+    of.reload()
+    onChanged()
+  }
+  return (
+    <div id="project-numbers" tabIndex={-1}>
+      <Card
+        title="Numbers"
+        flush
+        actions={
+          <Button small icon="plus" onClick={() => setGiving(true)}>
+            Give a number
+          </Button>
+        }
+      >
+        <ProblemBox problem={of.problem} />
+        {of.rows.length === 0 ? (
+          <Empty title="The project holds no number" />
+        ) : (
+          <Table
+            label="Numbers"
+            rows={of.rows}
+            keyOf={keyOf}
+            columns={[
+              { title: 'Number', cell: row => <span class="num">{row.e164}</span> },
+              { title: 'A month', cell: row => money(row.monthly_minor), right: true, wide: true },
+              {
+                title: '',
+                right: true,
+                cell: row => (
+                  <Button small kind="quiet" label={`Take back ${row.e164}`} onClick={() => setTaken(row)}>
+                    Take back
+                  </Button>
+                ),
+              },
+            ]}
+          />
+        )}
+        {of.more && (
+          <div class="table-foot">
+            <Button small onClick={of.loadMore}>
+              More numbers
+            </Button>
+          </div>
+        )}
+      </Card>
+      {giving && <Give project={project} onClose={() => setGiving(false)} onDone={changed} />}
+      {taken && (
+        <ConfirmWithReason
+          title={`Take ${taken.e164} back`}
+          verb="Take back"
+          onClose={() => setTaken(null)}
+          onConfirm={async reason => {
+            await ask('POST', `/operator/v1/numbers/${taken.id}/take-back`, {
+              body: { reason },
+              revision: taken.revision,
+            })
+            changed()
+          }}
+        >
+          <Notice tone="warn">It stops ringing at once, and is quarantined for 30 days.</Notice>
+        </ConfirmWithReason>
+      )}
+    </div>
+  )
+}
+
+function Give({ project, onClose, onDone }: { project: OperatorProject; onClose: () => void; onDone: () => void }) {
+  const of = useData<ListOf<OperatorNumber>>('/operator/v1/numbers?status=available&limit=200')
+  const [chosen, setChosen] = useState('')
+  const action = useAction()
+  const give = async () => {
+    const number = of.data?.data.find(({ id }) => id === chosen) ?? of.data?.data[0]
+    if (!number) return
+    const body = { project_id: project.id }
+    const path = `/operator/v1/numbers/${number.id}/assign`
+    if (await action.run(() => ask('POST', path, { body, revision: number.revision }))) onDone()
+  }
+  return (
+    <Dialog title={`Give ${project.name} a number`} onClose={onClose}>
+      <Loaded of={of}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty
+              title="No number is free"
+              action={<a href={hrefOf('/operator/numbers')}>Add numbers to the stock</a>}
+            />
+          ) : (
+            <Form onSubmit={() => void give()} submit="Give" busy={action.busy} problem={action.problem}>
+              <SelectField
+                label="Number"
+                value={chosen}
+                onInput={setChosen}
+                options={data.map(row => ({
+                  value: row.id,
+                  text: row.monthly_minor === 0 ? row.e164 : `${row.e164} · ${money(row.monthly_minor)} a month`,
+                }))}
+              />
+            </Form>
+          )
+        }
+      </Loaded>
+    </Dialog>
+  )
+}
