@@ -48,6 +48,7 @@ const PAGES: readonly (readonly [string, () => Promise<Page>])[] = [
   ['/audit', async () => (await import('./pages/audit.tsx')).Audit],
   ['/audit/:id', async () => (await import('./pages/audit.tsx')).AuditEvent],
   ['/keys', async () => (await import('./pages/keys.tsx')).Keys],
+  ['/debugger', async () => (await import('./pages/debugger.tsx')).Debugger],
   ['/webhooks', async () => (await import('./pages/webhooks.tsx')).Webhooks],
   ['/webhooks/:id', async () => (await import('./pages/webhooks.tsx')).WebhookPage],
   ['/platform', async () => (await import('./pages/platform.tsx')).Platform],

@@ -61,6 +61,7 @@ const MENU: readonly { readonly title: string; readonly items: readonly Item[] }
   {
     title: 'Develop',
     items: [
+      { to: '/debugger', text: 'Debugger', icon: 'debugger', show: reads('call_diagnostics:read') },
       { to: '/keys', text: 'Keys and credentials', icon: 'keys', show: () => hasRole('org:admin', 'org:engineer') },
       { to: '/webhooks', text: 'Webhooks', icon: 'webhooks', show: reads('developers:manage') },
     ],

@@ -225,7 +225,7 @@ export const explainedCalls = [
               started_at: record.started_at,
             }
           : null,
-        recordings: (await listCallRecordings(db, call.sid)).map(presentRecording),
+        recordings: (await listCallRecordings(db, call.sid)).map(row => presentRecording(row, call)),
         ringing_at: call.ringing_at,
         sip_call_id: toldCallId(call),
       }

@@ -1,4 +1,6 @@
 import type { SummaryRow } from '../../core/state/calls/call-history.ts'
+import { listFactsOf } from '../../core/state/calls/call-list-facts.ts'
+import type { Db } from '../../core/state/index.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()
@@ -27,6 +29,20 @@ export const callFields = {
   status: Status,
   to: Text,
   trunk_id: TextOrNull,
+}
+
+/** A call of a list, with what people look for in lists. */
+export const ListedCall = resource('ListedCall', {
+  ...callFields,
+  codec: TextOrNull,
+  mos: nullable(Type.Number()),
+  price_minor: nullable(Count64),
+  trunk_name: TextOrNull,
+})
+
+export async function presentListed(db: Db, rows: readonly SummaryRow[]): Promise<Static<typeof ListedCall>[]> {
+  const factsOf = await listFactsOf(db, rows)
+  return rows.map(row => ({ ...presentCall(row), ...factsOf(row.sid) }))
 }
 
 export const CallSummary = resource('CallSummary', callFields)

@@ -4,12 +4,12 @@ import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
 import { Instant, optional, pageSchema, type Static, Type } from '../http/schema.ts'
-import { CallSummary, Direction, presentCall, Status } from './call-present.ts'
+import { Direction, ListedCall, presentListed, Status } from './call-present.ts'
 import { route } from './route.ts'
 
 const DEFAULT_PAGE = 50
 const MAX_PAGE = 200
-const CallPage = pageSchema(CallSummary)
+const CallPage = pageSchema(ListedCall)
 
 const Dialled = Type.String({ pattern: '^\\+?[0-9]{1,15}$', description: 'Digits, with or without the plus.' })
 
@@ -21,6 +21,8 @@ export const CALL_FILTER = {
   from: optional(Dialled),
   to: optional(Dialled),
   number: optional(Dialled),
+  reason: optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$' })),
+  call_id: optional(Type.String({ pattern: '^CA[0-9a-f]{0,32}$' })),
   since: optional(Instant),
   before: optional(Instant),
 }
@@ -48,7 +50,7 @@ export const calls = [
     scope: 'call_history:read',
     restricted_keys: true,
     description:
-      'Running calls too. `number` is the calling or the called one; `since` (included) and `before` (not included) bound `queued_at`.',
+      'Running calls too. `number` is the calling or the called one; `call_id` may be the first part of one; `since` (included) and `before` (not included) bound `queued_at`.',
     query,
     replies: { 200: CallPage },
     async run({ db, project, caller, query: asked }) {
@@ -58,7 +60,7 @@ export const calls = [
       const filter = historyFilter(rest, caller)
       const rows = await listProjectCalls(db, project.id, filter, { limit: limit + 1, ...position })
       const { shown, more } = pageOf(rows, limit, row => [row.position])
-      return { status: 200, body: { data: shown.map(presentCall), ...more } }
+      return { status: 200, body: { data: await presentListed(db, shown), ...more } }
     },
   }),
 ]

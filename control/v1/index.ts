@@ -3,6 +3,7 @@ import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
 import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
+import { faults } from './call-faults.ts'
 import { calls } from './calls.ts'
 import { clientTokens } from './client-tokens.ts'
 import { containments } from './containments.ts'
@@ -60,6 +61,7 @@ export const V1_ROUTES = [
   ...billing,
   ...admission,
   ...calls,
+  ...faults,
   ...explainedCalls,
   ...liveCalls,
   ...exports,

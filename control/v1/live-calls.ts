@@ -1,7 +1,7 @@
 import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/calls/call-history.ts'
 import { refuse } from '../http/reply.ts'
 import { listOf } from '../http/schema.ts'
-import { CallSummary, presentCall } from './call-present.ts'
+import { CallSummary, ListedCall, presentCall, presentListed } from './call-present.ts'
 import { route } from './route.ts'
 
 export const liveCalls = [
@@ -11,11 +11,11 @@ export const liveCalls = [
     summary: 'Calls in progress, newest first',
     scope: 'live_calls:read',
     restricted_keys: true,
-    replies: { 200: listOf(CallSummary) },
+    replies: { 200: listOf(ListedCall) },
     async run({ db, project, caller }) {
       const filter = { live: true, ...(caller.subaccount_id === null ? {} : { subaccount_id: caller.subaccount_id }) }
       const rows = await listProjectCalls(db, project.id, filter, { limit: 1000 })
-      return { status: 200, body: { data: rows.map(presentCall) } }
+      return { status: 200, body: { data: await presentListed(db, rows) } }
     },
   }),
 

@@ -1,4 +1,5 @@
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
+import type { Parties } from '../../core/state/calls/recording-list.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()
@@ -14,16 +15,18 @@ export const Recording = resource('Recording', {
   duration_ms: nullable(Count64),
   error_number: nullable(Type.Integer()),
   expires_at: nullable(Instant),
+  from: nullable(Text),
   id: Text,
   sha256: nullable(Text),
   source: Text,
   started_at: Instant,
   status: RecordingStatus,
+  to: nullable(Text),
   track: oneOf('both', 'inbound', 'outbound'),
 })
 
-/** Presents a recording. The lists leave out deleted ones. */
-export const presentRecording = (row: RecordingRow): Static<typeof Recording> => ({
+/** Presents a recording of a call between `parties`. The lists leave out deleted ones. */
+export const presentRecording = (row: RecordingRow, parties: Parties | undefined): Static<typeof Recording> => ({
   audio_href: row.status === 'completed' ? `/v1/recordings/${row.sid}.wav` : null,
   bytes: row.bytes,
   call_id: row.call_sid,
@@ -32,10 +35,12 @@ export const presentRecording = (row: RecordingRow): Static<typeof Recording> =>
   duration_ms: row.duration_ms,
   error_number: row.error_number,
   expires_at: row.expires_at,
+  from: parties?.from_number ?? null,
   id: row.sid,
   sha256: row.sha256,
   source: row.source,
   started_at: row.started_at,
   status: row.status === 'deleted' ? 'absent' : row.status,
+  to: parties?.to_number ?? null,
   track: row.track,
 })

@@ -1,5 +1,5 @@
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
-import { deleteRecording, listProjectRecordings } from '../../core/state/calls/recording-list.ts'
+import { deleteRecording, listProjectRecordings, partiesOf } from '../../core/state/calls/recording-list.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
@@ -49,7 +49,7 @@ export const recordings = [
       const older_than = position ? { older_than: { created_at: position[0], sid: position[1] } } : {}
       const rows = await listProjectRecordings(db, project.id, filter, { limit: limit + 1, ...older_than })
       const { shown, more } = pageOf(rows, limit, row => [row.created_at, row.sid])
-      return { status: 200, body: { data: shown.map(presentRecording), ...more } }
+      return { status: 200, body: { data: shown.map(row => presentRecording(row, row)), ...more } }
     },
   }),
 
@@ -59,8 +59,8 @@ export const recordings = [
     summary: 'Read a recording',
     scope: 'recordings:manage',
     replies: { 200: Recording },
-    async run({ recording }) {
-      return { status: 200, body: presentRecording(recording) }
+    async run({ db, recording }) {
+      return { status: 200, body: presentRecording(recording, await partiesOf(db, recording.call_sid)) }
     },
   }),
 
@@ -90,7 +90,8 @@ export const recordings = [
         return refuse('state_conflict', { name: `recording ${recording.sid}`, value: recording.status })
       await deleteRecording(db, recording.sid, now)
       const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
-      const change = { resource, summary: `Deleted ${recording.sid}`, before: presentRecording(recording), after: null }
+      const before = presentRecording(recording, await partiesOf(db, recording.call_sid))
+      const change = { resource, summary: `Deleted ${recording.sid}`, before, after: null }
       return { status: 204, change, wake: ['jobs'] as const }
     },
   }),

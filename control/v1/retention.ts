@@ -1,4 +1,5 @@
 import { newId } from '../../core/runtime/ids.ts'
+import { partiesOf } from '../../core/state/calls/recording-list.ts'
 import {
   countKeptRecordings,
   findRetentionJob,
@@ -59,8 +60,9 @@ export const retention = [
       if (recording.status !== 'completed')
         return refuse('state_conflict', { name: `recording ${recording.sid}`, value: recording.status })
       const expires_at = await setRetention(db, recording, body.retention_days, now)
-      const before = presentRecording(recording)
-      const after = presentRecording({ ...recording, expires_at, updated_at: now })
+      const parties = await partiesOf(db, recording.call_sid)
+      const before = presentRecording(recording, parties)
+      const after = presentRecording({ ...recording, expires_at, updated_at: now }, parties)
       const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
       const change = { resource, summary: `Keeps ${recording.sid} for ${body.retention_days} days`, before, after }
       return { status: 200, body: after, change, wake: ['jobs'] as const }

@@ -64,6 +64,7 @@ const Delivery = resource('WebhookDelivery', {
   last_status: nullable(Type.Integer()),
   last_error: nullable(Type.String()),
   delivered_at: nullable(Instant),
+  payload: Type.Record(Type.String(), Type.Unknown()),
   created_at: Instant,
 })
 
@@ -93,6 +94,7 @@ const presentDelivery = (row: WebhookDeliveryRow): Static<typeof Delivery> => ({
   last_status: row.last_status,
   last_error: row.last_error,
   delivered_at: row.delivered_at,
+  payload: JSON.parse(row.payload) as Record<string, unknown>,
   created_at: row.created_at,
 })
 

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
 import t from '../support/harness/index.ts'
 import { operatorStory } from '../support/operator-story.ts'
+import { UNHEARD_PORT } from '../support/ports.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { addAdmin } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
@@ -58,7 +59,7 @@ t.test('pages of the console', async t => {
       name => `/operator/${name}`,
     ),
     `/operator/projects/${w.project_id}`,
-    ...['/billing', '/audit', '/keys', '/webhooks', '/platform', '/members', '/account', '/no-such-page'],
+    ...['/billing', '/audit', '/keys', '/webhooks', '/debugger', '/platform', '/members', '/account', '/no-such-page'],
   ]
   const admin = { base_url: w.base_url, email: 'pages@customer.test', password: 'a long enough password' }
   await addAdmin(w.state, w.project_id, admin.email, admin.password)
@@ -167,6 +168,71 @@ t.test('pages of the console', async t => {
         await choice.selectOption('')
         await until(`${resource} has none`, async () => (await attached()) === null)
       }
+    })
+
+    await t.test(
+      'the debugger shows faults with what was sent; a dead endpoint is red, and an alert fires',
+      async () => {
+        const url = `http://127.0.0.1:${UNHEARD_PORT}/dead`
+        const made = await w.manage('POST', '/webhook-endpoints', { url, event_kinds: ['call.ended'] }, key())
+        t.equal(made.status, 201, JSON.stringify(made.body))
+        const { id } = made.body.endpoint
+        const sent = await w.manage('POST', `/webhook-endpoints/${id}/test`, undefined, key())
+        t.ok(sent.status < 300, JSON.stringify(sent.body))
+        await open('/debugger')
+        const row = (text: string) => page.locator('main').getByRole('row').filter({ hasText: text })
+        await row(url).getByText('Failing').waitFor()
+        await row('11100').getByText('Script').first().waitFor()
+        const again = page.getByRole('button', { name: `Send again endpoint.test to ${url}` })
+        const tries = async () => {
+          const { body } = await w.manage('GET', `/webhook-endpoints/${id}/deliveries`)
+          return body.data.reduce((sum: number, delivery: { attempts: number }) => sum + delivery.attempts, 0)
+        }
+        const before = await tries()
+        await again.first().click()
+        await until('it is tried again', async () => (await tries()) > before)
+        await page
+          .getByRole('button', { name: /^Details: endpoint.test/ })
+          .first()
+          .click()
+        await page.getByRole('dialog').getByText('"endpoint.test"').first().waitFor()
+        await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+        await until('an alert fires', async () => {
+          const { body } = await w.manage('GET', '/alerts?range=24h')
+          return body.alerts.some((alert: { subject: { id: string } }) => alert.subject.id === id)
+        })
+        await w.manage('DELETE', `/webhook-endpoints/${id}`, undefined, {
+          ...key(),
+          'if-match': `"${made.body.endpoint.revision}"`,
+        })
+      },
+    )
+
+    await t.test('the call list says trunk, MOS and price; filters have a name, and columns are chosen', async () => {
+      await open('/calls')
+      const row = page.locator('main').getByRole('row').filter({ hasText: '+2348030004711' }).first()
+      await row.waitFor()
+      const { body } = await w.manage('GET', `/calls?call_id=${placed.body.sid}`)
+      await page.getByLabel('SID').first().fill(placed.body.sid)
+      await until('one call is left', async () => (await page.locator('main tbody tr').count()) === 1)
+      await row.getByText(body.data[0].mos.toFixed(1), { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Save these filters' }).first().click()
+      await page.getByRole('dialog').getByLabel('Name').fill('The recorded one')
+      await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
+      await page.getByRole('button', { name: 'Clear' }).first().click()
+      await until('all calls are back', async () => (await page.locator('main tbody tr').count()) > 1)
+      await page.getByLabel('Saved filters').first().selectOption('The recorded one')
+      await until('the filter is used', async () => (await page.locator('main tbody tr').count()) === 1)
+      await page.getByRole('button', { name: 'Columns' }).click()
+      await page.getByRole('dialog').getByLabel('SID').check()
+      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+      await row.getByText(placed.body.sid).waitFor()
+      await page.setViewportSize({ width: WIDTHS.narrow, height: 900 })
+      await page.getByRole('button', { name: 'Filters (1)' }).click()
+      await page.getByRole('dialog').getByLabel('SID').fill('')
+      await page.getByRole('dialog').getByRole('button', { name: 'Show the calls' }).click()
+      await until('all calls are back', async () => (await page.locator('main tbody tr').count()) > 1)
+      await page.setViewportSize({ width: WIDTHS.wide, height: 900 })
     })
 
     await t.test('a trunk whose only target is silent is red', async () => {

@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, string>> = {
     [
       'pages/alert-policies.tsx (anonymous)',
       'pages/call.tsx Summary',
-      'pages/calls.tsx Calls',
       'pages/destinations.tsx Tester',
       'pages/numbers.tsx Owned',
       'pages/policies.tsx PolicyFields',

@@ -1,11 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { ListedCall } from './api-types.ts'
 import { useData } from './data.ts'
 import { onLive } from './live.ts'
 import type { CallSummary, ListOf } from './types.ts'
 
 const KEEP_ENDED_MS = 8000
 
-export interface LiveCall extends CallSummary {
+/** Events tell of a call without what only its list knows. */
+type Known = CallSummary & Partial<Pick<ListedCall, 'codec' | 'mos' | 'trunk_name'>>
+
+export type LiveCall = Known & {
   /** The call ended moments ago. It stays visible briefly to show how it ended. */
   readonly over: boolean
 }
@@ -16,7 +20,7 @@ export function useLiveCalls(): {
   problem: ReturnType<typeof useData>['problem']
   loading: boolean
 } {
-  const of = useData<ListOf<CallSummary>>('/v1/live-calls', { poll_ms: 4000 })
+  const of = useData<ListOf<ListedCall>>('/v1/live-calls', { poll_ms: 4000 })
   const [ended, setEnded] = useState<readonly CallSummary[]>([])
   const [started, setStarted] = useState<readonly CallSummary[]>([])
 
@@ -41,7 +45,9 @@ export function useLiveCalls(): {
 
   const over = new Set(ended.map(call => call.id))
   const fresh = new Map(started.map(call => [call.id, call]))
-  const known = (of.data?.data ?? []).filter(call => !over.has(call.id)).map(call => fresh.get(call.id) ?? call)
+  const known = (of.data?.data ?? [])
+    .filter(call => !over.has(call.id))
+    .map((call): Known => ({ ...call, ...fresh.get(call.id) }))
   const ids = new Set(known.map(call => call.id))
   const calls = [
     ...[...fresh.values()].filter(call => !ids.has(call.id)).map(call => ({ ...call, over: false })),

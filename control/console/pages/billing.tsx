@@ -3,12 +3,12 @@ import { readBytes } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, duration, money } from '../lib/format.ts'
 import { query, setQuery } from '../lib/router.ts'
+import { saveAs } from '../lib/save-as.ts'
 import type { ListOf } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, PageHead, ProblemBox, Stat, Stats, Status } from '../ui/basics.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import { saveAs } from './calls.tsx'
 
 interface Balance {
   readonly available_minor: number | null

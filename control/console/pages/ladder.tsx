@@ -1,11 +1,11 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { useData } from '../lib/data.ts'
 import { clockTime, count } from '../lib/format.ts'
+import { saveAs } from '../lib/save-as.ts'
 import { diffLines, isNoise, type Lane, labelOf, lanesOf, parseSip } from '../lib/sip.ts'
 import type { LadderMessage } from '../lib/types.ts'
 import { Button, Card, CopyButton, Empty, Loaded, ScrollBox } from '../ui/basics.tsx'
 import { CheckField } from '../ui/form.tsx'
-import { saveAs } from './calls.tsx'
 
 interface LadderAnswer {
   readonly messages: readonly LadderMessage[]

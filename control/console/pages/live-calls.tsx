@@ -53,6 +53,9 @@ export function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
           { title: 'To', cell: call => <span class="num">{call.to}</span> },
           { title: 'Status', cell: call => <Status of={call.status} /> },
           { title: 'Direction', cell: call => words(call.direction), wide: true },
+          { title: 'Trunk', cell: call => call.trunk_name ?? '–', wide: true },
+          { title: 'Codec', cell: call => call.codec ?? '–', wide: true },
+          { title: 'MOS', cell: call => call.mos?.toFixed(1) ?? '–', right: true, wide: true },
           {
             title: 'Since',
             right: true,

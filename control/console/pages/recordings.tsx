@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { usePages } from '../lib/data.ts'
-import { bytes, count, duration } from '../lib/format.ts'
+import { bytes, count, duration, when } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import type { Recording } from '../lib/types.ts'
 import { Button, Card, Empty, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
@@ -43,13 +43,14 @@ export function Recordings() {
               onNearEnd={recordings.loadMore}
               columns={[
                 {
-                  title: 'Call',
+                  title: 'From',
                   cell: row => (
-                    <a class="mono" href={hrefOf(`/calls/${row.call_id}/recordings`)}>
-                      {row.call_id}
+                    <a class="num" href={hrefOf(`/calls/${row.call_id}/recordings`)}>
+                      {row.from ?? 'its call'}
                     </a>
                   ),
                 },
+                { title: 'To', cell: row => <span class="num">{row.to ?? '–'}</span> },
                 { title: 'Status', cell: row => <Status of={row.status} />, width: '130px' },
                 {
                   title: 'Length',
@@ -57,8 +58,7 @@ export function Recordings() {
                   right: true,
                 },
                 { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
-                { title: 'Channels', cell: row => row.channels, right: true, wide: true },
-                { title: 'Made', cell: row => <Time at={row.created_at} />, wide: true },
+                { title: 'Made', cell: row => when(row.created_at), wide: true, width: '180px' },
                 { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
                 {
                   title: '',

@@ -17,6 +17,7 @@ const PATHS = {
   platform: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
   members: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8M4 21a8 8 0 0 1 16 0',
   settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4',
+  debugger: 'M8 8a4 4 0 0 1 8 0v7a4 4 0 0 1-8 0zM8 11H3M21 11h-5M8 15l-4 3M20 18l-4-3M9 4 7.5 2M15 4l1.5-2',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'm5 12 5 5L19 7',
   cross: 'M6 6l12 12M18 6 6 18',

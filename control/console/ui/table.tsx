@@ -82,8 +82,15 @@ export const Table = <T,>({ label, columns, rows, keyOf, hrefOf }: TableProps<T>
   </ScrollBox>
 )
 
-/** Heights of a row and, on narrow screens, of a card; style.css has both. */
-const heightOfRow = (): number => (matchMedia('(max-width: 700px)').matches ? 68 : 44)
+/** The height of a row; style.css has it too. */
+const ROW_PX = 44
+
+/** The height of a card, which narrow screens have for a row: its values two a line, and what can be done below. */
+function heightOfCard<T>(columns: readonly Column<T>[]): number {
+  const shown = columns.filter(({ wide }) => !wide)
+  const values = shown.filter(({ title }) => title !== '')
+  return 20 + 24 * Math.ceil(values.length / 2) + (values.length < shown.length ? 32 : 0)
+}
 const SPARE_ROWS = 12
 
 /** A table of any length: renders only the rows in view, and loads more near the end. */
@@ -98,7 +105,8 @@ export function LongTable<T>({
 }: TableProps<T> & { more: boolean; onNearEnd: () => void }) {
   const box = useRef<HTMLElement>(null)
   const [view, setView] = useState({ first: 0, last: 40 })
-  const row_px = heightOfRow()
+  const card_px = heightOfCard(columns)
+  const row_px = matchMedia('(max-width: 700px)').matches ? card_px : ROW_PX
 
   const look = () => {
     const element = box.current
@@ -117,7 +125,12 @@ export function LongTable<T>({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it.
     <section class="table-box tall" ref={box} onScroll={look} tabIndex={0} aria-label={label}>
-      <table class="list fixed" aria-label={label} aria-rowcount={more ? -1 : rows.length + 1}>
+      <table
+        class="list fixed"
+        style={{ '--card-height': `${card_px}px` }}
+        aria-label={label}
+        aria-rowcount={more ? -1 : rows.length + 1}
+      >
         <Head columns={columns} />
         <tbody>
           {above > 0 && <Gap px={above} span={columns.length} />}

@@ -85,6 +85,7 @@ export const PEOPLE: Readonly<Record<string, string>> = {
   'FieldChange.before': 'Value before; null: none, or secret.',
   redacted: 'True: the value is secret.',
 
+  'WebhookDelivery.payload': 'The event as the endpoint gets it.',
   'WebhookDelivery.attempts': 'How often it was tried.',
   delivered_at: 'When the endpoint answered 2xx; null: not yet.',
   event_kind: 'Kind of the event.',

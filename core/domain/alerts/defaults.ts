@@ -74,7 +74,7 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
     channels: TOLD,
     ...NO_CEILING,
   },
-  /** As many unanswered keep-alives as make a target degraded. */
+  /** As many unanswered keep-alives as make a target degraded, or failed tries of a webhook. */
   endpoint_health: {
     threshold: { ...NO_THRESHOLD, min_events: 2 },
     resolution: plain('consecutive_successes', { count: 2 }),

@@ -94,6 +94,9 @@ interface TargetFacts extends Named {
 interface EndpointFacts extends Named {
   /** When the oldest delivery was queued that was tried in vain and still waits; null for none. */
   readonly failing_since: string | null
+  /** The most tries that one of these had, and when the last was; null for none. */
+  readonly misses: number
+  readonly failed_at: string | null
   readonly last_error: string | null
   /** When it last took a delivery; null for never. */
   readonly delivered_at: string | null

@@ -233,34 +233,32 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: Reado
   for (const endpoint of facts.endpoints) {
     const key = alertKey('endpoint_health', endpoint.id)
     watched.add(key)
-    const { delivered_at, failing_since } = endpoint
-    if (delivered_at !== null && failing_since === null) found.well.set(key, Date.parse(delivered_at))
-    const fails_ms = failing_since === null ? 0 : Date.parse(facts.now) - Date.parse(failing_since)
-    const answers = delivered_at !== null && Date.parse(facts.now) - Date.parse(delivered_at) < ENDPOINT_FAILS_MS
-    if (fails_ms >= ENDPOINT_FAILS_MS && !answers) found.findings.push(failing(endpoint, key, facts.now))
+    const { delivered_at, failed_at, misses } = endpoint
+    // A delivery that failed earlier may still wait, for up to an hour, while the endpoint takes newer ones.
+    const answers = delivered_at !== null && (failed_at === null || delivered_at > failed_at)
+    if (answers) found.well.set(key, Date.parse(delivered_at))
+    else if (failed_at !== null && misses >= (policy.threshold.min_events ?? 1))
+      found.findings.push(failing(endpoint, failed_at, key))
   }
   const gone = [...open].filter(key => !watched.has(key))
   return look(policy, found, facts.available, gone)
 }
 
-/** A webhook endpoint that takes nothing for as long is down; events wait for it for a day. */
-const ENDPOINT_FAILS_MS = 3_600_000
-
-const failing = (endpoint: HealthFacts['endpoints'][number], dedupe_key: string, now: string): Finding => ({
+const failing = (endpoint: HealthFacts['endpoints'][number], failed_at: string, dedupe_key: string): Finding => ({
   kind: 'endpoint_health',
   dedupe_key,
   severity: 'warning',
   subject: subject('webhook_endpoint', endpoint),
   trunk_id: null,
-  reason: `Webhook endpoint ${endpoint.name} has taken no event for an hour.`,
+  reason: `Webhook endpoint ${endpoint.name} has not taken an event in ${endpoint.misses} tries.`,
   remediation: 'Check that its server runs and answers with 2xx. Events wait for 24 hours, then they are given up.',
   evidence: [
     evidence('Last error', { text: endpoint.last_error ?? 'unknown' }),
-    evidence('Waiting since', { text: endpoint.failing_since ?? now }),
+    evidence('Waiting since', { text: endpoint.failing_since ?? failed_at }),
     evidence('Last event taken', { text: endpoint.delivered_at ?? 'never' }),
   ],
   suggested_actions: [{ href: `/v1/webhook-endpoints/${endpoint.id}/deliveries`, label: 'See the deliveries' }],
-  version: Date.parse(now),
+  version: Date.parse(failed_at),
 })
 
 /** `open` has the keys of alerts that have not ended. A source that is no longer overruled may have been removed. */

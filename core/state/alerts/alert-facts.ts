@@ -176,7 +176,13 @@ async function endpointFacts(
   // The literal state matches the partial index of waiting deliveries.
   const waiting = await db
     .selectFrom('webhook_delivery')
-    .select(eb => ['endpoint_id', eb.fn.min('created_at').as('since'), eb.fn.max('last_error').as('last_error')])
+    .select(eb => [
+      'endpoint_id',
+      eb.fn.min('created_at').as('since'),
+      eb.fn.max('attempts').as('misses'),
+      eb.fn.max('last_attempt_at').as('failed_at'),
+      eb.fn.max('last_error').as('last_error'),
+    ])
     .where('state', '=', sql.lit('pending'))
     .where('attempts', '>', 0)
     .where('project_id', '=', project_id)
@@ -207,6 +213,8 @@ async function endpointFacts(
       id,
       name: hostOf(url),
       failing_since: fails?.since ?? null,
+      misses: Number(fails?.misses ?? 0),
+      failed_at: fails?.failed_at ?? null,
       last_error: fails?.last_error ?? null,
       delivered_at: last?.delivered_at ?? null,
     })

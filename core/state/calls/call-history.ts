@@ -15,6 +15,9 @@ export interface HistoryFilter {
   readonly from?: string
   readonly to?: string
   readonly number?: string
+  readonly reason?: string
+  /** The id of the call, or its first characters. */
+  readonly call_id?: string
   /** Bounds of `queued_at`: `since` is inclusive, `before` exclusive. */
   readonly since?: string
   readonly before?: string
@@ -41,6 +44,7 @@ export function listProjectCalls(
 /** The condition of a filter on the table of calls, also where other tables are joined to it. */
 function matches(filter: HistoryFilter & { readonly project_id?: string }): Expression<SqlBool> {
   const { project_id, status, direction, trunk_id, from, to, number, since, before, subaccount_id, live } = filter
+  const { reason, call_id } = filter
   const eb = expressionBuilder<Schema, 'call'>()
   const conditions: Expression<SqlBool>[] = []
   if (project_id !== undefined) conditions.push(eb('call.project_id', '=', project_id))
@@ -53,6 +57,9 @@ function matches(filter: HistoryFilter & { readonly project_id?: string }): Expr
     const forms = formsOf(number)
     conditions.push(eb.or([eb('call.from_number', 'in', forms), eb('call.to_number', 'in', forms)]))
   }
+  if (reason !== undefined) conditions.push(eb('call.reason', '=', reason))
+  // A range instead of LIKE, which the primary key serves. An id has only digits and the letters a to f.
+  if (call_id !== undefined) conditions.push(eb('call.sid', '>=', call_id), eb('call.sid', '<', `${call_id}g`))
   if (since !== undefined) conditions.push(eb('call.queued_at', '>=', since))
   if (before !== undefined) conditions.push(eb('call.queued_at', '<', before))
   if (live === true) conditions.push(eb('call.ended_at', 'is', null))

@@ -3,6 +3,12 @@ import type { Db, RecordingTable, Trx } from '../db.ts'
 
 type RecordingRow = Selectable<RecordingTable>
 
+/** Who spoke in a recording: the numbers of its call, null when the call's row is gone. */
+export interface Parties {
+  readonly from_number: string | null
+  readonly to_number: string | null
+}
+
 interface RecordingFilter {
   readonly call_id?: string
   readonly status?: RecordingTable['status']
@@ -18,38 +24,43 @@ export function listProjectRecordings(
   project_id: string,
   filter: RecordingFilter,
   page: { readonly limit: number; readonly older_than?: { readonly created_at: string; readonly sid: string } },
-): Promise<RecordingRow[]> {
+): Promise<(RecordingRow & Parties)[]> {
   let query = db
     .selectFrom('recording')
-    .selectAll()
-    .where('project_id', '=', project_id)
-    .where('status', 'not in', ['deleted', 'absent'])
-    .orderBy('created_at', 'desc')
-    .orderBy('sid', 'desc')
+    .leftJoin('call', 'call.sid', 'recording.call_sid')
+    .selectAll('recording')
+    .select(['call.from_number', 'call.to_number'])
+    .where('recording.project_id', '=', project_id)
+    .where('recording.status', 'not in', ['deleted', 'absent'])
+    .orderBy('recording.created_at', 'desc')
+    .orderBy('recording.sid', 'desc')
     .limit(page.limit)
   const { call_id, status, since, before, subaccount_id } = filter
   const { older_than } = page
   if (older_than)
     query = query.where(eb =>
       eb.or([
-        eb('created_at', '<', older_than.created_at),
-        eb.and([eb('created_at', '=', older_than.created_at), eb('sid', '<', older_than.sid)]),
+        eb('recording.created_at', '<', older_than.created_at),
+        eb.and([eb('recording.created_at', '=', older_than.created_at), eb('recording.sid', '<', older_than.sid)]),
       ]),
     )
-  if (call_id !== undefined) query = query.where('call_sid', '=', call_id)
-  if (status !== undefined) query = query.where('status', '=', status)
-  if (since !== undefined) query = query.where('created_at', '>=', since)
-  if (before !== undefined) query = query.where('created_at', '<', before)
+  if (call_id !== undefined) query = query.where('recording.call_sid', '=', call_id)
+  if (status !== undefined) query = query.where('recording.status', '=', status)
+  if (since !== undefined) query = query.where('recording.created_at', '>=', since)
+  if (before !== undefined) query = query.where('recording.created_at', '<', before)
   if (subaccount_id !== undefined)
-    query = query.where('call_sid', 'in', eb =>
+    query = query.where('recording.call_sid', 'in', eb =>
       eb
-        .selectFrom('call')
-        .innerJoin('trunk', 'trunk.id', 'call.trunk_id')
-        .select('call.sid')
+        .selectFrom('call as own')
+        .innerJoin('trunk', 'trunk.id', 'own.trunk_id')
+        .select('own.sid')
         .where('trunk.subaccount_id', '=', subaccount_id),
     )
   return query.execute()
 }
+
+export const partiesOf = (db: Db | Trx, call_sid: string): Promise<Parties | undefined> =>
+  db.selectFrom('call').select(['from_number', 'to_number']).where('sid', '=', call_sid).executeTakeFirst()
 
 /** Marks a recording as deleted. The storage task removes its file. */
 export async function deleteRecording(trx: Trx, sid: string, now: string): Promise<void> {

@@ -122,7 +122,8 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     return { params: { trunk_id: made.id, target_id: made.routes[0].id }, etag }
   },
   'get /trunks/{trunk_id}/metrics': async w => ({ ...(await onTrunk()(w)), query: 'window=7d' }),
-  'get /calls': async () => ({ query: 'limit=2&direction=outbound-api' }),
+  'get /calls': async () => ({ query: 'limit=2&direction=outbound-api&call_id=CA0&reason=capacity_exhausted' }),
+  'get /call-faults': async () => ({ query: 'limit=2' }),
   'get /metrics': async () => ({ query: 'window=1h' }),
   'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
   'put /recordings/{recording_id}/retention': async w => ({ ...(await onRecording(w)), body: { retention_days: 90 } }),

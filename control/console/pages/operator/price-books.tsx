@@ -5,10 +5,10 @@ import type { OperatorPriceBook, OperatorProject, OperatorRate } from '../../lib
 import { useAction, useData, usePages } from '../../lib/data.ts'
 import { count, when, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
+import { saveAs } from '../../lib/save-as.ts'
 import type { ListOf } from '../../lib/types.ts'
 import { Badge, Button, Card, Empty, Id, Loaded, PageHead, ProblemBox } from '../../ui/basics.tsx'
 import { LongTable, Table } from '../../ui/table.tsx'
-import { saveAs } from '../calls.tsx'
 import { ImportRates } from './price-import.tsx'
 
 const keyOf = (row: OperatorPriceBook) => row.id

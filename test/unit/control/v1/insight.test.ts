@@ -11,6 +11,7 @@ import { controlPlane, openSandbox } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
 import t from '../../../support/harness/index.ts'
 import { addRecording, WAV } from '../../../support/recordings.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 t.test('trunk metrics and diagnostics cover the calls that ended in the window', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
@@ -127,6 +128,72 @@ t.test('call history filters and pages, and hanging up a call that no node has t
   t.equal((await w.ask('POST', `/v1/live-calls/${sids[0]}/hang-up`)).body.code, 'call_not_live')
   t.equal((await w.ask('GET', '/v1/live-calls')).body.data.length, 4)
   t.match((await w.ask('GET', `/v1/calls/${sids[0]}`)).body, { status: 'canceled', attempts: [] })
+})
+
+t.test('lists say trunk, codec and MOS; faults of documents, requests and refusals are one list', async t => {
+  const w = await controlPlane(t)
+  await openSandbox(w)
+  const { db } = w.state
+  const sids: string[] = []
+  for (const at of [0, 1, 2, 3]) {
+    const form = { To: `+23480300000${at}0`, From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+    sids.push((await w.voice('POST', '/Calls.json', form)).body.sid)
+  }
+  const [good = '', broken = '', unheard = '', refused = ''] = sids
+  const trunk_id = await trunkOf(w, 'Lobby')
+  await db.updateTable('call').set({ trunk_id }).where('sid', '=', good).execute()
+  for (const [leg_id, mos] of [
+    ['a', 4.2],
+    ['b', 3.1],
+  ] as const)
+    await db
+      .insertInto('leg_figures')
+      .values({ call_sid: good, leg_id, ended_at: iso(w.clock.now()), figures: JSON.stringify({ codec: 'PCMA', mos }) })
+      .execute()
+  const only = async (query: string) => (await w.ask('GET', `/v1/calls?${query}`)).body.data
+  const listed = await only(`call_id=${good.slice(0, 20)}`)
+  t.match(listed, [{ id: good, trunk_name: 'Lobby', codec: 'PCMA', mos: 3.1, price_minor: null }])
+  t.equal(listed.length, 1)
+  const stats = { codec: 'opus', mos: 4.4 }
+  await addMediaQuality(db, { call_sid: broken, leg_id: 'a', stats: { codec: 'opus', mos: 1.5 } }, w.clock.now())
+  await addMediaQuality(db, { call_sid: broken, leg_id: 'a', stats }, w.clock.now())
+  const live = (await w.ask('GET', '/v1/live-calls')).body.data
+  t.match(
+    live.find(({ id }: { id: string }) => id === broken),
+    { ...stats, trunk_name: null },
+    'its last sample',
+  )
+
+  t.same((await w.ask('GET', '/v1/call-faults')).body, { data: [] })
+  const detail = { detail: 'no such verb', url: 'https://app.example.com/menu', line: 3 }
+  await addCallEvent(db, { call_sid: broken, kind: 'error', number: 12100, detail }, w.clock.now())
+  await addCallEvent(db, { call_sid: good, kind: 'state', number: null, detail: {} }, w.clock.now())
+  const reply = { ok: false, status: 503, duration_ms: 5, number: 11200, detail: 'answered with 503' } as const
+  const url = 'https://app.example.com/status'
+  const exchange = { call_sid: unheard, method: 'POST', url, parameters: { CallSid: unheard }, reply } as const
+  await recordExchange(db, exchange, w.clock.now())
+  const ended = { status: 'failed', ended_at: iso(w.clock.now()), reason: 'no_route', sip_code: 404 } as const
+  await db.updateTable('call').set(ended).where('sid', '=', refused).execute()
+  t.match(await only('reason=no_route'), [{ id: refused }])
+  const expected = [
+    { kind: 'refusal', call_id: refused, sip_code: 404, reason: 'no_route', sentence: /no_route/ },
+    { kind: 'request', call_id: unheard, number: 11200, request: { url }, response: { response_code: 503 } },
+    { kind: 'document', call_id: broken, number: 12100, sentence: /line 3 of https.*no such verb/ },
+  ]
+  const pages: unknown[] = []
+  let cursor = ''
+  do {
+    const { body } = await w.ask('GET', `/v1/call-faults?limit=1${cursor}`)
+    pages.push(...body.data)
+    cursor = body.next_cursor ? `&cursor=${body.next_cursor}` : ''
+  } while (cursor !== '')
+  t.match(pages, expected)
+  t.equal(pages.length, expected.length)
+  const rival = await addTenant(w.state, w.settings.master_key, ['+2342019999001'])
+  t.same((await asTenant(w, rival).ask('GET', '/v1/call-faults')).body.data, [], 'another customer sees none of it')
+  const scopes = JSON.stringify(['call_history:read'])
+  const blind = await w.newKey({ scopes })
+  t.match(await w.ask('GET', '/v1/call-faults', { key: blind }), { status: 403, body: { code: 'scope_required' } })
 })
 
 t.test('a call shows its SIP messages, its decision in words, its media and its record', async t => {
