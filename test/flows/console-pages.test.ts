@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
 import t from '../support/harness/index.ts'
@@ -216,6 +216,17 @@ t.test('pages of the console', async t => {
       await page.getByLabel('SID').first().fill(placed.body.sid)
       await until('one call is left', async () => (await page.locator('main tbody tr').count()) === 1)
       await row.getByText(body.data[0].mos.toFixed(1), { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Export as CSV' }).click()
+      const download = page.waitForEvent('download')
+      const ready = page.getByRole('dialog').getByRole('button', { name: 'Download' })
+      await until('the export is written', async () => ready.isEnabled())
+      await ready.click()
+      const csv = readFileSync((await (await download).path()) ?? '', 'utf8')
+        .trim()
+        .split('\n')
+      t.equal(csv.length, 2, 'the head and the one call')
+      t.match(csv[1], placed.body.sid)
+      await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).last().click()
       await page.getByRole('button', { name: 'Save these filters' }).first().click()
       await page.getByRole('dialog').getByLabel('Name').fill('The recorded one')
       await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()

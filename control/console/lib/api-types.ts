@@ -284,6 +284,8 @@ export interface OperatorCallExportFilter {
   readonly from?: string
   readonly to?: string
   readonly number?: string
+  readonly reason?: string
+  readonly call_id?: string
   readonly since?: string
   readonly before?: string
   readonly project_id?: string
@@ -1933,7 +1935,7 @@ export interface DryRunPrice {
   readonly currency: string
 }
 
-export interface CallSummary {
+export interface ListedCall {
   readonly id: string
   readonly account_sid: string | null
   readonly application_id: string | null
@@ -1952,6 +1954,25 @@ export interface CallSummary {
   readonly status: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
   readonly to: string
   readonly trunk_id: string | null
+  readonly codec: string | null
+  readonly mos: number | null
+  readonly price_minor: number | null
+  readonly trunk_name: string | null
+}
+
+export interface CallFault {
+  readonly id: string
+  readonly at: string
+  readonly call_id: string
+  readonly from: string
+  readonly to: string
+  readonly kind: 'document' | 'request' | 'refusal'
+  readonly number: number | null
+  readonly reason: string | null
+  readonly request: Readonly<Record<string, unknown>> | null
+  readonly response: Readonly<Record<string, unknown>> | null
+  readonly sentence: string
+  readonly sip_code: number | null
 }
 
 export interface CallDetail {
@@ -2095,11 +2116,13 @@ export interface Recording {
   readonly duration_ms: number | null
   readonly error_number: number | null
   readonly expires_at: string | null
+  readonly from: string | null
   readonly id: string
   readonly sha256: string | null
   readonly source: string
   readonly started_at: string
   readonly status: 'in-progress' | 'paused' | 'stopped' | 'processing' | 'completed' | 'absent'
+  readonly to: string | null
   readonly track: 'both' | 'inbound' | 'outbound'
 }
 
@@ -2146,6 +2169,27 @@ export interface QualitySample {
   readonly stats: Readonly<Record<string, unknown>>
 }
 
+export interface CallSummary {
+  readonly id: string
+  readonly account_sid: string | null
+  readonly application_id: string | null
+  readonly direction: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
+  readonly duration_seconds: number | null
+  readonly ended_at: string | null
+  readonly ended_by: 'caller' | 'called' | 'platform' | 'api' | null
+  readonly from: string
+  readonly number_id: string | null
+  readonly origin: 'carrier' | 'trunk' | 'client' | 'rest' | 'dial' | 'test'
+  readonly parent_call_id: string | null
+  readonly queued_at: string
+  readonly reason: string | null
+  readonly sip_code: number | null
+  readonly start_time: string | null
+  readonly status: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
+  readonly to: string
+  readonly trunk_id: string | null
+}
+
 export interface CallExportRequest {
   readonly format: 'csv' | 'jsonl'
   readonly filter?: CallExportFilter
@@ -2158,6 +2202,8 @@ export interface CallExportFilter {
   readonly from?: string
   readonly to?: string
   readonly number?: string
+  readonly reason?: string
+  readonly call_id?: string
   readonly since?: string
   readonly before?: string
 }
@@ -2467,6 +2513,7 @@ export interface WebhookDelivery {
   readonly last_status: number | null
   readonly last_error: string | null
   readonly delivered_at: string | null
+  readonly payload: Readonly<Record<string, unknown>>
   readonly created_at: string
 }
 

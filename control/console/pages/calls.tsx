@@ -3,11 +3,11 @@ import type { ListedCall } from '../lib/api-types.ts'
 import { type Pages, usePages } from '../lib/data.ts'
 import { count, instantOf } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
-import { saveAs } from '../lib/save-as.ts'
 import { may } from '../lib/session.ts'
 import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { LongTable } from '../ui/table.tsx'
 import { ColumnChoice, chosenColumns, columnsOf } from './call-columns.tsx'
+import { ExportCalls } from './call-export.tsx'
 import { CallFilters, FILTERS } from './call-filters.tsx'
 
 export const CALL_TABS = () => [
@@ -19,19 +19,21 @@ export const CALL_TABS = () => [
 const PAGE = 200
 const keyOf = (call: ListedCall): string => call.id
 
-/** Returns the path of the API's call list with the filters from the page's address. */
-function pathOf(given: URLSearchParams): string {
-  const asked = new URLSearchParams({ limit: String(PAGE) })
-  for (const name of FILTERS) {
+/** Returns the filters in the page's address as the API takes them. */
+function filterOf(given: URLSearchParams): Readonly<Record<string, string>> {
+  const used = FILTERS.flatMap(name => {
     const value = given.get(name)
-    if (!value) continue
-    asked.set(name, name === 'since' || name === 'before' ? instantOf(value) : value)
-  }
-  return `/v1/calls?${asked}`
+    if (!value) return []
+    return [[name, name === 'since' || name === 'before' ? instantOf(value) : value] as const]
+  })
+  return Object.fromEntries(used)
 }
 
+const pathOf = (filter: Readonly<Record<string, string>>): string =>
+  `/v1/calls?${new URLSearchParams({ limit: String(PAGE), ...filter })}`
+
 export function Calls() {
-  const calls = usePages<ListedCall>(pathOf(query.value), { poll_ms: 5000, key: keyOf })
+  const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), { poll_ms: 5000, key: keyOf })
   const filtered = FILTERS.some(name => query.value.get(name))
   const [choosing, setChoosing] = useState(false)
   return (
@@ -42,9 +44,7 @@ export function Calls() {
         actions={
           <>
             <Button onClick={() => setChoosing(true)}>Columns</Button>
-            <Button icon="download" onClick={() => download(calls.rows)} disabled={calls.rows.length === 0}>
-              CSV of what is shown
-            </Button>
+            <ExportCalls filter={filterOf(query.value)} />
           </>
         }
       />
@@ -94,36 +94,4 @@ function List({ calls }: { calls: Pages<ListedCall> }) {
       </div>
     </>
   )
-}
-
-const CSV_FIELDS = [
-  'id',
-  'from',
-  'to',
-  'status',
-  'direction',
-  'queued_at',
-  'start_time',
-  'ended_at',
-  'duration_seconds',
-  'ended_by',
-  'reason',
-  'sip_code',
-  'trunk_id',
-  'trunk_name',
-  'codec',
-  'mos',
-  'price_minor',
-] as const
-
-/** Escapes a CSV cell, so that spreadsheets read it as text, never as a formula. */
-const csvCell = (value: unknown): string => {
-  const text = value == null ? '' : String(value)
-  const safe = /^[=@\t\r-]|^\+(?!\d+$)/.test(text) ? `'${text}` : text
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
-function download(rows: readonly ListedCall[]): void {
-  const lines = [CSV_FIELDS.join(','), ...rows.map(row => CSV_FIELDS.map(name => csvCell(row[name])).join(','))]
-  saveAs(new Blob([`${lines.join('\n')}\n`], { type: 'text/csv' }), 'calls.csv')
 }
