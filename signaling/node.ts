@@ -97,7 +97,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await endLost(options, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
-  const metrics = createCallMetrics(options.metrics)
+  const metrics = createCallMetrics(options.metrics, clock)
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current

@@ -355,6 +355,7 @@ export abstract class Call {
   /** Stores the final figures of a leg. */
   protected legMeasured({ carrier_id }: Leg, figures: LegFigures): void {
     this.#measured.push(figures)
+    this.ctx.metrics.measured(figures)
     this.#writes.step({ step: 'leg', figures, carrier_id })
   }
 
@@ -401,7 +402,12 @@ export abstract class Call {
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()
     this.ctx.calls.remove(this.sid)
-    this.ctx.metrics.calls.inc({ origin: this.row.origin, status: final.status })
+    this.ctx.metrics.ended({
+      ...this.row,
+      project_id: this.project_id,
+      status: final.status,
+      seconds: duration_seconds,
+    })
     this.ctx.bus.ring('calls')
     this.log.info(
       { status: final.status, sip_code: final.sip_code, reason: final.reason, duration_seconds },

@@ -84,11 +84,14 @@ t.test('operations', async t => {
     const exists = (name: string): boolean =>
       known.has(name) || known.has(name.replace(/_(bucket|sum|count)$/, '')) || /^(process|nodejs)_/.test(name)
     const rules = text('docker/prometheus/alerts.yml')
-    const dashboard = JSON.parse(text('docker/grafana/dashboards/strowger.json'))
-    const shown = JSON.stringify(dashboard.panels.map((panel: { targets?: object }) => panel.targets))
+    const shown = (name: string): string => {
+      const dashboard = JSON.parse(text(`docker/grafana/dashboards/${name}.json`))
+      return JSON.stringify(dashboard.panels.map((panel: { targets?: object }) => panel.targets))
+    }
     for (const [where, source] of [
       ['alert rules', rules],
-      ['dashboard', shown],
+      ['dashboard', shown('strowger')],
+      ['dashboard of trunks', shown('traffic')],
     ] as const) {
       const names = [...source.matchAll(/\b((?:strowger|process|nodejs)_[a-z_]+)\b/g)].map(([name]) => name)
       t.ok(names.length > 5, `the ${where} look at metrics`)
@@ -161,6 +164,11 @@ t.test('operations', async t => {
       last = await living()
       return JSON.stringify(last) === JSON.stringify(idle)
     }).catch(() => t.same(last, idle, 'all of it is gone'))
+    const of_project = new RegExp(
+      `^strowger_project_calls_total\\{project="${w.project_id}",status="completed".*\\} 1$`,
+      'm',
+    )
+    t.match(await whole(), of_project)
     const after = await top('--once')
     t.match(after, /^live 0 {3}cps \d+ {3}last minute \d {3}asr 1h 100\.0 % {3}acd 1h \d+ s$/m)
     t.match(after, /^spent today: .* NGN 0\.00$/m)
