@@ -83,14 +83,15 @@ async function openCall(id: string, session_id = `s${id}`): Promise<AgentCall> {
   return { id, session_id, leg_id, caller }
 }
 
-const startRelay = ({ id, leg_id }: AgentCall) =>
-  media.client.request('relay.start', {
+function startRelay({ id, leg_id }: AgentCall): Promise<unknown> {
+  return media.client.request('relay.start', {
     ...{ leg_id, relay_id: leg_id, account_sid: PROJECT, call_sid: id, url: servers.agent_url, headers: {} },
     ...{ setup: { callSid: id }, parameters: {}, greeting: null, greeting_interruptible: 'any', languages: [] },
     ...{ tts_language: 'en-US', transcription_language: 'en-US', voice: 'man', model: null, hints: [] },
     ...{ interruptible: 'any', sensitivity: 'high', keys: false, report: 'none', preemptible: false },
     profanity_filter: true,
   })
+}
 
 /** Talks to the agent. The caller hears every other answer to its end, and interrupts the rest. */
 async function talk({ id, caller }: AgentCall): Promise<void> {

@@ -10,7 +10,13 @@ import { next, verb } from './verb.ts'
 function named(noun: Shape): Shape {
   const attributes: Record<string, AttributeType<unknown>> = {}
   for (const name of Object.keys(noun.attributes)) attributes[name] = name === 'name' ? text({ max: 64 }) : ignored()
-  return { ...noun, attributes, inspect() {} }
+  return { ...noun, attributes, nouns: noun.nouns.map(idle), inspect() {} }
+}
+
+/** Returns the shape of a noun whose attributes are allowed and ignored. */
+function idle(noun: Shape): Shape {
+  const attributes = Object.fromEntries(Object.keys(noun.attributes).map(name => [name, ignored()]))
+  return { ...noun, attributes }
 }
 
 const STOPS: Readonly<Record<Activity['kind'], Command['type'] & `stop_${string}`>> = {

@@ -16,12 +16,16 @@ interface AttributeRow {
 
 /** Returns every verb, noun and attribute, in registry order. */
 export function attributeRows(): readonly AttributeRow[] {
-  return VERBS.flatMap(verb => rowsOf(verb, verb.name))
+  return VERBS.flatMap(verb => rowsOf(verb, verb.name, true))
 }
 
-function rowsOf(shape: Shape, path: string): AttributeRow[] {
-  const support = shape.unsupported === null ? 'yes' : 'not supported'
-  const rows: AttributeRow[] = [{ element: path, attribute: null, values: '', default: '', fault: '', support }]
+function rowsOf(shape: Shape, path: string, within: boolean): AttributeRow[] {
+  const supported = within && shape.unsupported === null
+  const support = supported ? 'yes' : 'not supported'
+  const types = Object.values(shape.attributes)
+  const idle = types.length > 0 && types.every(type => type.ignored) && shape.nouns.length === 0
+  const about = { element: path, attribute: null, values: '', default: '', fault: '' }
+  const rows: AttributeRow[] = [{ ...about, support: supported && idle ? 'no effect' : support }]
   for (const [attribute, type] of Object.entries(shape.attributes)) {
     rows.push({
       element: path,
@@ -31,12 +35,12 @@ function rowsOf(shape: Shape, path: string): AttributeRow[] {
       fault: type.ignored
         ? ''
         : `${type.number}${{ default: '', child: ', child fails', document: ', fatal' }[type.effect]}`,
-      support: type.ignored ? 'no effect' : support,
+      support: supported && type.ignored ? 'no effect' : support,
     })
   }
   // A nested verb (Say in Gather) already has its own rows.
   const nouns = shape.nouns.filter(noun => !VERBS.some(verb => verb.name === noun.name))
-  return [...rows, ...nouns.flatMap(noun => rowsOf(noun, `${path} > ${noun.name}`))]
+  return [...rows, ...nouns.flatMap(noun => rowsOf(noun, `${path} > ${noun.name}`, supported))]
 }
 
 function shown(value: unknown): string {
@@ -63,11 +67,20 @@ export function testsOf({ element, attribute }: AttributeRow, tests: readonly Te
 /** Reports whether a test runs whole calls, with real SIP and audio. */
 export const onLiveCalls = (test: string): boolean => test.startsWith('flows/')
 
-/** Returns the published table of elements, attributes and tests, in Markdown. */
-export function markdownTable(tests: readonly TestText[]): string {
+/** What a row does, by the registry of effects. */
+function acts(row: AttributeRow, shown: ReadonlySet<string>): string {
+  if (row.support !== 'yes') return 'no'
+  return shown.has(`${row.element} ${row.attribute ?? ''}`) ? 'yes' : 'read, not acted on'
+}
+
+/**
+ * Returns the published table of elements, attributes and tests, in Markdown. `shown` has the rows whose effect a test
+ * asserts.
+ */
+export function markdownTable(tests: readonly TestText[], shown: ReadonlySet<string>): string {
   const lines = [
-    '| element | attribute | values | default | fault | support | on live calls | other tests |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    '| element | attribute | values | default | fault | support | acts | on live calls | other tests |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
   ]
   const named = (found: readonly string[]): string =>
     found.length > 3 ? `${found.slice(0, 3).join(', ')} and ${found.length - 3} more` : found.join(', ')
@@ -81,6 +94,7 @@ export function markdownTable(tests: readonly TestText[]): string {
       row.default,
       row.fault,
       row.support,
+      acts(row, shown),
       named(found.filter(onLiveCalls)),
       named(found.filter(test => !onLiveCalls(test))),
     ]

@@ -5,6 +5,7 @@ import { V1_ROUTES } from '../../control/v1/index.ts'
 import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
+import { shownRows } from '../conformance/markup/effects.ts'
 import { testTexts } from '../conformance/markup/fixtures.ts'
 import { edgeRows } from '../support/edges.ts'
 import { factOf, worldCases } from '../support/sip-world.ts'
@@ -130,8 +131,10 @@ const markup = (): string =>
     '# Markup: verbs and attributes',
     '',
     'The table lists each element with its attributes, the fault number of an invalid value, and the tests that use it.',
+    'Column `acts`: `yes` is shown by a test, which runs a document with and without it (`fixtures/markup/effects.txt`).',
+    '`read, not acted on` leaves a warning at most.',
     '',
-    markdownTable(testTexts()),
+    markdownTable(testTexts(), shownRows()),
   ].join('\n')
 
 const decisionIndex = (): string => {

@@ -35,6 +35,8 @@ export function streamCommand(
 ): StartStream | null {
   const { attributes } = node
   if (attributes.url === null) return null
+  if (bothWays && attributes.track !== 'inbound_track')
+    turn.warn(31941, 'track of <Stream> has no effect in <Connect>, which carries what the caller says', node.element)
   return {
     type: 'start_stream',
     id,

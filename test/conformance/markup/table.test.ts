@@ -1,5 +1,6 @@
 import { attributeRows, markdownTable, onLiveCalls, type TestText, testsOf } from '../../../markup/verbs/table.ts'
 import t from '../../support/harness/index.ts'
+import { shownRows } from './effects.ts'
 import { testTexts, withConstants } from './fixtures.ts'
 
 t.test(
@@ -22,9 +23,9 @@ t.test('a constant of a file is inserted where a template uses it', async t => {
 })
 
 t.test('the table has a line for each row and nothing that breaks a cell', async t => {
-  const lines = markdownTable(testTexts()).trimEnd().split('\n')
+  const lines = markdownTable(testTexts(), shownRows()).trimEnd().split('\n')
   t.equal(lines.length, attributeRows().length + 2)
-  for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 10, line)
+  for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 11, line)
 })
 
 t.test('a row is matched by its own element only', async t => {

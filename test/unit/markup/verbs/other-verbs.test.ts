@@ -145,7 +145,7 @@ t.test('Connect Stream holds the call until the socket closes', async t => {
     '<Say>never</Say>',
   )
   const phone = call(t, text, { answered: false })
-  phone.answered().expect('start_stream')
+  phone.answered().expect('note start_stream', 'a stream both ways carries what the caller says, so its track warns')
   t.match(phone.last('start_stream'), {
     url: 'wss://ai.example.test/s?a=1',
     name: 's',
@@ -161,7 +161,7 @@ t.test('Connect Stream holds the call until the socket closes', async t => {
   const broken = call(t, text)
   broken.send({ type: 'stream_ended', id: broken.last('start_stream').id, number: 31902, detail: 'refused' })
   broken.expect('note fetch')
-  t.strictSame(broken.notes(), ['error 31902 2:1'])
+  t.strictSame(broken.notes(), ['warning 31941 2:25', 'error 31902 2:1'])
 
   call(t, text).hangup().expect('callback done')
   const moved = call(t, text)
