@@ -1,4 +1,6 @@
+import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { pcapng } from '../core/domain/ladder/pcapng.ts'
 import { renderLadder } from '../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../core/domain/ladder/unavailable.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
@@ -12,7 +14,8 @@ export const ladderCommand = (): Command =>
     .argument('<sid>', 'CallSid (CA…)')
     .option('--full', 'the messages themselves, too')
     .option('--json', 'as JSON')
-    .action((sid: string, options: { full?: boolean; json?: boolean }) =>
+    .option('--pcap <file>', 'write them as a capture for Wireshark, tshark or sngrep')
+    .action((sid: string, options: { full?: boolean; json?: boolean; pcap?: string }) =>
       orSayWhy(async () => {
         const config = presentConfig()
         const state = await openState({ ...config, here: true })
@@ -21,6 +24,11 @@ export const ladderCommand = (): Command =>
           if (messages === null) throw new StartRefused(`there is no call ${sid}`)
           const unavailable = ladderUnavailable(config.drachtio !== null, messages)
           if (unavailable !== null) throw new StartRefused(unavailable)
+          if (options.pcap !== undefined) {
+            const own = config.second ? [config.host, config.second.host] : [config.host]
+            writeFileSync(options.pcap, pcapng(messages, own, `Call ${sid}. Secrets are masked.`), { mode: 0o600 })
+            return
+          }
           if (options.json) process.stdout.write(`${JSON.stringify(messages)}\n`)
           else process.stdout.write(renderLadder(messages))
           if (options.full) for (const message of messages) process.stdout.write(`\n${message.text.trimEnd()}\n`)

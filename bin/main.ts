@@ -49,6 +49,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'test a trunk: configuration, media to its targets, or a call; prints the finding',
     load: async () => (await import('./test.ts')).testCommand(),
   },
+  verify: {
+    about: 'check the evidence of a call from its file alone: whether anything in it was changed',
+    load: async () => (await import('./verify.ts')).verifyCommand(),
+  },
   replay: {
     about: 'run the scripts of a finished call again from their logs; exit code 1 at the first difference',
     load: async () => (await import('./replay.ts')).replayCommand(),

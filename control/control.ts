@@ -5,6 +5,7 @@ import type { ObjectStore } from '../core/runtime/object-store.ts'
 import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
 import { createEventsHub } from './events/hub.ts'
+import { evidenceKeyPage } from './evidence-key-page.ts'
 import { exportDownloads } from './exports/downloads.ts'
 import { generalHandlers } from './general/index.ts'
 import { createManual, guidePages } from './guides/pages.ts'
@@ -95,6 +96,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
       upgrade: events.upgrade,
       pages: {
         ...healthPages(services),
+        '/evidence-key.pem': evidenceKeyPage(settings),
         ...referencePages(references, manual),
         ...guidePages(manual),
         '/': ctx => ctx.redirect('/console/'),

@@ -142,11 +142,3 @@ export function jsonObjectOf({ type, bytes }: Body): object | undefined | Refusa
     return refuse('body_malformed', { value: 'it is not an object' })
   return value
 }
-
-/** Writes JSON with the keys of every object sorted: equal values give equal texts, whatever the client's order. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`
-}

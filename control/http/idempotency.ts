@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../core/domain/text/canonical-json.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { findOutcome, storeOutcome } from '../../core/state/people/idempotency.ts'
-import { canonicalJson } from './body.ts'
 import { type Refusal, refuse } from './reply.ts'
 
 const KEPT_MS = 24 * 60 * 60 * 1000

@@ -4,7 +4,7 @@ import { readCallRequest } from '../../core/domain/calls/request.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
 import { ladderUnavailable } from '../../core/domain/ladder/unavailable.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { attemptsOf, cdrOf, eventsOf } from '../../core/state/calls/call-history.ts'
+import { attemptsOf, cdrOf, eventsOf, type HistoryRow } from '../../core/state/calls/call-history.ts'
 import { listCallRecordings } from '../../core/state/calls/calls.ts'
 import { LADDER_DAYS, ladderOf } from '../../core/state/calls/ladder.ts'
 import { legFiguresOf, mediaQualityOf } from '../../core/state/calls/media-quality.ts'
@@ -12,6 +12,7 @@ import type { Db } from '../../core/state/index.ts'
 import { type Caps, costOfCall, findReservation, type ReservationRow } from '../../core/state/money/reservations.ts'
 import { mayUse } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import type { Services } from '../http/services.ts'
 import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
 import { presentRecording, Recording } from './recording-present.ts'
@@ -202,34 +203,8 @@ export const explainedCalls = [
     scope: 'call_history:read',
     replies: { 200: CallDetail },
     async run({ db, caller, call, services }) {
-      const record = await cdrOf(db, call.sid)
-      const cost = await costOfCall(db, call.sid)
       const diagnoses = mayUse(caller, 'call_diagnostics:read')
-      const events = await presentEvents(db, call.sid, diagnoses ? services.settings.data_dir : null)
-      const body: Static<typeof CallDetail> = {
-        ...presentCall(call),
-        attempts: await presentAttempts(attemptsOf(db, call.sid)),
-        carrier_id: call.carrier_id,
-        events,
-        ...presentDiverters(call.request),
-        initiated_at: call.initiated_at,
-        media: await presentFigures(db, call.sid),
-        price: cost?.price ?? null,
-        price_explanation: cost?.explanation ?? null,
-        record: record
-          ? {
-              duration_seconds: record.duration_seconds,
-              ended_at: record.ended_at,
-              media: record.media === null ? null : JSON.parse(record.media),
-              pdd_ms: record.pdd_ms,
-              started_at: record.started_at,
-            }
-          : null,
-        recordings: (await listCallRecordings(db, call.sid)).map(row => presentRecording(row, call)),
-        ringing_at: call.ringing_at,
-        sip_call_id: toldCallId(call),
-      }
-      return { status: 200, body }
+      return { status: 200, body: await callDetail(db, call, diagnoses ? services.settings.data_dir : null) }
     },
   }),
 
@@ -241,11 +216,7 @@ export const explainedCalls = [
     scope: 'call_diagnostics:read',
     replies: { 200: CallLadder },
     async run({ db, call, services }) {
-      const kept = (await ladderOf(db, call.sid, 'customer')) ?? []
-      const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
-      const unavailable = ladderUnavailable(services.settings.drachtio !== null, kept)
-      const text = unavailable ?? renderLadder(kept)
-      return { status: 200, body: { messages, retention_days: LADDER_DAYS, text, unavailable } }
+      return { status: 200, body: await callLadder(db, call, services) }
     },
   }),
 
@@ -256,13 +227,7 @@ export const explainedCalls = [
     scope: 'call_diagnostics:read',
     replies: { 200: CallDecision },
     async run({ db, call }) {
-      const decision = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as Decision)
-      const attempts = await presentAttempts(attemptsOf(db, call.sid))
-      const reservation = await findReservation(db, call.sid)
-      const price = (await costOfCall(db, call.sid))?.explanation ?? null
-      const events = await eventsOf(db, call.sid)
-      const words = inWords({ call, decision, attempts, events, price })
-      return { status: 200, body: { attempts, decision, price: reservation ? pricedBy(reservation) : null, words } }
+      return { status: 200, body: await callDecision(db, call) }
     },
   }),
 
@@ -275,13 +240,74 @@ export const explainedCalls = [
     scope: 'call_diagnostics:read',
     replies: { 200: CallMedia },
     async run({ db, call }) {
-      const figures = await legFiguresOf(db, call.sid)
-      const legs = seriesOf(await mediaQualityOf(db, call.sid), figures)
-      const unavailable_reason = legs.length > 0 ? null : 'No media of this call was measured.'
-      return { status: 200, body: { legs, totals: sumOfLegs(figures), unavailable_reason } }
+      return { status: 200, body: await callMedia(db, call) }
     },
   }),
 ]
+
+/** What is known of a call. `data_dir` has the logs of scripts; null leaves out what they did and asked. */
+export async function callDetail(
+  db: Db,
+  call: HistoryRow,
+  data_dir: string | null,
+): Promise<Static<typeof CallDetail>> {
+  const record = await cdrOf(db, call.sid)
+  const cost = await costOfCall(db, call.sid)
+  return {
+    ...presentCall(call),
+    attempts: await presentAttempts(attemptsOf(db, call.sid)),
+    carrier_id: call.carrier_id,
+    events: await presentEvents(db, call.sid, data_dir),
+    ...presentDiverters(call.request),
+    initiated_at: call.initiated_at,
+    media: await presentFigures(db, call.sid),
+    price: cost?.price ?? null,
+    price_explanation: cost?.explanation ?? null,
+    record: record
+      ? {
+          duration_seconds: record.duration_seconds,
+          ended_at: record.ended_at,
+          media: record.media === null ? null : JSON.parse(record.media),
+          pdd_ms: record.pdd_ms,
+          started_at: record.started_at,
+        }
+      : null,
+    recordings: (await listCallRecordings(db, call.sid)).map(row => presentRecording(row, call)),
+    ringing_at: call.ringing_at,
+    sip_call_id: toldCallId(call),
+  }
+}
+
+/** The SIP messages of a call, as its project may see them. */
+export async function callLadder(
+  db: Db,
+  call: HistoryRow,
+  { settings }: Pick<Services, 'settings'>,
+): Promise<Static<typeof CallLadder>> {
+  const kept = (await ladderOf(db, call.sid, 'customer')) ?? []
+  const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
+  const unavailable = ladderUnavailable(settings.drachtio !== null, kept)
+  return { messages, retention_days: LADDER_DAYS, text: unavailable ?? renderLadder(kept), unavailable }
+}
+
+/** Why a call was admitted or refused, and what its price is made of. */
+export async function callDecision(db: Db, call: HistoryRow): Promise<Static<typeof CallDecision>> {
+  const decision = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as Decision)
+  const attempts = await presentAttempts(attemptsOf(db, call.sid))
+  const reservation = await findReservation(db, call.sid)
+  const price = (await costOfCall(db, call.sid))?.explanation ?? null
+  const events = await eventsOf(db, call.sid)
+  const words = inWords({ call, decision, attempts, events, price })
+  return { attempts, decision, price: reservation ? pricedBy(reservation) : null, words }
+}
+
+/** The media quality of a call over its time. */
+export async function callMedia(db: Db, call: HistoryRow): Promise<Static<typeof CallMedia>> {
+  const figures = await legFiguresOf(db, call.sid)
+  const legs = seriesOf(await mediaQualityOf(db, call.sid), figures)
+  const unavailable_reason = legs.length > 0 ? null : 'No media of this call was measured.'
+  return { legs, totals: sumOfLegs(figures), unavailable_reason }
+}
 
 /** Shows the inputs of a price, with the caps of each level at the admission. */
 function pricedBy({ caps, ...inputs }: ReservationRow): Static<typeof Facts> {

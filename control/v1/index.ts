@@ -4,6 +4,7 @@ import { audit } from './audit.ts'
 import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
 import { faults } from './call-faults.ts'
+import { callFiles } from './call-files.ts'
 import { calls } from './calls.ts'
 import { clientTokens } from './client-tokens.ts'
 import { containments } from './containments.ts'
@@ -63,6 +64,7 @@ export const V1_ROUTES = [
   ...calls,
   ...faults,
   ...explainedCalls,
+  ...callFiles,
   ...liveCalls,
   ...exports,
   ...recordings,

@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
+import { inOctets } from '../../core/domain/ladder/octets.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { type Clock, systemClock, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -188,20 +189,6 @@ const TCP = 6
 const INET = 2
 const INET6 = 10
 
-/** The ladder's mask for secrets, as octets that are also characters. */
-const MASK = '***'
-
-/** Redacts a message as the ladder does, and makes its Content-Length that of the body which is left. */
-function shownText(text: string): string {
-  const shown = redactSip(text).replaceAll('…', MASK)
-  if (shown === text) return text
-  const end = shown.indexOf('\r\n\r\n')
-  if (end < 0) return shown
-  const body = shown.slice(end + 4)
-  const head = shown.slice(0, end).replace(/^(content-length|l)([ \t]*:[ \t]*)\d+/im, `$1$2${body.length}`)
-  return `${head}\r\n\r\n${body}`
-}
-
 /** Encodes one SIP message as a HEP datagram. Secrets are redacted as for the ladder. */
 export function encodeHep(
   message: TracedMessage,
@@ -214,7 +201,7 @@ export function encodeHep(
   const local = { host: own ?? host, port }
   const [source, target] = message.direction === 'in' ? [message.remote, local] : [local, message.remote]
   const v6 = isIPv6(source.host)
-  const text = Buffer.from(shownText(message.text), 'latin1').subarray(0, MAX_PAYLOAD)
+  const text = Buffer.from(inOctets(redactSip(message.text)), 'latin1').subarray(0, MAX_PAYLOAD)
   const chunks = [
     chunk(CHUNK.family, number(v6 ? INET6 : INET, 1)),
     chunk(CHUNK.ip_protocol, number(message.protocol === 'udp' ? UDP : TCP, 1)),

@@ -2169,6 +2169,21 @@ export interface QualitySample {
   readonly stats: Readonly<Record<string, unknown>>
 }
 
+export interface CallEvidence {
+  readonly format: string
+  readonly about: EvidenceAbout
+  readonly parts: Readonly<Record<string, unknown>>
+  readonly digests: Readonly<Record<string, string>>
+  readonly public_key: string
+  readonly signature: string
+}
+
+export interface EvidenceAbout {
+  readonly call_id: string
+  readonly made_at: string
+  readonly made_by: string
+}
+
 export interface CallSummary {
   readonly id: string
   readonly account_sid: string | null

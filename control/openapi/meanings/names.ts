@@ -40,6 +40,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   document_id: 'Id of the statement, such as `stm_2026-11`.',
   endpoint_id: 'Id of the webhook endpoint.',
   event_id: 'Id of the event. Each attempt to deliver it has the same one.',
+  export_id: 'Id of the export.',
   invitation_id: 'Id of the invitation.',
   job_id: 'Id of the job.',
   key_id: 'Id of the key; it is not secret.',

@@ -78,6 +78,19 @@ export interface LegFigures {
   readonly signalled_port: number | null
 }
 
+/** The figures of a leg in a sentence. */
+export function figuresInWords(leg: LegFigures): string {
+  const address = leg.remote_address === null ? 'no address' : `${leg.remote_address} port ${leg.remote_port}`
+  const figures = [
+    `${leg.packets_received} packets received, ${leg.packets_sent} sent, ${leg.packets_lost} lost`,
+    ...(leg.jitter_ms === null ? [] : [`jitter ${leg.jitter_ms.toFixed(1)} ms`]),
+    ...(leg.rtt_ms === null ? [] : [`round trip ${leg.rtt_ms.toFixed(0)} ms`]),
+    ...(leg.mos === null ? [] : [`MOS ${leg.mos.toFixed(2)}`]),
+  ]
+  const sound = `${leg.secured ? 'SRTP' : 'RTP'} with ${leg.codec ?? 'no codec'}`
+  return `Leg ${leg.leg_id} (${leg.side}), ${sound}, ${address}: ${figures.join(', ')}.`
+}
+
 /** A shorter wait for the first packet is not a time without media. */
 const PATIENCE_MS = 1000
 

@@ -10,6 +10,7 @@ import * as callCosts from './0008-call-costs.ts'
 import * as callExports from './0009-call-exports.ts'
 import * as enginesOfApplications from './0010-engines-of-applications.ts'
 import * as carrierMedia from './0011-carrier-media.ts'
+import * as auditResources from './0012-audit-resources.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-call-exports': callExports,
   '0010-engines-of-applications': enginesOfApplications,
   '0011-carrier-media': carrierMedia,
+  '0012-audit-resources': auditResources,
 }

@@ -175,6 +175,25 @@ export async function findAudit(db: Db, organization_id: string, id: string): Pr
     .executeTakeFirst()
 }
 
+/** The latest events about these resources, oldest first, up to an instant; null: up to now. */
+export async function auditOfResources(
+  db: Db,
+  organization_id: string,
+  { resource_ids, until }: { readonly resource_ids: readonly string[]; readonly until: string | null },
+): Promise<AuditRow[]> {
+  const query = db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('resource_id', 'in', resource_ids)
+    .orderBy('position', 'desc')
+    .limit(MOST_OF_RESOURCES)
+  const rows = await (until === null ? query : query.where('at', '<=', until)).execute()
+  return rows.reverse()
+}
+
+const MOST_OF_RESOURCES = 200
+
 /** Finds an event of any trail. For operators. */
 export const findAnyAudit = (db: Db, id: string): Promise<AuditRow | undefined> =>
   db.selectFrom('audit_event').selectAll().where('id', '=', id).executeTakeFirst()

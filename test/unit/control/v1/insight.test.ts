@@ -1,5 +1,6 @@
 import { seriesOf } from '../../../../control/v1/call-words.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
+import { checkEvidence } from '../../../../core/runtime/evidence.ts'
 import { addCallEvent } from '../../../../core/state/calls/call-events.ts'
 import { recordExchange } from '../../../../core/state/calls/calls.ts'
 import { insertMessages } from '../../../../core/state/calls/ladder.ts'
@@ -271,6 +272,20 @@ t.test('a call shows its SIP messages, its decision in words, its media and its 
   const ladder = await read('/ladder')
   t.equal(ladder.messages.length, 2, 'the ladder has the messages of both legs and of no other call')
   t.equal(ladder.unavailable, null)
+  const capture = await w.ask('GET', `/v1/calls/${sid}/pcap`)
+  t.match([capture.status, capture.headers.get('content-type')], [200, 'application/x-pcapng'])
+  t.match(capture.text, /Call-ID: a@test[\s\S]*Call-ID: b@test/, 'the capture has the messages of the ladder')
+  t.notOk(capture.text.includes('c@test'), 'and of no other call')
+  const evidence = await w.ask('GET', `/v1/calls/${sid}/evidence`)
+  const published = await w.ask('GET', '/evidence-key.pem', { key: null })
+  t.match(checkEvidence(evidence.text, published.text), { intact: true, about: { call_id: sid } })
+  t.notOk(checkEvidence(evidence.text.replace('INVITE sip:x', 'INVITE sip:y'), published.text).intact)
+  const { parts } = evidence.body
+  t.match(parts, { call: { id: sid }, ladder, decision: { attempts: [{ sequence: 1 }] }, media: { legs: [{}, {}] } })
+  t.match(parts.audit[0], { action: 'trunk.created', resource_id: trunk_id, hash: /^[0-9a-f]{64}$/ })
+  const unaudited = await w.newKey({ role: 'org:engineer' })
+  const narrower = await w.ask('GET', `/v1/calls/${sid}/evidence`, { key: unaudited })
+  t.same(Object.keys(narrower.body.parts), ['call', 'ladder', 'decision', 'media'], 'the trail needs audit:read')
   t.match(ladder.text, /INVITE -+>.*\n.*<-+ INVITE/)
   const decision = await read('/decision')
   t.match(decision, { decision: { admitted: true, revisions: { trunk: 1 } }, attempts: [{ sequence: 1 }], price: null })
