@@ -99,7 +99,7 @@ async function evidenceOf(
   return signedEvidence({ call_id: call.sid, made_at: now, made_by: settings.base_url }, parts, settings.master_key)
 }
 
-/** The entries of the audit trail about what a call used, until its end, and about its recordings, with their hashes. */
+/** The audit trail of what a call used, until its end, and of its recordings, with the hashes of its chain. */
 async function auditOf(db: Db, call: HistoryRow, recordings: readonly { readonly id: string }[], caller: Caller) {
   const used = [call.sid, call.trunk_id, call.number_id, call.application_id].flatMap(id => id ?? [])
   const own = recordings.map(({ id }) => id)

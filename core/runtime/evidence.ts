@@ -26,6 +26,7 @@ interface EvidenceAbout {
 }
 
 const FORMAT = 'strowger-evidence-1'
+const MEMBERS = new Set(['format', 'about', 'parts', 'digests', 'public_key', 'signature'])
 /** Before the 32 bytes of a key: PKCS #8 (RFC 5958) and SubjectPublicKeyInfo (RFC 8410 §4), in DER. */
 const PRIVATE_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
 const PUBLIC_HEAD = Buffer.from('302a300506032b6570032100', 'hex')
@@ -82,6 +83,7 @@ export function checkEvidence(text: string, expected?: string): EvidenceVerdict 
     else if (!Object.hasOwn(digests, name)) findings.push(`The part "${name}" was added.`)
     else if (digestOf(parts[name]) !== digests[name]) findings.push(`The part "${name}" was changed.`)
   }
+  for (const name of Object.keys(evidence)) if (!MEMBERS.has(name)) findings.push(`The member "${name}" was added.`)
   if (!isSigned(evidence, raw))
     findings.push('The signature does not fit: call, time, digests or signature were changed.')
   if (expected !== undefined && !rawOf(createPublicKey(expected)).equals(raw))
@@ -102,17 +104,22 @@ function readEvidence(text: string): Evidence {
   } catch {
     throw new Error('it is no JSON')
   }
-  const isObject = (one: unknown): one is Record<string, unknown> =>
-    typeof one === 'object' && one !== null && !Array.isArray(one)
   if (!isObject(value) || value['format'] !== FORMAT) throw new Error(`it is no evidence of the form ${FORMAT}`)
-  const { about, parts, digests, public_key, signature } = value
-  const whole =
+  if (!isEvidence(value)) throw new Error('members of it are missing')
+  return value
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function isEvidence(value: object): value is Evidence {
+  const { about, parts, digests, public_key, signature } = value as Readonly<Record<string, unknown>>
+  return (
     isObject(about) &&
     ['call_id', 'made_at', 'made_by'].every(name => typeof about[name] === 'string') &&
     isObject(parts) &&
     isObject(digests) &&
     typeof public_key === 'string' &&
     typeof signature === 'string'
-  if (!whole) throw new Error('members of it are missing')
-  return value as unknown as Evidence
+  )
 }

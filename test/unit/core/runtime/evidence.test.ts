@@ -46,6 +46,7 @@ for (const part of Object.keys(PARTS))
 t.test('what is added, and a changed head, digest, signature or key, is found', async t => {
   const cases: [what: string, evidence: unknown, finding: RegExp][] = [
     ['a part', changed(e => Object.assign(e.parts, { more: 1 })), /"more" was added/],
+    ['a member', { ...made, note: 'x' }, /"note" was added/],
     ['the call', changed(e => Object.assign(e.about, { call_id: 'CA2' })), /signature does not fit/],
     ['the time', changed(e => Object.assign(e.about, { made_at: '2020-01-01T00:00:00.000Z' })), /signature does not/],
     ['the signature', changed(e => Object.assign(e, { signature: 'AAAA' })), /signature does not fit/],
