@@ -1,3 +1,4 @@
+import { answeredSession } from '../../core/domain/calls/custom-headers.ts'
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
@@ -278,7 +279,7 @@ export class InboundCall extends Call {
     this.#a.prefer = leg
     void this.#stopRinging()
     try {
-      await this.#a.answer()
+      await this.#a.answer(answeredSession(leg.sessionId, this.#a.invite.header('session-id')))
       if (this.ended) return
       this.#answeredNow()
       await this.#join(leg)

@@ -57,6 +57,9 @@ export class OutboundLeg extends Leg {
     return this.#accepted
   }
 
+  /** The session's id in the final answer (RFC 7989); null without one. */
+  sessionId: string | null = null
+
   override get callingDialog(): boolean {
     return true
   }
@@ -144,6 +147,7 @@ export class OutboundLeg extends Leg {
       return { kind: 'failed', detail: 'ended while it was answered', link_lost: false }
     }
     const { response } = result
+    this.sessionId = response.header('session-id')
     this.confirmed(result.dialog, {
       expires: response.header('session-expires') ?? response.header('x'),
       allow: response.header('allow'),

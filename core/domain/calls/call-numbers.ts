@@ -157,4 +157,8 @@ export const CALL_NUMBERS: Readonly<Record<number, string>> = {
   32015: 'The call reached its maximum duration.',
   32018: 'The inline markup is too long.',
   32019: 'Both a URL and inline markup were given; the URL counts.',
+  64101: 'An attribute of <ConversationRelay> cannot be used.',
+  64102: 'The WebSocket of the relay application cannot be reached, or the session could not begin.',
+  64105: 'The relay application closed its WebSocket without an end message, or did not answer.',
+  64107: 'A message of the relay application cannot be used; the session goes on.',
 }

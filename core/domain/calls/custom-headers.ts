@@ -19,6 +19,17 @@ const TOLD: ReadonlyMap<string, string> = new Map([
 /** Returns the headers that pass from one side of a call to the other: X- headers and User-to-User. */
 export const customHeaders = (headers: Headers): Record<string, string> => chosen(headers, PASSED)
 
+const SESSION_ID = /^[0-9a-f]{32}(;remote=[0-9a-f]{32})?$/i
+
+/**
+ * Returns the session's id in the answer of one side, for the answer to the other (RFC 7989 §6): only to a peer that
+ * sent one, so that it expects it.
+ */
+export function answeredSession(answered: string | null, asked: string | null): Record<string, string> {
+  const id = answered?.replace(/\s/g, '') ?? ''
+  return asked !== null && SESSION_ID.test(id) ? { 'Session-ID': id } : {}
+}
+
 /** Returns the headers of an INVITE that a script may see (voice-compat.md §12.1). */
 export const toldHeaders = (headers: Headers): Record<string, string> => chosen(headers, TOLD)
 

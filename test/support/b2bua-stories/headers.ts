@@ -34,6 +34,15 @@ export const HEADERS: readonly Story[] = [
     notAtTarget: /x\.example/,
   },
   {
+    title: 'the id of the session passes to the target, and in its answer to the peer (RFC 7989)',
+    peer: [caller.invite({ headers: `Session-ID: ${'a1'.repeat(16)}` }), ...answered, ...hangUp(2)],
+    target: untilBye.map(step =>
+      step.replace('SIP/2.0 200 OK\n', `SIP/2.0 200 OK\nSession-ID: ${'b2'.repeat(16)};remote=${'a1'.repeat(16)}\n`),
+    ),
+    atTarget: new RegExp(`^Session-ID: ${'a1'.repeat(16)}`, 'im'),
+    atPeer: new RegExp(`^Session-ID: ${'b2'.repeat(16)};remote=${'a1'.repeat(16)}`, 'im'),
+  },
+  {
     title: 'a Remote-Party-ID of the peer identifies the caller',
     peer: [
       caller

@@ -1,4 +1,4 @@
-import { customHeaders } from '../../../../../core/domain/calls/custom-headers.ts'
+import { answeredSession, customHeaders } from '../../../../../core/domain/calls/custom-headers.ts'
 import t from '../../../../support/harness/index.ts'
 
 t.test('a script gets at most 32 X- headers, and none of the platform’s own', async t => {
@@ -13,4 +13,13 @@ t.test('a script gets at most 32 X- headers, and none of the platform’s own', 
   })
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`x-${index}`, 'v']))
   t.equal(Object.keys(customHeaders(many)).length, 32)
+})
+
+t.test('the id of the session passes back to a peer that sent one, and nothing else does', t => {
+  const [ours, theirs] = ['a1'.repeat(16), 'b2'.repeat(16)]
+  t.strictSame(answeredSession(`${theirs}; remote=${ours}`, ours), { 'Session-ID': `${theirs};remote=${ours}` })
+  t.strictSame(answeredSession(theirs, null), {}, 'the caller did not ask')
+  t.strictSame(answeredSession(null, ours), {})
+  t.strictSame(answeredSession(`${theirs};x="y"`, ours), {}, 'not an id')
+  t.end()
 })
