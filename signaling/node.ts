@@ -119,6 +119,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await drain.look()
   const ctx: AdmissionContext = {
     node_id: id,
+    machine_id: machine.machine_id,
     config,
     clock,
     log,

@@ -17,7 +17,7 @@ import { numberCharges } from './number-charges.ts'
 import { priceBookDrafts } from './price-book-drafts.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
-import { recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
+import { recordingFiles, recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
 import { TaskLease } from './task-lease.ts'
@@ -38,6 +38,7 @@ const RECONCILERS: readonly Reconciler[] = [
   expiredRows,
   recordingSealing,
   recordingRetention,
+  recordingFiles,
   numberCharges,
   statements,
   priceBookDrafts,
@@ -47,7 +48,10 @@ const RECONCILERS: readonly Reconciler[] = [
   trunkTests,
 ]
 
-/** Starts the background tasks. They run in one control process at a time; when it ends, another takes over. */
+/**
+ * Starts the background tasks. A task runs in one control process at a time, of the installation or of the machine;
+ * when that process ends, another takes over.
+ */
 export async function startReconcilers(
   services: Services & {
     readonly metrics: Registry
@@ -74,7 +78,8 @@ export async function startReconcilers(
   const { state, clock, log } = services
   const machine = machineOf(services.settings.data_dir)
   const lease = new TaskLease({ name: 'reconcilers', machine, state, clock, log })
-  await lease.renew()
+  const own = new TaskLease({ name: `reconcilers ${machine.machine_id}`, machine, state, clock, log })
+  await Promise.all([lease.renew(), own.renew()])
   const running = [
     ...RECONCILERS,
     recordingUpload(),
@@ -84,11 +89,14 @@ export async function startReconcilers(
     notifications(channels),
     webhookDeliveries(http),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
-  ].map(reconciler => runReconciler(reconciler, services, failures, () => lease.held))
+  ].map(reconciler => {
+    const needed = reconciler.on === 'each machine' ? own : lease
+    return runReconciler(reconciler, services, failures, () => needed.held)
+  })
   return {
     async stop() {
       await Promise.all(running.map(one => one.stop()))
-      await lease.stop()
+      await Promise.all([lease.stop(), own.stop()])
     },
   }
 }

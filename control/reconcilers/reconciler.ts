@@ -12,6 +12,8 @@ export interface Reconciler {
   readonly name: string
   readonly period_ms: number
   readonly topics?: readonly Topic[]
+  /** Where it runs: in one process of the installation (the default), or in one of each machine, for its files. */
+  readonly on?: 'each machine'
   run(services: Services): Promise<void>
   /** Ends the work that runs left in the background. */
   stop?(): Promise<void>

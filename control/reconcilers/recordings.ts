@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { sealFile } from '../../core/runtime/sealed-file.ts'
 import { pathBelow } from '../../core/state/calls/recording-file.ts'
 import {
@@ -21,12 +22,16 @@ import type { Reconciler } from './reconciler.ts'
 const BATCH = 50
 const DAY_MS = 86_400_000
 
+const hereOf = ({ settings }: Services): string => machineOf(settings.data_dir).machine_id
+
 /** Encrypts finished recordings with the installation's key, a few seconds after they are complete. */
 export const recordingSealing: Reconciler = {
   name: 'recording-sealing',
   period_ms: 3000,
-  async run({ state, settings, log, clock }) {
-    for (const { sid, file } of await plainRecordings(state.db, BATCH)) {
+  on: 'each machine',
+  async run(services) {
+    const { state, settings, log, clock } = services
+    for (const { sid, file } of await plainRecordings(state.db, hereOf(services), BATCH)) {
       const path = pathBelow(settings.data_dir, file)
       try {
         await sealFile(settings.master_key, path, path + SEALED)
@@ -57,9 +62,11 @@ export function recordingUpload(): Reconciler {
   return {
     name: 'recording-upload',
     period_ms: 3000,
-    async run({ state, settings, log, clock, objects }) {
+    on: 'each machine',
+    async run(services) {
+      const { state, settings, log, clock, objects } = services
       if (!objects || clock.monotonic_ms() < not_before_ms) return
-      for (const { sid, file } of await unstoredRecordings(state.db, BATCH + lost.size)) {
+      for (const { sid, file } of await unstoredRecordings(state.db, hereOf(services), BATCH + lost.size)) {
         if (lost.has(sid)) continue
         const path = pathBelow(settings.data_dir, file)
         try {
@@ -84,19 +91,28 @@ export function recordingUpload(): Reconciler {
   }
 }
 
-/** Deletes expired recordings, and the files of all deleted recordings. */
+/** Deletes expired recordings. `recordingFiles` then removes their files. */
 export const recordingRetention: Reconciler = {
   name: 'recording-retention',
   period_ms: 60_000,
-  async run(services) {
-    const { state, clock, log } = services
+  async run({ state, clock, log }) {
     await dateRecordings(state.db, 1000)
     const expired = await expireRecordings(state, clock.now())
-    if (expired > 0) log.info({ recordings: expired }, 'recordings are deleted: their time is over')
-    await removeFiles(services)
+    if (expired > 0) log.info({ recordings: expired }, 'recordings were deleted because their retention has ended')
     await pruneSimulatedCalls(state.db, clock.now() - 30 * DAY_MS)
+  },
+}
+
+/** Removes the files of deleted recordings, and what a crash left behind. */
+export const recordingFiles: Reconciler = {
+  name: 'recording-files',
+  period_ms: 60_000,
+  on: 'each machine',
+  async run(services) {
+    const { state, clock } = services
+    await removeFiles(services)
     // Removes leftovers of a crash: the plain copy of an encrypted file, the local copy of an object.
-    for (const { file } of await recentlySealed(state.db, clock.now() - DAY_MS)) {
+    for (const { file } of await recentlySealed(state.db, hereOf(services), clock.now() - DAY_MS)) {
       const [plain, sealed] = namesHere(file)
       await rm(pathBelow(services.settings.data_dir, plain), { force: true })
       if (objectKey(file) !== null) await rm(pathBelow(services.settings.data_dir, sealed), { force: true })
@@ -104,9 +120,10 @@ export const recordingRetention: Reconciler = {
   },
 }
 
-async function removeFiles({ state, settings, objects, log }: Services): Promise<void> {
+async function removeFiles(services: Services): Promise<void> {
+  const { state, settings, objects, log } = services
   let store_down = false
-  for (const { sid, file } of await deletedWithFile(state.db, 1000)) {
+  for (const { sid, file } of await deletedWithFile(state.db, hereOf(services), 1000)) {
     const key = objectKey(file)
     if (key !== null) {
       if (store_down) continue

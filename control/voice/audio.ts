@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { StoreError } from '../../core/runtime/s3-requests.ts'
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
 import { openRecording } from '../../core/state/calls/recording-file.ts'
@@ -8,7 +9,7 @@ import type { Services } from '../http/services.ts'
 
 /**
  * Returns the audio of a finished recording, whole or one range; null when its file is missing. HEAD gets only headers.
- * @throws Refused when the object store does not answer
+ * @throws Refused when the object store does not answer, or when another machine has the file
  */
 export async function recordingAudio(
   services: Services,
@@ -21,7 +22,12 @@ export async function recordingAudio(
       throw new Refused(refuse('recording_unavailable', { value: row.sid }))
     return null
   })
-  if (!file) return null
+  if (!file) {
+    // Without an object store, the file of a call on another machine can be had only there.
+    if (row.machine_id !== '' && row.machine_id !== machineOf(services.settings.data_dir).machine_id)
+      throw new Refused(refuse('recording_unavailable', { value: row.sid }))
+    return null
+  }
   // The tag is of the content, not of the file, so that encryption does not change it.
   const etag = `"${row.sha256 ?? `${row.sid}-${file.bytes}`}"`
   return fileAnswer(file, { type: 'audio/wav', etag, modified_at: row.updated_at }, request)

@@ -29,6 +29,7 @@ interface Prepaid {
  */
 export interface CallContext {
   readonly node_id: string
+  readonly machine_id: string
   readonly config: Config
   readonly clock: Clock
   readonly log: Log

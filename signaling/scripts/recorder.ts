@@ -216,6 +216,7 @@ export class Recorder {
             channels: wanted.channels,
             track: wanted.track,
             file,
+            machine_id: ctx.machine_id,
             expires_at:
               wanted.retention_days == null
                 ? null

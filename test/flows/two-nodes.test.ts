@@ -153,6 +153,28 @@ t.test('two machines over one database', async t => {
   t.ok(Math.abs((file.duration_ms ?? 0) - spoken_ms) < 5_000, `${file.duration_ms} of ${spoken_ms} ms`)
   t.equal((await a.voice('GET', `/Recordings/${tape.sid}.wav`)).bytes.subarray(0, 4).toString(), 'RIFF')
 
+  // The tasks of the installation run on the first machine. The files of the third are its own.
+  const taped = await desk.dial(`sip:${number}@${c.sip.host}:${c.sip.port}`, { from: own })
+  await taped.answered()
+  taped.hum(600)
+  const begun = await until('the third machine records', () =>
+    db.selectFrom('recording').select('sid').where('sid', '!=', tape.sid).executeTakeFirst(),
+  )
+  const said = taped.rtp.sent
+  await until('two seconds are said', () => taped.rtp.sent >= said + 100)
+  taped.hangUp()
+  await until('the third machine has encrypted its recording', async () => {
+    const row = await db.selectFrom('recording').select('file').where('sid', '=', begun.sid).executeTakeFirst()
+    return row?.file.endsWith('.sealed') && existsSync(join(c.data_dir, row.file))
+  })
+  const there = await c.voice('GET', `/Recordings/${begun.sid}.wav`)
+  t.equal(there.bytes.subarray(0, 4).toString(), 'RIFF')
+  t.equal(
+    (await a.voice('GET', `/Recordings/${begun.sid}.wav`)).status,
+    503,
+    'another machine says that it has no file',
+  )
+
   const supervisor = pidsOf(a).get('supervisor') ?? 0
   process.kill(supervisor, 'SIGTERM')
   await until('the first machine has stopped', () => !runs(supervisor))

@@ -17,10 +17,14 @@ const STORED = 's3:'
 /** Returns the key of a recording's file in the object store; null when the file is in the data folder. */
 export const objectKey = (file: string): string | null => (file.startsWith(STORED) ? file.slice(STORED.length) : null)
 
-/** Returns encrypted recordings that are not in the object store yet, oldest first. */
-export async function unstoredRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
-  const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
+/** A recording and its file. */
+type FileRow = Pick<RecordingRow, 'sid' | 'file'>
+
+/** Returns encrypted recordings of a machine that are not in the object store yet, oldest first. */
+export async function unstoredRecordings(db: Db, machine_id: string, limit: number): Promise<FileRow[]> {
+  const { rows } = await sql<FileRow>`
     select sid, file from recording where status = 'completed' and file like 'recordings/%.sealed'
+    and machine_id in ('', ${machine_id})
     order by created_at limit ${limit}`.execute(db)
   return rows
 }
@@ -38,10 +42,11 @@ export async function recordingStored(db: Db, sid: string, file: string): Promis
   return row !== undefined
 }
 
-/** Returns finished recordings whose file is not encrypted yet. */
-export async function plainRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
-  const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
-    select sid, file from recording where status = 'completed' and file not like '%.sealed' limit ${limit}`.execute(db)
+/** Returns finished recordings of a machine whose file is not encrypted yet. */
+export async function plainRecordings(db: Db, machine_id: string, limit: number): Promise<FileRow[]> {
+  const { rows } = await sql<FileRow>`
+    select sid, file from recording where status = 'completed' and file not like '%.sealed'
+    and machine_id in ('', ${machine_id}) limit ${limit}`.execute(db)
   return rows
 }
 
@@ -66,12 +71,13 @@ export const recordingSealed = (state: State, sid: string, plain: string, now_ms
     return true
   })
 
-/** Returns encrypted recordings created since `since_ms`: after a crash their unencrypted file may still exist. */
-export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<RecordingRow, 'file'>[]> =>
+/** Returns encrypted recordings of a machine since `since_ms`: after a crash their unencrypted file may still exist. */
+export const recentlySealed = (db: Db, machine_id: string, since_ms: number): Promise<Pick<RecordingRow, 'file'>[]> =>
   db
     .selectFrom('recording')
     .select('file')
     .where('file', 'like', `%${SEALED}`)
+    .where('machine_id', 'in', ['', machine_id])
     .where('created_at', '>', iso(since_ms))
     .execute()
 
@@ -135,13 +141,14 @@ export const expireRecordings = (state: State, now_ms: number): Promise<number> 
     return rows.length
   })
 
-/** Returns deleted recordings that still have a file. */
-export const deletedWithFile = (db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> =>
+/** Returns deleted recordings that still have a file in the data folder of a machine, or in the object store. */
+export const deletedWithFile = (db: Db, machine_id: string, limit: number): Promise<FileRow[]> =>
   db
     .selectFrom('recording')
     .select(['sid', 'file'])
     .where('status', '=', 'deleted')
     .where('file', '!=', '')
+    .where(eb => eb.or([eb('machine_id', 'in', ['', machine_id]), eb('file', 'like', `${STORED}%`)]))
     .limit(limit)
     .execute()
 

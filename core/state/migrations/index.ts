@@ -11,6 +11,7 @@ import * as callExports from './0009-call-exports.ts'
 import * as enginesOfApplications from './0010-engines-of-applications.ts'
 import * as carrierMedia from './0011-carrier-media.ts'
 import * as auditResources from './0012-audit-resources.ts'
+import * as filesOfMachines from './0013-files-of-machines.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-engines-of-applications': enginesOfApplications,
   '0011-carrier-media': carrierMedia,
   '0012-audit-resources': auditResources,
+  '0013-files-of-machines': filesOfMachines,
 }

@@ -129,8 +129,10 @@ export interface RecordingTable {
   channels: number
   track: 'both' | 'inbound' | 'outbound'
   status: 'in-progress' | 'paused' | 'stopped' | 'processing' | 'completed' | 'absent' | 'deleted'
-  /** Path below the data folder. */
+  /** Path below the data folder of `machine_id`, or the key in the object store; empty: removed. */
   file: string
+  /** The machine whose data folder has the file; empty for a recording of before there were several. */
+  machine_id: Generated<string>
   started_at: Instant
   duration_ms: number | null
   bytes: number | null

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from '
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { recordingRetention, recordingSealing, recordingUpload } from '../../../../control/reconcilers/recordings.ts'
+import { recordingFiles, recordingSealing, recordingUpload } from '../../../../control/reconcilers/recordings.ts'
 import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
@@ -162,10 +162,10 @@ t.test('a finished recording moves to the store encrypted, and downloads unchang
     'the download fails while the store is down',
   )
   await w.state.db.updateTable('recording').set({ status: 'deleted' }).where('sid', '=', sid).execute()
-  await recordingRetention.run(w)
+  await recordingFiles.run(w)
   t.equal(await fileOf(w, sid), `s3:${file}.sealed`, 'the row keeps the key until the object is deleted')
   await s3.start()
-  await recordingRetention.run(w)
+  await recordingFiles.run(w)
   t.same(s3.keys(), [])
   t.equal(await fileOf(w, sid), '')
 })

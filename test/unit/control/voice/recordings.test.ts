@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
+import { recordingFiles, recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { fileSource, openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
@@ -134,9 +134,23 @@ t.test('a finished recording is encrypted on disk and downloads unchanged', asyn
   t.equal(stale.bytes, audio.length, 'a stale row names the deleted plain file: the encrypted one is read')
   await stale.close()
   writeFileSync(path, audio)
-  await recordingRetention.run(w)
+  await recordingFiles.run(w)
   t.notOk(existsSync(path), 'a plain file that a crash left behind is deleted')
   t.equal(await storedBytes(w.state.db, w.demo.project_id), audio.length)
+})
+
+t.test('a machine leaves the recordings of another machine alone', async t => {
+  const w = await controlPlane(t)
+  const theirs = await recorded(w)
+  const changed = (set: object) => w.state.db.updateTable('recording').set(set).where('sid', '=', theirs.sid).execute()
+  await changed({ machine_id: 'mac_other' })
+  rmSync(theirs.path)
+  await recordingSealing.run(w)
+  t.match(await rowOf(w, theirs.sid), { file: theirs.file, status: 'completed' })
+  t.equal((await w.voice('GET', `/Recordings/${theirs.sid}.wav`)).status, 503)
+  await changed({ status: 'deleted' })
+  await recordingFiles.run(w)
+  t.equal((await rowOf(w, theirs.sid)).file, theirs.file, 'its own machine deletes it')
 })
 
 t.test('a recording answers preconditions, as does each resource with an ETag', async t => {
@@ -270,6 +284,7 @@ t.test(
     await w.state.db.updateTable('recording').set({ status: 'deleted' }).where('sid', '=', deleted.sid).execute()
     await recordingSealing.run(w)
     await recordingRetention.run(w)
+    await recordingFiles.run(w)
     for (const { sid, path } of [by_policy, ancient, deleted]) {
       t.match(await rowOf(w, sid), { status: 'deleted', file: '' })
       t.notOk(existsSync(path))

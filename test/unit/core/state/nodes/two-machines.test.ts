@@ -3,7 +3,11 @@ import type { Machine } from '../../../../../core/runtime/machine.ts'
 import { insertMessages, messagesOfLostCalls } from '../../../../../core/state/calls/ladder.ts'
 import { unfinishedRecordings } from '../../../../../core/state/calls/recordings.ts'
 import { insertCall } from '../../../../../core/state/calls/running-calls.ts'
-import { askToDrain, endCallsOfLostNodes, isAskedToDrain } from '../../../../../core/state/nodes/nodes.ts'
+import {
+  listCarrierRegistrations,
+  saveRegistrationState,
+} from '../../../../../core/state/configuration/carrier-registrations.ts'
+import { askToDrain, endCallsOfLostNodes, isAskedToDrain, removeNode } from '../../../../../core/state/nodes/nodes.ts'
 import { isDead, registerOwnNode } from '../../../../../signaling/presence.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
@@ -48,6 +52,35 @@ t.test('a starting node ends the calls of its predecessor, not those of another 
   t.same(ended, ['CA-node_before'])
   const nodes = await state.db.selectFrom('node').select('id').orderBy('id').execute()
   t.same(nodes, [{ id: 'node_here' }, { id: 'node_there' }])
+})
+
+t.test('a carrier is registered with while any machine is, whatever the others report', async t => {
+  const { state } = await twoNodes(t)
+  const settings = { registrar: 'sip:carrier.example', transport: 'udp', username: 'us', contact_user: 'us' } as const
+  await state.db
+    .insertInto('carrier_registration')
+    .values({ ...settings, carrier_id: 'car_1', password_sealed: '', expires_seconds: 300, enabled: 1 })
+    .execute()
+  const none = { last_code: null, detail: null, registered_at: null, expires_at: null, next_try_at: null, failures: 0 }
+  const save = (node_id: string, told: 'registered' | 'unregistered' | 'failed', seconds: number) =>
+    saveRegistrationState(state.db, {
+      ...{ carrier_id: 'car_1', node_id, state: told },
+      ...{ ...none, changed_at: new Date(NOW_MS + seconds * 1000).toISOString() },
+    })
+  const shown = async () => {
+    const [registration] = await listCarrierRegistrations(state.db)
+    return `${registration?.state?.node_id} ${registration?.state?.state}`
+  }
+  await save('node_there', 'registered', 0)
+  await save('node_before', 'failed', 1)
+  t.equal(await shown(), 'node_there registered')
+  await save('node_before', 'unregistered', 2)
+  t.equal(await shown(), 'node_there registered', 'another machine has stopped')
+  await state.transaction(trx => removeNode(trx, 'node_there'))
+  t.equal(await shown(), 'node_before unregistered', 'the machine that was registered is lost')
+  await save('node_before', 'registered', 3)
+  const rows = await state.db.selectFrom('carrier_registration_state').select('node_id').execute()
+  t.same(rows, [{ node_id: 'node_before' }], 'an ended node leaves no row')
 })
 
 t.test('a drain and its end apply only to the requested machine', async t => {
