@@ -1,4 +1,4 @@
-import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
+import { type Reason, type ReasonFacts, sipRefusal, strangerAdvice } from '../../core/domain/reasons/index.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { Headers, InboundInvite } from '../drachtio/types.ts'
 
@@ -16,8 +16,12 @@ export function refuse(
   invite.refuse(code, { headers: { ...headers, ...more } })
 }
 
-/** Refuses an unknown peer's INVITE without a log line. The response is no larger than the INVITE (threats §2.4). */
+/**
+ * Refuses an unknown peer's INVITE without a log line. Over UDP the response is no larger than the INVITE (threats
+ * §2.4); over a connection it says what to do.
+ */
 export function refuseStranger(ctx: Pick<CallContext, 'metrics'>, invite: InboundInvite): void {
   ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
-  invite.refuse(403)
+  const { address, transport } = invite.source
+  invite.refuse(403, transport === 'udp' ? {} : { headers: strangerAdvice(address) })
 }

@@ -380,20 +380,30 @@ export class WorldPhones {
   }
 
   #answerHeaders(one: WorldCase): string[] {
-    return one.headers
-      .filter(
-        line =>
-          !/^(via|v|from|f|to|t|call-id|i|cseq|max-forwards|route|contact|m|content-length|l|x-case)[ \t]*:/i.test(
-            line,
-          ),
-      )
-      .filter(line => !ONLY_IN_REQUESTS.test(line))
-      .map(line => line.replaceAll('{peer}', this.target.ip))
+    return answerHeaders(one).map(line => line.replaceAll('{peer}', this.target.ip))
   }
 }
 
+const OF_THE_TRANSACTION =
+  /^(via|v|from|f|to|t|call-id|i|cseq|max-forwards|route|contact|m|content-length|l|x-case)[ \t]*:/i
 const ONLY_IN_REQUESTS =
   /^(authorization|proxy-authorization|diversion|history-info|p-called-party-id|expires|subject)[ \t]*:/i
+
+/** Returns the headers of a message that an answer may have too. */
+const answerHeaders = ({ headers }: WorldCase): string[] =>
+  headers.filter(line => !OF_THE_TRANSACTION.test(line) && !ONLY_IN_REQUESTS.test(line))
+
+/** Returns the final response by which a target refuses a request, with the headers and the body of the message. */
+export const asRefusal = (one: WorldCase, request: string): WorldCase => ({
+  ...one,
+  start: 'SIP/2.0 480 Temporarily Unavailable',
+  headers: [
+    ...linesOf(request, 'via'),
+    ...['From', 'Call-ID', 'CSeq'].map(name => `${name}: ${headerOf(request, name)}`),
+    `To: ${headerOf(request, 'To')};tag=refused`,
+    ...answerHeaders(one),
+  ],
+})
 
 /** Returns a message as it goes over the wire. `n` makes it a transaction of its own. */
 export function writtenCase(

@@ -41,6 +41,18 @@ export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: s
   }
 }
 
+/**
+ * Returns the headers of a stranger's 403 over a connection, by which an operator of a PBX learns the address that it
+ * has here. They are alike for everybody and name nobody's trunk. Over UDP a stranger gets none, since its address may
+ * be forged.
+ */
+export const strangerAdvice = (address: string): Readonly<Record<string, string>> =>
+  sipRefusal(
+    'source_not_allowed',
+    {},
+    `${address} is in no enabled source of a trunk; list it at the trunk, or give the trunk digest credentials`,
+  ).headers
+
 interface ProblemProjection {
   readonly status: number
   readonly code: Reason

@@ -12,12 +12,13 @@ import {
   readNonce,
   realmFor,
 } from '../../../core/domain/identity/index.ts'
+import { strangerAdvice } from '../../../core/domain/reasons/index.ts'
 import { METHODS } from '../sip/headers.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
 import { parseNameAddress, parseUri } from '../sip/uri.ts'
 import type { Standing } from '../transaction/layer.ts'
-import type { Received } from '../transport/types.ts'
+import { isReliable, type Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
 
@@ -117,7 +118,15 @@ export class Strangers {
     const most = this.#options.heard_per_second ?? HEARD
     if (!ours && this.#thisSecond(now_ms).heard++ < most) return 'unproven'
     // No account exists that could answer a challenge.
-    if (!known.any && !is_client) return this.#answer(request, received, 403)
+    if (!known.any && !is_client) {
+      const advice = isReliable(received.protocol) ? Object.entries(strangerAdvice(received.source.host)) : []
+      return this.#answer(
+        request,
+        received,
+        403,
+        advice.map(([name, value]) => ({ name, value })),
+      )
+    }
     const from = parseNameAddress(request.get('from') ?? '')?.uri ?? ''
     const client = `${received.source.host} ${from}`
     if (ours) {

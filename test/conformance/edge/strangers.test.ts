@@ -84,6 +84,36 @@ t.test('until the edge knows its peers it answers 503 and lets no application in
   t.match(await ask(), /^SIP\/2\.0 200 /)
 })
 
+t.test(
+  'a stranger over a connection learns which address it has here; over UDP, where it may be forged, nothing',
+  async t => {
+    const { edge, port } = await world(t, {
+      isConfiguredSource: () => false,
+      strangers: {
+        ...{ crypto: digestCrypto('cymru'), domain: REALM, realms: () => compileRealms([]), heard_per_second: 0 },
+      },
+    })
+    const peer = await Peer.open(t)
+    peer.send(request('INVITE', peer.port, { body: SDP }), port)
+    const bare = await peer.next(final)
+    t.match(bare, /^SIP\/2\.0 403 /)
+    t.notMatch(bare, /Warning/)
+    const socket = connect({
+      port: edge.listeners.find(({ protocol }) => protocol === 'tcp')?.port ?? 0,
+      host: '127.0.0.1',
+    })
+    t.teardown(() => socket.destroy())
+    let text = ''
+    socket.on('data', data => {
+      text += data.toString('latin1')
+    })
+    socket.write(request('INVITE', 5070, { via: 'SIP/2.0/TCP', body: SDP }))
+    await until('the answer', () => text.includes('\r\n\r\n'))
+    t.match(text, /^SIP\/2\.0 403 /)
+    t.match(text, /Warning: 399 strowger "127\.0\.0\.1 is in no enabled source of a trunk/)
+  },
+)
+
 t.test('a stranger gets one small answer or none, and leaves no state', async t => {
   const clock = testClock(20)
   const { port, edge, robot, kept } = await guarded(t, { clock })
