@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { compare, figuresOf, turnOf } from './pairs.ts'
 
 // Compares this tree with another one by running a benchmark of both. The speed of a shared machine varies more from
-// minute to minute than most of our changes do. So both run at the same time, each on its own core (decision 0645).
+// minute to minute than most of our changes do. So both run at the same time, each on its own core (docs/testing.md).
 //
 //   npm run compare -- admission --against ../before [--pairs 16] [--figures full.] [-- options of the benchmark]
 //

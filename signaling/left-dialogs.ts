@@ -7,7 +7,7 @@ import { LinkLost } from './drachtio/types.ts'
 
 /**
  * Hangs up dialogs that a lost node or a lost link left on a drachtio-server. Such a server keeps and refreshes them
- * without a BYE to either far end. Any connection may send a BYE by the dialog's id (decision 0620).
+ * without a BYE to either far end. Any connection may send a BYE by the dialog's id (docs/drachtio.md).
  */
 export class LeftDialogs implements DialogKeeper {
   readonly #options: { readonly server: string; readonly state: State; readonly clock: Clock; readonly log: Log }

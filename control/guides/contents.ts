@@ -6,7 +6,10 @@ export const CONTENTS: readonly { readonly group: string; readonly pages: readon
   { group: 'Reference', pages: ['api', 'voice-api', 'markup', 'speech', 'metrics', 'glossary'] },
   {
     group: 'How it works',
-    pages: ['architecture', 'readers', 'drachtio', 'testing', 'proofs', 'threats', 'decisions'],
+    pages: [
+      ...['architecture', 'calls', 'media', 'edge', 'http', 'readers', 'drachtio'],
+      ...['testing', 'proofs', 'threats', 'conformance', 'dependencies', 'decisions'],
+    ],
   },
 ]
 

@@ -10,7 +10,7 @@ const PLATFORM_GROUP_MS = 90_000
 
 /** Areas whose files may share a process. All other files test with processes, sockets and real time. */
 const SHARED = /^test\/(unit|conformance\/markup)\//
-/** Stories on one platform share a process (docs/decisions/0730). */
+/** Stories on one platform share a process (docs/testing.md). */
 const ON_SHARED_PLATFORM = /\bsharedWorld\(/
 /** Sources that change or observe the process: its environment, folder, signals, exit code, user, heap, children. */
 const PROCESS_WIDE =

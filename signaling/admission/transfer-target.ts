@@ -212,7 +212,7 @@ function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: 
   const { from_number, to_number } = transferor.call.row_now
   const e164 = (number: string): string => parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number
   const isOwn = (number: string): boolean => holdsNumber(snapshot, project_id, e164(number))
-  // Admission wants a number of the transferor's trunk where that has any (decision 0576).
+  // Admission wants a number of the transferor's trunk where that has any (docs/calls.md).
   const isOfTrunk = (number: string): boolean => {
     const { route_kind = null, route_id = null } = snapshot.numbers.get(e164(number)) ?? {}
     const routed_to = route_kind === 'subtrunk' ? snapshot.trunk_of_subtrunk.get(route_id ?? '') : route_id

@@ -171,7 +171,7 @@ export class Registrar {
     }
     const listed = header === null || header.trim() === '*' ? '' : header
     const asked = readContacts(listed, default_seconds)
-    // `maddr` would send requests to another address than the host (RFC 3261 §19.1.1). Refuse it (decision 0566).
+    // `maddr` would send requests to another address than the host (RFC 3261 §19.1.1). Refuse it (docs/calls.md).
     if (asked.length < splitList(listed).length || asked.some(({ has_maddr }) => has_maddr)) {
       request.respond(400, { reason: 'Bad Contact' })
       return

@@ -1,6 +1,6 @@
 import { csvCell } from '../text/csv.ts'
 
-/** The ledger lines of a month of a project's account (decision 0822). Amounts are in minor units. */
+/** The ledger lines of a month of a project's account (docs/http.md). Amounts are in minor units. */
 export interface Statement {
   /** An account that pays later gets invoices. */
   readonly kind: 'statement' | 'invoice'

@@ -21,7 +21,7 @@ interface Heard<Way extends string> {
 }
 
 /**
- * Separates presses from their echoes (decision 0635). Some telephones send each key in two ways; the first received
+ * Separates presses from their echoes (docs/calls.md). Some telephones send each key in two ways; the first received
  * counts. The same key by the other way is an echo unless it was pressed more than `limit_ms` after the first was
  * received. Each press has at most one echo, so that a key pressed twice counts twice.
  */

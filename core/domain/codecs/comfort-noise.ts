@@ -1,6 +1,6 @@
 /**
  * Comfort noise (RFC 3389) replaces audio in pauses, for codecs without silence frames of their own. They all have its
- * clock rate (decision 0241).
+ * clock rate (docs/media.md).
  */
 export const comfortNoise = {
   encoding: 'CN',

@@ -4,7 +4,7 @@ const annexb = (fmtp: string | null) => fmtpParameters(fmtp).get('annexb')?.toLo
 
 /**
  * G.729 with Annex A, RFC 3551 §4.5.6. Annex B (silence frames) applies unless a side says `annexb=no` (RFC 7261 §3.2).
- * We agree to it only when the other leg can use it (decision 0252).
+ * We agree to it only when the other leg can use it (docs/media.md).
  */
 export const g729: Codec = {
   name: 'G729',

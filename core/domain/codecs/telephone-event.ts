@@ -1,6 +1,6 @@
 /**
  * RFC 4733 key events. They share the timestamps of the audio that they interrupt. So each clock rate has its payload
- * type, and an answer contains only that of the selected codec's clock rate (decision 0251).
+ * type, and an answer contains only that of the selected codec's clock rate (docs/media.md).
  */
 export const telephoneEvent = {
   encoding: 'telephone-event',

@@ -62,7 +62,7 @@ interface NumberStanding {
 
 /**
  * Reports whether a forwarded call may present its original caller to the network: only when the network sent that
- * caller. A trunk's peer can write any number into From, so forwarding its From would let it spoof (decision 0006).
+ * caller. A trunk's peer can write any number into From, so forwarding its From would let it spoof (docs/calls.md).
  */
 export const mayBeForwarded = (call: { readonly direction: string; readonly origin: string }): boolean =>
   call.direction === 'inbound' && call.origin === 'carrier'

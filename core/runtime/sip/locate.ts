@@ -9,7 +9,7 @@ import type { Clock } from '../clock.ts'
 
 // Locates the destinations of a SIP URI: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses resolve synchronously.
 // An address that failed lately is tried last but never omitted. Answers are cached; stale ones are used when DNS
-// fails. `maddr` is ignored (decision 0566), because it would bypass the checks of the host.
+// fails. `maddr` is ignored (docs/calls.md), because it would bypass the checks of the host.
 
 /** The transports of RFC 3261 and RFC 7118. */
 export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'

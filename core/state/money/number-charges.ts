@@ -4,7 +4,7 @@ import { iso } from '../../runtime/clock.ts'
 import type { State } from '../index.ts'
 import { adjustBalance } from './rates.ts'
 
-/** Monthly charges for numbers (decision 0821). */
+/** Monthly charges for numbers (docs/http.md). */
 
 /** The most numbers that one run charges. */
 const BATCH = 500

@@ -8,7 +8,7 @@
 namespace media {
 
 namespace {
-/** An event repeats in-band tones when its key went down at most this long after them (decision 0635). */
+/** An event repeats in-band tones when its key went down at most this long after them (docs/calls.md). */
 constexpr uint64_t kEchoUs = 400'000;
 /** The reported duration of a key that was detected from its tones. */
 constexpr uint32_t kHeardMs = 50;

@@ -30,6 +30,15 @@ t.test('each row of docs/proofs.md names existing tests', async t => {
   }
 })
 
+t.test('docs/dependencies.md has a row for each production dependency, and none for others', async t => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> }
+  const rows = rowsOf('docs/dependencies.md').filter(row => row.startsWith('| `'))
+  t.same(
+    rows.map(row => /^\| `([^`]+)` \| [^|]+ \| [\d.]+ MB[^|]* \| [^|]+ \| [^|]+ \|$/.exec(row)?.[1]),
+    Object.keys(dependencies).sort(),
+  )
+})
+
 t.test('each row of docs/threats.md names the tests that carry out its threat', async t => {
   t.ok(threatRows().length > 40)
   t.same(threatFindings(), [])

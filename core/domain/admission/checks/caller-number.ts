@@ -14,7 +14,7 @@ const SENTENCE: Readonly<Record<CallerOwnership, string>> = {
 export const callerNumber: Check = {
   name: 'caller_number',
   reasons: ['caller_not_owned'],
-  // A peer may present any caller to a number of the platform (decision 0006), but not to the telephone network.
+  // A peer may present any caller to a number of the platform (docs/calls.md), but not to the telephone network.
   asked: ['outbound'],
   decide({ caller, over }) {
     if (over !== 'network') return skipped(`a ${over} leg presents whom its document names`)

@@ -70,7 +70,7 @@ const RATE_UP_TO = `select ${RATE_COLUMNS}
 
 /**
  * Reads what this side of a call costs. An outbound leg has the price of its destination; an inbound call that a
- * carrier brings has that of the called number. All else stays on the platform and is free (decision 0820).
+ * carrier brings has that of the called number. All else stays on the platform and is free (docs/http.md).
  */
 export function readPrice(
   query: Query,

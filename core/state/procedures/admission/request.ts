@@ -13,7 +13,7 @@ export interface AdmissionRequest {
   readonly part: 'outbound' | 'inbound' | 'on_net'
   /** How an outbound leg leaves; null for the other parts. */
   readonly way: WayName | null
-  /** A carrier brings this inbound call: the number's project pays its inbound price (decision 0820). */
+  /** A carrier brings this inbound call: the number's project pays its inbound price (docs/http.md). */
   readonly from_carrier?: boolean
   readonly node_id: string
   readonly project_id: string

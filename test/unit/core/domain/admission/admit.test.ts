@@ -283,7 +283,7 @@ t.test('calls to our numbers take slots, and skip the destination and price chec
   const onNet = admit(facts({ direction: 'on_net', rate: null, routes: 0, transport: 'udp' }))
   t.equal(onNet.admitted, true)
   const stranger = admit(facts({ direction: 'on_net', caller: { given: '1', e164: null, ownership: 'invalid' } }))
-  t.equal(stranger.admitted, true, 'a PBX passes on callers from anywhere (decision 0006)')
+  t.equal(stranger.admitted, true, 'a PBX passes on callers from anywhere (docs/calls.md)')
 })
 
 t.test('a subtrunk’s call needs the consent of its own policy and its trunk’s', async t => {
