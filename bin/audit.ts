@@ -1,11 +1,28 @@
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
+import { print } from './operator-print.ts'
+import { ask } from './operator-route.ts'
 import { withState } from './state.ts'
 
 interface VerifyOptions {
   readonly organization?: string
   readonly expect?: string
+}
+
+interface ListOptions {
+  readonly organization?: string
+  readonly limit: string
+  readonly json?: boolean
+}
+
+interface Told {
+  readonly id: string
+  readonly at: string
+  readonly actor: { readonly name: string }
+  readonly summary: string
+  readonly action: string
+  readonly detail: string | null
 }
 
 export function auditCommand(): Command {
@@ -18,6 +35,20 @@ export function auditCommand(): Command {
     .option('--organization <id>', 'of this organization alone')
     .option('--expect <hash>', 'the head that an earlier run printed must be in the chain; needs --organization')
     .action((options: VerifyOptions) => withState(({ db }) => verify(db, options)))
+  command
+    .command('list')
+    .description('events of the installation, or of one organization, newest first')
+    .option('--organization <id>', 'of this organization')
+    .option('--limit <count>', 'at most so many', '50')
+    .option('--json', 'as JSON')
+    .action(async ({ organization, limit, json }: ListOptions) => {
+      const query = { range: 'all', limit, ...(organization === undefined ? {} : { organization_id: organization }) }
+      const { data } = (await ask('get /audit', { query })) as { readonly data: readonly Told[] }
+      const events = data.map(({ id, at, actor, summary, action, detail }) => ({
+        ...{ id, at, by: actor.name, summary, action, detail },
+      }))
+      print(json ? data : events, json === true ? { json } : {})
+    })
   return command
 }
 

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { Command } from 'commander'
 import type { Config } from '../core/runtime/config.ts'
-import { PROOF, proofOfKey, sameSecret } from '../core/runtime/secrets.ts'
+import { PROOF, proofOfKey, sameSecret, unseal } from '../core/runtime/secrets.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { eventsOf } from '../core/state/calls/call-history.ts'
+import { listAllNumbers } from '../core/state/configuration/numbers.ts'
+import type { State } from '../core/state/index.ts'
+import { findVoiceAccount } from '../core/state/people/voice-accounts.ts'
 import { seedDemo } from './bootstrap.ts'
 import { readText } from './files.ts'
 import { runningPlatform } from './platform-file.ts'
+import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 
 interface CallOptions {
@@ -15,6 +19,7 @@ interface CallOptions {
   readonly markup?: string
   readonly file?: string
   readonly timeout?: string
+  readonly project?: string
 }
 
 const POLL_MS = 300
@@ -29,11 +34,14 @@ export const callCommand = (): Command =>
     .option('--markup <text>', 'document to run when it is answered')
     .option('--file <file>', 'the same, from a file')
     .option('--timeout <seconds>', 'ring time')
+    .option('--project <id>', 'as this project; else the demo project')
     .action((to: string, options: CallOptions) =>
       withState(async (state, config) => {
         const markup = document(options)
         const platform = await ownPlatform(config)
-        const { account_sid, auth_token, numbers } = await seedDemo(config, state)
+        const { project } = options
+        const caller = project === undefined ? seedDemo(config, state) : accountOf(state, config, project)
+        const { account_sid, auth_token, numbers } = await caller
         const account = `${platform}/2010-04-01/Accounts/${account_sid}`
         const headers = { authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}` }
         const body = new URLSearchParams({ To: to, From: options.from ?? numbers[0] ?? '', ...markup })
@@ -55,6 +63,17 @@ export const callCommand = (): Command =>
         }
       }),
     )
+
+/** Returns the voice account of a project, and its numbers. @throws StartRefused */
+async function accountOf({ db }: State, { master_key }: Config, typed: string) {
+  const { project_id } = await withWholeIds(db, { project_id: typed })
+  const row = await findVoiceAccount(db, project_id)
+  if (!row) throw new StartRefused(`there is no project ${typed}`)
+  const held = await listAllNumbers(db, { project_id, limit: 1 })
+  if (held.length === 0) throw new StartRefused(`the project ${typed} holds no number to call from`)
+  const numbers = held.map(({ e164 }) => e164)
+  return { account_sid: row.account_sid, auth_token: unseal(master_key, row.auth_token_sealed), numbers }
+}
 
 /** The sentence of an error that stopped a script, with the number of its page. */
 function faultTold({ number, detail }: Awaited<ReturnType<typeof eventsOf>>[number]): string {

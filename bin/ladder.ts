@@ -8,18 +8,20 @@ import { ladderOf } from '../core/state/calls/ladder.ts'
 import { openState } from '../core/state/index.ts'
 import { presentConfig } from './installation.ts'
 import { orSayWhy } from './say.ts'
+import { wholeCallSid } from './short-ids.ts'
 
 export const ladderCommand = (): Command =>
   new Command('ladder')
-    .argument('<sid>', 'CallSid (CA…)')
+    .argument('<sid>', 'CallSid (CA…), or its first characters')
     .option('--full', 'the messages themselves, too')
     .option('--json', 'as JSON')
     .option('--pcap <file>', 'write them as a capture for Wireshark, tshark or sngrep')
-    .action((sid: string, options: { full?: boolean; json?: boolean; pcap?: string }) =>
+    .action((typed: string, options: { full?: boolean; json?: boolean; pcap?: string }) =>
       orSayWhy(async () => {
         const config = presentConfig()
         const state = await openState({ ...config, here: true })
         try {
+          const sid = await wholeCallSid(state.db, typed)
           const messages = await ladderOf(state.db, sid, 'operator')
           if (messages === null) throw new StartRefused(`there is no call ${sid}`)
           const unavailable = ladderUnavailable(config.drachtio !== null, messages)

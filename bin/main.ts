@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { writePrivately } from '../core/runtime/private-files.ts'
+import { TREE } from '../core/runtime/tree.ts'
 import { traceTypeScript } from '../core/runtime/typescript-stacks.ts'
 import { nameFolder } from './data-option.ts'
 import { orSayWhy } from './say.ts'
@@ -113,6 +116,18 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'write the calls of all customers, or of one, into a file: CSV or JSON Lines',
     load: async () => (await import('./export.ts')).exportCommand(),
   },
+  calls: {
+    about: 'calls of all projects, or of one',
+    load: async () => (await import('./reads.ts')).callsCommand(),
+  },
+  trunks: {
+    about: 'trunks of all projects, or of one',
+    load: async () => (await import('./reads.ts')).trunksCommand(),
+  },
+  alerts: {
+    about: 'alerts of all projects, or of one',
+    load: async () => (await import('./reads.ts')).alertsCommand(),
+  },
   audit: {
     about: 'the audit trail',
     load: async () => (await import('./audit.ts')).auditCommand(),
@@ -130,22 +145,35 @@ const COMMANDS: Readonly<Record<string, Known>> = {
 traceTypeScript()
 writePrivately()
 
+const package_file = readFileSync(join(TREE, 'package.json'), 'utf8')
+const { version } = JSON.parse(package_file) as { readonly version: string }
+
 const program: Command = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
   .option(
     '--data <folder>',
     'the folder of the installation; else STROWGER_DATA, .env, ./data of the checkout, or /var/lib/strowger',
   )
+  .version(version)
   .hook('preAction', command => nameFolder(command.opts<{ data?: string }>().data))
   .showHelpAfterError()
 
 // Loads only the command that is asked for: loading the modules of all takes longer than most commands run.
 const [first, second] = program.parseOptions(process.argv.slice(2)).operands
 const wanted = first === 'help' ? second : first
+const all = wanted === 'completion'
 for (const [name, { about, load }] of Object.entries(COMMANDS)) {
-  const command = name === wanted ? await load() : new Command(name)
+  const command = all || name === wanted ? await load() : new Command(name)
   program.addCommand(command.description(about))
 }
+
+program
+  .command('completion')
+  .description('print the completion for bash: source <(strowger completion)')
+  .action(async () => {
+    const { completionScript } = await import('./completion.ts')
+    process.stdout.write(completionScript(program))
+  })
 
 guardTerminal(process.stdout)
 guardTerminal(process.stderr)

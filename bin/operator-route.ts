@@ -16,6 +16,8 @@ import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { createLog } from '../core/runtime/log.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import type { Db } from '../core/state/index.ts'
+import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 
 /** An endpoint of /operator/v1, such as `post /organizations`. */
@@ -71,7 +73,8 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
       objects: null,
     }
     try {
-      const answer = await perform(route, wish, caller, { ...services, sign_ins: limiter, bad_credentials: limiter })
+      const http = { ...services, sign_ins: limiter, bad_credentials: limiter }
+      const answer = await perform(route, await whole(state.db, wish), caller, http)
       if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
       throw new EndpointRefused(`${body.detail} (${body.code})`, answer.errors)
@@ -79,6 +82,13 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
       await bus.close()
     }
   })
+
+/** A request in which people may have typed the first characters of ids. */
+const whole = async (db: Db, { params, query, body }: Wish): Promise<Wish> => ({
+  ...(params ? { params: await withWholeIds(db, params) } : {}),
+  ...(query ? { query: await withWholeIds(db, query) } : {}),
+  ...(body ? { body: await withWholeIds(db, body) } : {}),
+})
 
 /** Every item of a paged list. */
 export async function askAll(endpoint: Endpoint, wish: Wish = {}): Promise<unknown[]> {

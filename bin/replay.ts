@@ -24,9 +24,11 @@ export function replayCommand(): Command {
 /** Returns the logs of a call's scripts (its own, whispers and waits) in the order in which they began. */
 function logsOf(call: string): string[] {
   if (existsSync(call)) return [call]
-  if (!/^CA[0-9a-f]{32}$/.test(call)) throw new StartRefused(`there is no file ${call}, and it is no CallSid`)
+  if (!/^CA[0-9a-f]{4,32}$/.test(call)) throw new StartRefused(`there is no file ${call}, and it is no CallSid`)
   const folder = join(presentConfig().data_dir, 'runs')
   const names = existsSync(folder) ? readdirSync(folder).filter(name => name.startsWith(call)) : []
+  const calls = new Set(names.map(name => name.slice(0, 34)))
+  if (calls.size > 1) throw new StartRefused(`several calls begin with ${call}: type more of it`)
   if (names.length === 0) throw new StartRefused(`no run of ${call} is logged in ${folder}`)
   return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).map(name => join(folder, name))
 }

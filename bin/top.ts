@@ -8,6 +8,7 @@ import { callsNow, listNodes, liveCalls, projectSteps, stateOfNode } from '../co
 import type { State } from '../core/state/index.ts'
 import { backlog } from '../core/state/maintenance/backlog.ts'
 import { withState } from './state.ts'
+import { type Column, shortId, table } from './table.ts'
 
 const SHOWN_CALLS = 20
 
@@ -124,8 +125,8 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
   }
 }
 
-/** Returns the lines of the screen, cut to `width` columns. */
-function render(top: Top, width: number): string[] {
+/** Returns the lines of the screen, none longer than `width`. */
+export function render(top: Top, width: number): string[] {
   const money = top.projects.map(one => `${one.name} ${one.currency} ${(one.spend_today_minor / 100).toFixed(2)}`)
   const nodes = top.nodes.map(node => `${node.kind} ${node.state}`)
   return [
@@ -136,14 +137,19 @@ function render(top: Top, width: number): string[] {
     `alerts ${top.alerts_open}   closed prefixes ${top.containments_open}   nodes ${nodes.join(', ') || 'none'}`,
     `spent today: ${money.join(', ') || '-'}`,
     '',
-    row(['CALL', 'DIRECTION', 'FROM', 'TO', 'STATUS', 'TIME', 'TRUNK']),
-    ...top.calls.map(call =>
-      row([call.id, call.direction, call.from, call.to, call.status, clockOf(call.seconds), call.trunk ?? '-']),
-    ),
+    ...table(top.calls, COLUMNS, width),
   ].map(line => line.slice(0, width))
 }
 
-const WIDTHS = [35, 14, 17, 17, 12, 9, 0]
-const row = (cells: readonly string[]): string => cells.map((cell, at) => cell.padEnd(WIDTHS[at] ?? 0)).join(' ')
-
 const clockOf = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+
+/** What a narrow terminal loses last stands first. */
+const COLUMNS: readonly Column<Top['calls'][number]>[] = [
+  { title: 'CALL', text: call => shortId(call.id), least: 8 },
+  { title: 'FROM', text: call => call.from, least: 10, rank: 1 },
+  { title: 'TO', text: call => call.to, least: 10 },
+  { title: 'STATUS', text: call => call.status },
+  { title: 'TIME', text: call => clockOf(call.seconds), right: true },
+  { title: 'TRUNK', text: call => call.trunk ?? '-', least: 8, rank: 1 },
+  { title: 'DIRECTION', text: call => call.direction, rank: 3 },
+]

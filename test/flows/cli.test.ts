@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -28,12 +29,14 @@ t.test('the strowger command', async t => {
       t.equal(placed.code, 0, placed.stderr)
       t.match(placed.stdout, /in-progress\n.*completed\n/)
       await until('the ladder is written to its end', async () => {
-        const { stdout } = await strowger(['ladder', sid])
+        const { stdout } = await strowger(['ladder', sid.slice(0, 12)])
         return /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/.test(stdout)
       })
-      const replayed = await strowger(['replay', sid])
+      const replayed = await strowger(['replay', sid.slice(0, 12)])
       t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
       t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
+      const [called] = JSON.parse((await strowger(['calls', 'list', '--limit', '1', '--json'])).stdout)
+      t.match(called, { to: '+2348030000002', status: 'busy', project_id: w.project_id })
       t.match(await strowger(['ladder', 'CA00']), { code: 1, stderr: /there is no call CA00/ })
     },
   )
@@ -220,7 +223,9 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['numbers', 'assign', '+2342015550009', rival]), { code: 1, stderr: /no number/ })
     t.match(await answer('project', 'checklist', rival), { open: ['balance'], numbers: 1, price_books: 1 })
     t.match(await strowger(['project', 'go-live', rival, '--reason', 'now']), { code: 1, stderr: /checklist_open/ })
-    t.match((await strowger(['numbers', 'list', '--project', rival])).stdout, /[+]2342015550002/)
+    const listed = (await strowger(['numbers', 'list', '--project', rival.slice(0, 12)])).stdout
+    t.match(listed, /^ID .*E164 .*STATUS.*\n.*[+]2342015550002 +held/, 'the first characters of an id are enough')
+    t.match(await strowger(['call', '+2348030000002', '--project', rival.slice(0, 12)]), { stdout: /busy/ })
 
     const { operator_key } = await answer('operator', 'key', 'create', 'Desk', '--scopes', 'operator:read')
     const read = (key: string) =>
@@ -284,5 +289,9 @@ t.test('the strowger command', async t => {
   t.test('an unknown command or option is answered with the help', async t => {
     t.match(await strowger(['fly']), { code: 1, stderr: /unknown command 'fly'[\s\S]*Usage: strowger/ })
     t.match((await strowger(['--help'])).stdout, /backup[\s\S]*restore/)
+    t.match((await strowger(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+    const completed = 'COMP_WORDS=(strowger members lo); COMP_CWORD=2; _strowger; echo "$COMPREPLY"'
+    const { stdout: script } = await strowger(['completion'])
+    t.equal(execFileSync('bash', ['-c', `${script}\n${completed}`], { encoding: 'utf8' }), 'lock\n')
   })
 })

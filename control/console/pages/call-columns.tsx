@@ -8,10 +8,10 @@ import type { Column } from '../ui/table.tsx'
 
 /** Columns of the call list that everybody sees. */
 const FIXED: readonly Column<ListedCall>[] = [
-  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '15%' },
-  { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '15%' },
+  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '152px' },
+  { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '152px' },
   { title: 'Status', cell: call => <Status of={call.status} />, width: '125px' },
-  { title: 'When', cell: call => when(call.queued_at), width: '172px' },
+  { title: 'When', cell: call => when(call.queued_at), width: '190px' },
 ]
 
 const why = ({ reason, ended_by }: ListedCall): string =>

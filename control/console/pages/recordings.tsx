@@ -58,7 +58,7 @@ export function Recordings() {
                   right: true,
                 },
                 { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
-                { title: 'Made', cell: row => when(row.created_at), wide: true, width: '180px' },
+                { title: 'Made', cell: row => when(row.created_at), wide: true, width: '190px' },
                 { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
                 {
                   title: '',

@@ -5,8 +5,19 @@ import t from '../../support/harness/index.ts'
 
 /** Commands that read the state, keep it as a whole, or run the platform. They change nothing that is audited. */
 const OPEN_THE_STATE = new Set([
-  ...['audit.ts', 'backup.ts', 'bootstrap.ts', 'call.ts', 'doctor.ts', 'drain.ts', 'installation.ts', 'ladder.ts'],
-  ...['operator-route.ts', 'rate.ts', 'replay.ts', 'state.ts', 'test.ts', 'top.ts', 'up.ts'],
+  ...['audit.ts', 'backup.ts', 'bootstrap.ts', 'call.ts', 'doctor.ts', 'drain.ts', 'export.ts', 'installation.ts'],
+  ...[
+    'ladder.ts',
+    'operator-route.ts',
+    'rate.ts',
+    'reads.ts',
+    'replay.ts',
+    'short-ids.ts',
+    'state.ts',
+    'test.ts',
+    'top.ts',
+    'up.ts',
+  ],
 ])
 
 t.test('a command that changes what operators manage runs an endpoint of /operator/v1 and opens no state', async t => {
