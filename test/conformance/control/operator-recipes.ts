@@ -1,4 +1,5 @@
 import type { Route } from '../../../control/http/route.ts'
+import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { saveSecurity } from '../../../core/state/people/console-sessions.ts'
 import { insertMember } from '../../../core/state/people/organizations.ts'
@@ -244,11 +245,29 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
     await ask('POST', '/carriers', carrierBody())
     return { params: { event_id: (await ask('GET', '/audit?limit=1')).body.data[0].id } }
   },
+  'post /exports': async ({ w }) => {
+    await withoutExports(w)
+    return { body: { format: 'jsonl' } }
+  },
   'post /keys': async () => ({ body: { name: `Key ${unique()}`, scopes: ['operator:read'] } }),
   'delete /keys/{key_id}': async ({ ask }) => {
     const { body } = await ask('POST', '/keys', { name: `Key ${unique()}`, scopes: ['operator:read'] })
     return { params: { key_id: body.key.id } }
   },
+}
+
+/** Deletes earlier exports: operators have only a few at a time. */
+const withoutExports = ({ state }: ControlPlane) =>
+  state.db.deleteFrom('call_export').where('project_id', 'is', null).execute()
+
+/** A completed export with its file. */
+const onExport: Recipe = async ({ w, ask }) => {
+  await withoutExports(w)
+  const { body } = await ask('POST', '/exports', { format: 'csv' })
+  const writing = callExports()
+  await writing.run(w)
+  await writing.stop?.()
+  return { params: { export_id: body.id } }
 }
 
 /** A new organization's trail is told of its creation: its id is known only afterwards. */
@@ -260,6 +279,7 @@ const THINGS: Readonly<Record<string, Recipe>> = {
   project_id: onCustomer('project_id'),
   carrier_id: onCarrier(),
   containment_id: onContainment(),
+  export_id: onExport,
   price_book_id: async ({ ask }) => {
     const { body } = await ask('POST', '/price-books/imports', { name: `B ${unique()}`, csv: CSV, confirm_leaps: true })
     return { params: { price_book_id: body.id } }
