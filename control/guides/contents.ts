@@ -3,7 +3,7 @@ export const CONTENTS: readonly { readonly group: string; readonly pages: readon
   { group: 'Begin', pages: ['quick-start', 'first-trunk', 'first-application', 'move-from-twilio'] },
   { group: 'Run it', pages: ['going-live', 'operations', 'configuration', 'fraud', 'recording-and-consent'] },
   { group: 'When something is wrong', pages: ['troubleshooting', 'errors', 'limits'] },
-  { group: 'Reference', pages: ['api', 'voice-api', 'markup', 'speech', 'metrics', 'glossary'] },
+  { group: 'Reference', pages: ['api', 'voice-api', 'markup', 'events', 'speech', 'metrics', 'glossary'] },
   {
     group: 'How it works',
     pages: [

@@ -184,12 +184,6 @@ export const CALLS: Readonly<Record<string, string>> = {
   progress_percent: 'How much of it is done, in per cent.',
   'CallExportRequest.filter': 'Which calls; all without one.',
   'OperatorCallExportRequest.filter': 'Which calls; all without one.',
-  'CallExportFilter.from': 'Calling number: digits, with or without the plus.',
-  'CallExportFilter.to': 'Called number: digits, with or without the plus.',
-  'CallExportFilter.number': 'Calling or called number: digits, with or without the plus.',
-  'OperatorCallExportFilter.from': 'Calling number: digits, with or without the plus.',
-  'OperatorCallExportFilter.to': 'Called number: digits, with or without the plus.',
-  'OperatorCallExportFilter.number': 'Calling or called number: digits, with or without the plus.',
 
   'CallEvidence.format': 'Name of this form.',
   'CallEvidence.about': 'What it is of, and who made it.',

@@ -221,4 +221,6 @@ export const CONFIGURATION: Readonly<Record<string, string>> = {
   'NumberBlockConsumer.type': 'What the numbers lead to.',
   'EndpointSummary.count': 'Enabled and disabled targets.',
   'NumberBlockConsumer.count': 'How many numbers of the block lead there.',
+  stt: "The engine that hears in calls of the application; null: the operator's choice.",
+  tts: "The engine that speaks in calls of the application; null: the operator's choice.",
 }

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 /** A request as it came, before a framework changed it. */
 export interface SignedRequest {
-  /** Auth token of the voice account. */
+  /** Auth token of the voice account; for events the signing secret of the webhook endpoint. */
   readonly authToken: string
   /** The address that the platform was told to call: behind a proxy, the public one. With the query. */
   readonly url: string
@@ -28,11 +28,13 @@ export function verifyRequest({
   toleranceSeconds = 300,
   now,
 }: SignedRequest): boolean {
-  const [, time = '', signature = ''] =
-    /^t=(\d{1,15}),v1=([0-9a-f]{64})$/.exec(headerOf(headers, 'x-strowger-signature')) ?? []
+  const [, time = '', signatures = ''] =
+    /^t=(\d{1,15})((?:,v1=[0-9a-f]{64}){1,2})$/.exec(headerOf(headers, 'x-strowger-signature')) ?? []
   if (time === '' || Math.abs((now ?? Date.now()) / 1000 - Number(time)) > toleranceSeconds) return false
   const hmac = createHmac('sha256', authToken).update(`${time}.${url}`).update(body)
-  return equal(hmac.digest('hex'), signature)
+  const expected = hmac.digest('hex')
+  // After a rotation of a webhook endpoint's secret there are two signatures, one by each secret.
+  return signatures.split(',v1=').some(signature => equal(expected, signature))
 }
 
 /**

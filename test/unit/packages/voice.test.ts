@@ -140,6 +140,10 @@ t.test('the programs of the README compile and do what it says', async t => {
     return { 'X-Strowger-Signature': timedSignature(time, hmac) }
   }
   const good = await ask(signed(0))
+  const rotated = signed(0)['X-Strowger-Signature'].replace(',', `,v1=${'0'.repeat(64)},`)
+  t.equal((await ask({ 'X-Strowger-Signature': rotated })).status, 200, 'one of two secrets')
+  const neither = rotated.replace(/[0-9a-f]{64}$/, 'f'.repeat(64))
+  t.equal((await ask({ 'X-Strowger-Signature': neither })).status, 403, 'neither of two')
   t.equal(good.status, 200)
   t.match(await good.text(), /<Say>You called from \+2348030000001\.<\/Say>/)
   t.equal((await ask(signed(0), `${body}&From=me`)).status, 403, 'another body')
