@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { PresentedCarrier } from '../control/operator/carrier-fields.ts'
 import { redirectsText, tlsText } from '../core/domain/carriers/plan.ts'
+import { oneLine } from '../core/domain/text/visible.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { print } from './operator-print.ts'
@@ -92,22 +93,17 @@ export function carriersCommand(): Command {
   applyCommand(command)
   registerCommand(command)
   credentialsCommand(command)
-  for (const [name, description, endpoint, body] of [
-    ['unregister', 'end the registration with a carrier', 'delete /carriers/{carrier_id}/registration', undefined],
+  flowCommands(command)
+  metricsCommand(command)
+  testCommand(command)
+  for (const [name, description, endpoint] of [
+    ['unregister', 'end the registration with a carrier', 'delete /carriers/{carrier_id}/registration'],
     [
       'no-credentials',
       "remove what answers a carrier's challenges; a registration keeps its own",
       'delete /carriers/{carrier_id}/credentials',
-      undefined,
     ],
-    ['enable', 'enable a carrier for new calls', 'patch /carriers/{carrier_id}', { enabled: true }],
-    [
-      'disable',
-      'give a carrier no new calls; running ones continue',
-      'patch /carriers/{carrier_id}',
-      { enabled: false },
-    ],
-    ['remove', 'remove a carrier; its running calls continue', 'delete /carriers/{carrier_id}', undefined],
+    ['remove', 'remove a carrier; its running calls continue', 'delete /carriers/{carrier_id}'],
   ] as const)
     command
       .command(name)
@@ -115,9 +111,107 @@ export function carriersCommand(): Command {
       .argument('<id>')
       .option('--json', 'as JSON')
       .action(async (carrier_id: string, options: Json) => {
-        shown(await ask(endpoint, { params: { carrier_id }, ...(body ? { body } : {}) }), options)
+        shown(await ask(endpoint, { params: { carrier_id } }), options)
       })
   return command
+}
+
+function flowCommands(command: Command): void {
+  for (const [name, before, description] of [
+    ['drain', 'disable', 'a carrier gets and brings no new calls; running ones continue'],
+    ['resume', 'enable', 'a drained carrier gets and brings calls again'],
+  ] as const)
+    command
+      .command(name)
+      .alias(before)
+      .description(description)
+      .argument('<id>')
+      .option('--reason <text>', 'for the audit trail')
+      .option('--json', 'as JSON')
+      .action(async (carrier_id: string, { reason, ...options }: Json & { readonly reason?: string }) => {
+        const body = reason === undefined ? {} : { reason }
+        shown(await ask(`post /carriers/{carrier_id}/${name}`, { params: { carrier_id }, body }), options)
+      })
+}
+
+function metricsCommand(command: Command): void {
+  command
+    .command('metrics')
+    .description('attempts, ASR, ACD, PDD, cost and margin of the calls that were sent to a carrier, by day')
+    .argument('<id>')
+    .requiredOption('--from <day>', 'first day, such as 2026-11-01')
+    .requiredOption('--to <day>', 'last day')
+    .option('--json', 'as JSON')
+    .action(async (carrier_id: string, { from, to, ...options }: Json & { from: string; to: string }) => {
+      const wish = { params: { carrier_id }, query: { from, to } }
+      const answer = (await ask('get /carriers/{carrier_id}/metrics', wish)) as { days: object[]; total: object }
+      if (options.json) return print(answer, options)
+      for (const [name, figures] of [...answer.days.map(day => [null, day] as const), ['total', answer.total] as const])
+        process.stdout.write(`${figuresLine(name, figures as Figures)}\n`)
+    })
+}
+
+interface Figures {
+  readonly day?: string
+  readonly attempts: number
+  readonly answered: number
+  readonly asr_pct: number | null
+  readonly acd_seconds: number | null
+  readonly pdd_ms: number | null
+  readonly cost_minor: number | null
+  readonly margin_minor: number | null
+}
+
+const figuresLine = (name: string | null, figures: Figures): string =>
+  [
+    (name ?? figures.day ?? '').padEnd(10),
+    `${figures.answered} of ${figures.attempts} answered`,
+    `ASR ${figures.asr_pct ?? '-'} %`,
+    `ACD ${figures.acd_seconds ?? '-'} s`,
+    `PDD ${figures.pdd_ms ?? '-'} ms`,
+    `cost ${figures.cost_minor ?? '-'}`,
+    `margin ${figures.margin_minor ?? '-'}`,
+  ].join('  ')
+
+const POLL_MS = 300
+/** The platform ends a test after two minutes. */
+const TEST_LIMIT_MS = 125_000
+
+interface CarrierTest {
+  readonly id: string
+  readonly result: 'running' | 'passed' | 'failed'
+  readonly finding: string | null
+  readonly checks: readonly { readonly state: string; readonly summary: string | null }[]
+}
+
+function testCommand(command: Command): void {
+  command
+    .command('test')
+    .description(
+      'test registration, names, certificates and answers of a carrier by the running platform; calls nobody',
+    )
+    .argument('<id>')
+    .option('--json', 'as JSON')
+    .action(async (carrier_id: string, options: Json) => {
+      const { id: run_id } = (await ask('post /carriers/{carrier_id}/test', { params: { carrier_id } })) as CarrierTest
+      const read = 'get /carriers/{carrier_id}/tests/{run_id}'
+      for (const deadline = Date.now() + TEST_LIMIT_MS; ; ) {
+        const run = (await ask(read, { params: { carrier_id, run_id } })) as CarrierTest
+        if (run.result !== 'running') return toldTest(run, options)
+        if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')
+        await new Promise(resolve => setTimeout(resolve, POLL_MS))
+      }
+    })
+}
+
+function toldTest(run: CarrierTest, options: Json): void {
+  if (run.result === 'failed') process.exitCode = 1
+  if (options.json) {
+    print(run, options)
+    return
+  }
+  for (const { state, summary } of run.checks) process.stdout.write(`${state.padEnd(7)} ${oneLine(summary ?? '')}\n`)
+  process.stdout.write(`${run.result}: ${oneLine(run.finding ?? '')}\n`)
 }
 
 function addCommand(command: Command): void {
@@ -220,9 +314,14 @@ function shown(answer: unknown, options: Json): void {
   else if (answer !== undefined) process.stdout.write(`${describe(answer as PresentedCarrier)}\n`)
 }
 
+const stateText = ({ state, live_calls }: PresentedCarrier): string => {
+  if (state === 'active') return ''
+  return state === 'drained' ? ' (drained)' : ` (draining, ${live_calls} calls left)`
+}
+
 const describe = (carrier: PresentedCarrier): string =>
   [
-    `${carrier.id}  ${carrier.name}${carrier.enabled ? '' : ' (disabled)'}  ${carrier.codecs.join(',')}${redirectsText(carrier)}`,
+    `${carrier.id}  ${carrier.name}${stateText(carrier)}  ${carrier.codecs.join(',')}${redirectsText(carrier)}`,
     ...carrier.sources.map(cidr => `  from   ${cidr}`),
     ...carrier.targets.map(
       target => `  to     ${target.sip_uri} ${target.transport} priority ${target.priority}${tlsText(target)}`,

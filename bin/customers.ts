@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { readText } from './files.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll } from './operator-route.ts'
 
@@ -203,6 +204,50 @@ async function numberId(e164: string): Promise<string> {
   return found.id
 }
 
+interface NumberImport {
+  readonly id: string
+  readonly state: string
+  readonly total: number
+  readonly known: number
+  readonly done: number
+  readonly added: number
+}
+
+function importNumbers(command: Command): void {
+  verb(command, 'import', 'read a list (CSV: number,monthly,offered_to) as a preview; with --yes the platform takes it')
+    .argument('<file>')
+    .option('--name <name>', 'of the import; default: the name of the file')
+    .option('--yes', 'confirm the preview at once')
+    .action(async (file: string, options: Json & { name?: string; yes?: boolean }) => {
+      const body = { name: options.name ?? file.replace(/^.*\//, ''), csv: readText(file) }
+      const preview = (await ask('post /number-imports', { body })) as NumberImport
+      const confirm = () => ask('post /number-imports/{import_id}/confirm', { params: { import_id: preview.id } })
+      const shown = options.yes === true ? ((await confirm()) as NumberImport) : preview
+      if (options.json) print(shown, options)
+      else process.stdout.write(`${importLine(shown)}\n`)
+    })
+  verb(command, 'imports', 'imports of numbers and their progress, newest first').action(async (options: Json) => {
+    const all = (await askAll('get /number-imports')) as NumberImport[]
+    if (options.json) print(all, options)
+    else for (const each of all) process.stdout.write(`${importLine(each)}\n`)
+  })
+  verb(command, 'confirm', 'let the platform take a previewed list into the inventory')
+    .argument('<import_id>')
+    .action(async (import_id: string, options: Json) =>
+      print(await ask('post /number-imports/{import_id}/confirm', { params: { import_id } }), options),
+    )
+  verb(command, 'drop', 'drop a previewed list')
+    .argument('<import_id>')
+    .action(async (import_id: string, options: Json) =>
+      print(await ask('delete /number-imports/{import_id}', { params: { import_id } }), options),
+    )
+}
+
+const importLine = ({ id, state, total, known, done, added }: NumberImport): string =>
+  state === 'preview'
+    ? `${id}  preview: ${total} numbers, ${known} of them known; confirm it with: strowger numbers confirm ${id}`
+    : `${id}  ${state}: ${done} of ${total} numbers, ${added} new`
+
 export function numbersCommand(): Command {
   const command = new Command('numbers')
   verb(command, 'list', 'numbers of the inventory and of all projects')
@@ -219,6 +264,22 @@ export function numbersCommand(): Command {
     .action(async (first: string, last: string | undefined, options: Json & { monthly?: number }) =>
       print(await ask('post /numbers', { body: given({ first, last, monthly_minor: options.monthly }) }), options),
     )
+  verb(command, 'offer', 'say who may order numbers of the inventory, and their price')
+    .argument('<first>')
+    .argument('[last]')
+    .requiredOption('--to <whom>', 'all, nobody, or the id of a project')
+    .option('--monthly <minor>', 'what a project pays for a month of each, in minor units', whole)
+    .action(async (first: string, last: string | undefined, options: Json & { to: string; monthly?: number }) => {
+      const { to, monthly: monthly_minor } = options
+      const everybody = to === 'all' || to === 'nobody'
+      const whom = everybody ? { offered_to: to } : { offered_to: 'project', offered_project_id: to }
+      print(await ask('post /number-offers', { body: given({ first, last, ...whom, monthly_minor }) }), options)
+    })
+  verb(command, 'offers', 'the inventory by price and by who may order').action(async (options: Json) => {
+    const { data } = (await ask('get /number-offers')) as { data: unknown[] }
+    print(data, options)
+  })
+  importNumbers(command)
   verb(command, 'assign', 'give a number of the inventory to a project')
     .argument('<number>')
     .argument('<project_id>')

@@ -96,6 +96,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'price books: what projects pay for calls',
     load: async () => (await import('./rates.ts')).ratesCommand(),
   },
+  costs: {
+    about: 'cost books: what carriers take for calls',
+    load: async () => (await import('./rates.ts')).costsCommand(),
+  },
   rate: {
     about: 'explain the price of an ended call',
     load: async () => (await import('./rate.ts')).rateCommand(),

@@ -13,6 +13,7 @@ interface ImportOptions extends Json {
   readonly name?: string
   readonly direction: 'outbound' | 'inbound'
   readonly project?: string
+  readonly carrier?: string
   readonly from?: string
   readonly dryRun?: boolean
   readonly yes?: boolean
@@ -38,21 +39,37 @@ interface Difference {
 /** The most leaps to print. The rest is only counted. */
 const SHOWN = 20
 
-export function ratesCommand(): Command {
-  const command = new Command('rates')
-  importCommand(command)
+/** Books of what customers pay, and of what carriers take. */
+const PRICES = { path: 'price-books', param: 'price_book_id', name: 'price book', what: 'prices' } as const
+const COSTS = { path: 'cost-books', param: 'cost_book_id', name: 'cost book', what: 'costs' } as const
+type Books = typeof PRICES | typeof COSTS
+
+export function costsCommand(): Command {
+  const command = new Command('costs')
+  bookCommands(command, COSTS)
+  return command
+}
+
+function bookCommands(command: Command, books: Books): void {
+  const { path, param, name } = books
+  importCommand(command, books)
   command
     .command('list')
-    .description('every price book')
+    .description(`every ${name}`)
     .option('--json', 'as JSON')
-    .action(async (options: Json) => print(await askAll('get /price-books'), options))
+    .action(async (options: Json) => print(await askAll(`get /${path}`), options))
   command
     .command('export')
-    .description('print a price book as the CSV that an import takes')
-    .argument('<price_book_id>')
-    .action(async (price_book_id: string) => {
-      process.stdout.write(await askText('get /price-books/{price_book_id}/export', { params: { price_book_id } }))
+    .description(`print a ${name} as the CSV that an import takes`)
+    .argument(`<${param}>`)
+    .action(async (id: string) => {
+      process.stdout.write(await askText(`get /${path}/{${param}}/export`, { params: { [param]: id } }))
     })
+}
+
+export function ratesCommand(): Command {
+  const command = new Command('rates')
+  bookCommands(command, PRICES)
   command
     .command('margins')
     .description('what settled calls brought, what carriers take for them, and the difference, in minor units')
@@ -67,32 +84,35 @@ export function ratesCommand(): Command {
   return command
 }
 
-function importCommand(command: Command): void {
-  command
+function importCommand(command: Command, { path, name: book_name, what }: Books): void {
+  const importing = command
     .command('import')
     .description(
-      'read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new price ' +
-        'book, whole or not at all; shows first what changes against the prices in force, and on a terminal asks',
+      `read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new ${book_name}, ` +
+        `whole or not at all; shows first what changes against the ${what} in force, and on a terminal asks`,
     )
     .argument('<file>')
-    .option('--name <name>', 'of the price book; default: the name of the file')
+    .option('--name <name>', `of the ${book_name}; default: the name of the file`)
     .addOption(new Option('--direction <direction>').choices(['outbound', 'inbound']).default('outbound'))
-    .option('--project <id>', 'for one project; default: for every project without its own')
+  if (path === 'cost-books') importing.requiredOption('--carrier <id>', 'the carrier that takes them')
+  else importing.option('--project <id>', 'for one project; default: for every project without its own')
+  importing
     .option('--from <time>', 'in force from (ISO 8601); default: from now')
     .option('--dry-run', 'show what changes, and import nothing')
     .option('--yes', 'do not ask')
     .option('--confirm', 'accept prices that move tenfold or more, and prices in force that end')
     .option('--json', 'as JSON')
     .action(async (file: string, options: ImportOptions) => {
-      const { direction, project, from, name = file, json = false } = options
+      const { direction, project, carrier, from, name = file, json = false } = options
       const list = {
         csv: readText(file),
         direction,
         ...(project === undefined ? {} : { project_id: project }),
+        ...(carrier === undefined ? {} : { carrier_id: carrier }),
         ...(from === undefined ? {} : { effective_from: instant(from) }),
       }
-      const difference = (await ask('post /price-books/diff', { body: list }).catch(byLine(file))) as Difference
-      if (!json) show(difference)
+      const difference = (await ask(`post /${path}/diff`, { body: list }).catch(byLine(file))) as Difference
+      if (!json) show(difference, what)
       if (options.dryRun === true) return json ? print(difference, options) : undefined
       if (difference.added + difference.changed + difference.ended === 0) return
       if (options.yes !== true && !(await confirmed())) {
@@ -101,14 +121,14 @@ function importCommand(command: Command): void {
       }
       const confirm = options.confirm === true
       const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
-      const book = (await ask('post /price-books/imports', { body })) as Book
+      const book = (await ask(`post /${path}/imports`, { body })) as Book
       if (json) print(book, options)
       else process.stdout.write(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)
     })
 }
 
-function show({ against, added, changed, ended, lines, leaps }: Difference): void {
-  const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : 'no prices'
+function show({ against, added, changed, ended, lines, leaps }: Difference, what: string): void {
+  const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : `no ${what}`
   const more = leaps.length > SHOWN ? [`! and ${leaps.length - SHOWN} more`] : []
   const warnings = leaps.slice(0, SHOWN).map(leap => `! tenfold or more: ${leap}`)
   for (const line of [`against ${base}:`, ...lines, ...warnings, ...more]) process.stdout.write(`${line}\n`)

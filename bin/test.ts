@@ -57,7 +57,8 @@ export const testCommand = (): Command =>
             trx,
             {
               project_id: trunk.project_id,
-              trunk_id: trunk.id,
+              subject_type: 'trunk',
+              subject_id: trunk.id,
               requested_kind,
               requested_revision: trunk.revision,
               destination,

@@ -136,7 +136,7 @@ export class ProjectWatch {
     const since = this.#tests_since
     const runs = await db
       .selectFrom('trunk_test_run')
-      .select(['id', 'trunk_id', 'result', 'finding', 'finished_at'])
+      .select(['id', 'subject_id', 'result', 'finding', 'finished_at'])
       .where('project_id', '=', this.#project_id)
       .where(eb => eb.or([eb('result', '=', 'running'), eb('finished_at', '>', since)]))
       .orderBy('started_at')
@@ -144,7 +144,7 @@ export class ProjectWatch {
       .execute()
     const events: LiveEvent[] = []
     for (const run of runs) {
-      const facts = { type: 'trunk_test' as const, trunk_id: run.trunk_id, run_id: run.id, finding: run.finding }
+      const facts = { type: 'trunk_test' as const, trunk_id: run.subject_id, run_id: run.id, finding: run.finding }
       const after = this.#tests.get(run.id) ?? 0
       const checks = (await listChecks(db, [run.id], after)).get(run.id) ?? []
       for (const check of checks) events.push({ ...facts, result: 'running', check: presentCheck(check) })

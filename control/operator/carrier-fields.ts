@@ -4,6 +4,8 @@ import { parseNetwork } from '../../core/domain/identity/address.ts'
 import { readFingerprint } from '../../core/domain/network/tls-verification.ts'
 import type { Carrier } from '../../core/state/configuration/carriers.ts'
 import {
+  Count64,
+  described,
   Flag,
   Instant,
   Int64,
@@ -103,7 +105,12 @@ export const CarrierAnswer = resource('OperatorCarrier', {
   id: Type.String(),
   name: Type.String(),
   enabled: Flag,
-  sandbox: Flag,
+  state: described(
+    oneOf('active', 'draining', 'drained'),
+    'Draining: it is not enabled and has calls in progress. Drained: it has none left.',
+  ),
+  live_calls: described(Count64, 'Calls in progress that it brought or took.'),
+  sandbox: described(Flag, 'The carrier that plays the telephone network for projects in the sandbox.'),
   codecs: list(oneOf(...CODEC_NAMES)),
   redirects: Redirects,
   digest_username: nullable(Type.String()),
@@ -131,6 +138,8 @@ export const presentCarrier = (carrier: Carrier): PresentedCarrier => ({
   id: carrier.id,
   name: carrier.name,
   enabled: carrier.enabled === 1,
+  state: carrier.enabled === 1 ? 'active' : carrier.live_calls > 0 ? 'draining' : 'drained',
+  live_calls: carrier.live_calls,
   sandbox: carrier.sandbox === 1,
   codecs: carrier.codecs as PresentedCarrier['codecs'],
   redirects: carrier.redirects,

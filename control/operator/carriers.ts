@@ -60,23 +60,29 @@ const RegistrationRequest = input('CarrierRegistrationRequest', {
   ...TLS_FIELDS,
 })
 
-function carrierChange(summary: string, before: Carrier | null, after: Carrier | null): Change {
+/** What an operator decided about a carrier, without its calls of the moment. */
+function auditedCarrier(carrier: Carrier) {
+  const { live_calls: _, state: __, ...decided } = presentCarrier(carrier)
+  return decided
+}
+
+export function carrierChange(summary: string, before: Carrier | null, after: Carrier | null): Change {
   const { id, name } = after ?? before ?? { id: '', name: '' }
   return {
     resource: { type: 'carrier', id, name, href: after ? `/operator/v1/carriers/${id}` : null },
     summary,
-    before: before && presentCarrier(before),
-    after: after && presentCarrier(after),
+    before: before && auditedCarrier(before),
+    after: after && auditedCarrier(after),
     from_revision: before?.revision ?? null,
     to_revision: after?.revision ?? null,
   }
 }
 
 /** The platform makes the sandbox carrier at its start; an operator's change would not last. */
-const isSandbox = ({ sandbox, name }: Carrier) =>
+export const isSandbox = ({ sandbox, name }: Carrier) =>
   sandbox === 1 ? refuse('state_conflict', { name, value: 'the sandbox carrier' }) : null
 
-async function known(trx: Trx, id: string): Promise<Carrier> {
+export async function known(trx: Trx, id: string): Promise<Carrier> {
   const carrier = await findCarrier(trx, id)
   if (!carrier) throw new Error(`the carrier ${id} is gone within its own transaction`)
   return carrier
@@ -254,7 +260,7 @@ export const carriers = [
   route({
     method: 'patch',
     path: '/carriers/{carrier_id}',
-    summary: 'Change a carrier; disabling it drains it: it gets no new calls, and running ones continue',
+    summary: 'Change a carrier; disabling it drains it',
     scope: 'operator:network',
     context: 'organization',
     if_match: 'carrier',

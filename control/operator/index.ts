@@ -1,4 +1,6 @@
 import { audit } from './audit.ts'
+import { carrierTests } from './carrier-tests.ts'
+import { carrierTraffic } from './carrier-traffic.ts'
 import { carriers } from './carriers.ts'
 import { exports } from './exports.ts'
 import { fraud } from './fraud.ts'
@@ -9,9 +11,11 @@ import { limits } from './limits.ts'
 import { members } from './members.ts'
 import { money } from './money.ts'
 import { margins } from './money-margins.ts'
+import { numberImports } from './number-imports.ts'
+import { numberOffers } from './number-offers.ts'
 import { numbers } from './numbers.ts'
 import { organizations } from './organizations.ts'
-import { priceBooks } from './price-books.ts'
+import { costBooks, priceBooks } from './price-books.ts'
 import { projects } from './projects.ts'
 import { sources } from './sources.ts'
 import { voiceAccounts } from './voice-accounts.ts'
@@ -27,8 +31,13 @@ export const OPERATOR_ROUTES = [
   ...margins,
   ...exports,
   ...numbers,
+  ...numberImports,
+  ...numberOffers,
   ...carriers,
+  ...carrierTraffic,
+  ...carrierTests,
   ...priceBooks,
+  ...costBooks,
   ...fraud,
   ...sources,
   ...limits,

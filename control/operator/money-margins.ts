@@ -48,7 +48,8 @@ export const margins = [
     path: '/margins',
     summary: 'Compare what settled calls brought with what carriers take for them',
     description:
-      'A call costs the `cost_minor` a minute of the carrier’s route that took it, by the second, rounded up once. ' +
+      'A call costs what the carrier’s cost book says; without one the `cost_minor` a minute of the route that took ' +
+      'it, by the second, rounded up once. ' +
       'Days are those of the organizations, both ends included, at most 366.',
     scope: 'operator:money',
     context: 'organization',

@@ -1,4 +1,5 @@
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { AUDIENCES } from '../../core/domain/numbers/import.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
@@ -10,6 +11,7 @@ import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
   Count64,
+  described,
   E164,
   Instant,
   input,
@@ -39,6 +41,8 @@ const StockNumber = resource('OperatorNumber', {
   project_id: nullable(Type.String()),
   quarantined_until: nullable(Instant),
   monthly_minor: Money,
+  offered_to: described(oneOf(...AUDIENCES), 'Who may order it while it is in the inventory.'),
+  offered_project_id: nullable(Type.String()),
   revision: Count64,
   created_at: Instant,
   updated_at: Instant,
@@ -51,6 +55,8 @@ const present = (row: NumberRow): Static<typeof StockNumber> => ({
   project_id: row.project_id,
   quarantined_until: row.quarantined_until,
   monthly_minor: row.monthly_minor,
+  offered_to: row.offered_to,
+  offered_project_id: row.offered_project_id,
   revision: row.revision,
   created_at: row.created_at,
   updated_at: row.updated_at,
@@ -81,14 +87,14 @@ function rangeOf(first: string, last: string): string[] | null {
 }
 
 const Reason = Type.String({ minLength: 1, maxLength: 500 })
-const Monthly = Type.Integer({
+export const Monthly = Type.Integer({
   minimum: 0,
   maximum: 100_000_000,
   description: 'What a project pays for each month that it begins with the number; 0: nothing.',
 })
 
 /** What a number costs its project is money: more than the scope of the route. */
-const priceRefused = (caller: Caller, { monthly_minor }: { readonly monthly_minor?: number }) =>
+export const priceRefused = (caller: Caller, { monthly_minor }: { readonly monthly_minor?: number }) =>
   monthly_minor === undefined ? null : withoutScope(caller, 'operator:money')
 
 export const numbers = [

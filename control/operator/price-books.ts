@@ -13,12 +13,13 @@ import {
   writeRates,
 } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { findCarrier } from '../../core/state/configuration/carriers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { draftRates, publishDraft } from '../../core/state/money/price-book-drafts.ts'
 import {
   countRates,
-  effectivePriceBook,
-  listPriceBooks,
+  effectiveBook,
+  listBooks,
   listRates,
   type PriceBookRow,
   pageOfRates,
@@ -30,6 +31,7 @@ import { type Change, invalidFields, isRefusal, notFound, type Refusal, refuse }
 import {
   Count64,
   Currency,
+  described,
   Flag,
   Instant,
   Int64,
@@ -42,6 +44,7 @@ import {
   pageSchema,
   resource,
   type Static,
+  type TObject,
   Type,
 } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
@@ -57,39 +60,79 @@ const SHOWN = 20
 
 const Direction = oneOf('outbound', 'inbound')
 
-const PriceBook = resource('OperatorPriceBook', {
+const BOOK = {
   id: Type.String(),
   name: Type.String(),
-  project_id: nullable(Type.String(), { description: 'Null: for every project without a book of its own.' }),
   direction: Direction,
   currency: Currency,
   effective_from: Instant,
-  revision: Count64,
-  rates: Count64,
+  revision: described(Count64, 'Counts the books of one owner and direction.'),
+  rates: described(Count64, 'Number of prices.'),
   created_at: Instant,
-})
+}
 
-const presentBook = async (db: Db | Trx, row: PriceBookRow): Promise<Static<typeof PriceBook>> => ({
-  id: row.id,
-  name: row.name,
-  project_id: row.project_id,
-  direction: row.direction,
-  currency: row.currency as Static<typeof Currency>,
-  effective_from: row.effective_from,
-  revision: row.revision,
-  rates: await countRates(db, row.id),
-  created_at: row.created_at,
-})
+/** Who a book may belong to. The schema of each kind has one of these, and a cost list needs its carrier. */
+const OWNERS = {
+  project_id: optional(nullable(Type.String({ maxLength: 64 }))),
+  carrier_id: optional(Type.String({ maxLength: 64 })),
+}
+type Owners = typeof OWNERS
 
-const Difference = resource('OperatorPriceDifference', {
-  against: nullable(PriceBook, { description: 'The book whose prices apply then; null when there is none.' }),
-  added: Count64,
-  changed: Count64,
-  ended: Count64,
-  same: Count64,
-  lines: list(Type.String(), { maxItems: 3 * SHOWN + 4 }),
-  leaps: list(Type.String({ description: 'A price that moves tenfold or more.' })),
-})
+/** Two kinds of books by one mechanism: what customers pay, and what a carrier takes. */
+const KINDS = {
+  price: {
+    path: 'price-books',
+    param: 'price_book_id',
+    name: 'price book',
+    resource: 'price_book',
+    action: 'price_book.imported',
+    prices: 'prices',
+    owners: 'of the installation and of projects',
+    again: 'project',
+    answer: resource('OperatorPriceBook', {
+      project_id: nullable(Type.String(), { description: 'Null: for every project without a book of its own.' }),
+      ...BOOK,
+    }),
+    owner: { project_id: OWNERS.project_id },
+    filter: {},
+  },
+  cost: {
+    path: 'cost-books',
+    param: 'cost_book_id',
+    name: 'cost book',
+    resource: 'cost_book',
+    action: 'cost_book.imported',
+    prices: 'costs',
+    owners: 'of carriers',
+    again: 'carrier',
+    answer: resource('OperatorCostBook', {
+      carrier_id: described(Type.String(), 'The carrier that takes these costs.'),
+      ...BOOK,
+    }),
+    owner: { carrier_id: described(Type.String({ maxLength: 64 }), 'The carrier that takes these costs.') },
+    filter: { carrier_id: OWNERS.carrier_id },
+  },
+} as const
+
+type Kind = (typeof KINDS)[keyof typeof KINDS]
+/** A book of either kind, which fits the schema of its kind's answers. */
+type Presented = Record<string, unknown>
+
+async function presentBook(db: Db | Trx, row: PriceBookRow): Promise<Presented> {
+  const { carrier_id, project_id, ...book } = row
+  return { ...(carrier_id === null ? { project_id } : { carrier_id }), ...book, rates: await countRates(db, row.id) }
+}
+
+const differenceOf = ({ answer, prices }: Kind) =>
+  resource(prices === 'costs' ? 'OperatorCostDifference' : 'OperatorPriceDifference', {
+    against: nullable(answer, { description: `The book whose ${prices} apply then; null when there is none.` }),
+    added: described(Count64, `Prefixes that have ${prices} only in the list.`),
+    changed: described(Count64, `Prefixes whose ${prices} change.`),
+    ended: described(Count64, 'Prefixes that the list has no more.'),
+    same: described(Count64, 'Prefixes that stay as they are.'),
+    lines: described(list(Type.String(), { maxItems: 3 * SHOWN + 4 }), 'The first changes, as sentences.'),
+    leaps: list(Type.String({ description: 'A price that moves tenfold or more.' })),
+  })
 
 /** What a rate list is for. */
 const LIST = {
@@ -98,15 +141,31 @@ const LIST = {
     maxLength: MAX_RATE_LIST_BYTES,
     description: 'Lines of prefix,label,rate,unit,initial,additional. The rate is in minor units.',
   }),
-  direction: optional(Direction),
-  project_id: optional(nullable(Type.String({ maxLength: 64 }))),
+  direction: optional(described(Direction, 'Of the calls; outbound unless given.')),
   currency: optional(Currency),
-  effective_from: optional(Instant),
+  effective_from: optional(described(Instant, 'When the book comes into force; now unless given.')),
 }
-const RateList = input('RateListRequest', LIST)
+
+/** The body of a comparison of either kind. */
+const listOf = (of: Kind) => {
+  const fields = { ...LIST, ...of.owner } as typeof LIST & Owners
+  return input(of.path === 'cost-books' ? 'CostListRequest' : 'RateListRequest', fields)
+}
+type RateList = Static<ReturnType<typeof listOf>>
+
+/** The body of an import of either kind. */
+const importOf = (of: Kind) => {
+  const confirmations = { confirm_leaps: optional(Flag), confirm_ended: optional(Flag) }
+  const fields = { name: Name, ...LIST, ...of.owner, ...confirmations } as {
+    readonly name: typeof Name
+  } & typeof LIST &
+    Owners &
+    typeof confirmations
+  return input(of.path === 'cost-books' ? 'ImportCostsRequest' : 'ImportRatesRequest', fields)
+}
 
 interface Comparison {
-  readonly book: Pick<PriceBookRow, 'project_id' | 'direction' | 'effective_from'> & {
+  readonly book: Pick<PriceBookRow, 'project_id' | 'carrier_id' | 'direction' | 'effective_from'> & {
     readonly currency: typeof CURRENCY
   }
   readonly rates: readonly ImportedRate[]
@@ -119,20 +178,23 @@ interface Comparison {
 /** Reads a request's rate list and compares it. The whole list is refused with all its faults. */
 async function compared(
   { state, clock }: Pick<Services, 'state' | 'clock'>,
-  body: Static<typeof RateList>,
+  body: RateList,
   breathe: Breathe,
 ): Promise<Comparison | Refusal<'validation_failed' | 'not_found'>> {
-  const { csv, direction = 'outbound', project_id = null, effective_from = iso(clock.now()) } = body
+  const { csv, direction = 'outbound', effective_from = iso(clock.now()) } = body
+  const { project_id = null, carrier_id = null } = body
+  if (carrier_id !== null && !(await findCarrier(state.db, carrier_id))) return notFound(`carrier ${carrier_id}`)
   if (project_id !== null && !(await findAnyProject(state.db, project_id))) return notFound(`project ${project_id}`)
   const { rates, problems } = await readRates(csv, breathe)
   if (problems.length > 0)
     return invalidFields(
       problems.map(({ line, message }) => ({ pointer: '/csv', message: `line ${line}: ${message}` })),
     )
-  const against = await effectivePriceBook(state.db, project_id, direction, effective_from)
+  const against = await effectiveBook(state.db, { project_id, carrier_id }, direction, effective_from)
   const plan = await planRates(against ? await allRates(state.db, against.id) : [], rates, breathe)
   const leaps = await describeLeaps(plan, breathe)
-  return { book: { project_id, direction, currency: CURRENCY, effective_from }, rates, against, plan, leaps }
+  const owner = { project_id, carrier_id }
+  return { book: { ...owner, direction, currency: CURRENCY, effective_from }, rates, against, plan, leaps }
 }
 
 const RATES_A_READ = 2000
@@ -163,35 +225,48 @@ function unconfirmed(
   return refuse('prices_end', { value: rates.length, limit: plan.ended.length, name })
 }
 
-export const priceBooks = [
+const exampleOf = (of: Kind) => ({
+  csv: 'prefix,label,rate,unit,initial,additional\n234,Nigeria,1250,minute,60,1\n',
+  ...(of.path === 'cost-books' ? { carrier_id: 'car_0f8fad5b-d9cb-469f-a165-70867728950e' } : {}),
+})
+
+const listRoute = (of: Kind) =>
   route({
     method: 'get',
-    path: '/price-books',
-    summary: 'List the price books of the installation and of projects',
+    path: `/${of.path}`,
+    summary: `List the ${of.name}s ${of.owners}`,
     scope: 'operator:read',
     context: 'organization',
-    query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
-    replies: { 200: pageSchema(PriceBook) },
+    query: Type.Object({ ...pageQuery(MAX_PAGE), ...of.filter }, { additionalProperties: false }),
+    replies: { 200: pageSchema(of.answer as TObject) },
     async run({ db, query }) {
       const after = readCursor(query.cursor, ['string'])
       if (isRefusal(after)) return after
       const limit = query.limit ?? DEFAULT_PAGE
-      const rows = await listPriceBooks(db, { limit: limit + 1, ...(after ? { after: after[0] } : {}) })
+      const { carrier_id } = query as { readonly carrier_id?: string }
+      const rows = await listBooks(db, {
+        cost: of.path === 'cost-books',
+        limit: limit + 1,
+        ...(carrier_id === undefined ? {} : { carrier_id }),
+        ...(after ? { after: after[0] } : {}),
+      })
       const page = pageOf(rows, limit, row => [row.id])
-      const data: Static<typeof PriceBook>[] = []
+      const data: Presented[] = []
       for (const row of page.shown) data.push(await presentBook(db, row))
       return { status: 200, body: { data, ...page.more } }
     },
-  }),
+  })
 
+const diffRoute = (of: Kind) =>
   route({
     method: 'post',
-    path: '/price-books/diff',
-    summary: 'Compare a rate list with the prices in force; nothing is stored',
+    path: `/${of.path}/diff`,
+    summary: `Compare a rate list with the ${of.prices} in force; nothing is stored`,
     scope: 'operator:read',
     context: 'organization',
-    body: RateList,
-    replies: { 200: Difference },
+    body: listOf(of),
+    replies: { 200: differenceOf(of) as TObject },
+    example: exampleOf(of),
     prepare: ({ body, services, breathe }) => compared(services, body, breathe),
     async run({ db, prepared }) {
       if (isRefusal(prepared)) return prepared
@@ -208,32 +283,29 @@ export const priceBooks = [
       }
       return { status: 200, body: difference, change: null }
     },
-  }),
+  })
 
+const importRoute = (of: Kind) =>
   route({
     method: 'post',
-    path: '/price-books/imports',
-    summary: 'Import a rate list as a new price book, whole or not at all',
+    path: `/${of.path}/imports`,
+    summary: `Import a rate list as a new ${of.name}, whole or not at all`,
     description:
-      'A price book is never changed: its prices apply from `effective_from` until a newer book of the same project and direction. ' +
+      `A ${of.name} is never changed: its ${of.prices} apply from \`effective_from\` until a newer book of the same ` +
+      `${of.again} and direction. \`/${of.path}/diff\` previews an import. ` +
       'Of two books with one time the later import applies. ' +
       'A list that moves a price tenfold or more needs `confirm_leaps`; one that ends prices in force, or is empty, `confirm_ended`.',
     scope: 'operator:money',
     context: 'organization',
     idempotent: true,
     applies: true,
-    audit: { kind: 'seats', action: 'price_book.imported' },
-    body: input('ImportRatesRequest', {
-      name: Name,
-      ...LIST,
-      confirm_leaps: optional(Flag),
-      confirm_ended: optional(Flag),
-    }),
-    replies: { 201: PriceBook },
+    audit: { kind: 'seats', action: of.action },
+    body: importOf(of),
+    replies: { 201: of.answer as TObject },
+    example: { name: 'November', ...exampleOf(of) },
     refusals: ['price_leap', 'prices_end', 'state_conflict'],
     async prepare({ body, services, breathe }) {
-      const { name: _, confirm_leaps: __, confirm_ended: ___, ...rate_list } = body
-      const comparison = await compared(services, rate_list, breathe)
+      const comparison = await compared(services, body, breathe)
       if (isRefusal(comparison)) return comparison
       const refusal = unconfirmed(comparison, body)
       if (refusal) return refusal
@@ -243,16 +315,17 @@ export const priceBooks = [
     async run({ db, body: { name }, prepared, now }) {
       if (isRefusal(prepared)) return prepared
       const { book, against, plan, draft_id } = prepared
-      const current = await effectivePriceBook(db, book.project_id, book.direction, book.effective_from)
+      const current = await effectiveBook(db, book, book.direction, book.effective_from)
       const row =
         current?.id === against?.id ? await publishDraft(db, draft_id, { ...book, name, created_at: now }) : undefined
       // What was confirmed was a comparison with other prices.
-      if (!row) return refuse('state_conflict', { name: 'the list of prices in force', value: 'changed meanwhile' })
+      if (!row)
+        return refuse('state_conflict', { name: `the list of ${of.prices} in force`, value: 'changed meanwhile' })
       const after = await presentBook(db, row)
       const change: Change = {
-        resource: { type: 'price_book', id: row.id, name, href: `/operator/v1/price-books/${row.id}` },
-        summary: `Imported the price book ${name}`,
-        detail: changesNothing(plan) ? 'the same prices' : (describeRatePlan(plan, 0).at(-1) ?? null),
+        resource: { type: of.resource, id: row.id, name, href: `/operator/v1/${of.path}/${row.id}` },
+        summary: `Imported the ${of.name} ${name}`,
+        detail: changesNothing(plan) ? `the same ${of.prices}` : (describeRatePlan(plan, 0).at(-1) ?? null),
         before: against ? await presentBook(db, against) : null,
         after,
         to_revision: row.revision,
@@ -260,36 +333,38 @@ export const priceBooks = [
       }
       return { status: 201, body: after, change }
     },
-  }),
+  })
 
+const readRoute = (of: Kind) =>
   route({
     method: 'get',
-    path: '/price-books/{price_book_id}',
-    summary: 'Read a price book',
+    path: `/${of.path}/{${of.param}}`,
+    summary: `Read a ${of.name}`,
     scope: 'operator:read',
     context: 'organization',
-    replies: { 200: PriceBook },
+    replies: { 200: of.answer as TObject },
     async run({ db, book }) {
       return { status: 200, body: await presentBook(db, book) }
     },
-  }),
+  })
 
+const ratesRoute = (of: Kind) =>
   route({
     method: 'get',
-    path: '/price-books/{price_book_id}/rates',
-    summary: 'List the prices of a price book, by prefix',
+    path: `/${of.path}/{${of.param}}/rates`,
+    summary: `List the ${of.prices} of a ${of.name}, by prefix`,
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: {
       200: pageSchema(
         resource('OperatorRate', {
-          prefix: Type.String(),
+          prefix: described(Type.String(), 'Digits after the plus; `sip`: calls to SIP addresses.'),
           label: Type.String(),
-          rate_micro: Int64,
+          rate_micro: described(Int64, 'Millionths of a minor unit for each `rate_unit`.'),
           rate_unit: oneOf('minute', 'second'),
-          increment_initial_seconds: Int64,
-          increment_additional_seconds: Int64,
+          increment_initial_seconds: described(Int64, 'The least that is charged.'),
+          increment_additional_seconds: described(Int64, 'The steps in which more is charged.'),
         }),
       ),
     },
@@ -302,12 +377,13 @@ export const priceBooks = [
       const data = page.shown.map(({ id: _, price_book_id: __, ...rate }) => rate)
       return { status: 200, body: { data, ...page.more } }
     },
-  }),
+  })
 
+const exportRoute = (of: Kind) =>
   route({
     method: 'get',
-    path: '/price-books/{price_book_id}/export',
-    summary: 'Download a price book as the CSV that an import takes',
+    path: `/${of.path}/{${of.param}}/export`,
+    summary: `Download a ${of.name} as the CSV that an import takes`,
     scope: 'operator:read',
     context: 'organization',
     produces: 'text/csv',
@@ -317,5 +393,16 @@ export const priceBooks = [
       const headers = { 'Content-Type': 'text/csv; charset=utf-8', 'Content-Length': String(csv.length) }
       return { status: 200, headers, stream: Readable.from([csv]) }
     },
-  }),
+  })
+
+const booksOf = (of: Kind) => [
+  listRoute(of),
+  diffRoute(of),
+  importRoute(of),
+  readRoute(of),
+  ratesRoute(of),
+  exportRoute(of),
 ]
+
+export const priceBooks = booksOf(KINDS.price)
+export const costBooks = booksOf(KINDS.cost)

@@ -7,9 +7,10 @@ import {
 } from '../../core/state/alerts/containments.ts'
 import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import { type Carrier, findCarrier } from '../../core/state/configuration/carriers.ts'
+import { findImport, type NumberImportRow } from '../../core/state/configuration/number-imports.ts'
 import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
 import { findAnyTrunk, type TrunkRow } from '../../core/state/configuration/trunks.ts'
-import { findPriceBook, type PriceBookRow } from '../../core/state/money/rates.ts'
+import { findBook, type PriceBookRow } from '../../core/state/money/rates.ts'
 import { findNode, type NodeRow } from '../../core/state/nodes/nodes.ts'
 import { findAnyProject, type OrganizationRow } from '../../core/state/people/customers.ts'
 import { findOperatorKeyById, type OperatorKeyRow } from '../../core/state/people/operator-keys.ts'
@@ -38,16 +39,19 @@ const number: Loader<'number', NumberRow> = {
   revision,
 }
 
+const numberImport: Loader<'number_import', NumberImportRow> = {
+  name: 'number_import',
+  load: (db, { id }) => findImport(db, id),
+}
+
 const carrier: Loader<'carrier', Carrier> = {
   name: 'carrier',
   load: (db, { id }) => findCarrier(db, id),
   revision,
 }
 
-const book: Loader<'book', PriceBookRow> = {
-  name: 'book',
-  load: (db, { id }) => findPriceBook(db, id),
-}
+const book: Loader<'book', PriceBookRow> = { name: 'book', load: (db, { id }) => findBook(db, id, { cost: false }) }
+const costBook: Loader<'book', PriceBookRow> = { name: 'book', load: (db, { id }) => findBook(db, id, { cost: true }) }
 
 const key: Loader<'key', OperatorKeyRow> = {
   name: 'key',
@@ -94,8 +98,10 @@ export const route = routesWith({
   project_id: customer,
   carrier_id: carrier,
   price_book_id: book,
+  cost_book_id: costBook,
   key_id: key,
   number_id: number,
+  import_id: numberImport,
   voice_account: account,
   trunk_id: trunk,
   alert_id: alert,

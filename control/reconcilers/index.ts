@@ -14,6 +14,7 @@ import { oldLeases, orphanedLeases } from './leases.ts'
 import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
 import { numberCharges } from './number-charges.ts'
+import { numberImports } from './number-imports.ts'
 import { priceBookDrafts } from './price-book-drafts.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
@@ -42,6 +43,7 @@ const RECONCILERS: readonly Reconciler[] = [
   numberCharges,
   statements,
   priceBookDrafts,
+  numberImports,
   retentionJobs,
   auditEvents,
   alerts,

@@ -25,7 +25,8 @@ export const trunkTests: Reconciler = {
           trx,
           {
             project_id: trunk.project_id,
-            trunk_id: trunk.id,
+            subject_type: 'trunk',
+            subject_id: trunk.id,
             requested_kind: 'config_validation',
             requested_revision: trunk.revision,
             destination: null,

@@ -309,8 +309,11 @@ export async function callMedia(db: Db, call: HistoryRow): Promise<Static<typeof
   return { legs, totals: sumOfLegs(figures), unavailable_reason }
 }
 
-/** Shows the inputs of a price, with the caps of each level at the admission. */
-function pricedBy({ caps, ...inputs }: ReservationRow): Static<typeof Facts> {
+/**
+ * Shows the inputs of a price, with the caps of each level at the admission. What the carrier takes for the call is the
+ * operator's business.
+ */
+function pricedBy({ caps, carrier_id: _, cost_minor: __, ...inputs }: ReservationRow): Static<typeof Facts> {
   const levels = (JSON.parse(caps) as Caps).map(([level, id, daily_spend_cap_minor, velocity_cap_minor]) => ({
     level,
     id,
@@ -330,7 +333,7 @@ function presentDiverters(request: string | null) {
 }
 
 async function presentAttempts(rows: ReturnType<typeof attemptsOf>): Promise<Static<typeof Attempt>[]> {
-  return (await rows).map(({ id: _id, call_sid: _sid, ...attempt }) => attempt)
+  return (await rows).map(({ id: _id, call_sid: _sid, carrier_id: _carrier, ...attempt }) => attempt)
 }
 
 async function presentFigures(db: Db, call_sid: string): Promise<Static<typeof CallDetail>['media']> {

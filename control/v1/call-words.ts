@@ -15,7 +15,7 @@ export interface Decision extends Record<string, unknown> {
 interface Explained {
   readonly call: Pick<HistoryRow, 'status' | 'sip_code' | 'reason' | 'ended_by' | 'ended_at'>
   readonly decision: Decision | null
-  readonly attempts: readonly Omit<CallAttemptTable, 'id' | 'call_sid'>[]
+  readonly attempts: readonly Omit<CallAttemptTable, 'id' | 'call_sid' | 'carrier_id'>[]
   readonly price: readonly string[] | null
   readonly events: readonly Pick<CallEventTable, 'kind' | 'number' | 'detail'>[]
 }

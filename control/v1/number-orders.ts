@@ -8,6 +8,7 @@ import {
 } from '../../core/state/configuration/number-orders.ts'
 import { countHeld, type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
+import { dueMinor } from '../../core/state/money/number-charges.ts'
 import { findBillingAccount } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
@@ -88,10 +89,10 @@ export const numberOrders = [
     replies: { 201: NumberOrder },
     refusals: ['number_limit', 'order_unaffordable'],
     example: { numbers: ['+2342010000100'] },
-    async run({ db, project, body, now }) {
+    async run({ db, project, body, now, services }) {
       const taken = await takeAll(db, project, body.numbers, now)
       if (isRefusal(taken)) return taken
-      const beyond = await beyondMeans(db, project, taken)
+      const beyond = await beyondMeans(db, project, taken, services.clock.now())
       if (beyond) return beyond
       const order = {
         id: `ord_${newId.uuid()}`,
@@ -128,19 +129,22 @@ async function takeAll(
   return taken
 }
 
-/** Refuses numbers beyond the project's limit, or whose first month its balance does not cover. */
+/** Refuses numbers beyond the project's limit, or when the balance does not cover the months that are due. */
 async function beyondMeans(
   trx: Trx,
   project: ProjectRow,
   taken: readonly NumberRow[],
+  now_ms: number,
 ): Promise<Refusal<'number_limit' | 'order_unaffordable'> | null> {
   const { name } = project
   const limit = project.sandbox === 1 ? MAX_HELD.sandbox : MAX_HELD.live
   const held = await countHeld(trx, project.id)
   if (held > limit) return refuse('number_limit', { name, limit, value: held })
-  const value = taken.reduce((sum, { monthly_minor }) => sum + monthly_minor, 0)
   const account = await findBillingAccount(trx, project.billing_account_id)
-  if (project.sandbox === 1 || value === 0 || account?.prepaid !== 1) return null
+  const costs = taken.some(({ monthly_minor }) => monthly_minor > 0)
+  if (project.sandbox === 1 || !costs || account?.prepaid !== 1) return null
+  // The numbers of this order are held now, and those of earlier ones may not have been charged yet.
+  const value = await dueMinor(trx, project, now_ms)
   const available = account.balance_minor + account.credit_minor - account.held_minor
   return value > available ? refuse('order_unaffordable', { name, value, limit: available }) : null
 }

@@ -142,12 +142,12 @@ const listRoute = route({
 const availableRoute = route({
   method: 'get',
   path: '/numbers/available',
-  summary: "List the operator's numbers that can be ordered",
+  summary: "List the operator's numbers that the project can order",
   scope: 'service_configuration:read',
   query,
   replies: { 200: NumberPage },
-  async run({ db, query: asked }) {
-    const page = await numberPage(db, asked, wanted => listAvailableNumbers(db, wanted))
+  async run({ db, project, query: asked }) {
+    const page = await numberPage(db, asked, wanted => listAvailableNumbers(db, project.id, wanted))
     return isRefusal(page) ? page : { status: 200, body: page }
   },
 })

@@ -33,7 +33,8 @@ const TextOrNull = nullable(Text)
 const InstantOrNull = nullable(Instant)
 const TestKind = oneOf('config_validation', 'rtp_reachability', 'test_call')
 
-const Check = resource('TrunkTestCheck', {
+/** A check of a test, of a trunk or of a carrier. */
+export const TestCheck = resource('TrunkTestCheck', {
   duration_ms: nullable(Count64),
   id: Text,
   node_id: TextOrNull,
@@ -47,7 +48,7 @@ const Check = resource('TrunkTestCheck', {
 const Run = resource('TrunkTestRun', {
   call_id: TextOrNull,
   call_summary: TextOrNull,
-  checks: list(Check),
+  checks: list(TestCheck),
   configuration_revision: nullable(Count64),
   finding: TextOrNull,
   finished_at: InstantOrNull,
@@ -75,7 +76,7 @@ const History = resource('TrunkTestHistory', {
 
 const MAX_HISTORY = 100
 
-export const presentCheck = ({ run_id: _, ...row }: TestCheckRow): Static<typeof Check> => row
+export const presentCheck = ({ run_id: _, ...row }: TestCheckRow): Static<typeof TestCheck> => row
 
 const presentRun = (row: TestRunRow, checks: readonly TestCheckRow[]): Static<typeof Run> => ({
   call_id: row.call_sid,
@@ -129,7 +130,8 @@ export const trunkTests = [
         db,
         {
           project_id: trunk.project_id,
-          trunk_id: trunk.id,
+          subject_type: 'trunk',
+          subject_id: trunk.id,
           requested_kind: body.kind,
           requested_revision: trunk.revision,
           destination,

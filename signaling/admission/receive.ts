@@ -32,6 +32,8 @@ export async function receiveInvite(
   const peer = identify(ctx, digest, invite)
   if (!peer) return
   if (ctx.draining()) return refuse(ctx, invite, 'draining')
+  if (peer.kind === 'carrier' && !peer.carrier.enabled)
+    return refuse(ctx, invite, 'carrier_draining', { name: peer.carrier.name })
   if (!ctx.media.connected) return refuse(ctx, invite, 'media_unavailable')
   const asked = readInvite(peer, invite)
   if (asked.max_forwards <= 0) return refuse(ctx, invite, 'too_many_hops')

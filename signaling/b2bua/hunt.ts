@@ -341,8 +341,8 @@ export class Hunt {
   #record(hop: HuntHop, sequence: number) {
     const { clock, metrics } = this.#ctx
     let provisional = false
-    const { target, transport } = hop
-    this.#keep({ step: 'attempt', attempt: { sequence, target, transport }, at_ms: clock.now() })
+    const { target, transport, carrier_id } = hop
+    this.#keep({ step: 'attempt', attempt: { sequence, target, transport, carrier_id }, at_ms: clock.now() })
     const write = (changes: Extract<AttemptStep, { step: 'attempt_changed' }>['changes']): void =>
       this.#keep({ step: 'attempt_changed', sequence, changes })
     return {

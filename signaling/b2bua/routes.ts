@@ -57,7 +57,9 @@ export function egressHops(
   options: { readonly project: ProjectConfig; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
 ): HuntHop[] {
   const { trunk, project, outgoing } = options
-  const carriers = [...ctx.snapshot().carriers.values()].filter(carrier => carrier.sandbox === project.sandbox)
+  const carriers = [...ctx.snapshot().carriers.values()].filter(
+    carrier => carrier.enabled && carrier.sandbox === project.sandbox,
+  )
   const hops = egress<Routable>(
     {
       targets: trunk ? routable(ctx, trunk.targets, null) : [],

@@ -1,3 +1,4 @@
+import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import { holdsAddress } from '../../core/domain/identity/index.ts'
 import { hostOf } from '../../core/domain/sip/address.ts'
 import {
@@ -7,15 +8,17 @@ import {
   judgeDigest,
   judgeDns,
   judgeOptions,
+  judgeRegistration,
   judgeSources,
   judgeTls,
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
+import { listCarrierRegistrations } from '../../core/state/configuration/carrier-registrations.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
 import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
-import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
+import type { CarrierConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { isTls, resolve, TooLate, within } from './reach.ts'
 import type { Report } from './report.ts'
 
@@ -29,19 +32,10 @@ export async function validateConfiguration(
   facts: { readonly wanted_revision: number; readonly direction: 'inbound' | 'outbound' | 'both' },
   report: Report,
 ): Promise<void> {
-  const targets = trunk.targets.filter(target => target.enabled).slice(0, MAX_TARGETS)
   const applied = await report.plan('the saved configuration is in force', null)
   const sources = await report.plan('sources do not overlap', null)
   const digest = await report.plan('digest set-up', null)
-  const planned = []
-  for (const target of targets)
-    planned.push({
-      target,
-      dns: await report.plan(`${target.uri} resolves`, target.id),
-      tls: isTls(target) ? await report.plan(`certificate of ${target.uri}`, target.id) : null,
-      options: await report.plan(`${target.uri} answers OPTIONS`, target.id),
-      codecs: await report.plan(`codecs of ${target.uri}`, target.id),
-    })
+  const checkTargets = await planTargets(ctx, trunk, null, report)
   await applied(async () => judgeApplied(facts.wanted_revision, trunk.enabled ? trunk.revision : null))
   await sources(async () =>
     judgeSources({
@@ -59,28 +53,83 @@ export async function validateConfiguration(
       realm: own[0]?.realm ?? null,
     })
   })
-  for (const { target, dns, tls, options, codecs } of planned) {
-    const host = hostOf(target.uri)
-    const found = await resolve(ctx, target)
-    const name = await dns(async () => judgeDns(host, found))
-    const skip = async () => ({ state: 'skipped' as const, summary: `Nothing was sent to ${host}.` })
-    if (name.state === 'failed' || !('way' in found)) {
-      await tls?.(skip)
-      await options(skip)
-      await codecs(skip)
-      continue
-    }
-    const shown = () => certificateAt(ctx.config.data_dir, host, found.way)
-    await tls?.(async () => judgeTls(host, await shown(), ctx.clock.now(), target.tls))
-    let sdp: string | null = null
-    await options(async () => {
-      const answer = await optionsOf(ctx, target)
-      sdp = answer.sdp
-      return judgeOptions(target.uri, answer.outcome)
+  await checkTargets()
+}
+
+/** Checks whether a carrier can be reached and whether we are registered with it, without a call. */
+export async function validateCarrier(
+  ctx: CallContext,
+  carrier: CarrierConfig,
+  wanted_revision: number,
+  report: Report,
+): Promise<void> {
+  const applied = await report.plan('the saved configuration is in force', null)
+  const registered = await report.plan('registration', null)
+  const checkTargets = await planTargets(ctx, carrier, carrier.id, report)
+  await applied(async () => judgeApplied(wanted_revision, carrier.enabled ? carrier.revision : null, 'carrier'))
+  await registered(async () => {
+    if (!carrier.registration) return judgeRegistration(undefined)
+    const registrations = await listCarrierRegistrations(ctx.state.db)
+    return judgeRegistration(registrations.find(({ carrier_id }) => carrier_id === carrier.id)?.state ?? null)
+  })
+  await checkTargets()
+}
+
+/** Plans the checks of the enabled targets of a trunk, or of a carrier. The returned function performs them. */
+async function planTargets(
+  ctx: CallContext,
+  peer: Pick<TrunkConfig | CarrierConfig, 'targets' | 'codecs'>,
+  carrier_id: string | null,
+  report: Report,
+): Promise<() => Promise<void>> {
+  const planned: PlannedTarget[] = []
+  for (const target of peer.targets.filter(target => target.enabled).slice(0, MAX_TARGETS))
+    planned.push({
+      target,
+      dns: await report.plan(`${target.uri} resolves`, target.id),
+      tls: isTls(target) ? await report.plan(`certificate of ${target.uri}`, target.id) : null,
+      options: await report.plan(`${target.uri} answers OPTIONS`, target.id),
+      codecs: await report.plan(`codecs of ${target.uri}`, target.id),
     })
-    const offered = sdp === null ? null : codecsInSdp(sdp)
-    await codecs(async () => judgeCodecs(target.uri, offered, trunk.codecs))
+  return async () => {
+    for (const each of planned) await checkTarget(ctx, each, peer.codecs, carrier_id)
   }
+}
+
+type Check = Awaited<ReturnType<Report['plan']>>
+
+interface PlannedTarget {
+  readonly target: Target
+  readonly dns: Check
+  readonly tls: Check | null
+  readonly options: Check
+  readonly codecs: Check
+}
+
+async function checkTarget(
+  ctx: CallContext,
+  { target, dns, tls, options, codecs }: PlannedTarget,
+  wanted: readonly CodecName[],
+  carrier_id: string | null,
+): Promise<void> {
+  const host = hostOf(target.uri)
+  const found = await resolve(ctx, target, carrier_id)
+  const name = await dns(async () => judgeDns(host, found))
+  if (name.state === 'failed' || !('way' in found)) {
+    const skip = async () => ({ state: 'skipped' as const, summary: `Nothing was sent to ${host}.` })
+    for (const check of [tls, options, codecs]) await check?.(skip)
+    return
+  }
+  const shown = () => certificateAt(ctx.config.data_dir, host, found.way)
+  await tls?.(async () => judgeTls(host, await shown(), ctx.clock.now(), target.tls))
+  let sdp: string | null = null
+  await options(async () => {
+    const answer = await optionsOf(ctx, target, carrier_id)
+    sdp = answer.sdp
+    return judgeOptions(target.uri, answer.outcome)
+  })
+  const offered = sdp === null ? null : codecsInSdp(sdp)
+  await codecs(async () => judgeCodecs(target.uri, offered, wanted, carrier_id === null ? 'trunk' : 'carrier'))
 }
 
 function sharedSources(ctx: CallContext, trunk: TrunkConfig): { cidr: string; trunk: string }[] {
@@ -94,11 +143,15 @@ function sharedSources(ctx: CallContext, trunk: TrunkConfig): { cidr: string; tr
   return found.slice(0, 10)
 }
 
-async function optionsOf(ctx: CallContext, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
+async function optionsOf(
+  ctx: CallContext,
+  target: Target,
+  carrier_id: string | null,
+): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
   const begun_ms = ctx.clock.monotonic_ms()
   try {
     const answer = await within(OPTIONS_LIMIT_MS, () =>
-      askOptions({ ...ctx, unseal: sealed => unseal(ctx.config.master_key, sealed) }, target, null),
+      askOptions({ ...ctx, unseal: sealed => unseal(ctx.config.master_key, sealed) }, target, carrier_id),
     )
     const duration_ms = Math.round(ctx.clock.monotonic_ms() - begun_ms)
     if (isMadeUp(answer))

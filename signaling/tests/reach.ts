@@ -25,16 +25,17 @@ export async function faultOfReach(ctx: CallContext, targets: readonly Target[])
 
 export const isTls = (target: Target): boolean => target.transport === 'tls' || transportOf(target.uri) === 'tls'
 
-/** Returns the addresses of a target to which we may send. */
+/** Returns the addresses of a target, of a trunk or of a carrier, to which we may send. */
 export async function resolve(
   ctx: CallContext,
   target: Target,
+  carrier_id: string | null = null,
 ): Promise<
   | { readonly addresses: readonly string[]; readonly way: Way }
   | { readonly error: string }
   | { readonly refused: string; readonly unverified: boolean }
 > {
-  const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport), tls: target.tls })
+  const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport), tls: target.tls, carrier_id })
   if (found.kind === 'refused') return { refused: found.detail, unverified: found.unverified }
   if (found.kind === 'failed') return { error: found.detail }
   const [way] = found.ways

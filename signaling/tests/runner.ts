@@ -9,7 +9,7 @@ import {
 import type { AdmissionContext } from '../admission/context.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { probeTargets, type TestCall, testCall } from './call.ts'
-import { validateConfiguration } from './configuration.ts'
+import { validateCarrier, validateConfiguration } from './configuration.ts'
 import { Report } from './report.ts'
 
 const POLL_MS = 1000
@@ -50,7 +50,7 @@ export class TestRunner {
     for (const run of await claimTestRuns(state, node_id, AT_ONCE - this.#running.size)) {
       const work = this.#run(run)
         .catch(async err => {
-          log.error({ err, run_id: run.id, trunk_id: run.trunk_id }, 'a trunk test failed unexpectedly')
+          log.error({ err, run_id: run.id, subject_id: run.subject_id }, 'a test failed unexpectedly')
           await this.#finish(
             run,
             false,
@@ -64,17 +64,24 @@ export class TestRunner {
 
   async #run(run: TestRunRow): Promise<void> {
     const { state, clock, node_id, bus } = this.#ctx
-    const trunk = this.#ctx.snapshot().trunks.get(run.trunk_id)
-    if (!trunk)
-      return this.#finish(run, false, 'The signaling node does not know this trunk. Look at `apply` of the trunk.')
-    await state.transaction(trx => updateTestRun(trx, run.id, { configuration_revision: trunk.revision }))
+    const { trunks, carriers } = this.#ctx.snapshot()
+    const [trunk, carrier] = [trunks.get(run.subject_id), carriers.get(run.subject_id)]
+    const revision = (trunk ?? carrier)?.revision
+    if (revision === undefined)
+      return this.#finish(
+        run,
+        false,
+        `The signaling node does not know this ${run.subject_type}. Look at its configuration for an error.`,
+      )
+    await state.transaction(trx => updateTestRun(trx, run.id, { configuration_revision: revision }))
     const report = new Report({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs') })
-    const call = await this.#carryOut(trunk, run, report)
+    if (carrier) await validateCarrier(this.#ctx, carrier, run.requested_revision, report)
+    const call = trunk ? await this.#carryOut(trunk, run, report) : null
     if (call)
       await state.transaction(trx => updateTestRun(trx, run.id, { call_sid: call.sid, call_summary: call.summary }))
     if (report.verdicts.length === 0)
       return this.#finish(run, false, 'The trunk has no enabled target to test. Add one, or enable one.')
-    const { passed, finding } = findingOf(report.verdicts, WELL[run.requested_kind])
+    const { passed, finding } = findingOf(report.verdicts, carrier ? WELL_CARRIER : WELL[run.requested_kind])
     await this.#finish(run, passed, finding)
   }
 
@@ -104,6 +111,8 @@ export class TestRunner {
     bus.ring('jobs')
   }
 }
+
+const WELL_CARRIER = 'The carrier is set up well: every check passed.'
 
 const WELL = {
   config_validation: 'The trunk is set up well: every check passed.',

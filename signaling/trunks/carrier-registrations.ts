@@ -65,13 +65,14 @@ export class CarrierRegistrations {
 
   apply(snapshot: Snapshot): void {
     for (const [id, kept] of this.#kept) {
-      const wanted = snapshot.carriers.get(id)?.registration
+      const carrier = snapshot.carriers.get(id)
+      const wanted = carrier?.enabled ? carrier.registration : null
       if (wanted && keyOf(wanted) === kept.key) continue
       this.#kept.delete(id)
       void kept.end()
     }
-    for (const { id, registration } of snapshot.carriers.values()) {
-      if (!registration || this.#kept.has(id)) continue
+    for (const { id, enabled, registration } of snapshot.carriers.values()) {
+      if (!enabled || !registration || this.#kept.has(id)) continue
       const kept = new Kept(id, registration, this.#options)
       this.#kept.set(id, kept)
       kept.begin()

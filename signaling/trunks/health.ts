@@ -87,7 +87,8 @@ export class TargetHealth {
         if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
     for (const carrier of snapshot.carriers.values())
       for (const target of carrier.targets)
-        if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
+        if (target.enabled && carrier.enabled)
+          wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
       const known = wanted.get(id)
       if (known && wayOf(known.target) === evidence.way) continue

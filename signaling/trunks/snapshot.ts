@@ -80,6 +80,8 @@ export interface CarrierConfig {
   readonly id: string
   readonly name: string
   readonly sandbox: boolean
+  /** False: it is drained. Its running calls continue, and it gets and brings no new ones. */
+  readonly enabled: boolean
   readonly revision: number
   readonly codecs: readonly CodecName[]
   readonly sources: readonly string[]
@@ -231,7 +233,8 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
   }
   const carriers = new Map<string, CarrierConfig>()
   for (const row of rows.carriers) {
-    if (row.enabled !== 1) continue
+    // A sandbox carrier that does not run has no calls.
+    if (row.enabled !== 1 && row.sandbox === 1) continue
     const carrier = keep(row.id, previous.carriers.get(row.id), () => {
       const registration = registrationOf(
         rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1),
@@ -246,6 +249,7 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         id: row.id,
         name: row.name,
         sandbox: row.sandbox === 1,
+        enabled: row.enabled === 1,
         revision: row.revision,
         codecs: codecsOf(row.codecs),
         sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),

@@ -92,8 +92,8 @@ t.test('the strowger command', async t => {
         ],
       },
     )
-    t.equal((await strowger(['carriers', 'disable', id])).code, 0)
-    t.match((await strowger(['carriers', 'list'])).stdout, /Lagos Telecom \(disabled\)/)
+    t.equal((await strowger(['carriers', 'drain', id, '--reason', 'maintenance'])).code, 0)
+    t.match((await strowger(['carriers', 'list'])).stdout, /Lagos Telecom \(drained\)/)
     t.equal((await strowger(['carriers', 'remove', id])).code, 0)
     t.match(await strowger(['carriers', 'remove', id]), { code: 1, stderr: new RegExp(id) })
     t.match(await strowger(['carriers', 'add', 'x', '--source', 'nowhere']), { code: 1, stderr: /CIDR/ })

@@ -1,7 +1,7 @@
 import type { ImportedRate } from '../../core/domain/rating/index.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { State } from '../../core/state/index.ts'
-import { insertPriceBook, type PriceBookRow } from '../../core/state/money/rates.ts'
+import { insertPriceBook, type NewBook, type PriceBookRow } from '../../core/state/money/rates.ts'
 import type { World } from './world.ts'
 
 const SINCE = '2026-01-01T00:00:00.000Z'
@@ -42,8 +42,5 @@ export async function rated(w: World, rate_micro = 60_000_000, increment_seconds
     .execute()
 }
 
-export const importPriceBook = (
-  state: State,
-  book: Omit<PriceBookRow, 'id' | 'revision'>,
-  rates: readonly ImportedRate[],
-): Promise<PriceBookRow> => state.transaction(trx => insertPriceBook(trx, book, rates))
+export const importPriceBook = (state: State, book: NewBook, rates: readonly ImportedRate[]): Promise<PriceBookRow> =>
+  state.transaction(trx => insertPriceBook(trx, book, rates))

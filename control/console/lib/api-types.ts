@@ -298,6 +298,8 @@ export interface OperatorNumber {
   readonly project_id: string | null
   readonly quarantined_until: string | null
   readonly monthly_minor: number
+  readonly offered_to: 'all' | 'project' | 'nobody'
+  readonly offered_project_id: string | null
   readonly revision: number
   readonly created_at: string
   readonly updated_at: string
@@ -324,10 +326,59 @@ export interface TakeNumberBackRequest {
   readonly reason: string
 }
 
+export interface OperatorNumberImport {
+  readonly id: string
+  readonly name: string
+  readonly state: 'preview' | 'running' | 'completed'
+  readonly total: number
+  readonly known: number
+  readonly done: number
+  readonly added: number
+  readonly lines: readonly OperatorNumberLine[]
+  readonly begun_by: string
+  readonly created_at: string
+  readonly finished_at: string | null
+}
+
+export interface OperatorNumberLine {
+  readonly e164: string
+  readonly monthly_minor: number
+  readonly offered_to: 'all' | 'project' | 'nobody'
+  readonly offered_project_id: string | null
+}
+
+export interface ImportNumbersRequest {
+  readonly name: string
+  readonly csv: string
+}
+
+export interface OperatorNumberOffer {
+  readonly offered_to: 'all' | 'project' | 'nobody'
+  readonly offered_project_id: string | null
+  readonly monthly_minor: number
+  readonly numbers: number
+  readonly first: string
+  readonly last: string
+}
+
+export interface OfferNumbersRequest {
+  readonly first: string
+  readonly last?: string
+  readonly offered_to: 'all' | 'project' | 'nobody'
+  readonly offered_project_id?: string | null
+  readonly monthly_minor?: number
+}
+
+export interface OfferedNumbers {
+  readonly offered: number
+}
+
 export interface OperatorCarrier {
   readonly id: string
   readonly name: string
   readonly enabled: boolean
+  readonly state: 'active' | 'draining' | 'drained'
+  readonly live_calls: number
   readonly sandbox: boolean
   readonly codecs: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
   readonly redirects: 'off' | 'same_host' | 'listed'
@@ -435,10 +486,70 @@ export interface CarrierRegistrationRequest {
   readonly tls_fingerprint?: string
 }
 
+export interface CarrierFlowRequest {
+  readonly reason?: string
+}
+
+export interface OperatorCarrierMetrics {
+  readonly carrier_id: string
+  readonly currency: 'NGN'
+  readonly from: string
+  readonly to: string
+  readonly days: readonly OperatorCarrierDay[]
+  readonly total: OperatorCarrierTotal
+}
+
+export interface OperatorCarrierDay {
+  readonly day: string
+  readonly attempts: number
+  readonly answered: number
+  readonly asr_pct: number | null
+  readonly acd_seconds: number | null
+  readonly pdd_ms: number | null
+  readonly answered_seconds: number
+  readonly charge_minor: number | null
+  readonly cost_minor: number | null
+  readonly margin_minor: number | null
+}
+
+export interface OperatorCarrierTotal {
+  readonly attempts: number
+  readonly answered: number
+  readonly asr_pct: number | null
+  readonly acd_seconds: number | null
+  readonly pdd_ms: number | null
+  readonly answered_seconds: number
+  readonly charge_minor: number | null
+  readonly cost_minor: number | null
+  readonly margin_minor: number | null
+}
+
+export interface OperatorCarrierTest {
+  readonly id: string
+  readonly result: 'running' | 'passed' | 'failed'
+  readonly finding: string | null
+  readonly checks: readonly TrunkTestCheck[]
+  readonly configuration_revision: number | null
+  readonly run_by: string
+  readonly started_at: string
+  readonly finished_at: string | null
+}
+
+export interface TrunkTestCheck {
+  readonly duration_ms: number | null
+  readonly id: string
+  readonly node_id: string | null
+  readonly occurred_at: string | null
+  readonly sequence: number
+  readonly state: 'waiting' | 'passed' | 'failed' | 'skipped'
+  readonly summary: string | null
+  readonly target_ref: string | null
+}
+
 export interface OperatorPriceBook {
+  readonly project_id: string | null
   readonly id: string
   readonly name: string
-  readonly project_id: string | null
   readonly direction: 'outbound' | 'inbound'
   readonly currency: 'NGN'
   readonly effective_from: string
@@ -450,9 +561,9 @@ export interface OperatorPriceBook {
 export interface RateListRequest {
   readonly csv: string
   readonly direction?: 'outbound' | 'inbound'
-  readonly project_id?: string | null
   readonly currency?: 'NGN'
   readonly effective_from?: string
+  readonly project_id?: string | null
 }
 
 export interface OperatorPriceDifference {
@@ -469,9 +580,9 @@ export interface ImportRatesRequest {
   readonly name: string
   readonly csv: string
   readonly direction?: 'outbound' | 'inbound'
-  readonly project_id?: string | null
   readonly currency?: 'NGN'
   readonly effective_from?: string
+  readonly project_id?: string | null
   readonly confirm_leaps?: boolean
   readonly confirm_ended?: boolean
 }
@@ -483,6 +594,47 @@ export interface OperatorRate {
   readonly rate_unit: 'minute' | 'second'
   readonly increment_initial_seconds: number
   readonly increment_additional_seconds: number
+}
+
+export interface OperatorCostBook {
+  readonly carrier_id: string
+  readonly id: string
+  readonly name: string
+  readonly direction: 'outbound' | 'inbound'
+  readonly currency: 'NGN'
+  readonly effective_from: string
+  readonly revision: number
+  readonly rates: number
+  readonly created_at: string
+}
+
+export interface CostListRequest {
+  readonly csv: string
+  readonly direction?: 'outbound' | 'inbound'
+  readonly currency?: 'NGN'
+  readonly effective_from?: string
+  readonly carrier_id: string
+}
+
+export interface OperatorCostDifference {
+  readonly against: OperatorCostBook | null
+  readonly added: number
+  readonly changed: number
+  readonly ended: number
+  readonly same: number
+  readonly lines: readonly string[]
+  readonly leaps: readonly string[]
+}
+
+export interface ImportCostsRequest {
+  readonly name: string
+  readonly csv: string
+  readonly direction?: 'outbound' | 'inbound'
+  readonly currency?: 'NGN'
+  readonly effective_from?: string
+  readonly carrier_id: string
+  readonly confirm_leaps?: boolean
+  readonly confirm_ended?: boolean
 }
 
 export interface OperatorAlert {
@@ -1139,17 +1291,6 @@ export interface TrunkTestRun {
   readonly run_by: string
   readonly scheduled: boolean
   readonly started_at: string
-}
-
-export interface TrunkTestCheck {
-  readonly duration_ms: number | null
-  readonly id: string
-  readonly node_id: string | null
-  readonly occurred_at: string | null
-  readonly sequence: number
-  readonly state: 'waiting' | 'passed' | 'failed' | 'skipped'
-  readonly summary: string | null
-  readonly target_ref: string | null
 }
 
 export interface TrunkTestHistory {

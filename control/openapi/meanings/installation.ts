@@ -1,5 +1,8 @@
 /** The operator's view: carriers, numbers, nodes, settings and ceilings of an installation. */
 export const INSTALLATION: Readonly<Record<string, string>> = {
+  'OperatorCarrierMetrics.days': 'Days with an attempt, in order.',
+  'OperatorCarrierMetrics.total': 'Sums and means over all days.',
+  'OperatorCarrierTest.result': '`running` until the last check is done.',
   'OperatorCarrier.targets': 'Servers of the carrier.',
   'OperatorCarrier.routes': 'Prefixes that it serves.',
   'OperatorCarrier.registration': 'How we register with it; null when we do not.',

@@ -1,5 +1,5 @@
-import { CsvError, type Options, parse } from 'csv-parse'
 import { csvCell, readCell } from '../text/csv.ts'
+import { readTable } from '../text/csv-table.ts'
 import { DECEIVING } from '../text/visible.ts'
 import { decimal } from './explain.ts'
 import type { Breathe } from './slices.ts'
@@ -18,8 +18,6 @@ interface RateImport {
 
 const COLUMNS = ['prefix', 'label', 'rate', 'unit', 'initial', 'additional'] as const
 const MAX_LINES = 1_000_000
-const MAX_PROBLEMS = 100
-const SLICE_BYTES = 32_768
 const DECEIVES = new RegExp(`[${DECEIVING}]`, 'u')
 
 /**
@@ -28,61 +26,16 @@ const DECEIVES = new RegExp(`[${DECEIVING}]`, 'u')
  * by line, up to the first line that is not CSV. It breathes between slices, because a list may have a million lines.
  */
 export async function readRates(csv: string, breathe: Breathe): Promise<RateImport> {
-  const problems = new Map<number, string>()
   const rates = new Map<string, ImportedRate>()
-  let at: readonly number[] = []
-  let count = 0
-  const note = (line: number, message: string): void => {
-    if (problems.size < MAX_PROBLEMS) problems.set(line, message)
+  const take = (cells: readonly string[]): string | null => {
+    const read = readRate(cells)
+    if (typeof read === 'string') return read
+    if (rates.has(read.prefix)) return `the prefix ${read.prefix} is repeated`
+    rates.set(read.prefix, read)
+    return null
   }
-  const take = (fields: readonly string[], line: number): void => {
-    const read = readRate(at.map(column => fields[column] ?? ''))
-    if (typeof read === 'string') note(line, read)
-    else if (rates.has(read.prefix)) note(line, `the prefix ${read.prefix} is repeated`)
-    else rates.set(read.prefix, read)
-  }
-  try {
-    await parseInSlices(csv, breathe, {
-      bom: true,
-      trim: true,
-      record_delimiter: ['\r\n', '\n'],
-      relax_column_count: true,
-      skip_empty_lines: true,
-      // Handles each line as it is parsed, so that the parser stores none.
-      on_record: (fields: string[], { lines }) => {
-        count += 1
-        if (count > MAX_LINES) return null
-        if (count === 1) at = columnsOf(fields)
-        else if (!at.includes(-1)) take(fields, lines)
-        return null
-      },
-    })
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    // After a misplaced quote the beginning of the next line is unknown.
-    problems.set(Number(error['lines'] ?? 1), `this is not CSV: ${error.message}`)
-  }
-  if (at.length === 0 || at.includes(-1)) return refused(1, `the first line must be ${COLUMNS.join(',')}`)
-  if (count > MAX_LINES) return refused(MAX_LINES, 'the list is too long')
-  return { rates: [...rates.values()], problems: [...problems].map(([line, message]) => ({ line, message })) }
-}
-
-async function parseInSlices(csv: string, breathe: Breathe, options: Options<string[]>) {
-  const parser = parse(options)
-  const ended = new Promise<void>((resolve, reject) => {
-    parser.once('end', resolve).once('error', reject).resume()
-  })
-  let failed = false
-  ended.catch(() => {
-    failed = true
-  })
-  const bytes = Buffer.from(csv)
-  for (let at = 0; at < bytes.length && !failed; at += SLICE_BYTES) {
-    parser.write(bytes.subarray(at, at + SLICE_BYTES))
-    await breathe()
-  }
-  if (!failed) parser.end()
-  await ended
+  const problems = await readTable(csv, breathe, { required: COLUMNS, max_lines: MAX_LINES, take })
+  return { rates: [...rates.values()], problems }
 }
 
 /** Writes a rate list that `readRates` reads. */
@@ -99,15 +52,7 @@ const lineOf = (rate: ImportedRate): string =>
     rate.increment_additional_seconds,
   ].join(',')
 
-/** Returns the index of each column; -1 for a missing one. */
-function columnsOf(header: readonly string[]): readonly number[] {
-  const names = header.map(name => name.toLowerCase())
-  return COLUMNS.map(column => names.indexOf(column))
-}
-
-const refused = (line: number, message: string): RateImport => ({ rates: [], problems: [{ line, message }] })
-
-function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', additional = '']: string[]):
+function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', additional = '']: readonly string[]):
   | ImportedRate
   | string {
   const digits = prefix.toLowerCase() === SIP_CLASS ? SIP_CLASS : prefix.replace(/^(\+|00)/, '')

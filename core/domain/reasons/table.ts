@@ -383,6 +383,12 @@ export const REASONS = {
     sentence: 'the platform is draining and takes no new call',
     mend: 'Send the call to another node, or try again.',
   }),
+  carrier_draining: ours({
+    sip: 503,
+    retry_after_seconds: 60,
+    sentence: 'the carrier {name} is drained and brings no new call',
+    mend: 'Send the call by another way, or resume the carrier.',
+  }),
   overloaded: ours({
     sip: 503,
     http: 503,

@@ -5,6 +5,9 @@ import { REASONS } from '../reasons/index.ts'
 
 /** Evaluates the measurements of a trunk test: one sentence and one remedy each. */
 
+/** What is tested. */
+type Tested = 'trunk' | 'carrier'
+
 export interface Verdict {
   readonly state: 'passed' | 'failed' | 'skipped'
   /** The finding. */
@@ -150,13 +153,14 @@ export function judgeCodecs(
   target: string,
   offered: readonly CodecName[] | null,
   wanted: readonly CodecName[],
+  whose: Tested = 'trunk',
 ): Verdict {
   if (offered === null) return skipped(`${target} names no codecs in its answer to OPTIONS.`)
   const common = wanted.filter(codec => offered.includes(codec))
-  if (common.length > 0) return passed(`${target} has ${common.join(', ')} of the trunk's codecs.`)
+  if (common.length > 0) return passed(`${target} has ${common.join(', ')} of the ${whose}'s codecs.`)
   return failed(
-    `${target} has none of the trunk's codecs: it names ${offered.join(', ') || 'none that we know'}, the trunk has ${wanted.join(', ')}.`,
-    'Add a codec of the peer to the trunk, or switch one of the trunk on at the peer.',
+    `${target} has none of the ${whose}'s codecs: it names ${offered.join(', ') || 'none that we know'}, the ${whose} has ${wanted.join(', ')}.`,
+    `Add a codec of the peer to the ${whose}, or switch one of the ${whose} on at the peer.`,
   )
 }
 
@@ -192,18 +196,29 @@ export function judgeDigest(facts: {
   return passed(`${facts.usernames.join(', ')} may call, realm ${facts.realm ?? ''}.`)
 }
 
-export function judgeApplied(wanted: number, running: number | null): Verdict {
+export function judgeApplied(wanted: number, running: number | null, whose: Tested = 'trunk'): Verdict {
   if (running === null)
     return failed(
-      'The signaling node does not run this trunk.',
-      'Resume the trunk; look at its `apply` for an error of its configuration.',
+      `The signaling node does not run this ${whose}.`,
+      `Resume the ${whose}; look at its configuration for an error.`,
     )
   if (running < wanted)
     return failed(
       `Revision ${running} runs, revision ${wanted} was saved.`,
-      'Wait a moment, then look at `apply` of the trunk for an error.',
+      `Wait a moment, then look at the configuration of the ${whose} for an error.`,
     )
   return passed(`Revision ${running} is in force.`)
+}
+
+/** Judges a carrier's registration as this or another signaling node keeps it. */
+export function judgeRegistration(
+  registration: { readonly state: string; readonly detail: string | null } | null | undefined,
+): Verdict {
+  if (registration === undefined) return skipped('The carrier knows us by address; there is no registration.')
+  const { state, detail } = registration ?? { state: 'not tried yet', detail: null }
+  if (state === 'registered') return passed('We are registered.')
+  const why = detail === null ? '' : ` (${detail})`
+  return failed(`We are not registered: ${state}${why}.`, 'Check registrar, user name and password.')
 }
 
 /** The outcome of a test call's signaling. */

@@ -74,6 +74,15 @@ export async function changeCarrier(trx: Trx, step: CarrierChange): Promise<void
     .execute()
 }
 
+/** Stops or starts the calls of a carrier. */
+export async function setCarrierEnabled(trx: Trx, id: string, enabled: boolean): Promise<void> {
+  await trx
+    .updateTable('carrier')
+    .set(eb => ({ enabled: enabled ? (1 as const) : (0 as const), revision: eb('revision', '+', 1) }))
+    .where('id', '=', id)
+    .execute()
+}
+
 /** What a carrier has at most one of: what answers its challenges, and how we register with it. */
 export interface CarrierParts {
   readonly carrier_credential: Omit<Insertable<CarrierCredentialTable>, 'carrier_id'>
@@ -102,17 +111,26 @@ export async function putCarrierPart<Part extends keyof CarrierParts>(
       .execute()
 }
 
+const liveCalls = (db: Db | Trx) =>
+  db
+    .selectFrom('call')
+    .select(['carrier_id', eb => eb.fn.countAll<number>().as('calls')])
+    .where('ended_at', 'is', null)
+    .groupBy('carrier_id')
+    .execute()
+
 export type Carrier = Awaited<ReturnType<typeof listCarriers>>[number]
 
-/** Lists every carrier with its sources, targets and routes, by name. */
+/** Lists every carrier with its sources, targets, routes and number of live calls, by name. */
 export async function listCarriers(db: Db | Trx) {
-  const [carriers, sources, targets, routes, credentials, registrations] = await Promise.all([
+  const [carriers, sources, targets, routes, credentials, registrations, live] = await Promise.all([
     db.selectFrom('carrier').selectAll().orderBy('name').execute(),
     db.selectFrom('carrier_source').selectAll().orderBy('cidr').execute(),
     db.selectFrom('carrier_target').selectAll().orderBy('priority').execute(),
     db.selectFrom('carrier_route').selectAll().orderBy('prefix').execute(),
     db.selectFrom('carrier_credential').select(['carrier_id', 'username']).execute(),
     listCarrierRegistrations(db),
+    liveCalls(db),
   ])
   return carriers.map(carrier => ({
     ...carrier,
@@ -122,6 +140,7 @@ export async function listCarriers(db: Db | Trx) {
     routes: routes.filter(row => row.carrier_id === carrier.id),
     digest_username: credentials.find(row => row.carrier_id === carrier.id)?.username ?? null,
     registration: registrations.find(row => row.carrier_id === carrier.id) ?? null,
+    live_calls: Number(live.find(row => row.carrier_id === carrier.id)?.calls ?? 0),
   }))
 }
 

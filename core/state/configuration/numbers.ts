@@ -1,6 +1,7 @@
-import type { Selectable } from 'kysely'
+import type { ExpressionBuilder, Selectable } from 'kysely'
+import type { ImportedNumber } from '../../domain/numbers/import.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, NumberTable, Trx } from '../db.ts'
+import type { Db, NumberTable, Schema, Trx } from '../db.ts'
 
 export type NumberRow = Selectable<NumberTable>
 
@@ -56,28 +57,36 @@ export async function stockNumbers(
     .where('e164', 'in', [...e164])
     .execute()
   if (known.length > 0) return known.map(row => row.e164)
-  const added = { project_id: null, status: 'available', route_kind: null, route_id: null } as const
-  await trx
-    .insertInto('number')
-    .values(
-      e164.map(number => ({
-        id: newId.number(),
-        e164: number,
-        ...added,
-        monthly_minor,
-        quarantined_until: null,
-        revision: 1,
-        created_at: now,
-        updated_at: now,
-      })),
-    )
-    .execute()
+  const terms = { monthly_minor, offered_to: 'all', offered_project_id: null } as const
+  await insertStock(
+    trx,
+    e164.map(number => ({ e164: number, ...terms })),
+    now,
+  )
   return []
 }
 
-/** Lists the operator's inventory: numbers that a project may order. */
-export const listAvailableNumbers = (db: Db, page: NumberPage): Promise<NumberRow[]> =>
-  paged(db, page).where('project_id', 'is', null).where('status', '=', 'available').execute()
+/** Adds numbers that the platform does not have to the inventory. */
+export async function insertStock(trx: Trx, numbers: readonly ImportedNumber[], now: string): Promise<void> {
+  const added = { project_id: null, status: 'available', route_kind: null, route_id: null } as const
+  const written = { quarantined_until: null, revision: 1, created_at: now, updated_at: now }
+  const rows = numbers.map(number => ({ id: newId.number(), ...number, ...added, ...written }))
+  await trx.insertInto('number').values(rows).execute()
+}
+
+/** Lists the numbers of the operator's inventory that a project may order. */
+export const listAvailableNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
+  paged(db, page)
+    .where('project_id', 'is', null)
+    .where('status', '=', 'available')
+    .where(isOfferedTo(project_id))
+    .execute()
+
+const isOfferedTo = (project_id: string) => (eb: ExpressionBuilder<Schema, 'number'>) =>
+  eb.or([
+    eb('offered_to', '=', 'all'),
+    eb.and([eb('offered_to', '=', 'project'), eb('offered_project_id', '=', project_id)]),
+  ])
 
 function paged(db: Db, { limit, after, prefix }: NumberPage) {
   let query = db.selectFrom('number').selectAll().orderBy('e164').limit(limit)
@@ -102,7 +111,10 @@ export async function saveNumber(
   return { ...number, ...saved }
 }
 
-/** Takes a number out of the inventory for a project. Returns undefined when it is not there or already taken. */
+/**
+ * Takes a number out of the inventory for a project. Returns undefined when it is not there, already taken, or not
+ * offered to the project.
+ */
 export const takeAvailableNumber = (trx: Trx, e164: string, project_id: string, now: string) =>
   trx
     .updateTable('number')
@@ -110,6 +122,7 @@ export const takeAvailableNumber = (trx: Trx, e164: string, project_id: string, 
     .where('e164', '=', e164)
     .where('project_id', 'is', null)
     .where('status', '=', 'available')
+    .where(isOfferedTo(project_id))
     .returningAll()
     .executeTakeFirst()
 

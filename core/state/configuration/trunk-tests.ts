@@ -16,7 +16,14 @@ export async function insertTestRun(
   trx: Trx,
   run: Pick<
     TestRunRow,
-    'project_id' | 'trunk_id' | 'requested_kind' | 'requested_revision' | 'destination' | 'run_by' | 'scheduled'
+    | 'project_id'
+    | 'subject_type'
+    | 'subject_id'
+    | 'requested_kind'
+    | 'requested_revision'
+    | 'destination'
+    | 'run_by'
+    | 'scheduled'
   >,
   now: string,
 ): Promise<TestRunRow> {
@@ -36,15 +43,21 @@ export async function insertTestRun(
   return row
 }
 
-export const findTestRun = (db: Db | Trx, trunk_id: string, id: string): Promise<TestRunRow | undefined> =>
-  db.selectFrom('trunk_test_run').selectAll().where('id', '=', id).where('trunk_id', '=', trunk_id).executeTakeFirst()
-
-/** Lists a trunk's test runs, newest first. */
-export const listTestRuns = (db: Db | Trx, trunk_id: string, limit: number): Promise<TestRunRow[]> =>
+/** Finds a run of a trunk or carrier. */
+export const findTestRun = (db: Db | Trx, subject_id: string, id: string): Promise<TestRunRow | undefined> =>
   db
     .selectFrom('trunk_test_run')
     .selectAll()
-    .where('trunk_id', '=', trunk_id)
+    .where('id', '=', id)
+    .where('subject_id', '=', subject_id)
+    .executeTakeFirst()
+
+/** Lists the test runs of a trunk or carrier, newest first. */
+export const listTestRuns = (db: Db | Trx, subject_id: string, limit: number): Promise<TestRunRow[]> =>
+  db
+    .selectFrom('trunk_test_run')
+    .selectAll()
+    .where('subject_id', '=', subject_id)
     .orderBy('started_at', 'desc')
     .orderBy('id')
     .limit(limit)
@@ -78,11 +91,15 @@ export async function lastSequence(db: Db | Trx, run_id: string): Promise<number
   return Number(row?.sequence ?? 0)
 }
 
-/** Limit of manual tests per trunk and day, because each may ring a phone. */
+/** Limit of manual tests per trunk or carrier and day, because each may ring a phone. */
 export const TESTS_A_DAY = 20
 
 /** Returns why no test may begin: one is running, or the day's are used up. Call it in the insert's transaction. */
-export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number): Promise<'running' | 'used_up' | null> {
+export async function testHindrance(
+  trx: Trx,
+  subject_id: string,
+  now_ms: number,
+): Promise<'running' | 'used_up' | null> {
   const { asked, running } = await trx
     .selectFrom('trunk_test_run')
     .select(({ fn, eb }) => [
@@ -98,7 +115,7 @@ export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number):
         )
         .as('running'),
     ])
-    .where('trunk_id', '=', trunk_id)
+    .where('subject_id', '=', subject_id)
     .where('started_at', '>', iso(now_ms - 86_400_000))
     .executeTakeFirstOrThrow()
   if (Number(running) > 0) return 'running'
@@ -210,7 +227,7 @@ export const trunksDueForTest = (db: Db, now_ms: number, limit: number) =>
         exists(
           selectFrom('trunk_test_run')
             .select('trunk_test_run.id')
-            .whereRef('trunk_test_run.trunk_id', '=', 'trunk.id')
+            .whereRef('trunk_test_run.subject_id', '=', 'trunk.id')
             .where('trunk_test_run.scheduled', '=', 1)
             .where('trunk_test_run.started_at', '>', iso(now_ms - DAY_MS)),
         ),

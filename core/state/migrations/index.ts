@@ -12,6 +12,9 @@ import * as enginesOfApplications from './0010-engines-of-applications.ts'
 import * as carrierMedia from './0011-carrier-media.ts'
 import * as auditResources from './0012-audit-resources.ts'
 import * as filesOfMachines from './0013-files-of-machines.ts'
+import * as carriersTests from './0020-carriers-tests.ts'
+import * as costBooks from './0021-cost-books.ts'
+import * as numberOffers from './0022-number-offers.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -28,4 +31,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-carrier-media': carrierMedia,
   '0012-audit-resources': auditResources,
   '0013-files-of-machines': filesOfMachines,
+  '0020-carriers-tests': carriersTests,
+  '0021-cost-books': costBooks,
+  '0022-number-offers': numberOffers,
 }

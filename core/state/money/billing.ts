@@ -172,11 +172,18 @@ function linesOf(db: Db | Trx, { account, begin, end, after }: Span) {
   )
 }
 
+/** Sums the lines of a statement, and finds the last line of the account before its end, whatever it is about. */
 async function totalOf(db: Db | Trx, span: Span): Promise<{ readonly last: number; readonly all: number }> {
-  const row = await linesOf(db, span)
-    .select(eb => [eb.fn.max('ledger.position').as('last'), eb.fn.sum<number>('ledger.amount_minor').as('all')])
+  const { all } = await linesOf(db, span)
+    .select(eb => eb.fn.sum<number>('ledger.amount_minor').as('all'))
     .executeTakeFirstOrThrow()
-  return { last: Number(row.last ?? 0), all: Number(row.all ?? 0) }
+  const { last } = await db
+    .selectFrom('ledger')
+    .select(eb => eb.fn.max('position').as('last'))
+    .where('billing_account_id', '=', span.account)
+    .where('at', '<', span.end)
+    .executeTakeFirstOrThrow()
+  return { last: Number(last ?? 0), all: Number(all ?? 0) }
 }
 
 type ChargeGroup = Omit<StatementLine, 'label'>

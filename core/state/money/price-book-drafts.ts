@@ -3,7 +3,7 @@ import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { insertBookOf, type PriceBookRow } from './rates.ts'
+import { insertBookOf, type NewBook, type PriceBookRow } from './rates.ts'
 
 /**
  * The rates of a book are written before the book, a slice in each transaction, so that calls and requests wait for no
@@ -27,11 +27,7 @@ export async function draftRates(state: State, rates: readonly ImportedRate[], n
 }
 
 /** Makes a book of its draft; undefined when the draft is gone. The book is in force from its time on. */
-export async function publishDraft(
-  trx: Trx,
-  id: string,
-  book: Omit<PriceBookRow, 'id' | 'revision'>,
-): Promise<PriceBookRow | undefined> {
+export async function publishDraft(trx: Trx, id: string, book: NewBook): Promise<PriceBookRow | undefined> {
   const { numDeletedRows } = await trx.deleteFrom('price_book_draft').where('id', '=', id).executeTakeFirstOrThrow()
   return numDeletedRows === 0n ? undefined : insertBookOf(trx, id, book)
 }

@@ -9,19 +9,23 @@ export type RateRow = Selectable<RateTable>
 type BillingAccountRow = Selectable<BillingAccountTable>
 type LedgerRow = Selectable<LedgerTable>
 
+/** Whose book it is: a project's or, without one, the operator's; with a carrier, what that carrier takes. */
+type Owner = Pick<PriceBookRow, 'project_id' | 'carrier_id'>
+
 /**
- * Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. Of
- * books with one time the later import wins, as in admission (procedures/admission/destination.ts).
+ * Returns the newest book in force, the project's own before the operator's; of a carrier, its cost book. Of books with
+ * one time the later import wins, as in the procedures (admission/destination.ts, ceilings/costs.ts).
  */
-export const effectivePriceBook = (
+export const effectiveBook = (
   db: Db | Trx,
-  project_id: string | null,
+  { project_id, carrier_id }: Owner,
   direction: PriceBookTable['direction'],
   now: string,
 ): Promise<PriceBookRow | undefined> =>
   db
     .selectFrom('price_book')
     .selectAll()
+    .where('carrier_id', carrier_id === null ? 'is' : '=', carrier_id)
     .where(eb => eb.or([eb('project_id', '=', project_id), eb('project_id', 'is', null)]))
     .where('direction', '=', direction)
     .where('effective_from', '<=', now)
@@ -30,6 +34,17 @@ export const effectivePriceBook = (
     .orderBy('revision', 'desc')
     .limit(1)
     .executeTakeFirst()
+
+/** Returns the book of what a project pays. */
+export const effectivePriceBook = (
+  db: Db | Trx,
+  project_id: string | null,
+  direction: PriceBookTable['direction'],
+  now: string,
+): Promise<PriceBookRow | undefined> => effectiveBook(db, { project_id, carrier_id: null }, direction, now)
+
+/** A book to be. Without a carrier it is a price book. */
+export type NewBook = Omit<PriceBookRow, 'id' | 'revision' | 'carrier_id'> & Partial<Pick<PriceBookRow, 'carrier_id'>>
 
 /** Finds the rate of the longest prefix of `digits` (without plus). */
 export const lookupRate = (db: Db | Trx, price_book_id: string, digits: string): Promise<RateRow | undefined> =>
@@ -78,11 +93,7 @@ export async function listCoverage(db: Db | Trx, project_id: string, book: Price
 const ROWS_PER_INSERT = 500
 
 /** Writes a new price book with its few rates. Books are immutable: a new price needs a new book. */
-export async function insertPriceBook(
-  trx: Trx,
-  book: Omit<PriceBookRow, 'id' | 'revision'>,
-  rates: readonly ImportedRate[],
-): Promise<PriceBookRow> {
+export async function insertPriceBook(trx: Trx, book: NewBook, rates: readonly ImportedRate[]): Promise<PriceBookRow> {
   const row = await insertBookOf(trx, `pbk_${newId.uuid()}`, book)
   for (let at = 0; at < rates.length; at += ROWS_PER_INSERT)
     await trx
@@ -100,28 +111,41 @@ export async function insertPriceBook(
 export async function insertBookOf(
   trx: Trx,
   id: string,
-  book: Omit<PriceBookRow, 'id' | 'revision'>,
+  { carrier_id = null, ...book }: NewBook,
 ): Promise<PriceBookRow> {
   const before = await trx
     .selectFrom('price_book')
     .select(eb => eb.fn.max('revision').as('revision'))
     .where('direction', '=', book.direction)
     .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
+    .where('carrier_id', carrier_id === null ? 'is' : '=', carrier_id)
     .executeTakeFirst()
-  const row: PriceBookRow = { ...book, id, revision: Number(before?.revision ?? 0) + 1 }
+  const row: PriceBookRow = { ...book, carrier_id, id, revision: Number(before?.revision ?? 0) + 1 }
   await trx.insertInto('price_book').values(row).execute()
   return row
 }
 
-export const findPriceBook = (db: Db | Trx, id: string): Promise<PriceBookRow | undefined> =>
-  db.selectFrom('price_book').selectAll().where('id', '=', id).executeTakeFirst()
+/** Finds a price book, or with `cost` a cost book. */
+export const findBook = (db: Db | Trx, id: string, { cost }: { readonly cost: boolean }) =>
+  db
+    .selectFrom('price_book')
+    .selectAll()
+    .where('id', '=', id)
+    .where('carrier_id', cost ? 'is not' : 'is', null)
+    .executeTakeFirst()
 
-/** Lists the price books after an id, by id. */
-export function listPriceBooks(
+/** Lists the price books, or with `cost` the cost books, after an id, by id. */
+export function listBooks(
   db: Db,
-  page: { readonly limit: number; readonly after?: string },
+  page: { readonly cost: boolean; readonly carrier_id?: string; readonly limit: number; readonly after?: string },
 ): Promise<PriceBookRow[]> {
-  const query = db.selectFrom('price_book').selectAll().orderBy('id').limit(page.limit)
+  let query = db
+    .selectFrom('price_book')
+    .selectAll()
+    .where('carrier_id', page.cost ? 'is not' : 'is', null)
+    .orderBy('id')
+    .limit(page.limit)
+  if (page.carrier_id !== undefined) query = query.where('carrier_id', '=', page.carrier_id)
   return (page.after === undefined ? query : query.where('id', '>', page.after)).execute()
 }
 

@@ -157,6 +157,7 @@ export async function liveFacts(db: Db | Trx, project: ProjectRow, now: string):
     .selectFrom('price_book')
     .select(eb => eb.fn.countAll().as('count'))
     .where(eb => eb.or([eb('project_id', '=', project.id), eb('project_id', 'is', null)]))
+    .where('carrier_id', 'is', null)
     .where('direction', '=', 'outbound')
     .where('effective_from', '<=', now)
     .executeTakeFirst()

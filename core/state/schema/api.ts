@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { Audience } from '../../domain/numbers/import.ts'
 import type { Instant, Json } from './configuration.ts'
 
 /** The issued statement of a past month. It never changes. */
@@ -18,6 +19,36 @@ export interface NumberOrderTable {
   /** JSON list of the numbers ordered, with the plus. */
   numbers: Json
   created_at: Instant
+}
+
+/** Adds a list of numbers to the inventory, a slice at a time, once an operator has confirmed its preview. */
+export interface NumberImportTable {
+  position: Generated<number>
+  id: string
+  name: string
+  /** `reading`: its lines are being written, or their writer is gone. */
+  state: 'reading' | 'preview' | 'running' | 'completed'
+  total: number
+  /** Numbers of the list that the platform had already when it was read. They stay as they are. */
+  known: number
+  /** Lines that the job has taken, and those of them that were new. */
+  done: number
+  added: number
+  /** Lines with a price. */
+  priced: number
+  begun_by: string
+  created_at: Instant
+  updated_at: Instant
+  finished_at: Instant | null
+}
+
+/** A line of an import that has not been taken yet. */
+export interface NumberImportLineTable {
+  import_id: string
+  e164: string
+  monthly_minor: number
+  offered_to: Audience
+  offered_project_id: string | null
 }
 
 /** Changes the retention of a project's existing recordings, a batch at a time. */

@@ -90,6 +90,8 @@ export interface CallAttemptTable {
   sip_call_id: string | null
   address: string | null
   transport: string
+  /** The carrier of the target; null for a trunk's target. */
+  carrier_id: Generated<string | null>
   started_at: Instant
   provisional_at: Instant | null
   ended_at: Instant | null

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { Standing } from '../../domain/identity/claims.ts'
+import type { Audience } from '../../domain/numbers/import.ts'
 
 /** Column types that every SQL dialect stores alike: booleans as 0 or 1, objects as JSON, times as ISO 8601 in UTC. */
 export type Flag = 0 | 1
@@ -274,6 +275,10 @@ export interface NumberTable {
   last_trunk_id: Generated<string | null>
   /** What a project pays for a month; 0: nothing. */
   monthly_minor: Generated<number>
+  /** Who may order it while it is in the inventory. */
+  offered_to: Generated<Audience>
+  /** The project of an offer to one. */
+  offered_project_id: Generated<string | null>
   revision: number
   created_at: Instant
   updated_at: Instant

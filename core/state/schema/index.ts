@@ -100,6 +100,8 @@ export interface Schema {
   price_book_draft: rating.PriceBookDraftTable
   billing_document: api.BillingDocumentTable
   number_order: api.NumberOrderTable
+  number_import: api.NumberImportTable
+  number_import_line: api.NumberImportLineTable
   retention_job: api.RetentionJobTable
   call_export: api.CallExportTable
   told_event: api.ToldEventTable

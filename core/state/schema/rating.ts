@@ -8,6 +8,8 @@ export interface PriceBookTable {
   id: string
   /** Null: the operator's book, for every project without its own. */
   project_id: string | null
+  /** Set: a cost book, what this carrier takes for calls. It sells nothing. */
+  carrier_id: Generated<string | null>
   name: string
   direction: 'outbound' | 'inbound'
   currency: string

@@ -1,21 +1,24 @@
+import type { Generated } from 'kysely'
 import type { Flag, Instant } from './configuration.ts'
 
 export type TrunkTestKind = 'config_validation' | 'rtp_reachability' | 'test_call'
 
-/** One test run of a trunk, carried out by a signaling node. */
+/** One test run of a trunk or of a carrier, carried out by a signaling node. */
 export interface TrunkTestRunTable {
   id: string
+  /** The trunk's project; `installation` for a carrier. */
   project_id: string
-  trunk_id: string
+  subject_type: Generated<'trunk' | 'carrier'>
+  subject_id: string
   requested_kind: TrunkTestKind
-  /** The trunk's revision when the test was requested. */
+  /** The subject's revision when the test was requested. */
   requested_revision: number
   destination: string | null
   result: 'running' | 'passed' | 'failed'
   finding: string | null
   call_sid: string | null
   call_summary: string | null
-  /** The trunk's revision in force during the test; null before it. */
+  /** The subject's revision in force during the test; null before it. */
   configuration_revision: number | null
   run_by: string
   scheduled: Flag

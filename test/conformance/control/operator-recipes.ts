@@ -109,6 +109,8 @@ async function onMember(kitchen: Kitchen): Promise<OperatorMade> {
 }
 const CSV = 'prefix,label,rate,unit,initial,additional\n234,Nigeria,100,minute,60,60\n'
 
+const numberList = (): string => `number\n+23420${40_000_000 + unique()}\n`
+
 /** Recipes of routes that need more than their path. */
 export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
   'post /organizations': async kitchen => ({
@@ -204,11 +206,41 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
   'post /carriers': async () => ({ body: carrierBody() }),
   'post /carriers/apply': async () => ({ body: { carriers: [carrierBody()] } }),
   'patch /carriers/{carrier_id}': onCarrier({ codecs: ['PCMU'] }),
+  'post /carriers/{carrier_id}/drain': onCarrier(reason),
+  'post /carriers/{carrier_id}/resume': async kitchen => {
+    const { params } = await onCarrier()(kitchen)
+    const at = `/carriers/${params?.['carrier_id']}`
+    const { headers } = await kitchen.ask('GET', at)
+    await kitchen.ask('POST', `${at}/drain`, {}, headers.get('etag') ?? '')
+    return { params: params ?? {}, body: reason }
+  },
+  'get /carriers/{carrier_id}/metrics': async kitchen => ({
+    ...(await onCarrier()(kitchen)),
+    query: { from: '2026-11-01', to: '2026-11-30' },
+  }),
+  'get /carriers/{carrier_id}/tests/{run_id}': async kitchen => {
+    const { params } = await onCarrier()(kitchen)
+    const { body } = await kitchen.ask('POST', `/carriers/${params?.['carrier_id']}/test`)
+    return { params: { ...params, run_id: body.id } }
+  },
   'put /carriers/{carrier_id}/credentials': onCarrier({ username: 'we', password: 'secret words' }),
   'put /carriers/{carrier_id}/registration': onCarrier({
     registrar: 'sip:registrar.example.com',
     username: 'we',
     password: 'secret words',
+  }),
+  'post /number-imports': async () => ({ body: { name: `Numbers ${unique()}`, csv: numberList() } }),
+  'post /number-offers': async kitchen => {
+    const id = await stocked(kitchen)
+    const { body } = await kitchen.ask('GET', `/numbers/${id}`)
+    const { organization_id, project_id: offered_project_id } = await customer(kitchen)
+    return { body: { first: body.e164, offered_to: 'project', offered_project_id }, organization_id }
+  },
+  'post /cost-books/diff': async kitchen => ({
+    body: { csv: CSV, carrier_id: (await onCarrier()(kitchen)).params?.['carrier_id'] },
+  }),
+  'post /cost-books/imports': async kitchen => ({
+    body: { name: `Book ${unique()}`, csv: CSV, carrier_id: (await onCarrier()(kitchen)).params?.['carrier_id'] },
   }),
   'post /price-books/diff': async () => ({ body: { csv: CSV } }),
   'post /price-books/imports': async () => ({ body: { name: `Book ${unique()}`, csv: CSV, confirm_leaps: true } }),
@@ -279,7 +311,16 @@ const THINGS: Readonly<Record<string, Recipe>> = {
   project_id: onCustomer('project_id'),
   carrier_id: onCarrier(),
   containment_id: onContainment(),
+  import_id: async ({ ask }) => {
+    const { body } = await ask('POST', '/number-imports', { name: `Numbers ${unique()}`, csv: numberList() })
+    return { params: { import_id: body.id } }
+  },
   export_id: onExport,
+  cost_book_id: async kitchen => {
+    const { carrier_id } = (await onCarrier()(kitchen)).params ?? {}
+    const { body } = await kitchen.ask('POST', '/cost-books/imports', { name: `B ${unique()}`, csv: CSV, carrier_id })
+    return { params: { cost_book_id: body.id } }
+  },
   price_book_id: async ({ ask }) => {
     const { body } = await ask('POST', '/price-books/imports', { name: `B ${unique()}`, csv: CSV, confirm_leaps: true })
     return { params: { price_book_id: body.id } }

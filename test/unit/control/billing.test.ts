@@ -13,6 +13,7 @@ import { insertCall } from '../../../core/state/calls/running-calls.ts'
 import { stockNumbers } from '../../../core/state/configuration/numbers.ts'
 import { reportApplied } from '../../../core/state/configuration/snapshot.ts'
 import { brokenInvariants } from '../../../core/state/maintenance/invariants.ts'
+import { readStatement } from '../../../core/state/money/billing.ts'
 import { chargeNumbers } from '../../../core/state/money/number-charges.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
@@ -261,6 +262,32 @@ t.test('an order of numbers is bounded by how many a project holds and by its ba
   t.equal(await taken(), 0)
   t.equal((await order(stock.slice(0, 1))).status, 201)
   t.equal(await taken(), 1)
+  t.match(await order(stock.slice(1, 2)), { status: 409, body: { code: 'order_unaffordable' } }, 'the first is due')
+  await numberCharges.run(w)
+  t.match(await order(stock.slice(1, 2)), { status: 409, body: { code: 'order_unaffordable' } }, 'the first is paid')
+  await w.state.transaction(trx => adjustBalance(trx, { id, kind: 'top_up', amount_minor: 501, note: null, now }))
+  const both = await Promise.all([order(stock.slice(1, 2)), order(stock.slice(2, 3)), order(stock.slice(3, 4))])
+  t.same(both.map(({ status }) => status).sort(), [201, 201, 409], 'of three at once, 1000 pay for two')
+  await numberCharges.run(w)
+  const { balance_minor } = await db.selectFrom('billing_account').selectAll().executeTakeFirstOrThrow()
+  t.equal(balance_minor, 0)
+})
+
+t.test('the first statement of a project that shares an old account leaves the lines before it alone', async t => {
+  const w = await controlPlane(t)
+  const { db } = w.state
+  const project = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const organization = await db.selectFrom('organization').selectAll().executeTakeFirstOrThrow()
+  const { billing_account_id: id } = project
+  await w.state.transaction(async trx => {
+    await putBillingAccount(trx, { id, name: 'Shared', currency: 'NGN', prepaid: 1, credit_minor: 0 })
+    const now = '2026-01-15T12:00:00.000Z'
+    await adjustBalance(trx, { id, kind: 'top_up', amount_minor: 1000, note: 'of another project', now })
+  })
+  const february = await readStatement(db, project, organization, '2026-02')
+  const march = await readStatement(db, project, organization, '2026-03', february)
+  t.same(march.payments, [], 'January’s payment is not March’s')
+  t.match(march, { opening_balance_minor: 1000, closing_balance_minor: 1000, payments_minor: 0, others_minor: 0 })
 })
 
 t.test('a long statement spans several pages, and rendering it again gives the same bytes', async t => {

@@ -61,7 +61,7 @@ export function readContainments(
 
 // The project's own book takes precedence over the operator's, and the newest over older ones in force.
 const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
-    and direction = ? and effective_from <= ?
+    and carrier_id is null and direction = ? and effective_from <= ?
   order by (project_id is null), effective_from desc, revision desc limit 1`
 const RATE_COLUMNS = `id, prefix, label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds`
 const RATE_OF_CLASS = `select ${RATE_COLUMNS} from rate where price_book_id = ? and prefix = ?`
@@ -89,16 +89,31 @@ export function readPrice(
         : digits !== null
           ? longestRate(query, book_id, digits)
           : null
-  const rate: Rate | null = row && {
-    id: text(row, 'id'),
-    prefix: text(row, 'prefix'),
-    label: text(row, 'label'),
-    rate_micro: number(row, 'rate_micro'),
-    rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
-    increment_initial_seconds: number(row, 'increment_initial_seconds'),
-    increment_additional_seconds: number(row, 'increment_additional_seconds'),
-  }
-  return { price_book, rate }
+  return { price_book, rate: row && rateOf(row) }
+}
+
+const rateOf = (row: Row): Rate => ({
+  id: text(row, 'id'),
+  prefix: text(row, 'prefix'),
+  label: text(row, 'label'),
+  rate_micro: number(row, 'rate_micro'),
+  rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+  increment_initial_seconds: number(row, 'increment_initial_seconds'),
+  increment_additional_seconds: number(row, 'increment_additional_seconds'),
+})
+
+const COST_BOOK = `select id from price_book where carrier_id = ? and direction = ? and effective_from <= ?
+  order by effective_from desc, revision desc limit 1`
+
+/** Reads what a carrier takes for a destination by its cost book in force at a time; null when no book says it. */
+export function readCost(
+  query: Query,
+  carrier_id: string,
+  call: { readonly direction: 'outbound' | 'inbound'; readonly digits: string; readonly at: string },
+): Rate | null {
+  const book = query(COST_BOOK, carrier_id, call.direction, call.at)[0]
+  const row = book ? longestRate(query, text(book, 'id'), call.digits) : null
+  return row && rateOf(row)
 }
 
 /**

@@ -2,6 +2,7 @@ import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type CallPrice, callPrice, type PriceInputs } from '../../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
+import { readCost } from '../admission/destination.ts'
 import {
   FactsChanged,
   marks,
@@ -36,7 +37,7 @@ export interface Extension {
 const RESERVED = `select project_id, billing_account_id, billing, direction, destination, price_book_id,
     price_book_revision, rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds,
     increment_additional_seconds, currency, day, held_minute, caps, held_minor, paid_until_seconds, settled_at,
-    duration_seconds, billed_seconds, charge_minor
+    duration_seconds, billed_seconds, charge_minor, begun_at
   from reservation where call_sid = ?`
 const EXTEND = `update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ?
     where call_sid = ? and settled_at is null and held_minor = ?`
@@ -96,12 +97,18 @@ const COST = sized(
     order by length(prefix) desc, priority limit 1`,
 )
 
-/** Returns what a carrier takes for a call, by the second, in minor units rounded up; null without a carrier. */
+/**
+ * Returns what a carrier takes for a call, in minor units rounded up: by its cost book, else for calls to it by its
+ * route, by the second. Null without a carrier, or when neither says it.
+ */
 function costOf(query: Query, row: Row, carrier_id: string | null, duration_seconds: number): number | null {
-  // The cost of a route is for calls to the carrier.
-  if (carrier_id === null || text(row, 'direction') === 'inbound') return null
-  if (duration_seconds === 0) return 0
-  const prefixes = prefixesOf(text(row, 'destination').replace('+', ''))
+  if (carrier_id === null) return null
+  const direction = text(row, 'direction') === 'inbound' ? 'inbound' : 'outbound'
+  const digits = text(row, 'destination').replace('+', '')
+  const rate = readCost(query, carrier_id, { direction, digits, at: text(row, 'begun_at') })
+  if (rate) return chargeMinor(rate, duration_seconds)
+  if (direction === 'inbound') return null
+  const prefixes = prefixesOf(digits)
   const route = query(COST(prefixes.length), carrier_id, ...prefixes)[0]
   if (!route) return null
   const rate_micro = number(route, 'cost_minor') * MICRO_PER_MINOR

@@ -31,9 +31,10 @@ export type CallStep =
   /** The call ends: status, CDR, slots, money and last callback. */
   | { readonly step: 'end'; readonly facts: FinalFacts }
 
-type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
+type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'> &
+  Partial<Pick<Selectable<CallAttemptTable>, 'carrier_id'>>
 type AttemptChanges = Partial<
-  Omit<Selectable<CallAttemptTable>, 'id' | 'call_sid' | 'sequence' | 'target' | 'transport'>
+  Omit<Selectable<CallAttemptTable>, 'id' | 'call_sid' | 'sequence' | 'target' | 'transport' | 'carrier_id'>
 >
 
 interface CallWrite {
@@ -86,7 +87,7 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
       return { running: row !== undefined && row.ended_at === null, told, end: null }
     }
     case 'attempt':
-      insertAttempt(query, { call_sid: sid, ...step.attempt, started_at: iso(step.at_ms) })
+      insertAttempt(query, { call_sid: sid, carrier_id: null, ...step.attempt, started_at: iso(step.at_ms) })
       return NOTHING
     case 'attempt_changed':
       changeAttempt(query, step.changes, sid, step.sequence)
@@ -103,7 +104,14 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
   }
 }
 
-const insertAttempt = inserting('call_attempt', ['call_sid', 'sequence', 'target', 'transport', 'started_at'])
+const insertAttempt = inserting('call_attempt', [
+  'call_sid',
+  'sequence',
+  'target',
+  'transport',
+  'carrier_id',
+  'started_at',
+])
 const insertFigures = inserting(
   'leg_figures',
   ['call_sid', 'leg_id', 'ended_at', 'figures'],

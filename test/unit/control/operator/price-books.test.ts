@@ -209,3 +209,37 @@ t.test('a label is data: no formula in a spreadsheet, no control character on a 
       body: { errors: [{ message: /^line \d: the label has a control character/ }] },
     })
 })
+
+t.test('what a carrier takes is a book of its own kind, which sells nothing', async t => {
+  const { project_id } = await customer(ask, 'Costs')
+  const before = await price(project_id, '2341234567')
+  const carrier = async (name: string) =>
+    (await ask('POST', '/carriers', { name, sources: [], targets: [], routes: [] })).body.id
+  const [carrier_id, other] = [await carrier('Costly'), await carrier('Other')]
+  const csv = list('234,Nigeria,0.5,minute,1,1', '2348,Mobile,0.7,minute,1,1')
+  const diff = await ask('POST', '/cost-books/diff', { csv, carrier_id })
+  t.match(diff, { status: 200, body: { against: null, added: 2 } })
+  const { status, body } = await ask('POST', '/cost-books/imports', { name: 'November', csv, carrier_id })
+  t.match({ status, body }, { status: 201, body: { carrier_id, direction: 'outbound', rates: 2, revision: 1 } })
+  t.notOk('project_id' in body)
+  t.equal(await price(project_id, '2341234567'), before, 'customers pay what they paid')
+  const cheaper = list('234,Nigeria,0.4,minute,1,1')
+  const second = { name: 'December', csv: cheaper, carrier_id, effective_from: '2027-01-01T00:00:00Z' }
+  t.match(await ask('POST', '/cost-books/diff', second), { status: 422, body: { errors: [{ pointer: '/name' }] } })
+  t.match(await ask('POST', '/cost-books/imports', second), { status: 409, body: { code: 'prices_end' } })
+  t.match(await ask('POST', '/cost-books/imports', { ...second, confirm_ended: true }), { body: { revision: 2 } })
+  t.match(await ask('POST', '/cost-books/diff', { csv, carrier_id: other }), { body: { against: null } })
+  t.match(await ask('GET', `/cost-books?carrier_id=${carrier_id}`), { body: { data: { length: 2 } } })
+  t.match(await ask('GET', `/cost-books?carrier_id=${other}`), { body: { data: [] } })
+  t.match(await ask('GET', `/cost-books/${body.id}/rates`), {
+    body: { data: [{ prefix: '234', rate_micro: 500_000 }] },
+  })
+  t.equal((await ask('GET', `/cost-books/${body.id}/export`)).text, csv)
+  t.match(await ask('GET', `/price-books/${body.id}`), { status: 404 })
+  const sold = (await ask('GET', '/price-books?limit=1000')).body.data
+  t.notOk(sold.some(({ id }: { id: string }) => id === body.id))
+  t.match(await ask('GET', `/cost-books/${sold[0].id}`), { status: 404 })
+  const missing = await ask('POST', '/cost-books/diff', { csv })
+  t.match(missing, { status: 422, body: { errors: [{ pointer: '/carrier_id' }] } })
+  t.match(await ask('POST', '/cost-books/diff', { csv, carrier_id: 'car_none' }), { status: 404 })
+})

@@ -12,8 +12,8 @@ const data_dir = mkdtempSync(join(tmpdir(), 'strowger-ways-'))
 t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
 
 const carrier: CarrierConfig = {
-  ...{ id: 'car_a', name: 'A', sandbox: false, revision: 1, codecs: ['PCMU'], sources: ['9.9.9.0/24'] },
-  ...{ routes: [], registration: null, credentials: null },
+  ...{ id: 'car_a', name: 'A', sandbox: false, enabled: true, revision: 1, codecs: ['PCMU'] },
+  ...{ sources: ['9.9.9.0/24'], routes: [], registration: null, credentials: null },
   targets: [
     {
       id: 't',

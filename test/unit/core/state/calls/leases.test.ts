@@ -17,6 +17,7 @@ import { marginsBy } from '../../../../../core/state/money/margins.ts'
 import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
+import { importPriceBook } from '../../../../support/rated.ts'
 
 async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
   const made = await admissionWorld(options)
@@ -748,4 +749,45 @@ t.test('an ended call tells its price, and is set against what its carrier takes
   t.same(await by('carrier'), [{ key: 'car_1', ...figures }])
   t.same(await by('day'), [{ key: DAY, ...figures }])
   t.same(await db.selectFrom('ledger').select('amount_minor').execute(), [{ amount_minor: -30 }], 'charged once')
+})
+
+t.test('a call costs what the cost book of its carrier said when it began, whatever customers pay', async t => {
+  const w = await world(t)
+  const { state } = w
+  await w.prepaid(10_000)
+  await inboundBook(w)
+  const tariff = { rate_unit: 'minute', increment_initial_seconds: 60, increment_additional_seconds: 60 } as const
+  const book = (carrier_id: string, direction: 'outbound' | 'inbound', rate: number, begins_ms: number) => {
+    const at = new Date(begins_ms).toISOString()
+    const row = { project_id: null, carrier_id, name: 'Costs', direction, currency: 'NGN' }
+    const rates = [
+      { ...tariff, prefix: '234', label: 'Nigeria', rate_micro: rate * 1_000_000 },
+      { ...tariff, prefix: '2348', label: 'Mobile', rate_micro: rate * 2_000_000 },
+    ]
+    return importPriceBook(state, { ...row, effective_from: at, created_at: at }, rates)
+  }
+  await book('car_1', 'outbound', 7, NOW_MS - 2000)
+  await book('car_1', 'outbound', 10, NOW_MS - 1000)
+  await book('car_1', 'outbound', 99, NOW_MS + 10_000)
+  await book('car_1', 'inbound', 3, NOW_MS - 1000)
+  await book('car_2', 'outbound', 500, NOW_MS - 1000)
+  const figures = async (request: AdmissionRequest, carrier_id: string) => {
+    t.ok((await takeAdmission(state.db, request)).admitted)
+    const { call_sid } = request
+    const end = { call_sid, carrier_id, answered: true, duration_seconds: 25, now_ms: NOW_MS + 25_000 }
+    await releaseAdmission(state.db, end)
+    const { charge_minor, cost_minor } = await state.db
+      .selectFrom('reservation')
+      .select(['charge_minor', 'cost_minor'])
+      .where('call_sid', '=', call_sid)
+      .executeTakeFirstOrThrow()
+    return [charge_minor, cost_minor]
+  }
+  t.same(await figures(w.request(), 'car_1'), [30, 20], 'one minute of the longest prefix')
+  t.same(await figures(w.request(), 'car_2'), [30, 1000], 'each carrier has its own')
+  t.same(await figures(w.request(), 'car_3'), [30, null], 'a carrier without a book or a route')
+  t.same(await figures(brought(w), 'car_1'), [300, 3], 'a call that it brings')
+  t.same(await figures(brought(w), 'car_2'), [300, null])
+  const [least] = await marginsBy(state.db, 'carrier', { from: DAY, to: DAY }, 10)
+  t.same(least, { key: 'car_2', calls: 2, charge_minor: 330, cost_minor: 1000 }, 'the loss stands first')
 })
