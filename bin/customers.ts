@@ -85,6 +85,13 @@ interface CeilingOptions extends Json {
   readonly maxRate?: Ceiling
 }
 
+interface ProjectOptions extends Json {
+  readonly name?: string
+  readonly payment?: string
+  readonly credit?: number
+  readonly openRisks?: string
+}
+
 export function projectCommand(): Command {
   const command = new Command('project')
   verb(command, 'list', 'every project')
@@ -115,9 +122,11 @@ export function projectCommand(): Command {
     .option('--name <name>')
     .addOption(new Option('--payment <how>').choices(['prepaid', 'postpaid']))
     .option('--credit <minor>', 'how far below zero a prepaid balance may go', whole)
-    .action(async (project_id: string, options: Json & { name?: string; payment?: string; credit?: number }) => {
-      const { name, payment, credit: credit_limit_minor } = options
-      const body = given({ name, payment, credit_limit_minor })
+    .option('--open-risks <names>', 'high-risk destinations that it may call, separated by commas; "none" closes all')
+    .action(async (project_id: string, options: ProjectOptions) => {
+      const { name, payment, credit: credit_limit_minor, openRisks } = options
+      const open = openRisks === 'none' ? [] : openRisks?.split(',')
+      const body = given({ name, payment, credit_limit_minor, risk: open && { open } })
       print(await ask('patch /projects/{project_id}', { params: { project_id }, body }), options)
     })
   ceilingsCommand(command)

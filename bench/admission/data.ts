@@ -120,6 +120,7 @@ export function someFacts(digits: string, rules: ApplicableRules, found: Rate | 
     offer: { codecs: ['PCMU', 'PCMA', 'G729'], sdes_srtp: false },
     called: parseCalled(`+${digits}`, 'NG'),
     caller: { given: '+2342010000001', e164: '+2342010000001', ownership: 'owned' },
+    risk: null,
     policies: [{ id: POLICY_ID, name: 'Standard', ...rules }],
     containments: [],
     billing: 'rated',

@@ -1,4 +1,5 @@
 import { type OpenPoint, openPoints } from '../../core/domain/customers/checklist.ts'
+import { HIGH_RISK_AS_OF, HIGH_RISK_NAMES } from '../../core/domain/fraud/high-risk.ts'
 import { type Ceilings, findCeilings, putCeilings } from '../../core/state/configuration/settings.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { findBillingAccount, putBillingAccount } from '../../core/state/money/rates.ts'
@@ -10,6 +11,7 @@ import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
   Currency,
+  described,
   Flag,
   Instant,
   Int64,
@@ -39,6 +41,7 @@ const CEILINGS = {
   max_call_duration_seconds: Ceiling,
   max_destination_rate_minor: Ceiling,
 }
+const RiskName = oneOf(...HIGH_RISK_NAMES)
 const ProjectCeilings = resource('OperatorProjectCeilings', CEILINGS)
 
 export const Project = resource('OperatorProject', {
@@ -51,6 +54,10 @@ export const Project = resource('OperatorProject', {
   payment: oneOf('prepaid', 'postpaid'),
   credit_limit_minor: Money,
   ceilings: ProjectCeilings,
+  risk: resource('OperatorProjectRisk', {
+    open: described(list(RiskName), 'High-risk destinations that the project may call, by name.'),
+    closed: described(list(RiskName), `The others of the list of ${HIGH_RISK_AS_OF}.`),
+  }),
   revision: Int64,
   created_at: Instant,
 })
@@ -75,7 +82,14 @@ export async function presentProject(db: Db | Trx, row: ProjectRow): Promise<Sta
     payment: account?.prepaid === 1 ? 'prepaid' : 'postpaid',
     credit_limit_minor: account?.credit_minor ?? 0,
     ceilings: await ceilingsOf(db, row.id),
+    risk: { open: openRisks(row), closed: HIGH_RISK_NAMES.filter(name => !openRisks(row).includes(name)) },
   }
+}
+
+/** The high-risk destinations that are open, in the order of the list. */
+function openRisks({ open_risks }: ProjectRow) {
+  const open: unknown = JSON.parse(open_risks)
+  return HIGH_RISK_NAMES.filter(name => Array.isArray(open) && open.includes(name))
 }
 
 const presentPlainly = (row: ProjectRow) => ({
@@ -145,9 +159,12 @@ const switched = (action: 'enable' | 'disable') =>
 /** How a project pays, and its credit, are money: more than the scope of the route. */
 const termsRefused = (
   caller: Caller,
-  terms: { readonly payment?: unknown; readonly credit_limit_minor?: unknown },
-): ReturnType<typeof withoutScope> =>
-  terms.payment === undefined && terms.credit_limit_minor === undefined ? null : withoutScope(caller, 'operator:money')
+  terms: { readonly payment?: unknown; readonly credit_limit_minor?: unknown; readonly risk?: unknown },
+): ReturnType<typeof withoutScope> => {
+  if (terms.risk !== undefined && withoutScope(caller, 'operator:fraud')) return withoutScope(caller, 'operator:fraud')
+  if (terms.payment === undefined && terms.credit_limit_minor === undefined) return null
+  return withoutScope(caller, 'operator:money')
+}
 
 export const projects = [
   route({
@@ -226,7 +243,7 @@ export const projects = [
   route({
     method: 'patch',
     path: '/projects/{project_id}',
-    summary: 'Change the name of a project, how it pays, or its credit limit; the last two need `operator:money`',
+    summary: 'Change a project; how it pays and its credit limit need `operator:money`, its risk `operator:fraud`',
     scope: 'operator:customers',
     context: 'organization',
     if_match: 'customer',
@@ -236,6 +253,14 @@ export const projects = [
       name: optional(Name),
       payment: optional(oneOf('prepaid', 'postpaid')),
       credit_limit_minor: optional(Money),
+      risk: optional(
+        input('ProjectRiskRequest', {
+          open: described(
+            list(RiskName, { maxItems: HIGH_RISK_NAMES.length, uniqueItems: true }),
+            'The high-risk destinations that the project may call; replaces the whole list.',
+          ),
+        }),
+      ),
     }),
     replies: { 200: Project },
     refusals: ['scope_required', 'role_forbidden'],
@@ -252,7 +277,8 @@ export const projects = [
         prepaid: payment === 'prepaid' ? 1 : 0,
         credit_minor,
       })
-      const saved = await saveProject(db, customer, { name })
+      const open_risks = JSON.stringify(body.risk?.open ?? openRisks(customer))
+      const saved = await saveProject(db, customer, { name, open_risks })
       const after = await presentProject(db, saved)
       const change = projectChange(`Changed ${saved.name}`, customer, saved, { before, after })
       return { status: 200, revision: saved.revision, body: after, change }

@@ -68,6 +68,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
   // The drill and the later calls need unused ports.
   const w = await sharedWorld(t, { rtp_ports: CALLS * 4 + 100 })
   await priced(w)
+  await w.state.db.updateTable('project').set({ open_risks: '["satellite"]' }).execute()
   const target = await sipp(t, {
     steps: [
       receive.request('INVITE'),

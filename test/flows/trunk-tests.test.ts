@@ -204,6 +204,7 @@ t.test('tests of trunks', async t => {
 
   t.test('a test does not call a closed destination', async t => {
     const now = Date.now()
+    await w.state.db.updateTable('project').set({ open_risks: '["satellite"]' }).execute()
     await w.state.db
       .insertInto('containment')
       .values({

@@ -57,6 +57,7 @@ export interface OperatorProject {
   readonly payment: 'prepaid' | 'postpaid'
   readonly credit_limit_minor: number
   readonly ceilings: OperatorProjectCeilings
+  readonly risk: OperatorProjectRisk
   readonly revision: number
   readonly created_at: string
 }
@@ -68,6 +69,21 @@ export interface OperatorProjectCeilings {
   readonly velocity_cap_minor: number | null
   readonly max_call_duration_seconds: number | null
   readonly max_destination_rate_minor: number | null
+}
+
+export interface OperatorProjectRisk {
+  readonly open: readonly ('satellite'
+    | 'international-networks'
+    | 'international-premium'
+    | 'north-american-premium'
+    | 'cuba'
+    | 'latvia')[]
+  readonly closed: readonly ('satellite'
+    | 'international-networks'
+    | 'international-premium'
+    | 'north-american-premium'
+    | 'cuba'
+    | 'latvia')[]
 }
 
 export interface OperatorInvitationCreation {
@@ -156,6 +172,16 @@ export interface UpdateProjectRequest {
   readonly name?: string
   readonly payment?: 'prepaid' | 'postpaid'
   readonly credit_limit_minor?: number
+  readonly risk?: ProjectRiskRequest
+}
+
+export interface ProjectRiskRequest {
+  readonly open: readonly ('satellite'
+    | 'international-networks'
+    | 'international-premium'
+    | 'north-american-premium'
+    | 'cuba'
+    | 'latvia')[]
 }
 
 export interface ProjectCeilingsRequest {

@@ -1,5 +1,7 @@
 /** The operator's view: carriers, numbers, nodes, settings and ceilings of an installation. */
 export const INSTALLATION: Readonly<Record<string, string>> = {
+  'OperatorProject.risk': 'High-risk destinations, which are closed unless an operator opened them.',
+  'UpdateProjectRequest.risk': 'High-risk destinations to open or close. It needs `operator:fraud`.',
   'OperatorCarrierMetrics.days': 'Days with an attempt, in order.',
   'OperatorCarrierMetrics.total': 'Sums and means over all days.',
   'OperatorCarrierTest.result': '`running` until the last check is done.',

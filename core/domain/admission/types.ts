@@ -95,6 +95,8 @@ export interface AdmissionFacts {
   readonly offer: OfferFacts | null
   readonly called: CalledNumber
   readonly caller: CallerFacts
+  /** The class of a destination that is worth stealing, and whether an operator opened it; null for any other. */
+  readonly risk: Readonly<{ name: string; label: string; open: boolean }> | null
   /** Parent first: for a subtrunk the policy of its trunk, then its own. */
   readonly policies: readonly PolicyFacts[]
   /** Currently in force, for the trunk or the whole project. */

@@ -171,6 +171,15 @@ export const REASONS = {
     sentence: 'the caller id {value} is not in the same format as {limit}',
     mend: 'Give CallerId, To and From all with a leading + or all without.',
   }),
+  destination_high_risk: limit({
+    sip: 403,
+    http: 403,
+    voice: 21215,
+    voice_http: 403,
+    sip_number: 32205,
+    sentence: 'the destination {value} is closed: calls to {name} are worth stealing',
+    mend: 'Ask the operator to open `{limit}` for the project.',
+  }),
   destination_denied: limit({
     sip: 403,
     http: 403,

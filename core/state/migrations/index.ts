@@ -15,6 +15,7 @@ import * as filesOfMachines from './0013-files-of-machines.ts'
 import * as carriersTests from './0020-carriers-tests.ts'
 import * as costBooks from './0021-cost-books.ts'
 import * as numberOffers from './0022-number-offers.ts'
+import * as highRisks from './0023-high-risks.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -34,4 +35,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020-carriers-tests': carriersTests,
   '0021-cost-books': costBooks,
   '0022-number-offers': numberOffers,
+  '0023-high-risks': highRisks,
 }

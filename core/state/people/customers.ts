@@ -48,6 +48,7 @@ export async function insertProject(
     status: 'active',
     currency: CURRENCY,
     sandbox: given.sandbox ? 1 : 0,
+    open_risks: '[]',
     billing_account_id: `bil_${newId.uuid()}`,
     billing_assignment_revision: 1,
     billing_effective_from: now,
@@ -135,7 +136,7 @@ export function listAllProjects(
 export async function saveProject(
   trx: Trx,
   row: ProjectRow,
-  changes: Partial<Pick<ProjectRow, 'name' | 'status' | 'sandbox'>>,
+  changes: Partial<Pick<ProjectRow, 'name' | 'status' | 'sandbox' | 'open_risks'>>,
 ): Promise<ProjectRow> {
   const saved = { ...changes, revision: row.revision + 1 }
   await trx.updateTable('project').set(saved).where('id', '=', row.id).execute()

@@ -31,6 +31,8 @@ export interface ProjectTable {
   billing_effective_from: Instant
   /** 1: disabled because its organization is suspended, and enabled again with it. */
   suspended: Generated<Flag>
+  /** JSON list of the names of high-risk destinations that an operator has opened (core/domain/fraud/high-risk.ts). */
+  open_risks: Generated<Json>
   revision: Generated<number>
   created_at: Instant
 }

@@ -38,6 +38,8 @@ const SERVICES: Readonly<Record<ServiceType, Service>> = {
 interface Bound {
   readonly policy?: Partial<OutboundPolicyTable>
   readonly denies?: string
+  /** The called number; an ordinary one when absent. */
+  readonly called?: string
   readonly outbound_enabled?: 0 | 1
   /** The reason that refuses a call under this bound. */
   readonly refuses?: string
@@ -58,6 +60,7 @@ const BOUNDS: Readonly<Record<string, Bound>> = {
     holds: outcome => outcome.admitted && outcome.max_duration_seconds === 61,
   },
   'destination rules': { denies: DENIED, refuses: 'destination_denied' },
+  'high-risk destination': { called: '+881612345678', refuses: 'destination_high_risk' },
   'outbound calls switched off': { outbound_enabled: 0, refuses: 'outbound_disabled' },
   recording: {
     policy: { recording_mode: 'all', recording_retention_days: 90 },
@@ -100,7 +103,7 @@ for (const [way, { services }] of ways)
             t.ok((await takeAdmission(db, passing)).admitted, `${name}: a call within it passes`)
             taken.push(passing.call_sid)
           }
-          const asked = request(way, service)
+          const asked = request(way, service, bound.called === undefined ? {} : { called: bound.called })
           const outcome = await takeAdmission(db, asked)
           if (bound.refuses) t.match(outcome, { admitted: false, reason: bound.refuses }, name)
           if (bound.holds) t.ok(bound.holds(outcome), `${name}: ${JSON.stringify(outcome)}`)

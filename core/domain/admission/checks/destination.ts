@@ -2,13 +2,18 @@ import { decideDestination } from '../../policies/destinations.ts'
 import { passed, refused, skipped } from '../findings.ts'
 import type { Check } from '../types.ts'
 
-/** Every policy must allow the destination: a subtrunk inherits its trunk's policy and can only narrow it. */
+/**
+ * A high-risk destination must have been opened by an operator (decision 0902), and every policy must allow it: a
+ * subtrunk inherits its trunk's policy and can only narrow it.
+ */
 export const destination: Check = {
   name: 'destination',
-  reasons: ['destination_denied'],
+  reasons: ['destination_high_risk', 'destination_denied'],
   asked: ['outbound'],
-  decide({ called, policies }) {
+  decide({ called, policies, risk }) {
     if (!called.number) return skipped('there is no number')
+    if (risk && !risk.open)
+      return refused('destination_high_risk', { value: called.number.e164, name: risk.label, limit: risk.name })
     if (policies.length === 0) return skipped('no policy applies')
     const decided: string[] = []
     for (const policy of policies) {

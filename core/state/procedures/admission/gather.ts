@@ -6,6 +6,7 @@ import {
   type TrunkFacts,
   WAYS,
 } from '../../../domain/admission/index.ts'
+import { highRiskOf } from '../../../domain/fraud/high-risk.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
@@ -60,8 +61,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
   const { price_book, rate } = readPrice(query, request, over, called.number?.digits ?? null)
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
-  const minute = minuteOf(store_ms)
-  const second = secondAt(store_ms)
+  const [minute, second] = [minuteOf(store_ms), secondAt(store_ms)]
   const usage = ceilings.usage(query, limits, { day, minute, second, priced: outbound || rate !== null })
   const facts: AdmissionFacts = {
     direction: request.part,
@@ -74,6 +74,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     offer: request.offer,
     called,
     caller,
+    risk: digits ? riskOf(project, digits) : null,
     policies: digits ? readRules(query, policies, digits) : [],
     containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
     billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
@@ -120,12 +121,20 @@ const switchedOffBy = (policies: readonly Row[]): string | null => {
   return off ? `"${text(off, 'name')}"` : null
 }
 
+function riskOf(project: Row, digits: string): AdmissionFacts['risk'] {
+  const risk = highRiskOf(digits)
+  if (!risk) return null
+  const open: unknown = JSON.parse(text(project, 'open_risks'))
+  return { name: risk.name, label: risk.label, open: Array.isArray(open) && open.includes(risk.name) }
+}
+
 function readProject(query: Query, project_id: string): Row {
   const project = one(
     query(
-      `select p.id, p.name, p.status, p.currency, p.sandbox, p.billing_account_id, o.time_zone, c.concurrency, c.cps,
-        c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor,
-        b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor, b.credit_minor, b.held_minor
+      `select p.id, p.name, p.status, p.currency, p.sandbox, p.open_risks, p.billing_account_id, o.time_zone,
+        c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds,
+        c.max_destination_rate_minor, b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor,
+        b.credit_minor, b.held_minor
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
       left join billing_account b on b.id = p.billing_account_id
       where p.id = ?`,

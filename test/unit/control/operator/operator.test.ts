@@ -382,3 +382,29 @@ t.test('of two writes at once on one revision the second hears of the first, als
   const late = await ask('POST', `/numbers/${number.id}/take-back`, { reason: 'unpaid' }, etag)
   t.equal(late.status, 412, 'the operator hears that the customer was first')
 })
+
+t.test('a destination that is worth stealing is closed until an operator opens it by name', async t => {
+  const { project_id } = w.demo
+  const path = `/projects/${project_id}`
+  const satellite = '+881612345678'
+  const [From = ''] = w.demo.numbers
+  const create = () => w.voice('POST', '/Calls.json', { To: satellite, From, Twiml: '<Response/>' })
+  const dryRun = async () => {
+    const body = { service_type: 'automation', service_id: project_id, called: satellite, caller: From }
+    return (await w.ask('POST', '/v1/admission/dry-run', { body, headers: { 'Idempotency-Key': freshKey() } })).body
+  }
+  const { body } = await ask('GET', path)
+  t.same(body.risk.open, [])
+  t.ok(body.risk.closed.includes('satellite'))
+  t.match(await create(), { status: 403, body: { code: 21215, details: { reason: 'destination_high_risk' } } })
+  t.match(await dryRun(), { admitted: false, reason: 'destination_high_risk' })
+  t.match(await change(ask, 'PATCH', path, { risk: { open: ['mars'] } }), { status: 422 })
+  const desk = asks(w, await operatorKey(w, { name: 'Desk', scopes: '["operator:read","operator:customers"]' }))
+  t.match(await change(desk, 'PATCH', path, { risk: { open: ['satellite'] } }), { body: { code: 'scope_required' } })
+  const opened = await change(ask, 'PATCH', path, { risk: { open: ['satellite'] } })
+  t.match(opened, { status: 200, body: { risk: { open: ['satellite'] } } })
+  t.not((await dryRun()).reason, 'destination_high_risk')
+  t.not((await create()).body?.details?.reason, 'destination_high_risk')
+  const renamed = await change(ask, 'PATCH', path, { name: body.name })
+  t.same(renamed.body.risk.open, ['satellite'], 'another change leaves it open')
+})

@@ -346,6 +346,7 @@ t.test(
     const watch = fraudWatch()
     const [From = ''] = w.demo.numbers
     const create = (To: string) => w.voice('POST', '/Calls.json', { To, From, Twiml: '<Response/>' })
+    await w.state.db.updateTable('project').set({ open_risks: '["satellite"]' }).execute()
     const sids: string[] = []
     for (let count = 0; count < 6; count++) {
       const { status, body } = await create(`+88213555000${count}`)

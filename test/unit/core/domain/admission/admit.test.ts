@@ -74,6 +74,13 @@ const CASES: readonly Case[] = [
   },
   {
     check: 'destination',
+    reason: 'destination_high_risk',
+    sip: 403,
+    shows: '+2348031234567',
+    change: base => ({ ...base, risk: { name: 'satellite', label: 'satellite telephones', open: false } }),
+  },
+  {
+    check: 'destination',
     reason: 'destination_denied',
     sip: 403,
     shows: '+2348031234567',

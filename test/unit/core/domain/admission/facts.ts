@@ -38,6 +38,7 @@ export const facts = (changes: Partial<AdmissionFacts> = {}): AdmissionFacts => 
   offer: { codecs: ['PCMU', 'G729'], sdes_srtp: false },
   called: parseCalled('+2348031234567', 'NG'),
   caller: { given: '+2342010000001', e164: '+2342010000001', ownership: 'owned' },
+  risk: null,
   policies: [],
   containments: [],
   billing: 'rated',
