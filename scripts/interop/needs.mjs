@@ -9,6 +9,7 @@ const PACKAGES = 'build/interop'
 /** What each subject needs besides the tests: a command and its Debian package, or an npm package and its version. */
 const NEEDS = {
   kamailio: [{ command: 'kamailio', apt: 'kamailio' }],
+  browsers: [{ npm: 'jssip', version: '3.10.1' }],
 }
 
 /** Installs what a subject needs when asked to. Returns what it still lacks, as a sentence; null when nothing. */
