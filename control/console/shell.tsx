@@ -12,6 +12,7 @@ import { PhoneDock } from './softphone/dock.tsx'
 import { phoneOpen } from './softphone/open.ts'
 import { Badge } from './ui/basics.tsx'
 import { Icon, type IconName } from './ui/icons.tsx'
+import { Palette, paletteOpen } from './ui/palette.tsx'
 
 interface Item {
   readonly to: string
@@ -81,6 +82,12 @@ const MENU: readonly { readonly title: string; readonly items: readonly Item[] }
   },
 ]
 
+/** The pages of the menu that the member may see, for Ctrl-K. */
+const places = () =>
+  MENU.flatMap(({ title, items }) =>
+    items.filter(item => item.show()).map(({ text, to }) => ({ text, what: title, to })),
+  )
+
 const menuOpen = signal(false)
 
 const isCurrent = (to: string): boolean =>
@@ -113,6 +120,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </main>
       </div>
       <PhoneDock />
+      <Palette pages={places()} />
     </div>
   )
 }
@@ -189,6 +197,7 @@ function Top() {
         <ProjectState />
       </span>
       <div class="grow" />
+      <GoTo />
       <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
         {live.value.connected ? 'Connected' : 'Reconnecting'}
       </span>
@@ -226,6 +235,18 @@ function Top() {
     </header>
   )
 }
+
+const GoTo = () => (
+  <button
+    type="button"
+    class="button quiet only-wide"
+    onClick={() => {
+      paletteOpen.value = true
+    }}
+  >
+    Go to <kbd>Ctrl K</kbd>
+  </button>
+)
 
 const ProjectState = () => (
   <span

@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 // test-results/console stores.
 
 const PICTURES = 'test-results/console'
-const LOAD_BUDGET_BYTES = 250 * 1024
+const LOAD_BUDGET_BYTES = 100 * 1024
 /** Checks that depend on width and theme. All others run once. */
 const NARROW_RULES = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 /** Values that their box cuts, cards of long lists that are too low, and lists that scroll sideways. */

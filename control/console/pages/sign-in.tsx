@@ -1,10 +1,19 @@
 import { useState } from 'preact/hooks'
 import logo from '../icon.svg'
-import { ask } from '../lib/api.ts'
+import { ask, read } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
-import { type Session, session, signInNotice } from '../lib/session.ts'
+import { go, path } from '../lib/router.ts'
+import { may, type Session, session, signInNotice } from '../lib/session.ts'
+import type { ListOf } from '../lib/types.ts'
 import { Notice } from '../ui/basics.tsx'
 import { Form, TextField } from '../ui/form.tsx'
+
+/** Who signs in before the project's first call, and may make one, begins there. */
+async function openFirstCall(): Promise<void> {
+  if (path.value !== '/' || !may('service_configuration:write') || !may('call_history:read')) return
+  const { data } = await read<ListOf<unknown>>('/v1/calls?limit=1')
+  if (data.length === 0 && path.value === '/') go('/welcome', { replace: true })
+}
 
 export function SignIn() {
   const [email, setEmail] = useState('')
@@ -16,6 +25,7 @@ export function SignIn() {
       const body = { email: email.trim(), password, ...(code.trim() === '' ? {} : { code: code.trim() }) }
       session.value = await ask<Session>('POST', '/session', { body })
       signInNotice.value = ''
+      await openFirstCall()
     })
   return (
     <main class="door">
