@@ -38,7 +38,10 @@ export async function operatorStory(t: Test, w: World, page: Page): Promise<void
   await fill('Name', 'Long Lines')
   await fill('Targets', 'sip:203.0.113.9 carrier-pigeon')
   await send('Add the carrier')
-  await dialog.getByText(/transport/).waitFor()
+  await dialog
+    .getByText(/transport must be one of/)
+    .first()
+    .waitFor()
   await fill('Targets', 'sip:203.0.113.9 udp 1 100')
   await fill('Routes', 'any 4.5 10')
   await send('Add the carrier')
@@ -64,6 +67,7 @@ export async function operatorStory(t: Test, w: World, page: Page): Promise<void
 
   await menu('Customers')
   await row('Blossom').getByRole('link').first().click()
+  await page.getByRole('heading', { name: 'Projects', level: 2 }).waitFor()
   await row('Blossom').getByRole('link').first().click()
   await button('Give a number').click()
   await dialog.getByLabel('Number', { exact: true }).selectOption({ label: '+2342018765000' })

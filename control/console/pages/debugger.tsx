@@ -12,6 +12,8 @@ import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 
 const POLL_MS = 5000
+/** A look at the faults reads a thousand calls where few have one. */
+const FAULTS_POLL_MS = 15_000
 const DELIVERIES_SHOWN = 20
 
 /** An endpoint with its newest deliveries. */
@@ -34,7 +36,7 @@ const faultKey = (fault: CallFault) => fault.id
 
 /** Everything that went wrong: webhooks, scripts and refused calls, with what was sent and what came back. */
 export function Debugger() {
-  const faults = usePages<CallFault>('/v1/call-faults?limit=50', { poll_ms: POLL_MS, key: faultKey })
+  const faults = usePages<CallFault>('/v1/call-faults?limit=50', { poll_ms: FAULTS_POLL_MS, key: faultKey })
   const { watched, reload } = useEndpoints()
   const [shown, setShown] = useState<Entry | null>(null)
   const entries = entriesOf(faults.rows, watched)

@@ -25,7 +25,7 @@ interface Page {
 
 const CALLS_A_READ = 500
 /** The most calls that one page reads: a customer without faults has a long history too. */
-const MOST_CALLS = 2000
+const MOST_CALLS = 1000
 
 /**
  * Finds what went wrong in a project's calls, the newest call first. `next` is the position of the last call that was
