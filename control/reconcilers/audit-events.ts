@@ -1,4 +1,4 @@
-import { toldAs } from '../../core/domain/webhooks/kinds.ts'
+import { isOfPart, toldAs } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import {
@@ -7,6 +7,7 @@ import {
   noteToldUpTo,
   type ToldRow,
   toldUpTo,
+  trunksOf,
 } from '../../core/state/delivery/told-events.ts'
 import { queueEvents } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -39,9 +40,14 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
   for (let told = from; told < newest; ) {
     const rows = await heardAudit(state.db, told, newest, BATCH)
     const upto = rows.length < BATCH ? newest : (rows.at(-1)?.position ?? newest)
+    const trunks = await trunksOf(
+      state.db,
+      rows.filter(isOfPart).flatMap(({ trunk_id }) => trunk_id ?? []),
+    )
     const events = rows.flatMap(row => {
       const kind = toldAs(row)
-      return kind === null ? [] : [eventOf(row, kind)]
+      const trunk = isOfPart(row) ? trunks.get(row.trunk_id ?? '') : undefined
+      return kind === null ? [] : [eventOf(row, kind, trunk && ofTrunk(row, trunk))]
     })
     // The rows are read before the transaction, so that API writes wait only for these two statements.
     await state.shortTransaction(async trx => {
@@ -76,6 +82,14 @@ const eventOf = (row: ToldRow, kind: string, more: object = {}) => ({
     request_id: row.request_id,
     ...more,
   },
+})
+
+/** The trunk of a change of its part, and the part. */
+const ofTrunk = (row: ToldRow, trunk: { readonly name: string; readonly revision: number }) => ({
+  id: row.trunk_id,
+  href: `/v1/trunks/${row.trunk_id}`,
+  ...trunk,
+  part: { type: row.resource_type, id: row.resource_id, name: row.resource_name, href: row.resource_href },
 })
 
 /** Continues from the oldest write that is not yet applied. A later write of a trunk replaces its earlier ones. */

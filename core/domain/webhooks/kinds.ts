@@ -40,13 +40,21 @@ interface Told {
   readonly resource_type: string
   /** The resource's revision after the change; null when it did not get one. */
   readonly to_revision: number | null
+  /** The trunk that it belongs to; null without one. */
+  readonly trunk_id: string | null
 }
+
+/** Reports whether a change is of a subtrunk, or of what it holds. It is told as one of its trunk. */
+export const isOfPart = ({ resource_type, trunk_id }: Pick<Told, 'resource_type' | 'trunk_id'>): boolean =>
+  trunk_id !== null && resource_type === 'subtrunk'
 
 /**
  * Returns the event that an audited change is reported as; null for none. Every write to a trunk or to its sources,
- * credentials, targets and policy gives the trunk a revision.
+ * credentials, targets and policy gives the trunk a revision; its subtrunks have their own.
  */
-export function toldAs({ action, resource_type, to_revision }: Told): EventKind | null {
+export function toldAs(change: Told): EventKind | null {
+  const { action, resource_type, to_revision } = change
   if (Object.hasOwn(TOLD, action)) return TOLD[action] ?? null
+  if (isOfPart(change)) return 'trunk.updated'
   return resource_type === 'trunk' && to_revision !== null ? 'trunk.updated' : null
 }

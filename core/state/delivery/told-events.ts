@@ -36,8 +36,20 @@ const COLUMNS = [
   'resource_name',
   'resource_href',
   'to_revision',
+  'trunk_id',
   'request_id',
 ] as const
+
+/** Finds the names and revisions of trunks, by id. */
+export async function trunksOf(db: Db | Trx, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, { readonly name: string; readonly revision: number }>()
+  const rows = await db
+    .selectFrom('trunk')
+    .select(['id', 'name', 'revision'])
+    .where('id', 'in', [...ids])
+    .execute()
+  return new Map(rows.map(({ id, ...trunk }) => [id, trunk]))
+}
 
 /** An audit event to report to webhook endpoints, of a project that has some. */
 export type ToldRow = Pick<AuditRow, (typeof COLUMNS)[number]> & { readonly project_id: string }

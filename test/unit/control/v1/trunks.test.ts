@@ -337,6 +337,16 @@ t.test('trunk.updated is sent for writes of targets, sources, credentials and th
     'trunk.created of the trunk 1',
     ...[2, 3, 4, 5, 6, 7].map(revision => `trunk.updated of the trunk ${revision}`),
   ])
+  const share = { body: { name: 'Branch', status: 'enabled' }, headers: { 'Idempotency-Key': freshKey() } }
+  t.equal((await w.ask('POST', `${path}/subtrunks`, share)).status, 201)
+  await auditEvents.run(w)
+  const last = await w.state.db
+    .selectFrom('webhook_delivery')
+    .selectAll()
+    .orderBy('position', 'desc')
+    .executeTakeFirst()
+  t.equal(last?.event_kind, 'trunk.updated', 'a subtrunk is a part of its trunk')
+  t.match(JSON.parse(last?.payload ?? '{}').data, { id, part: { type: 'subtrunk', name: 'Branch' } })
 })
 
 t.test('what is said of the last OPTIONS of a target agrees with its state', async t => {
