@@ -3,8 +3,9 @@ import { Command } from 'commander'
 import { dayOf } from '../core/domain/rating/index.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { figureSteps } from '../core/state/calls/call-steps.ts'
 import { spentOn } from '../core/state/calls/counters.ts'
-import { callsNow, listNodes, liveCalls, projectSteps, stateOfNode } from '../core/state/calls/project-steps.ts'
+import { callsNow, listNodes, liveCalls, stateOfNode } from '../core/state/calls/project-steps.ts'
 import type { State } from '../core/state/index.ts'
 import { backlog } from '../core/state/maintenance/backlog.ts'
 import { withState } from './state.ts'
@@ -93,10 +94,10 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
     sums.live += live
     sums.minute += recent
     sums.second += (await callsNow(db, id, now_ms - 1000)).recent
-    for (const step of (await projectSteps(db, id, '1h', now_ms)).steps) {
-      sums.attempts += step.attempts
-      sums.answered += step.answered
-      sums.busy_seconds += step.answered_seconds
+    for (const { figures } of await figureSteps(db, { kind: 'project', id }, '1h', now_ms)) {
+      sums.attempts += figures.attempts
+      sums.answered += figures.answered
+      sums.busy_seconds += figures.answered_seconds
     }
     const spend_today_minor = await spentOn(db, 'project', id, dayOf(now_ms, time_zone))
     projects.push({ id, name, live_calls: live, spend_today_minor, currency })

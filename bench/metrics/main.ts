@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HOUR_MS, metricsOf } from '../../core/domain/metrics/index.ts'
-import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/trunk-steps.ts'
+import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/call-steps.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 
@@ -116,19 +116,19 @@ async function fill({ db }: State, records: number): Promise<void> {
         '+23480' || printf('%08d', i), iif(answered, 'completed', 'failed'), iif(answered, 200, 480 + kind),
         iif(answered, null, 'reason_' || kind), at, iif(answered, at, null), at, iif(answered, seconds, 0), pdd_ms
       from (select *, strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') as at from made)`)
-    await run(`insert into trunk_step (trunk_id, step_ms, begin_ms, attempts, answered, answered_seconds, pdd_calls,
+    await run(`insert into call_step (subject_id, step_ms, begin_ms, attempts, answered, answered_seconds, pdd_calls,
         pdd_ms, measured_calls, no_media_calls, one_way_calls, transcoded_calls, packets_received, packets_lost,
         jitter_legs, jitter_us, mos_legs, mos_thousandths)
       ${made} select trunk_id, ${HOUR_MS}, ended_ms / ${HOUR_MS} * ${HOUR_MS}, count(*), sum(answered),
         sum(answered * seconds), count(*), sum(pdd_ms), sum(answered), 0, 0, 0, sum(answered * seconds * 50), 0, 0, 0,
         0, 0 from made where true group by 1, 3
-      on conflict (trunk_id, step_ms, begin_ms) do update set attempts = attempts + excluded.attempts,
+      on conflict (subject_id, step_ms, begin_ms) do update set attempts = attempts + excluded.attempts,
         answered = answered + excluded.answered, answered_seconds = answered_seconds + excluded.answered_seconds,
         pdd_calls = pdd_calls + excluded.pdd_calls, pdd_ms = pdd_ms + excluded.pdd_ms`)
-    await run(`insert into trunk_step_failure (trunk_id, step_ms, begin_ms, platform_reason, sip_code, calls)
+    await run(`insert into call_step_failure (subject_id, step_ms, begin_ms, platform_reason, sip_code, calls)
       ${made} select trunk_id, ${HOUR_MS}, ended_ms / ${HOUR_MS} * ${HOUR_MS}, 'reason_' || kind, 480 + kind, count(*)
         from made where not answered group by 1, 3, 4, 5
-      on conflict (trunk_id, step_ms, begin_ms, platform_reason, sip_code) do update
+      on conflict (subject_id, step_ms, begin_ms, platform_reason, sip_code) do update
         set calls = calls + excluded.calls`)
     // Checkpoint, as the running platform does, so that reads use the database file and not a WAL of gigabytes.
     await run('pragma wal_checkpoint(truncate)')

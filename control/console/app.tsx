@@ -73,6 +73,11 @@ const SESSION_POLL_MS = 15_000
 
 const LOADED = PAGES.map(([pattern, load]) => ({ pattern, page: lazy(load) }))
 
+/** The code of the page that the address names comes while the session is asked for. */
+void LOADED.find(({ pattern }) => match(pattern, path.peek()))
+  ?.page.load()
+  .catch(() => undefined)
+
 export function App() {
   useEffect(() => {
     ask<Session>('GET', '/session').then(setSession, error =>

@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { forgetOldSteps } from '../../core/state/calls/trunk-steps.ts'
+import { forgetOldSteps } from '../../core/state/calls/call-steps.ts'
 import { dropExpiredSessions } from '../../core/state/people/console-sessions.ts'
 import { dropExpiredOutcomes } from '../../core/state/people/idempotency.ts'
 import type { Reconciler } from './reconciler.ts'

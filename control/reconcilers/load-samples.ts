@@ -1,9 +1,9 @@
-import { addLoadSample } from '../../core/state/calls/project-load.ts'
+import { addLoadSample } from '../../core/state/calls/load-steps.ts'
 import type { Reconciler } from './reconciler.ts'
 
 const PERIOD_MS = 5000
 
-/** Counts each project's live calls every few seconds: the load of a time step, running calls included. */
+/** Counts live calls every few seconds: the load of a time step, running calls included. */
 export function loadSamples(): Reconciler {
   let last_ms: number | null = null
   return {

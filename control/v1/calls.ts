@@ -3,7 +3,7 @@ import { type HistoryFilter, listProjectCalls } from '../../core/state/calls/cal
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
-import { Instant, optional, pageSchema, type Static, Type } from '../http/schema.ts'
+import { described, Instant, optional, pageSchema, type Static, Type } from '../http/schema.ts'
 import { Direction, ListedCall, presentListed, Status } from './call-present.ts'
 import { route } from './route.ts'
 
@@ -13,30 +13,39 @@ const CallPage = pageSchema(ListedCall)
 
 const Dialled = Type.String({ pattern: '^\\+?[0-9]{1,15}$', description: 'Digits, with or without the plus.' })
 
+const Id = Type.String({ minLength: 1, maxLength: 64 })
+
 /** What the history and exports of calls filter by. */
 export const CALL_FILTER = {
   status: optional(Status),
   direction: optional(Direction),
-  trunk_id: optional(Type.String({ minLength: 1, maxLength: 64 })),
+  trunk_id: optional(Id),
+  application_id: optional(Id),
   from: optional(Dialled),
   to: optional(Dialled),
   number: optional(Dialled),
-  reason: optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$' })),
+  reason: optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })),
   call_id: optional(Type.String({ pattern: '^CA[0-9a-f]{0,32}$' })),
   since: optional(Instant),
   before: optional(Instant),
+  ended_since: optional(described(Instant, 'Only calls that ended at this instant or later.')),
+  ended_before: optional(described(Instant, 'Only calls that ended before this instant.')),
+  parent_call_id: optional(described(Id, 'Only calls that this call made.')),
 }
 
 type AskedFilter = { readonly [Name in keyof typeof CALL_FILTER]?: Static<(typeof CALL_FILTER)[Name]> }
 
 /** Returns the filter as the state takes it. A restricted key only reads the calls of its subaccount. */
 export const historyFilter = (
-  { since, before, ...rest }: AskedFilter,
+  { since, before, ended_since, ended_before, parent_call_id: parent_call_sid, ...rest }: AskedFilter,
   { subaccount_id }: Pick<Caller, 'subaccount_id'>,
 ): HistoryFilter => ({
   ...rest,
   ...(since === undefined ? {} : { since: iso(Date.parse(since)) }),
   ...(before === undefined ? {} : { before: iso(Date.parse(before)) }),
+  ...(ended_since === undefined ? {} : { ended_since: iso(Date.parse(ended_since)) }),
+  ...(ended_before === undefined ? {} : { ended_before: iso(Date.parse(ended_before)) }),
+  ...(parent_call_sid === undefined ? {} : { parent_call_sid }),
   ...(subaccount_id === null ? {} : { subaccount_id }),
 })
 
@@ -50,7 +59,7 @@ export const calls = [
     scope: 'call_history:read',
     restricted_keys: true,
     description:
-      'Running calls too. `number` is the calling or the called one; `call_id` may be the first part of one; `since` (included) and `before` (not included) bound `queued_at`.',
+      'Running calls too. `number` is the calling or the called one; `call_id` may be the first part of one; `since` (included) and `before` (not included) bound `queued_at`, `ended_since` and `ended_before` likewise `ended_at`.',
     query,
     replies: { 200: CallPage },
     async run({ db, project, caller, query: asked }) {

@@ -26,6 +26,7 @@ import { projects } from './projects.ts'
 import { rates } from './rates.ts'
 import { recordings } from './recordings.ts'
 import { retention } from './retention.ts'
+import { series } from './series.ts'
 import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
@@ -41,6 +42,7 @@ export const V1_ROUTES = [
   ...projects,
   ...organization,
   ...projectMetrics,
+  ...series,
   ...trunks,
   ...trunkMetrics,
   ...trunkTests,

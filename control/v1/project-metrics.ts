@@ -1,9 +1,10 @@
-import { WINDOW_HOURS } from '../../core/domain/metrics/index.ts'
+import { stepOf, WINDOW_HOURS, windowBegin } from '../../core/domain/metrics/index.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { figureSteps } from '../../core/state/calls/call-steps.ts'
 import { spentOn } from '../../core/state/calls/counters.ts'
-import { projectLoad } from '../../core/state/calls/project-load.ts'
-import { callsNow, listNodes, projectSteps, stateOfNode } from '../../core/state/calls/project-steps.ts'
+import { loadSteps } from '../../core/state/calls/load-steps.ts'
+import { callsNow, listNodes, stateOfNode } from '../../core/state/calls/project-steps.ts'
 import { listPolicies } from '../../core/state/configuration/policies.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
@@ -77,12 +78,13 @@ export const projectMetrics = [
       const now_ms = services.clock.now()
       const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
       const day = dayOf(now_ms, zone)
-      const { step_ms, first_ms, steps } = await projectSteps(db, project.id, window, now_ms)
-      const found = new Map(steps.map(step => [step.begin_ms, step]))
-      const load = new Map((await projectLoad(db, project.id, window, now_ms)).map(step => [step.begin_ms, step]))
+      const step_ms = stepOf(window)
+      const steps = await figureSteps(db, { kind: 'project', id: project.id }, window, now_ms)
+      const found = new Map(steps.map(step => [step.begin_ms, step.figures]))
+      const load = new Map((await loadSteps(db, project.id, window, now_ms)).map(step => [step.begin_ms, step]))
       const { live, recent } = await callsNow(db, project.id, now_ms - MINUTE_MS)
       const series = []
-      for (let at = first_ms; at <= now_ms; at += step_ms) {
+      for (let at = windowBegin(now_ms, window); at <= now_ms; at += step_ms) {
         const step = found.get(at)
         const { most_calls = 0, call_ms = 0 } = load.get(at) ?? {}
         const lasted_ms = Math.max(1000, Math.min(step_ms, now_ms - at))

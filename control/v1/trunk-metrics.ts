@@ -1,5 +1,5 @@
 import { mediaMetricsOf, metricsOf, WINDOW_HOURS } from '../../core/domain/metrics/index.ts'
-import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/trunk-steps.ts'
+import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/call-steps.ts'
 import { Count64, Instant, Int32, list, nullable, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 

@@ -1,3 +1,4 @@
+import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { handshakeSignature } from '../../core/runtime/voice-request.ts'
 import type { Event, RelayEnded, StartRelay } from '../../markup/interpreter/types.ts'
@@ -12,7 +13,8 @@ interface Session {
   readonly id: string
   readonly relay_id: string
   readonly began_ms: number
-  readonly turns: Turn[]
+  /** `at`: when the first sound of the answer was played. */
+  readonly turns: (Turn & { readonly at: string })[]
 }
 
 /** The parts of a turn's latency, in order, and their sum. */
@@ -95,10 +97,10 @@ export class Relays {
   }
 
   #turn(session: Session, figures: Turn): void {
-    const { agent_turns } = this.#host.call.ctx.metrics
-    for (const part of PARTS) agent_turns.observe({ part: part.replace('_ms', '') }, figures[part] / 1000)
+    const { clock, metrics } = this.#host.call.ctx
+    for (const part of PARTS) metrics.agent_turns.observe({ part: part.replace('_ms', '') }, figures[part] / 1000)
     const kept = Object.fromEntries(PARTS.map(part => [part, figures[part]])) as Record<(typeof PARTS)[number], number>
-    if (session.turns.length < MAX_TURNS) session.turns.push(kept)
+    if (session.turns.length < MAX_TURNS) session.turns.push({ at: iso(clock.now()), ...kept })
   }
 
   #over(session: Session, outcome: Outcome): void {

@@ -67,9 +67,9 @@ async function talk(near: Line, far: Line): Promise<void> {
 /** The packets that a trunk's figures say its calls received. */
 async function packetsOfTrunk({ state }: World, trunk_id: string | null): Promise<number> {
   const { total } = await state.db
-    .selectFrom('trunk_step')
+    .selectFrom('call_step')
     .select(eb => eb.fn.sum<number>('packets_received').as('total'))
-    .where('trunk_id', '=', trunk_id)
+    .where('subject_id', '=', trunk_id)
     .where('step_ms', '=', 60_000)
     .executeTakeFirstOrThrow()
   return Number(total ?? 0)

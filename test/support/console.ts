@@ -83,13 +83,16 @@ interface AxeResult {
   }[]
 }
 
-/** Returns serious and critical findings of axe, one line each. `only` limits the rules, unless it is empty. */
-export async function axeFindings(page: Page, only: readonly string[] = []): Promise<string[]> {
+/**
+ * Returns serious and critical findings of axe, one line each. `only` limits the rules, unless it is empty; `within`
+ * limits the part of the page.
+ */
+export async function axeFindings(page: Page, only: readonly string[] = [], within = 'html'): Promise<string[]> {
   // The page's security policy blocks inline scripts, but not scripts that come over the DevTools protocol.
   const loaded = await page.evaluate('typeof axe === "object"')
   if (!loaded) await page.evaluate(await axeSource())
   const result = (await page.evaluate(
-    `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(only.length > 0 ? { runOnly: only } : {}) })})`,
+    `axe.run(${JSON.stringify(within)}, ${JSON.stringify({ resultTypes: ['violations'], ...(only.length > 0 ? { runOnly: only } : {}) })})`,
   )) as AxeResult
   return result.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

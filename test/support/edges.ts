@@ -31,6 +31,7 @@ const ON_DRACHTIO = {
   'alert-channels': { result: 'not run', why: NO_SIP },
   alerts: { result: 'not run', why: NO_SIP },
   console: { result: 'not run', why: 'its telephone needs ws and wss on one port, as the embedded edge has them' },
+  'console-board': { result: 'not run', why: NO_SIP },
   'console-pages': { result: 'not run', why: 'its pages show the ladder of a call and figures of the embedded edge' },
   'faults-descriptors': { result: 'not run', why: 'it takes the file descriptors of the embedded edge away' },
   host: { result: 'not run', why: 'it looks at files and environments of our own processes' },

@@ -94,7 +94,7 @@ if (!isMainThread && workerData?.day) {
   for (let at = 0; at < calls.length; at += TOGETHER)
     await state.transaction(async trx => {
       for (const call of calls.slice(at, at + TOGETHER))
-        for (const step of countsOfEndedCall(call)) await queueWrite(trx, step)
+        for (const step of countsOfEndedCall({ ...call, application_id: null })) await queueWrite(trx, step)
     })
   await state.close()
 }

@@ -13,7 +13,6 @@ const LONGER: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
       'pages/alert-policies.tsx (anonymous)',
-      'pages/call.tsx Summary',
       'pages/destinations.tsx Tester',
       'pages/numbers.tsx Owned',
       'pages/policies.tsx PolicyFields',

@@ -307,6 +307,7 @@ export interface OperatorCallExportFilter {
   readonly status?: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
   readonly direction?: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
   readonly trunk_id?: string
+  readonly application_id?: string
   readonly from?: string
   readonly to?: string
   readonly number?: string
@@ -314,6 +315,9 @@ export interface OperatorCallExportFilter {
   readonly call_id?: string
   readonly since?: string
   readonly before?: string
+  readonly ended_since?: string
+  readonly ended_before?: string
+  readonly parent_call_id?: string
   readonly project_id?: string
 }
 
@@ -1044,6 +1048,59 @@ export interface ProjectStep {
   readonly attempts: number
   readonly concurrent_calls_max: number
   readonly concurrent_calls_mean: number
+}
+
+export interface CallSeries {
+  readonly as_of: string
+  readonly ceilings: SeriesCeilings
+  readonly failures: readonly FailedCalls[]
+  readonly now: SeriesNow
+  readonly series: readonly CallSeriesStep[]
+  readonly step_seconds: number
+  readonly subject: SeriesSubject
+  readonly total: CallSeriesTotal
+  readonly window_hours: number
+}
+
+export interface SeriesCeilings {
+  readonly concurrency: number | null
+  readonly cps: number | null
+  readonly daily_spend_cap_minor: number | null
+}
+
+export interface FailedCalls {
+  readonly calls: number
+  readonly reason: string
+}
+
+export interface SeriesNow {
+  readonly calls_last_second: number | null
+  readonly live_calls: number
+  readonly spend_today_minor: number | null
+}
+
+export interface CallSeriesStep {
+  readonly acd_seconds: number | null
+  readonly answered: number
+  readonly attempts: number
+  readonly mos: number | null
+  readonly pdd_p95_ms: number | null
+  readonly at: string
+  readonly concurrent_calls_max: number
+  readonly failures: readonly FailedCalls[]
+}
+
+export interface SeriesSubject {
+  readonly id: string
+  readonly kind: 'project' | 'subaccount' | 'trunk' | 'application'
+}
+
+export interface CallSeriesTotal {
+  readonly acd_seconds: number | null
+  readonly answered: number
+  readonly attempts: number
+  readonly mos: number | null
+  readonly pdd_p95_ms: number | null
 }
 
 export interface TrunkSummary {
@@ -2381,6 +2438,7 @@ export interface CallExportFilter {
   readonly status?: 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
   readonly direction?: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
   readonly trunk_id?: string
+  readonly application_id?: string
   readonly from?: string
   readonly to?: string
   readonly number?: string
@@ -2388,6 +2446,9 @@ export interface CallExportFilter {
   readonly call_id?: string
   readonly since?: string
   readonly before?: string
+  readonly ended_since?: string
+  readonly ended_before?: string
+  readonly parent_call_id?: string
 }
 
 export interface ExportLinkRequest {

@@ -48,6 +48,7 @@ const inZone = (options: Intl.DateTimeFormatOptions) =>
 const day = inZone({ day: '2-digit', month: 'short', year: 'numeric' })
 const instant = inZone({ dateStyle: 'medium', timeStyle: 'medium' })
 const offset = inZone({ timeZoneName: 'longOffset' })
+const local = inZone({ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' })
 const clock = inZone({ hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 })
 
 /**
@@ -62,6 +63,15 @@ export function instantOf(local: string): string {
     return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
   }
   return new Date(as_utc - offsetAt(as_utc - offsetAt(as_utc))).toISOString()
+}
+
+/** The date and time of a form's field, in the organization's time zone: what `instantOf` reads. */
+export function localOf(at_ms: number): string {
+  const parts = new Map(local.value.formatToParts(new Date(at_ms)).map(({ type, value }) => [type, value]))
+  const [year, month, day, hour, minute] = ['year', 'month', 'day', 'hour', 'minute'].map(name =>
+    parts.get(name as 'day'),
+  )
+  return `${year}-${month}-${day}T${hour}:${minute}`
 }
 
 export const when = (at: string | null | undefined): string => (at == null ? '–' : instant.value.format(new Date(at)))

@@ -5,6 +5,7 @@ import { onLive } from './live.ts'
 import type { CallSummary, ListOf } from './types.ts'
 
 const KEEP_ENDED_MS = 8000
+const TOGETHER_MS = 100
 
 /** Events tell of a call without what only its list knows. */
 type Known = CallSummary & Partial<Pick<ListedCall, 'codec' | 'mos' | 'trunk_name'>>
@@ -22,35 +23,50 @@ export function useLiveCalls(): {
 } {
   const of = useData<ListOf<ListedCall>>('/v1/live-calls', { poll_ms: 4000 })
   const [ended, setEnded] = useState<readonly CallSummary[]>([])
-  const [started, setStarted] = useState<readonly CallSummary[]>([])
+  const [started, setStarted] = useState<ReadonlyMap<string, CallSummary>>(new Map())
 
   // A reload has all calls. Events only fill the time until the next reload.
-  useEffect(() => setStarted([]), [of.data])
+  useEffect(() => setStarted(new Map()), [of.data])
 
-  useEffect(
-    () =>
-      onLive(event => {
-        if (event.type !== 'call') return
-        const call = event['call'] as CallSummary
-        setStarted(before => [
-          ...before.filter(other => other.id !== call.id),
-          ...(call.ended_at === null ? [call] : []),
-        ])
-        if (call.ended_at === null) return
-        setEnded(before => [...before.filter(other => other.id !== call.id), call])
-        setTimeout(() => setEnded(before => before.filter(other => other.id !== call.id)), KEEP_ENDED_MS)
-      }),
-    [],
-  )
+  useEffect(() => {
+    // Hundreds of calls change within a second. The page shows them together, a few times a second.
+    const waiting = new Map<string, CallSummary>()
+    const timers = new Set<ReturnType<typeof setTimeout>>()
+    const later = (work: () => void, ms: number) => {
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        work()
+      }, ms)
+      timers.add(timer)
+    }
+    const show = () => {
+      const changed = new Map(waiting)
+      waiting.clear()
+      const over = [...changed.values()].filter(call => call.ended_at !== null)
+      setStarted(before => new Map([...before, ...changed].filter(([, call]) => call.ended_at === null)))
+      if (over.length === 0) return
+      setEnded(before => [...before.filter(({ id }) => !changed.has(id)), ...over])
+      later(() => setEnded(before => before.filter(call => !over.includes(call))), KEEP_ENDED_MS)
+    }
+    const stop = onLive(event => {
+      if (event.type !== 'call') return
+      const call = event['call'] as CallSummary
+      if (waiting.size === 0) later(show, TOGETHER_MS)
+      waiting.set(call.id, call)
+    })
+    return () => {
+      stop()
+      for (const timer of timers) clearTimeout(timer)
+    }
+  }, [])
 
   const over = new Set(ended.map(call => call.id))
-  const fresh = new Map(started.map(call => [call.id, call]))
   const known = (of.data?.data ?? [])
     .filter(call => !over.has(call.id))
-    .map((call): Known => ({ ...call, ...fresh.get(call.id) }))
+    .map((call): Known => ({ ...call, ...started.get(call.id) }))
   const ids = new Set(known.map(call => call.id))
   const calls = [
-    ...[...fresh.values()].filter(call => !ids.has(call.id)).map(call => ({ ...call, over: false })),
+    ...[...started.values()].filter(call => !ids.has(call.id)).map(call => ({ ...call, over: false })),
     ...known.map(call => ({ ...call, over: false })),
     ...ended.map(call => ({ ...call, over: true })),
   ]

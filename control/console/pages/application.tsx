@@ -12,6 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { ApplicationFields, type ApplicationForm, bodyOf } from './applications.tsx'
+import { Board } from './board.tsx'
 import { PolicyChoice } from './policy-choice.tsx'
 
 export function ApplicationPage({ params }: PageProps) {
@@ -67,6 +68,7 @@ export function ApplicationPage({ params }: PageProps) {
               )}
             </Card>
           </div>
+          {may('call_diagnostics:read') && <Board of={{ application_id: application.id }} />}
           {deleting && (
             <ConfirmByName
               title="Delete the application"

@@ -5,6 +5,7 @@ import { count, duration, money } from '../lib/format.ts'
 import { query, setQuery } from '../lib/router.ts'
 import { saveAs } from '../lib/save-as.ts'
 import type { ListOf } from '../lib/types.ts'
+import { Bars } from '../ui/bars.tsx'
 import { Button, Card, Empty, Loaded, PageHead, ProblemBox, Stat, Stats, Status } from '../ui/basics.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
@@ -30,6 +31,13 @@ interface UsageRow {
   readonly trunk_name: string | null
 }
 
+interface Usage {
+  readonly data: readonly UsageRow[]
+  readonly total: UsageRow
+  readonly from: string
+  readonly to: string
+}
+
 interface Document {
   readonly id: string
   readonly charges_minor: number
@@ -42,9 +50,7 @@ interface Document {
 export function Billing() {
   const group = query.value.get('by') ?? 'day'
   const balance = useData<Balance>('/v1/billing/balance', { poll_ms: 15_000 })
-  const usage = useData<{ data: readonly UsageRow[]; total: UsageRow; from: string; to: string }>(
-    `/v1/billing/usage?group_by=${group}`,
-  )
+  const usage = useData<Usage>(`/v1/billing/usage?group_by=${group}`)
   const documents = useData<ListOf<Document>>('/v1/billing/documents')
   const action = useAction()
   const open = (document: Document) =>
@@ -65,6 +71,7 @@ export function Billing() {
           </Stats>
         )}
       </Loaded>
+      <UsageCharts />
       <div class="filters">
         <SelectField
           label="Usage by"
@@ -87,24 +94,21 @@ export function Billing() {
             {data.length === 0 ? (
               <Empty title="No usage in this time" />
             ) : (
-              <>
-                {group === 'day' && data.length > 1 && <SpendChart rows={data} />}
-                <Table
-                  label="Usage"
-                  rows={data}
-                  keyOf={row => row.day ?? row.trunk_id ?? row.destination ?? 'other'}
-                  columns={[
-                    {
-                      title: group === 'day' ? 'Day' : group === 'trunk' ? 'Trunk' : 'Destination',
-                      cell: row => row.day ?? row.trunk_name ?? row.destination ?? 'other',
-                    },
-                    { title: 'Calls', cell: row => count(row.calls), right: true },
-                    { title: 'Answered', cell: row => count(row.answered_calls), right: true, wide: true },
-                    { title: 'Time', cell: row => duration(row.billed_seconds), right: true, wide: true },
-                    { title: 'Spend', cell: row => money(row.settled_spend_minor), right: true },
-                  ]}
-                />
-              </>
+              <Table
+                label="Usage"
+                rows={data}
+                keyOf={row => row.day ?? row.trunk_id ?? row.destination ?? 'other'}
+                columns={[
+                  {
+                    title: group === 'day' ? 'Day' : group === 'trunk' ? 'Trunk' : 'Destination',
+                    cell: row => row.day ?? row.trunk_name ?? row.destination ?? 'other',
+                  },
+                  { title: 'Calls', cell: row => count(row.calls), right: true },
+                  { title: 'Answered', cell: row => count(row.answered_calls), right: true, wide: true },
+                  { title: 'Time', cell: row => duration(row.billed_seconds), right: true, wide: true },
+                  { title: 'Spend', cell: row => money(row.settled_spend_minor), right: true },
+                ]}
+              />
             )}
           </Card>
         )}
@@ -147,19 +151,47 @@ export function Billing() {
   )
 }
 
-function SpendChart({ rows }: { rows: readonly UsageRow[] }) {
+/** Usage by day and by destination, as bars. */
+function UsageCharts() {
+  const days = useData<Usage>('/v1/billing/usage?group_by=day')
+  const destinations = useData<Usage>('/v1/billing/usage?group_by=destination')
   const { times, series } = useMemo(() => {
-    const days = rows.filter(row => row.day !== null).toSorted((a, b) => (a.day ?? '').localeCompare(b.day ?? ''))
+    const spent = new Map((days.data?.data ?? []).map(row => [row.day, row.settled_spend_minor]))
+    const all = days.data ? daysBetween(days.data.from, days.data.to) : []
     return {
-      times: days.map(row => Date.parse(row.day ?? '') / 1000),
-      series: [
-        { name: 'Spend, ₦', values: days.map(row => row.settled_spend_minor / 100), color: '--accent', fill: true },
-      ],
+      times: all.map(day => Date.parse(day) / 1000),
+      series: [{ name: 'Spend', values: all.map(day => (spent.get(day) ?? 0) / 100), color: '--accent' }],
     }
-  }, [rows])
+  }, [days.data])
+  const rows = (destinations.data?.data ?? []).slice(0, MOST_DESTINATIONS)
   return (
-    <div class="body">
-      <Chart label="Spend by day" times={times} series={series} />
+    <div class="columns">
+      <Card title="Spend by day">
+        <Chart label="Spend by day" times={times} series={series} bars show={major => money(Math.round(major * 100))} />
+      </Card>
+      <Card title="Spend by destination">
+        {rows.length === 0 ? (
+          <Empty title="No usage in this time" />
+        ) : (
+          <Bars
+            label="Spend by destination"
+            rows={rows.map(row => ({
+              name: row.destination ?? 'Without a rate',
+              value: row.settled_spend_minor,
+              text: `${money(row.settled_spend_minor)} · ${count(row.calls)}`,
+            }))}
+          />
+        )}
+      </Card>
     </div>
   )
 }
+
+const MOST_DESTINATIONS = 10
+const DAY_MS = 86_400_000
+
+/** Every day from the first to the last, `YYYY-MM-DD`. */
+const daysBetween = (from: string, to: string): string[] =>
+  Array.from({ length: Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1 }, (_, index) =>
+    new Date(Date.parse(from) + index * DAY_MS).toISOString().slice(0, 10),
+  )

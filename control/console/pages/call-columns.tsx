@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ListedCall } from '../lib/api-types.ts'
 import { duration, money, when, words } from '../lib/format.ts'
-import { Status } from '../ui/basics.tsx'
+import { CallStatus } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Chips } from '../ui/form.tsx'
 import type { Column } from '../ui/table.tsx'
@@ -10,7 +10,7 @@ import type { Column } from '../ui/table.tsx'
 const FIXED: readonly Column<ListedCall>[] = [
   { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '152px' },
   { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '152px' },
-  { title: 'Status', cell: call => <Status of={call.status} />, width: '125px' },
+  { title: 'Status', cell: call => <CallStatus call={call} />, width: '125px' },
   { title: 'When', cell: call => when(call.queued_at), width: '190px' },
 ]
 

@@ -9,7 +9,12 @@ import { Button } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 
-export const FILTERS = ['number', 'status', 'direction', 'trunk_id', 'reason', 'call_id', 'since', 'before'] as const
+export const FILTERS = [
+  ...(['number', 'status', 'direction', 'trunk_id', 'application_id', 'reason', 'call_id'] as const),
+  ...(['since', 'before', 'ended_since', 'ended_before'] as const),
+] as const
+/** Filters with a local date and time. */
+export const TIMES: readonly string[] = ['since', 'before', 'ended_since', 'ended_before']
 
 const STATUSES = ['queued', 'ringing', 'in-progress', 'completed', 'busy', 'no-answer', 'canceled', 'failed']
 const DIRECTIONS = ['inbound', 'outbound', 'outbound-api', 'outbound-dial']

@@ -1,19 +1,15 @@
 import { useMemo } from 'preact/hooks'
 import type { LegFigures as Figures } from '../lib/api-types.ts'
+import type { Sample as StorySample } from '../lib/call-story.ts'
 import { useData } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
 import { Card, Empty, Facts, Loaded, Stat, Stats } from '../ui/basics.tsx'
 import { Chart } from '../ui/chart.tsx'
 
-interface Sample {
-  readonly codec?: string | null
+type Sample = StorySample & {
   readonly secured?: boolean
   readonly packets_received?: number
   readonly packets_sent?: number
-  readonly packets_lost?: number
-  readonly jitter_ms?: number | null
-  readonly rtt_ms?: number | null
-  readonly mos?: number | null
 }
 
 interface Leg {
@@ -24,6 +20,11 @@ interface Leg {
   readonly samples_kept: number
 }
 
+export interface CallMediaAnswer {
+  readonly legs: readonly Leg[]
+  readonly unavailable_reason: string | null
+}
+
 const NAMES = {
   caller: 'Leg of the caller',
   called: 'Leg of the called',
@@ -31,10 +32,7 @@ const NAMES = {
 } as const
 
 export function CallMedia({ call_id, live }: { call_id: string; live: boolean }) {
-  const of = useData<{ legs: readonly Leg[]; unavailable_reason: string | null }>(
-    `/v1/calls/${call_id}/media`,
-    live ? { poll_ms: 5000 } : {},
-  )
+  const of = useData<CallMediaAnswer>(`/v1/calls/${call_id}/media`, live ? { poll_ms: 5000 } : {})
   return (
     <Loaded of={of}>
       {({ legs, unavailable_reason }) =>
@@ -66,7 +64,7 @@ const seriesOf = (samples: Leg['samples']) => {
 }
 
 /** The side of a leg that still runs is told by its id. */
-const nameOf = ({ leg_id, figures }: Leg): string =>
+export const nameOfLeg = ({ leg_id, figures }: Leg): string =>
   NAMES[figures?.side ?? (leg_id.endsWith('-a') ? 'caller' : /-(near|far)$/.test(leg_id) ? 'application' : 'called')]
 
 function LegCard({ leg }: { leg: Leg }) {
@@ -74,7 +72,7 @@ function LegCard({ leg }: { leg: Leg }) {
   const now: Sample | Figures = figures ?? leg.samples.at(-1)?.stats ?? {}
   const lost = now.packets_lost ?? 0
   const expected = (now.packets_received ?? 0) + lost
-  const name = nameOf(leg)
+  const name = nameOfLeg(leg)
   const { times, quality, delay } = useMemo(() => seriesOf(leg.samples), [leg.samples])
   const hint = `${now.codec ?? 'no codec'}${now.secured ? ', encrypted' : ', not encrypted'}${figures ? '' : ', so far'}`
   return (

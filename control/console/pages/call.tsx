@@ -1,31 +1,18 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { useData } from '../lib/data.ts'
-import { clockTime, duration, when, words } from '../lib/format.ts'
+import { clockTime, duration, when } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
+import { headlineOf } from '../lib/outcome.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { Call, CallEvent, CallSummary } from '../lib/types.ts'
-import {
-  Button,
-  Card,
-  CodeBox,
-  Empty,
-  Facts,
-  Id,
-  Loaded,
-  Notice,
-  PageHead,
-  Stat,
-  Stats,
-  Status,
-  Tabs,
-  Time,
-} from '../ui/basics.tsx'
+import { Button, CallStatus, Card, CodeBox, Empty, Id, Loaded, PageHead, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
-import { Attempts } from './attempts.tsx'
+import { CallFiles } from './call-files.tsx'
 import { CallMedia } from './call-media.tsx'
+import { Summary } from './call-summary.tsx'
 import { Decision } from './decision.tsx'
 import { Ladder } from './ladder.tsx'
 
@@ -57,15 +44,17 @@ export function CallPage({ params }: PageProps) {
             <PageHead
               title={`${call.from} → ${call.to}`}
               back={{ href: hrefOf('/calls'), text: 'Calls' }}
-              badges={<Status of={call.status} />}
+              badges={<CallStatus call={call} />}
               sub={<Id value={call.id} what="the call's id" />}
               actions={
-                live &&
-                may('service_configuration:write') && (
-                  <Button kind="danger" onClick={() => setAsking(true)}>
-                    Hang up
-                  </Button>
-                )
+                <>
+                  {may('call_diagnostics:read') && <CallFiles call_id={id} />}
+                  {live && may('service_configuration:write') && (
+                    <Button kind="danger" onClick={() => setAsking(true)}>
+                      Hang up
+                    </Button>
+                  )}
+                </>
               }
             />
             <Tabs
@@ -88,114 +77,6 @@ export function CallPage({ params }: PageProps) {
         )
       }}
     </Loaded>
-  )
-}
-
-/** Summarizes the call in one sentence. */
-function outcomeOf(call: Call): {
-  readonly tone: 'good' | 'bad' | 'note' | 'warn'
-  readonly text: string
-  /** Number of the error that stopped the script. */
-  readonly fault: number | null
-} {
-  const fault = call.events.find(({ kind }) => kind === 'error')
-  const failed = fault ? ` Its script failed: ${headline(fault)}.` : ''
-  if (call.ended_at === null)
-    return { tone: fault ? 'bad' : 'note', text: `The call is ${call.status}.${failed}`, fault: fault?.number ?? null }
-  const by =
-    call.ended_by === null
-      ? ''
-      : call.ended_by === 'caller' || call.ended_by === 'called'
-        ? `, hung up by the ${call.ended_by} side`
-        : `, ended by the ${call.ended_by}`
-  const code = call.sip_code === null ? '' : ` SIP ${call.sip_code}.`
-  const reason = call.reason === null ? '' : ` Reason: ${words(call.reason).toLowerCase()}.`
-  const number = fault?.number ?? null
-  if (call.status === 'completed') {
-    const text = `Answered and talked ${duration(call.duration_seconds)}${by}.${failed}${reason}`
-    return { tone: fault ? 'bad' : 'good', text, fault: number }
-  }
-  const tone = fault || call.status === 'failed' ? 'bad' : 'warn'
-  return { tone, text: `Ended as ${call.status}${by}.${code}${failed}${reason}`, fault: number }
-}
-
-function Summary({ call }: { call: Call }) {
-  const outcome = outcomeOf(call)
-  return (
-    <>
-      <Notice tone={outcome.tone}>
-        <span>
-          {outcome.text}{' '}
-          {(outcome.fault ?? call.reason) && (
-            <a href={`/docs/errors/${outcome.fault ?? call.reason}`} target="_blank" rel="noreferrer">
-              What this means
-            </a>
-          )}
-        </span>
-      </Notice>
-      <Stats>
-        <Stat name="Duration" value={duration(call.duration_seconds ?? call.record?.duration_seconds)} />
-        <Stat name="Post-dial delay" value={call.record?.pdd_ms == null ? '–' : `${call.record.pdd_ms} ms`} />
-        <Stat name="Attempts at targets" value={call.attempts.length} />
-        <Stat name="Recordings" value={call.recordings.length} />
-      </Stats>
-      <div class="columns">
-        <Card title="Call">
-          <Facts
-            rows={[
-              ['Direction', words(call.direction)],
-              ['Origin', words(call.origin)],
-              ['Queued', when(call.queued_at)],
-              ['Answered', when(call.start_time)],
-              ['Ended', when(call.ended_at)],
-              call.trunk_id
-                ? [
-                    'Trunk',
-                    <a key="t" href={hrefOf(`/trunks/${call.trunk_id}`)}>
-                      {call.trunk_id}
-                    </a>,
-                  ]
-                : null,
-              call.application_id
-                ? [
-                    'Application',
-                    <a key="a" href={hrefOf(`/applications/${call.application_id}`)}>
-                      {call.application_id}
-                    </a>,
-                  ]
-                : null,
-              call.parent_call_id
-                ? [
-                    'Made by',
-                    <a key="p" href={hrefOf(`/calls/${call.parent_call_id}`)}>
-                      {call.parent_call_id}
-                    </a>,
-                  ]
-                : null,
-            ]}
-          />
-        </Card>
-        <Card title="Price">
-          {call.price && call.price_explanation ? (
-            <>
-              <p>{call.price.sentence}</p>
-              <ol class="prose">
-                {call.price_explanation.slice(1).map(line => (
-                  <li key={line}>{line}</li>
-                ))}
-              </ol>
-            </>
-          ) : (
-            <p class="muted">
-              {call.ended_at === null
-                ? 'Settled when the call has ended.'
-                : 'This call has no price: it stayed on the platform, no inbound price applies, or it was not admitted.'}
-            </p>
-          )}
-        </Card>
-      </div>
-      <Attempts attempts={call.attempts} />
-    </>
   )
 }
 
@@ -227,7 +108,7 @@ function Script({ events }: { events: readonly CallEvent[] }) {
               {clockTime(event.at)} · +{((Date.parse(event.at) - begin) / 1000).toFixed(2)} s
             </time>
             <div>
-              <strong>{headline(event)}</strong>
+              <strong>{headlineOf(event)}</strong>
             </div>
             {Object.keys(event.detail).length > 0 && (
               <details>
@@ -240,22 +121,6 @@ function Script({ events }: { events: readonly CallEvent[] }) {
       </ol>
     </Card>
   )
-}
-
-/** Describes an event in a few words, from the fields of its kind. */
-function headline({ kind, number, detail }: CallEvent): string {
-  const text = (name: string): string =>
-    typeof detail[name] === 'string' || typeof detail[name] === 'number' ? String(detail[name]) : ''
-  const what = text('message') || text('detail') || text('sentence')
-  const prefix = number === null ? '' : `${number}: `
-  if (kind === 'http')
-    return `${text('method') || 'Request'} ${text('url')} ${text('status') && `→ ${text('status')}`}`.trim()
-  if (kind === 'state') return words(text('status') || text('state') || text('to') || 'State')
-  if (kind === 'script')
-    return [text('verb') || text('step') || text('kind') || 'Script', text('text') || text('event') || what]
-      .filter(Boolean)
-      .join(': ')
-  return `${prefix}${what || words(kind)}`
 }
 
 const Recordings = ({ call }: { call: Call }) =>

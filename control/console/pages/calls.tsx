@@ -8,7 +8,7 @@ import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../
 import { LongTable } from '../ui/table.tsx'
 import { ColumnChoice, chosenColumns, columnsOf } from './call-columns.tsx'
 import { ExportCalls } from './call-export.tsx'
-import { CallFilters, FILTERS } from './call-filters.tsx'
+import { CallFilters, FILTERS, TIMES } from './call-filters.tsx'
 
 export const CALL_TABS = () => [
   { id: 'history', text: 'History', href: hrefOf('/calls') },
@@ -24,7 +24,7 @@ function filterOf(given: URLSearchParams): Readonly<Record<string, string>> {
   const used = FILTERS.flatMap(name => {
     const value = given.get(name)
     if (!value) return []
-    return [[name, name === 'since' || name === 'before' ? instantOf(value) : value] as const]
+    return [[name, TIMES.includes(name) ? instantOf(value) : value] as const]
   })
   return Object.fromEntries(used)
 }

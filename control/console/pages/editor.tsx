@@ -7,7 +7,7 @@ import { clockTime, words } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
 import { hasRole, inSandbox } from '../lib/session.ts'
 import type { Call, ListOf, PhoneNumber } from '../lib/types.ts'
-import { Badge, Button, Card, Empty, PageHead, ProblemBox, Status } from '../ui/basics.tsx'
+import { Badge, Button, CallStatus, Card, Empty, PageHead, ProblemBox } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 
 interface Advice {
@@ -207,7 +207,7 @@ function Progress({ call_id }: { call_id: string }) {
   return (
     <div class="stack" data-run>
       <div class="row">
-        <Status of={call.status} />
+        <CallStatus call={call} />
         <a href={hrefOf(`/calls/${call_id}/script`)}>The call's page</a>
       </div>
       {call.events.length === 0 ? (

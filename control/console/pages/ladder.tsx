@@ -1,13 +1,15 @@
+import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { useData } from '../lib/data.ts'
 import { clockTime, count } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
 import { diffLines, isNoise, type Lane, labelOf, lanesOf, parseSip } from '../lib/sip.ts'
+import { standaloneSvg } from '../lib/svg.ts'
 import type { LadderMessage } from '../lib/types.ts'
 import { Button, Card, CopyButton, Empty, Loaded, ScrollBox } from '../ui/basics.tsx'
 import { CheckField } from '../ui/form.tsx'
 
-interface LadderAnswer {
+export interface LadderAnswer {
   readonly messages: readonly LadderMessage[]
   readonly retention_days: number
   readonly text: string
@@ -60,7 +62,7 @@ function Drawn({ answer, call_id }: { answer: LadderAnswer; call_id: string }) {
   const one = opened === null ? undefined : messages[opened]
   const two = other === null ? undefined : messages[other]
   const exportSvg = () => {
-    if (svg.current) saveAs(new Blob([standalone(svg.current)], { type: 'image/svg+xml' }), `${call_id}.svg`)
+    if (svg.current) saveAs(standaloneSvg(svg.current), `${call_id}.svg`)
   }
   return (
     <>
@@ -154,7 +156,7 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
               key={`${message.at}${index}`}
               class={`message ${tone} ${message.sip_call_id === firstDialog ? '' : 'second'} ${chosen ? 'chosen' : ''}`}
               role="button"
-              tabIndex={0}
+              tabindex={0}
               aria-pressed={chosen}
               onClick={event => onChoose(index, event.shiftKey)}
               onKeyDown={event => onKey(event, index)}
@@ -185,24 +187,17 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
   )
 }
 
-/** Copies the drawing with its computed colours, so that the file looks like the page. */
-function standalone(svg: SVGSVGElement): string {
-  const copy = svg.cloneNode(true) as SVGSVGElement
-  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
-  copy.setAttribute('font-family', 'sans-serif')
-  copy.setAttribute('font-size', '12')
-  const from = svg.querySelectorAll('text, line, path, rect')
-  for (const [index, element] of copy.querySelectorAll('text, line, path, rect').entries()) {
-    const original = from[index]
-    if (!original) continue
-    const { fill, stroke } = getComputedStyle(original)
-    element.setAttribute('fill', element.tagName === 'rect' ? 'none' : fill)
-    if (stroke !== 'none' && element.tagName !== 'rect') element.setAttribute('stroke', stroke)
-  }
-  return new XMLSerializer().serializeToString(copy)
-}
-
-const Message = ({ message, onCompare }: { message: LadderMessage; onCompare: boolean }) => {
+/** A message with its headers and body. */
+export const Message = ({
+  message,
+  onCompare,
+  actions,
+}: {
+  message: LadderMessage
+  /** Another message may be compared with it. */
+  onCompare: boolean
+  actions?: ComponentChildren
+}) => {
   const { first, headers, body } = parseSip(message.text)
   const { local, remote } = message
   return (
@@ -214,7 +209,12 @@ const Message = ({ message, onCompare }: { message: LadderMessage; onCompare: bo
         clockTime(message.at),
         ...(onCompare ? ['Shift and another message compares'] : []),
       ].join(' · ')}
-      actions={<CopyButton text={message.text} what="the message" />}
+      actions={
+        <>
+          <CopyButton text={message.text} what="the message" />
+          {actions}
+        </>
+      }
     >
       <ScrollBox label="The message" kind="code sip">
         <pre data-message>

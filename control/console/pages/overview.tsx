@@ -1,49 +1,14 @@
-import { useMemo } from 'preact/hooks'
-import type { Alert } from '../lib/api-types.ts'
+import type { Alert, ProjectMetrics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
-import { count, money, percent, words } from '../lib/format.ts'
+import { count, money, words } from '../lib/format.ts'
 import { type LiveCall, useLiveCalls } from '../lib/live-calls.ts'
-import { hrefOf, query, setQuery } from '../lib/router.ts'
+import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
-import { Badge, Card, Empty, LinkButton, Loaded, Meter, PageHead, Stat, Stats, Status, Time } from '../ui/basics.tsx'
-import { Chart } from '../ui/chart.tsx'
-import { SelectField } from '../ui/form.tsx'
+import { Badge, Card, Empty, LinkButton, Meter, PageHead, Stat, Status, Time } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
+import { Board } from './board.tsx'
 import { LiveTable } from './live-calls.tsx'
-import { WINDOWS } from './trunk-quality.tsx'
-
-interface ProjectMetrics {
-  readonly as_of: string
-  readonly window_hours: number
-  readonly step_seconds: number
-  readonly attempts: number
-  readonly answered: number
-  readonly series: readonly {
-    readonly at: string
-    readonly attempts: number
-    readonly answered: number
-    readonly concurrent_calls_max: number
-    readonly concurrent_calls_mean: number
-  }[]
-  readonly now: {
-    readonly live_calls: number
-    readonly calls_last_minute: number
-    readonly spend_today_minor: number
-    readonly spend_caps: readonly {
-      readonly name: string
-      readonly kind: string
-      readonly used_minor: number
-      readonly cap_minor: number
-    }[]
-  }
-  readonly nodes: readonly {
-    readonly id: string
-    readonly kind: string
-    readonly state: 'up' | 'draining' | 'lost'
-    readonly heartbeat_at: string
-  }[]
-}
 
 /** The list of live calls ends here. Then the metrics have the number. */
 const LISTED = 1000
@@ -73,28 +38,13 @@ export function Overview() {
 }
 
 function Figures() {
-  const window = query.value.get('window') ?? '24h'
-  const metrics = useData<ProjectMetrics>(`/v1/metrics?window=${window}`, { poll_ms: 5000 })
+  const metrics = useData<ProjectMetrics>('/v1/metrics?window=1h', { poll_ms: 5000 })
   const { calls } = useLiveCalls()
   const running = calls.filter(call => !call.over).length
+  const live_calls = running >= LISTED ? metrics.data?.now.live_calls : running
   return (
     <>
-      <Loaded of={metrics}>
-        {data => (
-          <>
-            <Now data={data} live_calls={running >= LISTED ? data.now.live_calls : running} />
-            <div class="filters">
-              <SelectField
-                label="Charts of the"
-                value={window}
-                onInput={value => setQuery({ window: value })}
-                options={WINDOWS}
-              />
-            </div>
-            <Charts data={data} />
-          </>
-        )}
-      </Loaded>
+      <Board of={{}} {...(live_calls === undefined ? {} : { live_calls })} more={<Firing />} />
       <LiveNow calls={calls} />
       <div class="columns">
         {may('service_configuration:read') && <FiringAlerts />}
@@ -105,59 +55,13 @@ function Figures() {
   )
 }
 
-const Now = ({ data, live_calls }: { data: ProjectMetrics; live_calls: number }) => (
-  <Stats>
-    <Stat name="Calls now" value={<span data-live-calls>{count(live_calls)}</span>} />
-    <Stat name="Calls per second" value={(data.now.calls_last_minute / 60).toFixed(2)} hint="over the last minute" />
-    <Stat
-      name="Answered (ASR)"
-      value={data.attempts === 0 ? '–' : percent(data.answered / data.attempts)}
-      hint={`${count(data.answered)} of ${count(data.attempts)} calls`}
-    />
-    <Stat name="Spend today" value={money(data.now.spend_today_minor)} hint="settled and reserved" />
-    <Stat
-      name="Alerts"
-      value={count(firing.value)}
-      hint={firing.value === 0 ? 'nothing to look at' : <a href={hrefOf('/alerts')}>Look at them</a>}
-    />
-  </Stats>
+const Firing = () => (
+  <Stat
+    name="Alerts"
+    value={count(firing.value)}
+    hint={firing.value === 0 ? 'nothing to look at' : <a href={hrefOf('/alerts')}>Look at them</a>}
+  />
 )
-
-function Charts({ data }: { data: ProjectMetrics }) {
-  const { times, calls, load } = useMemo(
-    () => ({
-      times: data.series.map(step => Date.parse(step.at) / 1000),
-      calls: [
-        { name: 'Calls', values: data.series.map(step => step.attempts), color: '--accent', fill: true },
-        { name: 'Answered', values: data.series.map(step => step.answered), color: '--good' },
-      ],
-      load: [
-        {
-          name: 'Most calls at once',
-          values: data.series.map(step => step.concurrent_calls_max),
-          color: '--lane-2',
-          fill: true,
-        },
-        {
-          name: 'Mean',
-          values: data.series.map(step => step.concurrent_calls_mean),
-          color: '--accent',
-        },
-      ],
-    }),
-    [data],
-  )
-  return (
-    <div class="columns">
-      <Card title="Calls" hint={`By ${data.step_seconds === 60 ? 'minute' : 'hour'} in which they ended`}>
-        <Chart label="Calls" times={times} series={calls} />
-      </Card>
-      <Card title="Load" hint={`Calls at once, by ${data.step_seconds === 60 ? 'minute' : 'hour'}`}>
-        <Chart label="Load" times={times} series={load} />
-      </Card>
-    </div>
-  )
-}
 
 const LiveNow = ({ calls }: { calls: readonly LiveCall[] }) => (
   <Card title="Live calls" actions={<a href={hrefOf('/calls/live')}>All</a>} flush>

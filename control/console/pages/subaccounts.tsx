@@ -11,6 +11,7 @@ import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Form, MoneyField, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
+import { Board } from './board.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 
 interface Configuration {
@@ -226,6 +227,7 @@ export function SubaccountPage({ params }: PageProps) {
               }
             />
             <Usage of={usage} />
+            {may('call_diagnostics:read') && <Board of={{ subaccount_id: subaccount.id }} />}
             <div class="columns">
               <Card title="In use">
                 <Meter name="Calls at once" used={subaccount.live_calls} limit={subaccount.max_concurrent} />

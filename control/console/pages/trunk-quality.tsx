@@ -19,7 +19,7 @@ interface Diagnostics {
   }
 }
 
-export const WINDOWS = [
+const WINDOWS = [
   { value: '1h', text: 'Last hour' },
   { value: '24h', text: 'Last 24 hours' },
   { value: '7d', text: 'Last 7 days' },

@@ -1,30 +1,16 @@
 import { useEffect } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { type Data, useData } from '../lib/data.ts'
-import { count, duration, money, words } from '../lib/format.ts'
+import { duration, money, words } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { noTargetAnswers } from '../lib/targets.ts'
-import type { Trunk, TrunkMetrics } from '../lib/types.ts'
+import type { Trunk } from '../lib/types.ts'
 import { ApplyBadge } from '../ui/apply.tsx'
-import {
-  Badge,
-  Card,
-  Empty,
-  Facts,
-  Id,
-  Loaded,
-  Meter,
-  Notice,
-  PageHead,
-  Stat,
-  Stats,
-  Status,
-  Tabs,
-  Time,
-} from '../ui/basics.tsx'
+import { Badge, Card, Empty, Facts, Id, Loaded, Meter, Notice, PageHead, Status, Tabs, Time } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
+import { Board } from './board.tsx'
 import { PbxConfigurations } from './pbx.tsx'
 import { Revisions } from './revisions.tsx'
 import { TrunkAccess } from './trunk-access.tsx'
@@ -111,34 +97,15 @@ function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {
   return <Empty title="There is no such part of a trunk" />
 }
 
-function OverviewTab({ trunk }: { trunk: Trunk }) {
-  const metrics = useData<TrunkMetrics>(
-    may('call_diagnostics:read') ? `/v1/trunks/${trunk.id}/metrics?window=24h` : null,
-    { poll_ms: 15_000 },
-  )
-  return (
-    <>
-      {metrics.data && <TrafficStats of={metrics.data} />}
-      <div class="columns">
-        <Endpoints of={trunk.endpoint_evidence} />
-        <CeilingsInUse trunk={trunk} />
-        <Settings trunk={trunk} />
-      </div>
-    </>
-  )
-}
-
-const TrafficStats = ({ of }: { of: TrunkMetrics }) => (
-  <Stats>
-    <Stat name="Calls in 24 hours" value={count(of.attempts)} hint={`${count(of.failed)} failed`} />
-    <Stat name="Answered" value={count(of.answered)} hint={`ASR of 7 days ${of.asr_7d_pct ?? '–'} %`} />
-    <Stat name="Mean duration" value={duration(of.acd_seconds)} hint={of.acd_reason ?? undefined} />
-    <Stat
-      name="Post-dial delay"
-      value={of.pdd_ms === null ? '–' : `${count(of.pdd_ms)} ms`}
-      hint={of.pdd_reason ?? undefined}
-    />
-  </Stats>
+const OverviewTab = ({ trunk }: { trunk: Trunk }) => (
+  <>
+    {may('call_diagnostics:read') && <Board of={{ trunk_id: trunk.id }} />}
+    <div class="columns">
+      <Endpoints of={trunk.endpoint_evidence} />
+      <CeilingsInUse trunk={trunk} />
+      <Settings trunk={trunk} />
+    </div>
+  </>
 )
 
 const Endpoints = ({ of }: { of: Trunk['endpoint_evidence'] }) => (

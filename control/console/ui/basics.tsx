@@ -2,11 +2,11 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Data } from '../lib/data.ts'
 import { ago, when, words } from '../lib/format.ts'
+import { statusOfCall } from '../lib/outcome.ts'
 import type { Problem } from '../lib/problem.ts'
+import type { Tone } from '../lib/tone.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { toast } from './toast.tsx'
-
-export type Tone = 'good' | 'warn' | 'bad' | 'note' | 'idle'
 
 interface ButtonProps {
   readonly children: ComponentChildren
@@ -89,6 +89,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   busy: 'warn',
   'no-answer': 'warn',
   suspended: 'bad',
+  'document-failed': 'bad',
   failed: 'bad',
   revoked: 'bad',
   firing: 'bad',
@@ -104,6 +105,9 @@ export const Status = ({ of }: { of: string }) => (
     {words(of)}
   </Badge>
 )
+
+/** How a call stands. A call whose document failed is no success, though it was answered. */
+export const CallStatus = ({ call }: { call: Parameters<typeof statusOfCall>[0] }) => <Status of={statusOfCall(call)} />
 
 /** A relative time that updates itself; its title has the exact time. */
 export function Time({ at }: { at: string | null | undefined }) {

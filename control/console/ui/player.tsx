@@ -9,23 +9,24 @@ import { Button, ProblemBox, Status } from './basics.tsx'
 
 const COLUMNS = 600
 
-interface Loaded {
+export interface LoadedAudio {
   readonly url: string
   readonly wave: Wave
 }
 
-async function load(recording_id: string): Promise<Loaded> {
+/** Loads a recording: an address that the caller revokes, and its loudness in `columns` steps. */
+export async function loadAudio(recording_id: string, columns: number): Promise<LoadedAudio> {
   const raw = await readBytes(`/v1/recordings/${recording_id}.wav`)
   const url = URL.createObjectURL(new Blob([raw], { type: 'audio/wav' }))
   const wave =
-    peaksOf(raw, COLUMNS) ??
-    peaksOfAudio(await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(raw.slice(0)), COLUMNS)
+    peaksOf(raw, columns) ??
+    peaksOfAudio(await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(raw.slice(0)), columns)
   return { url, wave }
 }
 
 /** A recording with its waveform, one lane for each channel: the caller above, the called party below. */
 export function Player({ recording }: { recording: Recording }) {
-  const [loaded, setLoaded] = useState<Loaded | null>(null)
+  const [loaded, setLoaded] = useState<LoadedAudio | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
   const [at, setAt] = useState(0)
   const [playing, setPlaying] = useState(false)
@@ -36,7 +37,7 @@ export function Player({ recording }: { recording: Recording }) {
     if (recording.status !== 'completed') return
     let here = true
     let url = ''
-    load(recording.id).then(
+    loadAudio(recording.id, COLUMNS).then(
       found => {
         url = found.url
         if (here) setLoaded(found)

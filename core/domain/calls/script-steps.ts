@@ -44,8 +44,9 @@ const COMMANDS: Readonly<Record<string, (command: Facts) => readonly Told[]>> = 
   hangup: () => [{ verb: 'Hangup', text: 'the script ends the call' }],
 }
 
-/** What happened to a script: results of its steps. Keys are never told. */
+/** What happened to a script: results of its steps. That a key was pressed is told, never which. */
 const EVENTS: Readonly<Record<string, (event: Facts) => readonly Told[]>> = {
+  digit: () => [{ verb: 'Keys', text: 'a key was pressed' }],
   child_answered: () => [{ verb: 'Dial', text: 'answered' }],
   child_ended: ({ status }) => [{ verb: 'Dial', text: `ended: ${said(status)}` }],
   record_ended: ({ recording }) => [

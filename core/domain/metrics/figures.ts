@@ -1,7 +1,21 @@
 import { mediaFigures } from './media.ts'
 
+/** Upper ends of the sizes by which post-dial delays are counted, in milliseconds. */
+export const PDD_BOUNDS_MS = [100, 250, 500, 1000, 1500, 2000, 3000, 5000, 8000, 15_000, 30_000] as const
+type PddColumn = `pdd_to_${(typeof PDD_BOUNDS_MS)[number]}` | 'pdd_over'
+
+/** The column that counts a delay: the first whose end the delay does not exceed. */
+const pddColumn = (pdd_ms: number): PddColumn => {
+  const bound = PDD_BOUNDS_MS.find(ms => pdd_ms <= ms)
+  return bound === undefined ? 'pdd_over' : `pdd_to_${bound}`
+}
+
+const NO_DELAYS = Object.fromEntries([...PDD_BOUNDS_MS.map(ms => [`pdd_to_${ms}`, 0]), ['pdd_over', 0]]) as Readonly<
+  Record<PddColumn, number>
+>
+
 /** The contribution of an ended call to its trunk's metrics. A step has the same columns, summed. */
-export interface Figures {
+export interface Figures extends Readonly<Record<PddColumn, number>> {
   readonly attempts: number
   readonly answered: number
   /** Whole seconds of answered calls. */
@@ -25,6 +39,7 @@ export interface Figures {
 }
 
 export const NO_FIGURES: Figures = {
+  ...NO_DELAYS,
   attempts: 0,
   answered: 0,
   answered_seconds: 0,
@@ -62,7 +77,7 @@ export function figuresOfCall(call: EndedCall): Figures {
     ...NO_FIGURES,
     attempts: 1,
     ...(answered ? { answered: 1, answered_seconds: call.duration_seconds, ...mediaFigures(call) } : {}),
-    ...(call.pdd_ms === null ? {} : { pdd_calls: 1, pdd_ms: call.pdd_ms }),
+    ...(call.pdd_ms === null ? {} : { pdd_calls: 1, pdd_ms: call.pdd_ms, [pddColumn(call.pdd_ms)]: 1 }),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { FailureCount, Figures } from './figures.ts'
+import { type FailureCount, FIGURE_NAMES, type Figures, NO_FIGURES, PDD_BOUNDS_MS } from './figures.ts'
 
 /** Metrics of a window as the API returns them (spec, "Trunk metrics and diagnostics"). */
 interface Metrics {
@@ -36,6 +36,38 @@ export function metricsOf(window: Figures, week: Figures, failures: readonly Fai
   }
 }
 
+/**
+ * Estimates a quantile of the post-dial delays, in whole milliseconds, as a straight line within the size that it falls
+ * into. Null without a counted delay; the highest end when it is beyond that.
+ */
+export function pddQuantile(window: Figures, share: number): number | null {
+  const counts = PDD_BOUNDS_MS.map(ms => window[`pdd_to_${ms}`])
+  const all = counts.reduce((sum, count) => sum + count, 0) + window.pdd_over
+  if (all === 0) return null
+  let below = 0
+  for (const [index, bound] of PDD_BOUNDS_MS.entries()) {
+    const count = counts[index] ?? 0
+    if (count > 0 && below + count >= share * all) {
+      const least = PDD_BOUNDS_MS[index - 1] ?? 0
+      return Math.round(least + ((bound - least) * (share * all - below)) / count)
+    }
+    below += count
+  }
+  return PDD_BOUNDS_MS.at(-1) ?? null
+}
+
+/** Mean MOS of a window's legs, with two decimals; null when none was measured. */
+export const meanMos = ({ mos_legs, mos_thousandths }: Figures): number | null =>
+  mos_legs === 0 ? null : hundredths(mos_thousandths / mos_legs / 1000)
+
+/** Adds up figures. */
+export const sumOfFigures = (all: readonly Figures[]): Figures =>
+  all.reduce(
+    (sum, figures) =>
+      Object.fromEntries(FIGURE_NAMES.map(name => [name, sum[name] + figures[name]])) as Record<keyof Figures, number>,
+    NO_FIGURES,
+  )
+
 const without = (attempts: number, what: string): string =>
   attempts === 0 ? 'There was no call in this window.' : `In this window ${what}.`
 
@@ -61,7 +93,7 @@ export function mediaMetricsOf(window: Figures): MediaMetrics {
   const expected = window.packets_received + window.packets_lost
   return {
     jitter_ms: window.jitter_legs === 0 ? null : hundredths(window.jitter_us / window.jitter_legs / 1000),
-    mos: window.mos_legs === 0 ? null : hundredths(window.mos_thousandths / window.mos_legs / 1000),
+    mos: meanMos(window),
     packet_loss_pct: expected === 0 ? null : percent(window.packets_lost, expected, 2),
     no_media_calls: window.no_media_calls,
     one_way_calls: window.one_way_calls,

@@ -11,16 +11,22 @@ export interface HistoryFilter {
   readonly status?: CallStatus
   readonly direction?: CallTable['direction']
   readonly trunk_id?: string
+  readonly application_id?: string
+  readonly parent_call_sid?: string
   /** Calling and called number, with or without plus; `number` matches either. */
   readonly from?: string
   readonly to?: string
   readonly number?: string
-  readonly reason?: string
   /** The id of the call, or its first characters. */
   readonly call_id?: string
   /** Bounds of `queued_at`: `since` is inclusive, `before` exclusive. */
   readonly since?: string
   readonly before?: string
+  /** Bounds of `ended_at`, likewise. */
+  readonly ended_since?: string
+  readonly ended_before?: string
+  /** A call without a reason has its final status as one. */
+  readonly reason?: string
   readonly subaccount_id?: string
   readonly live?: boolean
 }
@@ -44,24 +50,29 @@ export function listProjectCalls(
 /** The condition of a filter on the table of calls, also where other tables are joined to it. */
 function matches(filter: HistoryFilter & { readonly project_id?: string }): Expression<SqlBool> {
   const { project_id, status, direction, trunk_id, from, to, number, since, before, subaccount_id, live } = filter
-  const { reason, call_id } = filter
+  const { reason, call_id, application_id, parent_call_sid, ended_since, ended_before } = filter
   const eb = expressionBuilder<Schema, 'call'>()
   const conditions: Expression<SqlBool>[] = []
   if (project_id !== undefined) conditions.push(eb('call.project_id', '=', project_id))
   if (status !== undefined) conditions.push(eb('call.status', '=', status))
   if (direction !== undefined) conditions.push(eb('call.direction', '=', direction))
   if (trunk_id !== undefined) conditions.push(eb('call.trunk_id', '=', trunk_id))
+  if (application_id !== undefined) conditions.push(eb('call.application_id', '=', application_id))
+  if (parent_call_sid !== undefined) conditions.push(eb('call.parent_call_sid', '=', parent_call_sid))
   if (from !== undefined) conditions.push(eb('call.from_number', 'in', formsOf(from)))
   if (to !== undefined) conditions.push(eb('call.to_number', 'in', formsOf(to)))
   if (number !== undefined) {
     const forms = formsOf(number)
     conditions.push(eb.or([eb('call.from_number', 'in', forms), eb('call.to_number', 'in', forms)]))
   }
-  if (reason !== undefined) conditions.push(eb('call.reason', '=', reason))
+  // A call without a reason has its final status as one, as in the figures of trunks.
+  if (reason !== undefined) conditions.push(eb(eb.fn.coalesce('call.reason', 'call.status'), '=', reason))
   // A range instead of LIKE, which the primary key serves. An id has only digits and the letters a to f.
   if (call_id !== undefined) conditions.push(eb('call.sid', '>=', call_id), eb('call.sid', '<', `${call_id}g`))
   if (since !== undefined) conditions.push(eb('call.queued_at', '>=', since))
   if (before !== undefined) conditions.push(eb('call.queued_at', '<', before))
+  if (ended_since !== undefined) conditions.push(eb('call.ended_at', '>=', ended_since))
+  if (ended_before !== undefined) conditions.push(eb('call.ended_at', '<', ended_before))
   if (live === true) conditions.push(eb('call.ended_at', 'is', null))
   if (subaccount_id !== undefined) {
     const trunks = eb.selectFrom('trunk').select('trunk.id').where('trunk.subaccount_id', '=', subaccount_id)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import { statement } from '../port.ts'
+import { secondAt, takesWithin } from '../procedures/ceilings/window.ts'
 
 // Reports of what the ceilings have counted, and its repair. Only procedures/ceilings counts (decision 0641).
 
@@ -16,6 +17,17 @@ export async function liveCalls(db: Db | Trx, level: Level, ids: readonly string
     .where('subject_id', 'in', [...ids])
     .execute()
   return new Map(rows.map(row => [row.subject_id, row.live]))
+}
+
+/** Counts the calls that a level with a ceiling of calls per second has taken within the last second. */
+export async function takenNow(db: Db | Trx, level: Level, id: string, now_ms: number): Promise<number> {
+  const row = await db
+    .selectFrom('level_use')
+    .select('takes')
+    .where('level', '=', level)
+    .where('subject_id', '=', id)
+    .executeTakeFirst()
+  return row === undefined ? 0 : takesWithin(secondAt(now_ms), row.takes)
 }
 
 /** Reads the live calls of one subject. */

@@ -11,6 +11,7 @@ import * as callExports from './0009-call-exports.ts'
 import * as enginesOfApplications from './0010-engines-of-applications.ts'
 import * as carrierMedia from './0011-carrier-media.ts'
 import * as auditResources from './0012-audit-resources.ts'
+import * as callSteps from './0013-call-steps.ts'
 import * as filesOfMachines from './0013-files-of-machines.ts'
 import * as carriersTests from './0020-carriers-tests.ts'
 import * as costBooks from './0021-cost-books.ts'
@@ -31,6 +32,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-engines-of-applications': enginesOfApplications,
   '0011-carrier-media': carrierMedia,
   '0012-audit-resources': auditResources,
+  '0013-call-steps': callSteps,
   '0013-files-of-machines': filesOfMachines,
   '0020-carriers-tests': carriersTests,
   '0021-cost-books': costBooks,

@@ -55,10 +55,10 @@ export interface Schema {
   trunk_test_run: trunkTests.TrunkTestRunTable
   trunk_test_check: trunkTests.TrunkTestCheckTable
   sip_message: ladder.SipMessageTable
-  project_load: metrics.ProjectLoadTable
   carrier_media_step: metrics.CarrierMediaStepTable
-  trunk_step: metrics.TrunkStepTable
-  trunk_step_failure: metrics.TrunkStepFailureTable
+  call_step: metrics.CallStepTable
+  call_step_failure: metrics.CallStepFailureTable
+  load_step: metrics.LoadStepTable
   outbound_policy: policies.OutboundPolicyTable
   policy_rule: policies.PolicyRuleTable
   policy_attachment: policies.PolicyAttachmentTable

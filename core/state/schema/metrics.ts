@@ -1,9 +1,10 @@
 import type { CarrierMedia } from '../../domain/metrics/carrier-media.ts'
 import type { Figures } from '../../domain/metrics/figures.ts'
 
-/** Sums over a trunk's calls that ended within a time step, without test calls. */
-export interface TrunkStepTable extends Figures {
-  trunk_id: string
+/** Sums over a subject's calls that ended within a time step, without test calls. */
+export interface CallStepTable extends Figures {
+  /** A trunk or an application; the project of calls without a trunk. */
+  subject_id: string
   /** Length of the step: a minute or an hour, in milliseconds. */
   step_ms: number
   /** Milliseconds since the epoch. */
@@ -17,9 +18,10 @@ export interface CarrierMediaStepTable extends CarrierMedia {
   begin_ms: number
 }
 
-/** How many calls a project had at once within a time step, by samples of its live calls. */
-export interface ProjectLoadTable {
-  project_id: string
+/** How many calls a subject had at once within a time step, by samples of its live calls. */
+export interface LoadStepTable {
+  /** A project, trunk, application or subaccount. */
+  subject_id: string
   step_ms: number
   begin_ms: number
   most_calls: number
@@ -27,9 +29,9 @@ export interface ProjectLoadTable {
   call_ms: number
 }
 
-/** Failure reasons of a trunk's unanswered calls that ended within a time step. */
-export interface TrunkStepFailureTable {
-  trunk_id: string
+/** Failure reasons of a subject's unanswered calls that ended within a time step. */
+export interface CallStepFailureTable {
+  subject_id: string
   step_ms: number
   begin_ms: number
   platform_reason: string

@@ -76,7 +76,8 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
     media: facts.media,
   }
   insertCdr(query, record)
-  for (const { sql, parameters } of countsOfEndedCall(record)) query(sql, ...parameters)
+  for (const { sql, parameters } of countsOfEndedCall({ ...record, application_id: row.application_id }))
+    query(sql, ...parameters)
   const { trunk_id } = row
   const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code, price }
   const data = { sid, direction, from: from_number, to: to_number, trunk_id, ...ended }

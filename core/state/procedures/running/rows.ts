@@ -52,13 +52,13 @@ export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
 const RECORDED = [
   ...TOLD,
   ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
-  ...(['reason', 'ended_by'] as const),
+  ...(['reason', 'ended_by', 'application_id'] as const),
 ] as const
 export type RecordedCall = Pick<CallRow, (typeof RECORDED)[number]>
 
 const COLUMNS = [
   ...RECORDED,
-  ...(['source_ip', 'application_id', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
+  ...(['source_ip', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
 ] as const
 const insertRow = inserting('call', COLUMNS, 'returning position')
 

@@ -2,11 +2,11 @@ import { seriesOf } from '../../../../control/v1/call-words.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { checkEvidence } from '../../../../core/runtime/evidence.ts'
 import { addCallEvent } from '../../../../core/state/calls/call-events.ts'
+import { forgetOldSteps } from '../../../../core/state/calls/call-steps.ts'
 import { recordExchange } from '../../../../core/state/calls/calls.ts'
 import { insertMessages } from '../../../../core/state/calls/ladder.ts'
 import { addMediaQuality } from '../../../../core/state/calls/media-quality.ts'
 import { writeCall } from '../../../../core/state/calls/running-calls.ts'
-import { forgetOldSteps } from '../../../../core/state/calls/trunk-steps.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane, openSandbox } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
@@ -97,7 +97,7 @@ t.test('trunk metrics and diagnostics cover the calls that ended in the window',
     'steps within the longest window are kept',
   )
   await forgetOldSteps(w.state.db, w.clock.now() + 32 * 24 * HOUR_MS)
-  const left = await w.state.db.selectFrom('trunk_step').select('trunk_id').execute()
+  const left = await w.state.db.selectFrom('call_step').select('subject_id').execute()
   t.same(left, [], 'older steps are deleted')
 })
 

@@ -1,7 +1,7 @@
 import { ending } from '../../../../core/domain/calls/endings.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { addLoadSample } from '../../../../core/state/calls/project-load.ts'
+import { addLoadSample } from '../../../../core/state/calls/load-steps.ts'
 import { finishCall, insertCall } from '../../../../core/state/calls/running-calls.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
@@ -103,4 +103,68 @@ t.test('metrics report the current live calls, calls of the last minute, spend a
   )
   const blind = await w.newKey({ scopes: '["call_history:read"]' })
   t.equal((await w.ask('GET', '/v1/metrics', { key: blind })).status, 403)
+})
+
+t.test('series are of the project, or of the one trunk, subaccount or application that is asked for', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const one = await trunkOf(w, 'One')
+  const other = await trunkOf(w, 'Other')
+  const application = { name: 'Menu', voice_url: 'https://app.example/menu', voice_method: 'POST' }
+  const made = await w.ask('POST', '/v1/voice/applications', { body: application, headers: { 'Idempotency-Key': 'a' } })
+  const application_id = made.body.id as string
+  const read = async (query = '') => w.ask('GET', `/v1/metrics/series?window=1h${query}`)
+  const leg = (mos: number) => ({ packets_received: 100, packets_lost: 0, jitter_ms: 1, mos })
+  const media = { a: leg(4.4), b: leg(4.2), mode: 'relay' }
+  await ranCall(w, { call: { trunk_id: one }, seconds: 60, pdd_ms: 900, media })
+  await ranCall(w, { call: { trunk_id: one }, seconds: 20, pdd_ms: 1400 })
+  await ranCall(w, { call: { trunk_id: one }, cause: 'refused', sip_code: 486 })
+  await ranCall(w, { call: { trunk_id: other, application_id }, cause: 'refused', sip_code: 503 })
+  await ranCall(w, { call: { origin: 'rest', application_id }, seconds: 5 })
+
+  const of_one = (await read(`&trunk_id=${one}`)).body
+  t.match(of_one.subject, { kind: 'trunk', id: one })
+  t.same(of_one.total, { attempts: 3, answered: 2, acd_seconds: 40, mos: 4.3, pdd_p95_ms: 1450 })
+  t.same(of_one.failures, [{ reason: 'peer_busy', calls: 1 }])
+  t.match(of_one.ceilings, { concurrency: 1000, cps: 100 })
+  t.equal(of_one.series.length, 61)
+  t.match(of_one.series.at(-1), { attempts: 3, failures: [{ reason: 'peer_busy', calls: 1 }] })
+  t.match((await read()).body.total, { attempts: 5, answered: 3 }, 'a call of an application counts once')
+  t.match((await read(`&application_id=${application_id}`)).body, {
+    total: { attempts: 2, answered: 1 },
+    now: { live_calls: 0, spend_today_minor: null, calls_last_second: null },
+    ceilings: { concurrency: null },
+  })
+  const listed = async (query: string) => (await w.ask('GET', `/v1/calls?${query}`)).body.data.length
+  t.equal(await listed(`trunk_id=${one}&reason=peer_busy`), 1, 'the calls behind a bar of failures')
+  t.equal(await listed(`application_id=${application_id}`), 2)
+  const ended = iso(clock.now())
+  t.equal(await listed(`ended_since=${ended}`), 5, 'from the instant on')
+  t.equal(await listed(`ended_before=${ended}`), 0, 'not with it')
+
+  const sub = await w.ask('POST', '/v1/subaccounts', {
+    body: { name: 'Branch', configuration: { currency: 'NGN', max_concurrent: 7 } },
+    headers: { 'Idempotency-Key': 'b' },
+  })
+  const subaccount_id = (sub.body.subaccount ?? sub.body).id as string
+  await w.state.db.updateTable('trunk').set({ subaccount_id }).where('id', '=', other).execute()
+  const of_sub = (await read(`&subaccount_id=${subaccount_id}`)).body
+  t.match(of_sub, { total: { attempts: 1, answered: 0 }, ceilings: { concurrency: 7 } })
+
+  const sid = newId.call()
+  const queued = queuedCall(w, sid, iso(clock.now()), { trunk_id: other, application_id })
+  await w.state.transaction(trx => insertCall(trx, queued, clock.now()))
+  await addLoadSample(w.state.db, clock.now(), 5000)
+  for (const query of [
+    '',
+    `&trunk_id=${other}`,
+    `&subaccount_id=${subaccount_id}`,
+    `&application_id=${application_id}`,
+  ])
+    t.equal((await read(query)).body.series.at(-1).concurrent_calls_max, 1, query)
+  t.equal((await read(`&trunk_id=${one}`)).body.series.at(-1).concurrent_calls_max, 0)
+
+  t.equal((await read(`&trunk_id=${one}&application_id=${application_id}`)).status, 422)
+  await w.state.db.updateTable('trunk').set({ project_id: 'prj_of_somebody_else' }).where('id', '=', one).execute()
+  t.equal((await read(`&trunk_id=${one}`)).status, 404, 'of another project')
 })

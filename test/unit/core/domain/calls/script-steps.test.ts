@@ -42,7 +42,7 @@ t.test('tells no key, no password, and no query of a URL', async t => {
     { event: {}, commands: [{ type: 'dial_child', target: { kind: 'sip', uris } }] },
     { event: {}, commands: [{ type: 'start_stream', url: 'wss://a.example/s?key=s3cret' }] },
   )
-  t.same(lines, ['Play: sends 4 keys', 'Dial: ada@192.0.2.1', 'Stream: wss://a.example/s'])
+  t.same(lines, ['Keys: a key was pressed', 'Play: sends 4 keys', 'Dial: ada@192.0.2.1', 'Stream: wss://a.example/s'])
 })
 
 t.test('leaves out lines that are cut off, of another form, or without a time', async t => {

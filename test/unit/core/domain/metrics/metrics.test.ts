@@ -11,6 +11,7 @@ import {
   mediaMetricsOf,
   metricsOf,
   NO_FIGURES,
+  pddQuantile,
   stepOf,
   type Window,
   windowBegin,
@@ -218,4 +219,20 @@ t.test('a window begins at a step boundary', async t => {
   t.equal(new Date(windowBegin(NOW, '24h')).toISOString(), '2026-11-20T14:00:00.000Z')
   t.equal(stepOf('1h'), MINUTE_MS)
   t.equal(stepOf('30d'), HOUR_MS)
+})
+
+t.test('the quantile of post-dial delays lies in the size of the delay that it is', async t => {
+  const sizes = [0, 100, 250, 500, 1000, 1500, 2000, 3000, 5000, 8000, 15_000, 30_000]
+  const delays = fc.array(fc.integer({ min: 0, max: 29_000 }), { minLength: 1, maxLength: 60 })
+  fc.assert(
+    fc.property(delays, fc.constantFrom(0.5, 0.95, 1), (all, share) => {
+      const ended = { answered_at: null, duration_seconds: 0, status: 'busy', reason: null, sip_code: 486, media: null }
+      const figures = all.map(pdd_ms => figuresOfCall({ ...ended, pdd_ms })).reduce(add, NO_FIGURES)
+      const truth = all.toSorted((a, b) => a - b)[Math.ceil(share * all.length) - 1] ?? 0
+      const told = pddQuantile(figures, share) ?? -1
+      const upper = sizes.findIndex(size => truth <= size)
+      return told <= (sizes[Math.max(1, upper)] ?? 0) && told >= (sizes[Math.max(1, upper) - 1] ?? 0)
+    }),
+  )
+  t.equal(pddQuantile(NO_FIGURES, 0.95), null)
 })

@@ -1,0 +1,149 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { insertCall } from '../../core/state/calls/running-calls.ts'
+import { standingClock } from '../support/clock.ts'
+import { axeFindings, complaintsOf, openBrowser, screenshot, signIn } from '../support/console.ts'
+import { CONSOLE_PASSWORD, controlPlane } from '../support/control-plane.ts'
+import { queuedCall, ranCall, trunkOf } from '../support/ended-calls.ts'
+import t from '../support/harness/index.ts'
+import { toldCall } from '../support/told-call.ts'
+import { until } from '../support/wait.ts'
+
+// The pages that draw: a call on its axis, boards, live calls. They show rows, so they need no telephony.
+
+const PICTURES = 'test-results/console-board'
+const RUNNING = 500
+
+t.test('pages that draw what happened', async t => {
+  // The clock stands, so that no hour ends between two calls of a step.
+  const [w, browser] = await Promise.all([controlPlane(t, { clock: standingClock() }), openBrowser(t)])
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  const page = await signIn(context, { base_url: w.base_url, email: w.demo.email, password: CONSOLE_PASSWORD })
+  const complaints = complaintsOf(page)
+  const open = (path: string) => page.goto(`${w.base_url}/console${path}`)
+  const shown = (text: string | RegExp) => page.locator('main').getByText(text).first().waitFor()
+
+  await t.test('a call has one axis with messages, steps, keys, requests, turns, quality and audio', async t => {
+    const { sid, child } = await toldCall(w)
+    await open(`/calls/${sid}`)
+    await shown('Answered and talked 0:32, hung up by the caller side.')
+    const axis = page.getByRole('listbox', { name: 'What happened in the call' })
+    await axis.waitFor()
+    await until('the audio is drawn', async () => (await axis.locator('path').count()) === 2)
+    await screenshot(page, PICTURES, 'call')
+    t.same(await axeFindings(page, [], 'main'), [], 'nothing serious')
+    const moment = (name: string | RegExp) => axis.getByRole('option', { name })
+    for (const name of [
+      /^Call: Talking/,
+      /^SIP, 192\.0\.2\.7:5060: → INVITE/,
+      /^SIP, 192\.0\.2\.7:5060: ← 200 OK/,
+      /^Script: Say: For sales press 1\./,
+      /^Script: Dial: \+2348030004712/,
+      /^Keys: Key/,
+      /^Webhooks: POST https:\/\/app\.example\/choice → 200/,
+      /^Agent turns: 1101 ms/,
+      /^Quality, leg of the called: 2\.40/,
+    ])
+      t.equal(await moment(name).count(), 1, String(name))
+
+    // Messages may be nearer to each other than their marks are wide.
+    await axis.press('ArrowRight')
+    await axis.press('ArrowRight')
+    const side = page.getByRole('complementary', { name: 'What was chosen' })
+    await side.getByText(/^INVITE sip:/).waitFor()
+    await moment(/^Webhooks/).click()
+    await side.getByText('<Response><Dial>').waitFor()
+    await screenshot(page, PICTURES, 'call-request')
+
+    const files = { Capture: `${sid}.pcapng`, Evidence: `${sid}-evidence.json` }
+    for (const [name, file] of Object.entries(files)) {
+      const download = page.waitForEvent('download')
+      await page.getByRole('button', { name, exact: true }).click()
+      t.equal((await download).suggestedFilename(), file)
+    }
+
+    const view = async () => (await page.locator('.axis').getAttribute('data-view'))?.split(' ').map(Number) ?? []
+    const whole = await view()
+    await page.getByRole('button', { name: 'Zoom in' }).click()
+    await until('it is zoomed', async () => (await view())[1] !== whole[1])
+    const [from = 0, to = 0] = await view()
+    t.ok(from < 8480 && to > 8480, 'around what was chosen')
+    t.equal(await moment(/^SIP, .* → INVITE/).count(), 0, 'all lanes are zoomed together')
+    await axis.press('0')
+    await until('the whole call is shown again', async () => (await view())[1] === whole[1])
+
+    await page
+      .getByRole('row', { name: /Made by this call/ })
+      .getByRole('link')
+      .click()
+    await page.getByRole('row', { name: /Made this call/ }).waitFor()
+    t.ok(page.url().endsWith(`/calls/${child}`))
+    t.same(complaints, [])
+  })
+
+  await t.test('a board has the figures of the API, one range for all charts, and leads to the calls', async t => {
+    const trunk_id = await trunkOf(w, 'Head office')
+    const call = { trunk_id }
+    for (const hours_ago of [2, 2, 5]) await ranCall(w, { call, hours_ago, seconds: 60, pdd_ms: 900 })
+    const busy = await ranCall(w, { call, hours_ago: 5, cause: 'refused', sip_code: 486 })
+    const { body } = await w.ask('GET', `/v1/metrics/series?window=24h&trunk_id=${trunk_id}`)
+    t.match(body.total, { attempts: 4, answered: 3 })
+    await open(`/trunks/${trunk_id}`)
+    const stat = (name: string) => page.locator('.stat').filter({ hasText: name })
+    await stat('Calls now').getByText('of 1,000 at most').waitFor()
+    t.match(body.ceilings, { concurrency: 1000, cps: 100 })
+    await stat('Calls per second').getByText(`in the last second, of ${body.ceilings.cps} at most`).waitFor()
+    await stat('Answered').getByText('75.0 %').waitFor()
+    await stat('Post-dial delay').getByText(`${body.total.pdd_p95_ms} ms`).waitFor()
+    await shown('Peer busy')
+
+    const card = page.locator('.board .card').filter({ hasText: 'By the hour in which they ended' })
+    const over = card.locator('.u-over')
+    const xOf = async (index: number) => {
+      const box = await over.boundingBox()
+      if (!box) throw new Error('the chart has no place')
+      return { x: box.x + (box.width * index) / (body.series.length - 1), y: box.y + box.height / 2, box }
+    }
+    const steps: { at: string; attempts: number }[] = body.series
+    const step = steps.findIndex(({ attempts }) => attempts === 2)
+    await screenshot(page, PICTURES, 'trunk')
+    const point = await xOf(step)
+    await page.mouse.move(point.x, point.y)
+    await card.getByText('2 (0.00/s)').first().waitFor()
+
+    const [from, to] = [await xOf(step - 2), await xOf(step + 2)]
+    await page.mouse.move(from.x, from.y)
+    await page.mouse.down()
+    await page.mouse.move(to.x, to.y, { steps: 3 })
+    await page.mouse.up()
+    await until('the range is in the address', async () => /[?&]from=\d+/.test(page.url()))
+    t.match(page.url(), /\/trunks\//, 'the end of a drag is no click')
+    await page.getByRole('button', { name: 'Whole window' }).click()
+    await until('the whole window is shown again', async () => !/[?&]from=/.test(page.url()))
+
+    const again = await xOf(step)
+    await page.mouse.click(again.x, again.y)
+    await page.waitForURL(/\/console\/calls\?/)
+    const rows = page.locator('.table-box tbody a[href*="/calls/CA"]')
+    await until('both calls of the step are listed', async () => (await rows.count()) === 2)
+    const hrefs = await rows.evaluateAll(links => links.map(link => link.getAttribute('href')))
+    t.equal(
+      hrefs.some(href => href?.endsWith(busy)),
+      step === steps.length - 6,
+      'and no other',
+    )
+    t.same(complaints, [])
+  })
+
+  await t.test('a page of hundreds of live calls draws those in view, and each change of a call at once', async t => {
+    const sids = Array.from({ length: RUNNING }, () => newId.call())
+    await w.state.transaction(async trx => {
+      for (const sid of sids) await insertCall(trx, queuedCall(w, sid, iso(w.clock.now())), w.clock.now())
+    })
+    await open('/calls/live')
+    const table = page.getByRole('table', { name: 'Live calls' })
+    await until('all are known', async () => (await table.getAttribute('aria-rowcount')) === String(RUNNING + 1))
+    const drawn = await table.locator('tbody tr').count()
+    t.ok(drawn < RUNNING / 4, `${drawn} rows of ${RUNNING} are drawn`)
+  })
+})
