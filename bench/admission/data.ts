@@ -115,6 +115,7 @@ export function someFacts(digits: string, rules: ApplicableRules, found: Rate | 
       enabled: true,
     })),
     switched_off_by: null,
+    closed_by: null,
     trunk: { name: 'trunk', direction: 'both', require_tls: false, media_security: 'rtp', codecs: ['PCMA', 'PCMU'] },
     transport: 'udp',
     offer: { codecs: ['PCMU', 'PCMA', 'G729'], sdes_srtp: false },

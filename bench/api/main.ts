@@ -168,6 +168,7 @@ async function addTrunks(state: State, project_id: string, count: number): Promi
             auth_mode: 'ip_allow_list' as const,
             require_tls: 0 as const,
             source_validation: 'relaxed' as const,
+            transfers: 'consume' as const,
             media_security: 'rtp' as const,
             codecs: '["PCMA"]',
             concurrency: 10,

@@ -30,6 +30,7 @@ import { series } from './series.ts'
 import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
+import { destinations } from './trunk-destinations.ts'
 import { trunkMetrics } from './trunk-metrics.ts'
 import { trunkTests } from './trunk-tests.ts'
 import { trunks } from './trunks.ts'
@@ -45,6 +46,7 @@ export const V1_ROUTES = [
   ...series,
   ...trunks,
   ...trunkMetrics,
+  ...destinations,
   ...trunkTests,
   ...ipCredentials,
   ...digestCredentials,

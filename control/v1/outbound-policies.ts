@@ -11,8 +11,21 @@ import {
 } from '../../core/state/configuration/policies.ts'
 import { listAttachments, reapplyPolicy } from '../../core/state/configuration/policy-attachments.ts'
 import { type Change, isRefusal, type Refusal, refuse } from '../http/reply.ts'
-import { Int32, input, listOf, Money, Name, nullable, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import {
+  Int32,
+  input,
+  list,
+  listOf,
+  Money,
+  Name,
+  nullable,
+  oneOf,
+  optional,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import {
+  CallingWindow,
   PolicyAttachment,
   PolicyDetail,
   PolicySummary,
@@ -30,12 +43,19 @@ const OutboundPolicyRequest = input('OutboundPolicyRequest', {
   recording_channels: Type.Literal(2),
   recording_mode: oneOf('off', 'all'),
   recording_retention_days: Type.Union([Type.Literal(30), Type.Literal(90), Type.Literal(365)]),
+  calling_hours: optional(nullable(list(CallingWindow, { maxItems: 20 }))),
   concurrency: optional(nullable(Int32)),
   cps: optional(nullable(Int32)),
   daily_spend_limit_minor: optional(nullable(Money)),
   max_call_duration_seconds: optional(nullable(Int32)),
   max_destination_rate_minor: optional(nullable(Money)),
 })
+
+/** Returns the hours of a body as the state keeps them. A body that omits them keeps their value. */
+const hoursOf = ({
+  calling_hours: hours,
+}: Static<typeof OutboundPolicyRequest>): Partial<Pick<PolicyRow, 'calling_hours'>> =>
+  hours === undefined ? {} : { calling_hours: hours === null ? null : JSON.stringify(hours) }
 
 const DestinationRuleChange = input('DestinationRuleChange', {
   kind: oneOf('country', 'prefix'),
@@ -86,6 +106,7 @@ const EXAMPLE = {
   daily_spend_limit_minor: 5_000_000,
   max_call_duration_seconds: 3600,
   max_destination_rate_minor: 4000,
+  calling_hours: [{ days: ['monday', 'friday'], from: '08:00', to: '18:30' }],
 }
 
 const listRoute = route({
@@ -125,7 +146,9 @@ const createRoute = route({
       daily_spend_limit_minor: null,
       max_call_duration_seconds: null,
       max_destination_rate_minor: null,
+      calling_hours: null,
       ...ceilingsOf(body),
+      ...hoursOf(body),
       recording_mode: body.recording_mode,
       recording_channels: body.recording_channels,
       recording_retention_days: body.recording_retention_days,
@@ -173,7 +196,14 @@ const updateRoute = route({
     const now_ms = services.clock.now()
     const before = await presentPolicyDetail(db, project, policy, now_ms)
     const { name, recording_mode, recording_channels, recording_retention_days } = body
-    const settings = { name, recording_mode, recording_channels, recording_retention_days, ...ceilingsOf(body) }
+    const settings = {
+      name,
+      recording_mode,
+      recording_channels,
+      recording_retention_days,
+      ...ceilingsOf(body),
+      ...hoursOf(body),
+    }
     const saved = await savePolicy(db, policy, settings, now)
     await reapplyPolicy(db, policy.id)
     const after = await presentPolicyDetail(db, project, saved, now_ms)

@@ -1,3 +1,4 @@
+import { WEEKDAYS } from '../../core/domain/policies/calling-hours.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -34,6 +35,13 @@ export const ServiceType = oneOf('trunk', 'subtrunk', 'voice_application', 'auto
 const Note = nullable(Type.String())
 const Ceiling = resource('PolicyCeiling', { configured: nullable(Count64), unit: Type.String() })
 
+/** A window of the hours in which calls may begin (core/domain/policies/calling-hours.ts). */
+export const CallingWindow = resource('CallingWindow', {
+  days: Type.Array(oneOf(...WEEKDAYS), { minItems: 1, maxItems: 7, uniqueItems: true }),
+  from: Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }),
+  to: Type.String({ pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' }),
+})
+
 const summaryFields = {
   id: Type.String(),
   name: Type.String(),
@@ -46,6 +54,7 @@ const summaryFields = {
   attachments: list(
     resource('PolicyAttachmentSummary', { note: Note, service_name: Type.String(), service_type: ServiceType }),
   ),
+  calling_hours: nullable(list(CallingWindow)),
   ceilings: resource('PolicyCeilings', {
     concurrency: Ceiling,
     cps: Ceiling,
@@ -156,6 +165,7 @@ export async function presentPolicy(
     applied_services: counted?.applied ?? 0,
     attached_services: counted?.attached ?? 0,
     attachments: shown,
+    calling_hours: policy.calling_hours === null ? null : JSON.parse(policy.calling_hours),
     ceilings: {
       concurrency: { configured: policy.concurrency, unit: 'calls' },
       cps: { configured: policy.cps, unit: 'calls_per_second' },

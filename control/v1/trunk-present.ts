@@ -181,6 +181,7 @@ function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: Trun
       sources,
       digest_identities,
     },
+    transfers: trunk.transfers,
     endpoint_evidence: targets.map(target =>
       evidence(
         trunk,

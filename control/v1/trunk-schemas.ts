@@ -28,6 +28,7 @@ const Direction = oneOf('inbound', 'outbound', 'both')
 const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
 const SourceValidation = oneOf('relaxed', 'strict')
+const Transfers = oneOf('consume', 'refuse')
 export const TrunkStatus = described(
   oneOf('draft', 'enabled', 'disabled', 'releasing', 'released'),
   'A trunk is `enabled` from its creation; `draft` is reserved and never shown. A `released` trunk is shown by call records alone.',
@@ -92,6 +93,7 @@ export const TrunkDetail = resource('TrunkDetail', {
     ),
     digest_identities: list(DigestIdentity),
   }),
+  transfers: Transfers,
   endpoint_evidence: list(
     resource('EndpointEvidence', {
       detail: Type.String(),
@@ -156,6 +158,7 @@ const settings = {
   name: Name,
   require_tls: Flag,
   source_validation: SourceValidation,
+  transfers: optional(Transfers),
   limits: optional(LimitsInput),
   subaccount_id: optional(nullable(Type.String({ maxLength: 128 }))),
 }

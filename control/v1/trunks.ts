@@ -244,6 +244,7 @@ const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
   source_validation: body.source_validation,
   media_security: body.media_security,
   codecs: JSON.stringify(body.codecs),
+  ...(body.transfers === undefined ? {} : { transfers: body.transfers }),
 })
 
 /** Returns the numbers of whole blocks. Refuses a block with a number that is already routed or not held. */
@@ -296,6 +297,7 @@ function newTrunk(
     project_id: facts.project_id,
     subaccount_id: body.subaccount_id ?? null,
     status: 'enabled',
+    transfers: 'consume',
     ...settingsOf(body),
     ...(body.limits ?? DEFAULT_LIMITS),
     signaling_fqdn: `${id.replace(/^trk_/, '')}.sip.${facts.domain}`,

@@ -25,7 +25,7 @@ import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
-import { type Replacement, replaceLeg, transferAsked } from './transfer.ts'
+import { type Replacement, replaceLeg, transferAsked, transfersRefused } from './transfer.ts'
 
 export interface Limits {
   /** Null: the policy requires no recording, or no party has consented. */
@@ -353,6 +353,7 @@ export class InboundCall extends Call {
 
   #refer(leg: Leg, request: InboundRequest): void {
     if (!this.#script) transferAsked({ call: this, leg }, request)
+    else if (transfersRefused({ call: this, leg }, request)) return
     else if (leg === this.#a) this.#script.referred('self', request)
     else request.respond(603)
   }

@@ -12,7 +12,7 @@ import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { answeredHost, type CallScript, type ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
-import { transferAsked } from './transfer.ts'
+import { transferAsked, transfersRefused } from './transfer.ts'
 
 /** The events of an outbound call, for the code that placed it. */
 export interface OutboundWatcher {
@@ -186,6 +186,7 @@ export class OutboundCall extends Call {
         else this.passKey(leg, digit, by)
       },
       refer: (leg, request) => {
+        if (transfersRefused({ call: this, leg }, request)) return
         if (this.#script && !this.#script.done) this.#script.referred('self', request)
         else if (this.#watcher.refer) this.#watcher.refer(request)
         else transferAsked({ call: this, leg }, request)

@@ -29,6 +29,7 @@ const SUBSCRIPTION_SECONDS = 90
  */
 export function transferAsked(transferor: Party, request: InboundRequest): void {
   const { call, leg } = transferor
+  if (transfersRefused(transferor, request)) return
   if (call.answered || call.ended || !leg.accepted) {
     consider(transferor, request)
     return
@@ -36,6 +37,15 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
   call.settled
     .then(() => (leg.ended ? request.respond(481) : consider(transferor, request)))
     .catch(err => call.log.error({ err }, 'a REFER could not be answered'))
+}
+
+/** Refuses a REFER of a peer whose trunk has no transfers, also in the calls of scripts. */
+export function transfersRefused({ call, leg }: Party, request: InboundRequest): boolean {
+  const trunk = leg.trunk_id === null ? undefined : call.ctx.snapshot().trunks.get(leg.trunk_id)
+  if (trunk?.transfers !== 'refuse') return false
+  request.respond(603, { headers: { Warning: '399 strowger "the trunk refuses transfers"' } })
+  call.event('state', null, { what: 'transfer_refused', by: leg.id })
+  return true
 }
 
 function consider(transferor: Party, request: InboundRequest): void {

@@ -55,6 +55,7 @@ export interface TrunkConfig {
   readonly auth_mode: 'ip_allow_list' | 'digest'
   readonly require_tls: boolean
   readonly source_validation: 'relaxed' | 'strict'
+  readonly transfers: 'consume' | 'refuse'
   readonly security: 'rtp' | 'sdes_srtp_required'
   readonly codecs: readonly CodecName[]
   readonly max_call_duration_seconds: number
@@ -213,6 +214,7 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         auth_mode: row.auth_mode,
         require_tls: row.require_tls === 1,
         source_validation: row.source_validation,
+        transfers: row.transfers,
         security: row.media_security,
         codecs: codecsOf(row.codecs),
         max_call_duration_seconds: row.max_call_duration_seconds,

@@ -1139,6 +1139,7 @@ export interface CreateTrunkRequest {
   readonly name: string
   readonly require_tls: boolean
   readonly source_validation: 'relaxed' | 'strict'
+  readonly transfers?: 'consume' | 'refuse'
   readonly limits?: TrunkDraftLimitsInput
   readonly subaccount_id?: string | null
   readonly sources: readonly string[]
@@ -1192,6 +1193,7 @@ export interface TrunkDetail {
   readonly endpoints: EndpointSummary
   readonly as_of: string
   readonly authentication: TrunkAuthentication
+  readonly transfers: 'consume' | 'refuse'
   readonly endpoint_evidence: readonly EndpointEvidence[]
   readonly limits: TrunkLimits
   readonly media: TrunkMedia
@@ -1304,6 +1306,7 @@ export interface UpdateTrunkRequest {
   readonly name: string
   readonly require_tls: boolean
   readonly source_validation: 'relaxed' | 'strict'
+  readonly transfers?: 'consume' | 'refuse'
   readonly limits?: TrunkDraftLimitsInput
   readonly subaccount_id?: string | null
 }
@@ -1347,6 +1350,26 @@ export interface MediaDiagnostics {
   readonly transcoded_calls: number
   readonly unavailable_reason: string | null
   readonly window_hours: number
+}
+
+export interface TrunkDestinations {
+  readonly since: string
+  readonly before: string
+  readonly complete: boolean
+  readonly data: readonly TrunkDestination[]
+}
+
+export interface TrunkDestination {
+  readonly prefix: string | null
+  readonly label: string | null
+  readonly attempts: number
+  readonly answered: number
+  readonly asr_pct: number | null
+  readonly acd_seconds: number | null
+  readonly pdd_ms: number | null
+  readonly duration_seconds: number
+  readonly billed_seconds: number
+  readonly charge_minor: number
 }
 
 export interface TrunkTestStart {
@@ -1599,6 +1622,7 @@ export interface OutboundPolicySummary {
   readonly applied_services: number
   readonly attached_services: number
   readonly attachments: readonly PolicyAttachmentSummary[]
+  readonly calling_hours: readonly CallingWindow[] | null
   readonly ceilings: PolicyCeilings
   readonly destination_summary: DestinationSummary
   readonly recording: PolicyRecording
@@ -1608,6 +1632,12 @@ export interface PolicyAttachmentSummary {
   readonly note: string | null
   readonly service_name: string
   readonly service_type: 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
+}
+
+export interface CallingWindow {
+  readonly days: readonly ('monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday')[]
+  readonly from: string
+  readonly to: string
 }
 
 export interface PolicyCeilings {
@@ -1661,6 +1691,7 @@ export interface OutboundPolicyRequest {
   readonly recording_channels: 2
   readonly recording_mode: 'off' | 'all'
   readonly recording_retention_days: 30 | 90 | 365
+  readonly calling_hours?: readonly CallingWindow[] | null
   readonly concurrency?: number | null
   readonly cps?: number | null
   readonly daily_spend_limit_minor?: number | null
@@ -1678,6 +1709,7 @@ export interface OutboundPolicyDetail {
   readonly applied_services: number
   readonly attached_services: number
   readonly attachments: readonly PolicyAttachmentSummary[]
+  readonly calling_hours: readonly CallingWindow[] | null
   readonly ceilings: PolicyCeilings
   readonly destination_summary: DestinationSummary
   readonly recording: PolicyRecording

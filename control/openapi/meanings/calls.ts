@@ -202,4 +202,12 @@ export const CALLS: Readonly<Record<string, string>> = {
   'CallEvidence.signature': 'Signature of `format`, `about` and `digests` in canonical JSON, in base64url.',
   made_at: 'When it was made.',
   made_by: 'Address of the installation.',
+
+  'TrunkDestinations.since': 'Calls that ended at this instant or later.',
+  'TrunkDestinations.before': 'Calls that ended before this instant.',
+  'TrunkDestinations.complete': 'False: there are more calls than are counted, and the oldest are left out.',
+  'TrunkDestination.prefix': 'Prefix of the price with `+`; null for calls without a price.',
+  'TrunkDestination.label': 'Name of the destination in the price book; null for calls without a price.',
+  'TrunkDestination.duration_seconds': 'Seconds of conversation.',
+  asr_pct: 'Answered calls of all tried ones, in per cent.',
 }

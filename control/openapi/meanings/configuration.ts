@@ -223,4 +223,12 @@ export const CONFIGURATION: Readonly<Record<string, string>> = {
   'NumberBlockConsumer.count': 'How many numbers of the block lead there.',
   stt: "The engine that hears in calls of the application; null: the operator's choice.",
   tts: "The engine that speaks in calls of the application; null: the operator's choice.",
+
+  calling_hours:
+    'Hours in which outbound calls may begin, in the time zone of the organization; null: always. Short codes, such as ' +
+    'emergency numbers, may always be called. Running calls go on.',
+  'CallingWindow.days': 'Days on which the window begins.',
+  'CallingWindow.from': 'Time of the day, `HH:MM`, included.',
+  'CallingWindow.to': 'Time of the day, `HH:MM`, not included; one before `from` is on the next day.',
+  transfers: 'What a REFER of the peer does: `consume`: we carry the transfer out. `refuse`: it gets 603.',
 }

@@ -1,6 +1,7 @@
 import { affordable, heldMinor } from './affordable.ts'
 import { calledNumber } from './checks/called-number.ts'
 import { callerNumber } from './checks/caller-number.ts'
+import { callingHours } from './checks/calling-hours.ts'
 import { concurrency } from './checks/concurrency.ts'
 import { containment } from './checks/containment.ts'
 import { cps } from './checks/cps.ts'
@@ -23,6 +24,7 @@ export const CHECKS: readonly Check[] = [
   media,
   calledNumber,
   callerNumber,
+  callingHours,
   destination,
   containment,
   rateAndRoute,

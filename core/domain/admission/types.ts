@@ -87,6 +87,8 @@ export interface AdmissionFacts {
   readonly holders: readonly HolderFacts[]
   /** The policy whose attachment to the service has outbound calls switched off; null when none has. */
   readonly switched_off_by: string | null
+  /** The first policy in whose calling hours the moment is not, and that moment; null when all have it. */
+  readonly closed_by: Readonly<{ policy: string; local_time: string }> | null
   /** The trunk that the call comes from or goes to; null without one. */
   readonly trunk: TrunkFacts | null
   /** The transport of the peer's INVITE; null for a call without one (REST, markup). */

@@ -189,6 +189,15 @@ export const REASONS = {
     sentence: 'the destination {value} is not allowed by policy {name}: {limit}',
     mend: 'Add an allow rule for the destination to the policy.',
   }),
+  outside_calling_hours: limit({
+    sip: 403,
+    http: 403,
+    voice: 21215,
+    voice_http: 403,
+    sip_number: 32205,
+    sentence: 'it is {value}, which is not in the calling hours of policy {name}',
+    mend: 'Call again within the calling hours, or change those of the policy.',
+  }),
   DESTINATION_CONTAINED: limit({
     sip: 403,
     http: 403,

@@ -54,6 +54,7 @@ export const insertDefaultPolicy = (
     system_default: 1,
     billing_group: project.billing_account_id,
     ...CAREFUL,
+    calling_hours: null,
     recording_mode: 'off',
     recording_channels: 2,
     recording_retention_days: 30,

@@ -17,6 +17,7 @@ import * as carriersTests from './0020-carriers-tests.ts'
 import * as costBooks from './0021-cost-books.ts'
 import * as numberOffers from './0022-number-offers.ts'
 import * as highRisks from './0023-high-risks.ts'
+import * as hoursAndTransfers from './0024-hours-and-transfers.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -38,4 +39,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0021-cost-books': costBooks,
   '0022-number-offers': numberOffers,
   '0023-high-risks': highRisks,
+  '0024-hours-and-transfers': hoursAndTransfers,
 }

@@ -114,6 +114,9 @@ export interface VoiceAccountTable {
   created_at: Instant
 }
 
+/** `consume`: we carry a transfer out. `refuse`: we answer 603. */
+export type Transfers = 'consume' | 'refuse'
+
 export interface TrunkTable {
   id: string
   project_id: string
@@ -125,6 +128,8 @@ export interface TrunkTable {
   require_tls: Flag
   source_validation: 'relaxed' | 'strict'
   media_security: 'rtp' | 'sdes_srtp_required'
+  /** What a REFER of the peer does. */
+  transfers: Transfers
   /** JSON list of codec names in order of preference. */
   codecs: Json
   concurrency: number

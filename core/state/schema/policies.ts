@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Flag, Instant } from './configuration.ts'
+import type { Flag, Instant, Json } from './configuration.ts'
 
 export interface OutboundPolicyTable {
   id: string
@@ -15,6 +15,8 @@ export interface OutboundPolicyTable {
   max_call_duration_seconds: number | null
   /** Minor units per minute. */
   max_destination_rate_minor: number | null
+  /** JSON list of CallingWindow; null: calls may begin at any time. */
+  calling_hours: Json | null
   recording_mode: 'off' | 'all'
   recording_channels: number
   recording_retention_days: number

@@ -27,7 +27,13 @@ await w.state.db
   .insertInto('reservation')
   .values({
     ...{ call_sid: first, project_id: w.demo.project_id, billing_account_id: 'bil_1', billing: 'rated' },
-    ...{ destination: '+2348030000001', rate_label: 'Nigeria, "mobile"', rate_micro: 1, rate_unit: 'minute' },
+    ...{
+      destination: '+2348030000001',
+      rate_label: 'Nigeria, "mobile"',
+      rate_prefix: '234803',
+      rate_micro: 1,
+      rate_unit: 'minute',
+    },
     ...{ increment_initial_seconds: 60, increment_additional_seconds: 60, currency: 'NGN', day: '2026-01-01' },
     ...{ held_minute: 0, caps: '[]', held_minor: 0, begun_at: '2026-01-01T00:00:00.000Z', billed_seconds: 120 },
     ...{ charge_minor: 28, carrier_id: 'car_1', cost_minor: 11, settled_at: '2026-01-01T00:01:00.000Z' },
@@ -81,6 +87,23 @@ t.test(
     t.equal(none, '')
   },
 )
+
+t.test('the destinations of a trunk have the figures of its outbound calls by prefix', async t => {
+  const path = `/v1/trunks/${trunk}/destinations`
+  const { body } = await w.ask('GET', path)
+  t.match(body, { complete: true })
+  t.same(body.data, [
+    {
+      ...{ prefix: '+234803', label: 'Nigeria, "mobile"', attempts: 1, answered: 1, asr_pct: 100, acd_seconds: 61 },
+      ...{ pdd_ms: 1234, duration_seconds: 61, billed_seconds: 120, charge_minor: 28 },
+    },
+  ])
+  const older = await w.ask('GET', `${path}?before=2020-01-01T00:00:00Z`)
+  t.same(older.body.data, [])
+  const long = await w.ask('GET', `${path}?since=2020-01-01T00:00:00Z`)
+  t.equal(long.status, 422, 'at most 31 days')
+  t.equal((await rival.ask('GET', path)).status, 404)
+})
 
 t.test('CSV has the same fields as columns, and a formula of a caller is text', async t => {
   const text = await exported({ format: 'csv' })

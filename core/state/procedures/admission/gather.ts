@@ -10,6 +10,7 @@ import { highRiskOf } from '../../../domain/fraud/high-risk.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
+import { isWithin, localTimeOf, localTimeText } from '../../../domain/policies/calling-hours.ts'
 import { dayOf } from '../../../domain/rating/day.ts'
 import { ceilings } from '../ceilings/index.ts'
 import { levelLimits } from '../ceilings/levels.ts'
@@ -69,6 +70,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
     switched_off_by: switchedOffBy(policies),
+    closed_by: closedBy(policies, request.now_ms, text(project, 'time_zone')),
     trunk: trunk ? trunkFacts(trunk) : null,
     transport: request.transport,
     offer: request.offer,
@@ -126,6 +128,18 @@ function riskOf(project: Row, digits: string): AdmissionFacts['risk'] {
   if (!risk) return null
   const open: unknown = JSON.parse(text(project, 'open_risks'))
   return { name: risk.name, label: risk.label, open: Array.isArray(open) && open.includes(risk.name) }
+}
+
+/** Returns the first policy whose calling hours do not have this moment, in the time zone of the organization. */
+function closedBy(policies: readonly Row[], now_ms: number, time_zone: string): AdmissionFacts['closed_by'] {
+  for (const policy of policies) {
+    const hours = textOrNull(policy, 'calling_hours')
+    if (hours === null) continue
+    const now = localTimeOf(now_ms, time_zone)
+    if (!isWithin(JSON.parse(hours), now))
+      return { policy: text(policy, 'name'), local_time: `${localTimeText(now)} (${time_zone})` }
+  }
+  return null
 }
 
 function readProject(query: Query, project_id: string): Row {
@@ -193,7 +207,7 @@ function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | nul
 const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
 
 const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_limit_minor, p.max_call_duration_seconds,
-    p.max_destination_rate_minor, p.recording_mode, p.recording_retention_days`
+    p.max_destination_rate_minor, p.calling_hours, p.recording_mode, p.recording_retention_days`
 
 /**
  * Returns the policies of an outbound call's service, the trunk's before its subtrunk's own. A service without an

@@ -241,7 +241,13 @@ t.test(
     const call_sid = newId.call()
     const now = iso(Date.now())
     const day_ms = 86_400_000
-    const ceilings = { concurrency: null, cps: null, daily_spend_limit_minor: null, max_call_duration_seconds: null }
+    const ceilings = {
+      concurrency: null,
+      cps: null,
+      daily_spend_limit_minor: null,
+      calling_hours: null,
+      max_call_duration_seconds: null,
+    }
     const recording = { recording_mode: 'all', recording_channels: 2, recording_retention_days: 30 } as const
     await w.state.transaction(trx =>
       insertPolicy(trx, {

@@ -8,7 +8,7 @@ import t from '../../../support/harness/index.ts'
 // A REFER that comes before the call is answered at both ends. The transfer is real; the call is a fake.
 
 /** A call whose called party's answer is known, and whose caller's is not. */
-function stage({ accepted }: { accepted: boolean }) {
+function stage({ accepted, transfers = 'consume' }: { accepted: boolean; transfers?: 'consume' | 'refuse' }) {
   const answers: number[] = []
   const placed: string[] = []
   let settle: () => void = () => undefined
@@ -28,6 +28,7 @@ function stage({ accepted }: { accepted: boolean }) {
     peerOf: () => (caller.answered ? { call, leg: caller } : null),
     ctx: {
       draining: () => false,
+      snapshot: () => ({ trunks: new Map([['trk_b', { transfers }]]) }),
       transfers: {
         place: async ({ target }: { target: { number: string } }) => {
           placed.push(target.number)
@@ -79,6 +80,15 @@ t.test('a telephone that only rings is refused at once', t => {
   t.same(answers, [603])
   t.same(placed, [])
   t.end()
+})
+
+t.test('a trunk that refuses transfers gets 603, and nobody is called', async t => {
+  const { asked, answered, answers, placed } = stage({ accepted: true, transfers: 'refuse' })
+  answered()
+  asked()
+  await turn()
+  t.same(answers, [603])
+  t.same(placed, [])
 })
 
 // ------------------------------------------------------------------------------------- INVITE with Replaces, by fakes

@@ -19,6 +19,7 @@ const TRUNK: TrunkConfig = {
   auth_mode: 'digest',
   require_tls: false,
   source_validation: 'relaxed',
+  transfers: 'consume',
   security: 'rtp',
   codecs: ['PCMA'],
   max_call_duration_seconds: 3600,

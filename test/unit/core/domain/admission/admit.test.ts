@@ -73,6 +73,13 @@ const CASES: readonly Case[] = [
     change: base => ({ ...base, caller: { given: '+15550000000', e164: '+15550000000', ownership: 'not_owned' } }),
   },
   {
+    check: 'calling_hours',
+    reason: 'outside_calling_hours',
+    sip: 403,
+    shows: 'sunday 03:12',
+    change: base => ({ ...base, closed_by: { policy: 'Office', local_time: 'sunday 03:12 (Africa/Lagos)' } }),
+  },
+  {
     check: 'destination',
     reason: 'destination_high_risk',
     sip: 403,

@@ -27,6 +27,7 @@ export const facts = (changes: Partial<AdmissionFacts> = {}): AdmissionFacts => 
     { kind: 'subtrunk', id: 'stk_1', name: 'Branch', status: 'enabled', enabled: true },
   ],
   switched_off_by: null,
+  closed_by: null,
   trunk: {
     name: 'Lagos office',
     direction: 'both',

@@ -21,6 +21,7 @@ async function addTrunk(state: State, id: string, changes: Partial<TrunkRow>, ci
       auth_mode: 'ip_allow_list',
       require_tls: 0,
       source_validation: 'relaxed',
+      transfers: 'consume',
       media_security: 'rtp',
       codecs: '[]',
     },

@@ -1,0 +1,85 @@
+import type { UserAgent } from '../signaling/edge/useragent/user-agent.ts'
+import type { Made } from './up.ts'
+
+// Calls that a benchmark places through a running platform, by a trunk of its own.
+
+const CALLED = '+2348030000001'
+
+interface Caller {
+  readonly host: string
+  readonly sip_port: number
+  readonly caller: string
+}
+
+/** Places a call and reports whether it is answered with 200. Hangs up at once. */
+export function isAnswered(agent: UserAgent, { host, sip_port, caller }: Caller): Promise<boolean> {
+  const body = `v=0\r\no=- 1 1 IN IP4 ${host}\r\ns=-\r\nc=IN IP4 ${host}\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\n`
+  return new Promise(resolve => {
+    const call = agent.call(`sip:${CALLED}@127.0.0.1:${sip_port}`, {
+      from: `<sip:${caller}@${host}>`,
+      body,
+      events: {
+        failed: () => resolve(false),
+        answered() {
+          call.hangUp()
+          resolve(true)
+        },
+      },
+    })
+  })
+}
+
+/** Asks /v1 of a platform: POST with a body, else GET. @throws when it refuses */
+// biome-ignore lint/suspicious/noExplicitAny: answers have several shapes, and callers read one or two fields.
+export async function ask(made: Made, path: string, body?: object, headers: Record<string, string> = {}): Promise<any> {
+  const response = await fetch(`${made.base_url}/v1${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${made.api_key}`, 'content-type': 'application/json', ...headers },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
+/** Creates a trunk whose peer calls from this address. */
+export const addTrunk = (made: Made, source: string) =>
+  ask(
+    made,
+    '/trunks',
+    {
+      name: 'Bench',
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [source],
+      targets: [],
+      codecs: ['PCMU', 'PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+    },
+    { 'idempotency-key': 'trunk' },
+  )
+
+const PAUSE_MS = 20
+
+/** Measures the set-up of calls, one after the other, while `work` runs. Returns milliseconds, sorted. */
+export async function setUpsDuring(agent: UserAgent, from: Caller, work: Promise<unknown>): Promise<number[]> {
+  const taken_ms: number[] = []
+  let over = false
+  const done = work.finally(() => {
+    over = true
+  })
+  // The error comes out below, when the call in progress is over.
+  done.catch(() => undefined)
+  while (!over) {
+    const begun = performance.now()
+    if (await isAnswered(agent, from)) taken_ms.push(performance.now() - begun)
+    await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+  }
+  await done
+  return taken_ms.sort((a, b) => a - b)
+}
+
+/** The value below which this part of sorted values lies. */
+export const quantile = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
