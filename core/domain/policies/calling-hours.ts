@@ -13,7 +13,7 @@ export interface CallingWindow {
 }
 
 /** A moment as clocks of a place show it. */
-export interface LocalTime {
+interface LocalTime {
   readonly weekday: Weekday
   /** Minutes since midnight. */
   readonly minute: number

@@ -69,8 +69,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     over,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
-    switched_off_by: switchedOffBy(policies),
-    closed_by: closedBy(policies, request.now_ms, text(project, 'time_zone')),
+    ...withheldBy(policies, request, project),
     trunk: trunk ? trunkFacts(trunk) : null,
     transport: request.transport,
     offer: request.offer,
@@ -117,6 +116,12 @@ function overOf({ part, way, service }: AdmissionRequest): Over {
   if (!known || !allowed.includes(service.type)) throw new Error(`no ${service.type} makes a call by ${way}`)
   return known.over
 }
+
+/** The policies that let no call begin: one whose attachment has outbound calls off, and one outside of its hours. */
+const withheldBy = (policies: readonly Row[], { now_ms }: AdmissionRequest, project: Row) => ({
+  switched_off_by: switchedOffBy(policies),
+  closed_by: closedBy(policies, now_ms, text(project, 'time_zone')),
+})
 
 const switchedOffBy = (policies: readonly Row[]): string | null => {
   const off = policies.find(policy => policy['outbound_enabled'] === 0)
