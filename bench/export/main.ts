@@ -26,7 +26,8 @@ const ROWS = Number(options.rows)
 const RATES = Number(options.rates)
 const QUIET_MS = Number(options.quiet) * 1000
 const LIMITS = { rows_a_second: 50_000, mib_above_rest: 64, set_up_p99: 1.1 } as const
-const CHUNK = 250_000
+/** Rows of one insert. The platform waits for it. */
+const CHUNK = 20_000
 const HOST = '127.0.0.61'
 const LOOK_MS = 100
 const MIB = 1024 * 1024

@@ -5,15 +5,21 @@ import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 
 /** The thread that reads and writes exports, with a connection of its own: neither calls nor requests wait for it. */
 
+/** What the thread is given. */
+export interface ExportThreadData {
+  readonly data_dir: string
+  readonly niceness: number
+}
+
 /** What the thread answers: an outcome, or the message of an unexpected error. */
 export type SliceReply = SliceOutcome | { readonly broken: string }
 
-// On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
-setPriority(19)
 
 const port = parentPort
 if (!port) throw new Error('control/exports/thread is a worker thread')
-const { data_dir } = workerData as { readonly data_dir: string }
+const { data_dir, niceness } = workerData as ExportThreadData
+// On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
+setPriority(niceness)
 const state = await openState({ data_dir, here: true })
 port.on('message', async (slice: Slice | 'close') => {
   if (slice === 'close') {

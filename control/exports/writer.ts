@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { lateThread } from '../../core/runtime/doors.ts'
 import type { Slice, SliceOutcome } from './slice.ts'
-import type { SliceReply } from './thread.ts'
+import type { ExportThreadData, SliceReply } from './thread.ts'
 
 /** The thread that writes slices, one at a time. */
 export interface SliceWriter {
@@ -15,9 +15,9 @@ export interface SliceWriter {
 const LIMITS = { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 8 } as const
 
 /** Starts the thread. */
-export function startSliceWriter(data_dir: string): SliceWriter {
+export function startSliceWriter(data: ExportThreadData): SliceWriter {
   const { module, execArgv } = lateThread('control/exports/thread.js')
-  const worker = new Worker(module, { env: {}, execArgv, workerData: { data_dir }, resourceLimits: LIMITS })
+  const worker = new Worker(module, { env: {}, execArgv, workerData: data, resourceLimits: LIMITS })
   const ended = new Promise<Error>(resolve => {
     worker.once('error', error => resolve(error instanceof Error ? error : new Error(String(error))))
     worker.once('exit', code => resolve(new Error(`the thread of exports ended with code ${code}`)))

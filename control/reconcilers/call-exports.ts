@@ -19,12 +19,18 @@ import type { Reconciler } from './reconciler.ts'
 
 /** Rows of a job in one run, so that runs are short and several jobs take turns. */
 const SLICE_ROWS = 20_000
+/** Enough that what is to be done now is done first, and that a busy machine still finishes exports. */
+const NICENESS = 10
 
 /**
  * Writes the files of export jobs, a slice of each job a run, and removes the files of jobs that are over. A process
  * that takes over goes on where the last stored slice ended.
  */
-export function callExports({ slice_rows = SLICE_ROWS, quota_bytes = EXPORT_QUOTA_BYTES } = {}): Reconciler {
+export function callExports({
+  slice_rows = SLICE_ROWS,
+  quota_bytes = EXPORT_QUOTA_BYTES,
+  niceness = NICENESS,
+} = {}): Reconciler {
   let writer: SliceWriter | null = null
   const release = async (): Promise<void> => {
     const released = writer
@@ -34,7 +40,7 @@ export function callExports({ slice_rows = SLICE_ROWS, quota_bytes = EXPORT_QUOT
   const step = async (services: Services, job: CallExportRow): Promise<void> => {
     const { state, settings, clock, log } = services
     const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
-    writer ??= startSliceWriter(settings.data_dir)
+    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness })
     try {
       const outcome = await writer.write({
         ...job,

@@ -266,7 +266,7 @@ function onExport(body?: Record<string, unknown>): Recipe {
   return async w => {
     await withoutExports(w)
     const made = await post(w, '/v1/exports', { format: 'csv' })
-    const writing = callExports()
+    const writing = callExports({ niceness: 0 })
     await writing.run(w)
     await writing.stop?.()
     return { params: { export_id: made.body.id }, ...(body ? { body } : {}) }

@@ -15,7 +15,7 @@ const day_ms = 86_400_000
 let later_ms = 0
 const clock = { ...systemClock, now: () => systemClock.now() + later_ms }
 const w = await controlPlane(t, { clock })
-const writing = callExports()
+const writing = callExports({ niceness: 0 })
 t.teardown(() => writing.stop?.())
 
 const trunk = await trunkOf(w, 'Exported')
@@ -118,7 +118,7 @@ t.test('CSV has the same fields as columns, and a formula of a caller is text', 
 t.test('a process that takes over goes on where the stored progress ends, and cuts off what is beyond it', async t => {
   const whole = await exported({ format: 'csv' })
   const { body: job } = await begin(w, { format: 'csv' })
-  const killed = callExports({ slice_rows: 1 })
+  const killed = callExports({ slice_rows: 1, niceness: 0 })
   await killed.run(w)
   await killed.stop?.()
   const path = join(w.settings.data_dir, 'exports', `${job.id}.csv`)
@@ -151,7 +151,7 @@ t.test('a file that is lost is written again from its beginning', async t => {
 
 t.test('an export ends at its quota, and says why', async t => {
   const { body: job } = await begin(w, { format: 'csv' })
-  const bounded = callExports({ quota_bytes: 400 })
+  const bounded = callExports({ quota_bytes: 400, niceness: 0 })
   await bounded.run(w)
   await bounded.stop?.()
   const { body } = await w.ask('GET', `/v1/exports/${job.id}`)

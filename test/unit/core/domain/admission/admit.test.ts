@@ -175,7 +175,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-t.test('the checks are the thirteen of the design, in its order', async t => {
+t.test('the checks are the thirteen of the design and the calling hours, in their order', async t => {
   t.same(
     CHECKS.map(check => check.name),
     [
@@ -185,6 +185,7 @@ t.test('the checks are the thirteen of the design, in its order', async t => {
       'media',
       'called_number',
       'caller_number',
+      'calling_hours',
       'destination',
       'containment',
       'rate_and_route',
