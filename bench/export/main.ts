@@ -87,11 +87,14 @@ async function measured() {
   }
 }
 
-const rest = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+function rest(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
 
 /** The resident memory of a process, in bytes. */
-const rssOf = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+function rssOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+}
 
 async function exported(made: typeof up.made): Promise<{ readonly bytes: number }> {
   const { id } = await ask(made, '/exports', { format: 'csv' }, { 'idempotency-key': 'export' })

@@ -14,7 +14,6 @@ export interface ExportThreadData {
 /** What the thread answers: an outcome, or the message of an unexpected error. */
 export type SliceReply = SliceOutcome | { readonly broken: string }
 
-
 const port = parentPort
 if (!port) throw new Error('control/exports/thread is a worker thread')
 const { data_dir, niceness } = workerData as ExportThreadData
