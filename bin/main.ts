@@ -64,6 +64,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'check markup documents, and run them without a telephone',
     load: async () => (await import('./script.ts')).scriptCommand(),
   },
+  agent: {
+    about: 'talk to a relay application from the terminal',
+    load: async () => (await import('./agent.ts')).agentCommand(),
+  },
   operator: {
     about: 'keys of operators for /operator/v1',
     load: async () => (await import('./customers.ts')).operatorCommand(),

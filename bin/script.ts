@@ -68,7 +68,7 @@ async function run(document: string, options: RunOptions): Promise<void> {
   const requester = createVoiceRequester({ http })
   const remote = /^https?:\/\//i.test(document)
   const text = remote ? null : readText(document)
-  const facts = factsOf(remote ? document : (options.url ?? null), text, options)
+  const facts = terminalFacts(remote ? document : (options.url ?? null), text, options)
   const standard = [
     ['CallSid', facts.call_sid],
     ['AccountSid', facts.account_sid],
@@ -113,7 +113,12 @@ async function run(document: string, options: RunOptions): Promise<void> {
   await http.close()
 }
 
-function factsOf(url: string | null, text: string | null, options: RunOptions): StartFacts {
+/** Returns the facts of a run without a telephone. A document without a URL is taken as inline. */
+export function terminalFacts(
+  url: string | null,
+  text: string | null,
+  options: Pick<RunOptions, 'from' | 'to' | 'unanswered' | 'fallback'>,
+): StartFacts {
   return {
     kind: 'call',
     entry: url === null ? { kind: 'inline', text: text ?? '' } : { kind: 'request', url, method: 'POST' },

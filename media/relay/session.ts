@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { MediaEvent, Stream } from '../../native/index.ts'
+import type { MediaEvent } from '../../native/index.ts'
 import type { Loaded } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { EventFields, PlaySource } from '../protocol/schema.ts'
@@ -12,13 +12,13 @@ import { type AppMessage, type Manner, readMessage } from './messages.ts'
 import { Phrases } from './phrases.ts'
 import { Speaker } from './speaker.ts'
 import { TurnClock, type TurnFigures } from './turn-clock.ts'
-import { includes, type RelayRequest } from './types.ts'
+import { type AudioLine, includes, type RelayRequest } from './types.ts'
 
 type Ended = EventFields<'relay.ended'>
 
 interface RelayOptions {
   readonly request: RelayRequest
-  readonly stream: Stream
+  readonly stream: AudioLine
   readonly tap_prefix: string
   readonly clock: Clock
   readonly connect: ConnectWebSocket

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/runtime/clock.ts'
-import type { SampleRate, Stream } from '../../native/index.ts'
+import type { SampleRate } from '../../native/index.ts'
 import type { Loaded } from '../files/prompts.ts'
 import type { PlaySource } from '../protocol/schema.ts'
-import { includes, type RelayInput } from './types.ts'
+import { type AudioLine, includes, type RelayInput } from './types.ts'
 
 /** One phrase or sound of the application. */
 interface Saying {
@@ -18,7 +18,7 @@ interface Saying {
 }
 
 interface SpeakerOptions {
-  readonly stream: Stream
+  readonly stream: AudioLine
   /** A prefix of marks, unique among all legs. */
   readonly prefix: string
   readonly clock: Clock

@@ -1,3 +1,4 @@
+import type { Stream } from '../../native/index.ts'
 import type { MethodParams } from '../protocol/schema.ts'
 
 export type RelayRequest = MethodParams<'relay.start'>
@@ -10,3 +11,6 @@ export const includes = (setting: RelayInput, input: 'dtmf' | 'speech'): boolean
   setting === 'any' || setting === input
 
 export const MAX_DIGITS = 256
+
+/** What a session needs of its leg's stream: the caller's audio, and a feed of sound and marks. */
+export type AudioLine = Pick<Stream, 'closed' | 'tap' | 'untap' | 'feed' | 'feedMark' | 'feedClear'>

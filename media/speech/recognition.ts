@@ -1,13 +1,14 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { MediaEvent, Stream } from '../../native/index.ts'
+import type { MediaEvent } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
+import type { AudioLine } from '../relay/types.ts'
 import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
 
 export type RecognizeRequest = MethodParams<'recognize.start'>
 
 interface RecognitionOptions {
   readonly request: RecognizeRequest
-  readonly stream: Stream
+  readonly stream: AudioLine
   readonly tap_prefix: string
   readonly recognizer: Recognizer
   readonly clock: Clock
