@@ -4,10 +4,10 @@ import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
-import { VERBS } from '../../markup/verbs/index.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { shownRows } from '../conformance/markup/effects.ts'
-import { fixtures, type Good, testTexts } from '../conformance/markup/fixtures.ts'
+import { examples } from '../conformance/markup/examples.ts'
+import { testTexts } from '../conformance/markup/fixtures.ts'
 import { edgeRows } from '../support/edges.ts'
 import { factOf, worldCases } from '../support/sip-world.ts'
 import { consoleTypes } from './console-types.ts'
@@ -136,23 +136,17 @@ const markup = (): string =>
     '`read, not acted on` leaves a warning at most.',
     '',
     markdownTable(testTexts(), shownRows()),
-    '',
     '## Examples',
     '',
-    'One for each verb. A test runs each of them (`fixtures/markup/good`).',
-    ...verbExamples(),
+    'Each is a whole document. Run one, here `say.xml`, with the variables of [voice-api.md](voice-api.md):',
+    '',
+    '```sh',
+    'curl -sS --fail -u "$ACCOUNT_SID:$AUTH_TOKEN" "$BASE_URL/2010-04-01/Accounts/$ACCOUNT_SID/Calls.json" \\',
+    '  --data-urlencode "To=+2348030000001" --data-urlencode "From=$FROM" --data-urlencode "Twiml@say.xml"',
+    '```',
+    '',
+    ...examples().flatMap(({ name, text }) => [`\`${name}.xml\``, '', `\`\`\`xml\n${text}\`\`\``, '']),
   ].join('\n')
-
-/** Returns for each verb the shortest document named after it, else the shortest one that uses it; a test runs them. */
-function verbExamples(): string[] {
-  const shortest = [...fixtures<Good>('good')].sort((a, b) => a.text.length - b.text.length)
-  return VERBS.filter(({ unsupported }) => unsupported === null).flatMap(({ name }) => {
-    const using = shortest.filter(({ text }) => new RegExp(`<${name}\\b`).test(text))
-    const example = using.find(one => one.name.startsWith(`${name.toLowerCase()}-`)) ?? using[0]
-    if (!example) throw new Error(`no document of fixtures/markup/good uses <${name}>`)
-    return ['', `### ${name}`, '', '```xml', example.text.trim(), '```']
-  })
-}
 
 const decisionIndex = (): string => {
   const all = decisions()

@@ -65,7 +65,8 @@ function withAttribute(document: string, name: string, value: string): string {
   return `${document.slice(0, tag)}${others} ${name}="${value}"${document.slice(mark + MARK.length)}`
 }
 
-const SPEECH = {
+/** Engines as an installation with everything has them. */
+export const SPEECH = {
   recognizer: true,
   transcriber: true,
   providers: { tts: 'openai', stt: 'deepgram' },
