@@ -64,6 +64,7 @@ export async function tryAgent(text: string, facts: StartFacts, config: Settings
         ...{ voice: relay.voice, model: relay.model, languages: relay.languages.map(one => ({ ...one })) },
         ...{ interruptible: relay.interruptible, sensitivity: relay.sensitivity, keys: relay.keys },
         ...{ report: relay.report, preemptible: relay.preemptible, profanity_filter: relay.profanity_filter },
+        ...(relay.noise_suppression ? { noise_suppression: true } : {}),
         ...(stt_engine === undefined ? {} : { stt_engine }),
         ...(tts_engine === undefined ? {} : { tts_engine }),
       },

@@ -28,6 +28,7 @@ const ATTRIBUTES = {
   enhanced: flag(false, 13334),
   profanityFilter: flag(true, 13333),
   bargeIn: flag(true, 13332),
+  noiseSuppression: flag(false),
   sensitive: flag(false),
   debug: ignored(),
   partialResultCallback: url(13329),
@@ -153,6 +154,7 @@ function startRecognizer(node: GatherNode, turn: Turn): string {
     model: attributes.speechModel,
     enhanced: attributes.enhanced,
     profanity_filter: attributes.profanityFilter,
+    ...(attributes.noiseSuppression ? { noise_suppression: true } : {}),
     speech_timeout_seconds: pauseSeconds,
     max_speech_seconds: attributes.maxSpeechTime,
     // Partial results go through the outbox, which would store sensitive text.

@@ -316,6 +316,8 @@ export const METHODS = {
         preemptible: Type.Boolean(),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         profanity_filter: Type.Boolean(),
+        /** Steady noise of the caller's line is reduced before it is heard. */
+        noise_suppression: Type.Optional(Type.Boolean()),
         /** The engines that hear and speak; none: the operator's. */
         stt_engine: Type.Optional(EngineName),
         tts_engine: Type.Optional(EngineName),
@@ -338,6 +340,7 @@ export const METHODS = {
         ...listened,
         recognize_id: Id,
         engine: Type.Optional(EngineName),
+        noise_suppression: Type.Optional(Type.Boolean()),
         language: Type.String({ maxLength: 35 }),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         model: orNull(Type.String({ maxLength: 100 })),

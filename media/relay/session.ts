@@ -138,10 +138,11 @@ export class Relay {
     const { request, stream, tap_prefix, clock, recognizer } = this.#options
     const listening = {}
     this.#listening = listening
-    const { leg_id, relay_id, account_sid, call_sid, hints, profanity_filter } = request
+    const { leg_id, relay_id, account_sid, call_sid, hints, profanity_filter, noise_suppression } = request
     const recognition = new Recognition({
       request: {
         ...{ leg_id, recognize_id: relay_id, account_sid, call_sid, tracks: 'inbound', hints, profanity_filter },
+        ...(noise_suppression === undefined ? {} : { noise_suppression }),
         language: this.#language.transcription,
         model: this.#language.model,
         ...{ enhanced: false, punctuation: true, partial: true },

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { MediaEvent } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { AudioLine } from '../relay/types.ts'
+import { NoiseSuppression } from './noise-suppression.ts'
 import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
 
 export type RecognizeRequest = MethodParams<'recognize.start'>
@@ -33,6 +34,8 @@ export class Recognition {
   readonly #options: RecognitionOptions
   readonly #taps = new Map<string, Track>()
   readonly #session: RecognitionSession
+  /** Reduces the noise of a track, where that was asked for. */
+  readonly #quieter = new Map<Track, NoiseSuppression>()
   readonly #timer: Timer
   readonly #began_ms: number
   /** Milliseconds of the inbound track that the engine has received. */
@@ -42,9 +45,10 @@ export class Recognition {
   constructor(options: RecognitionOptions) {
     this.#options = options
     const { request, stream, tap_prefix } = options
-    const { leg_id, engine, tracks, ...settings } = request
+    const { leg_id, engine, noise_suppression, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
+    if (noise_suppression) for (const track of this.#taps.values()) this.#quieter.set(track, new NoiseSuppression())
     this.#began_ms = options.clock.monotonic_ms()
     this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
     this.#session = options.recognizer.open(
@@ -71,7 +75,8 @@ export class Recognition {
     this.#session.stop()
   }
 
-  #audio(track: Track, samples: Int16Array, offset_ms: number): void {
+  #audio(track: Track, received: Int16Array, offset_ms: number): void {
+    const samples = this.#quieter.get(track)?.take(received) ?? received
     if (track === 'inbound') {
       this.#fed_ms += (samples.length * 1000) / RATE_HZ
       this.#options.frame?.(samples)

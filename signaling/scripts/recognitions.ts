@@ -46,6 +46,7 @@ export class Recognitions {
     this.#live.set(recognize_id, { kind: 'gather', command, partial: null, speaking: false, limit: null, sequence: 0 })
     void this.#begin(recognize_id, {
       ...chosenEngine(this.#host, null),
+      ...(command.noise_suppression ? { noise_suppression: true } : {}),
       tracks: 'inbound',
       language,
       hints: [...hints],

@@ -134,7 +134,7 @@ t.test('verbs with media', async t => {
   })
 
   await t.test('Gather collects speech: the engine gets the caller’s audio and the document’s hints', async t => {
-    const speech = `speechTimeout="2" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" profanityFilter="false" bargeIn="true"`
+    const speech = `speechTimeout="2" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" noiseSuppression="true" profanityFilter="false" bargeIn="true"`
     const line = await callIn(
       doc(
         `<Gather input="speech dtmf" timeout="8" action="${url}/speech" ${speech} partialResultCallback="${url}/partial" partialResultCallbackMethod="GET"><Play loop="20">${url}/900.wav</Play></Gather>`,
@@ -349,7 +349,7 @@ t.test('verbs with media', async t => {
     'Connect ConversationRelay: the application hears in text, answers in speech, and hands over',
     async t => {
       const app = await relayApp(t)
-      const settings = `language="en-US" ttsLanguage="en-GB" transcriptionLanguage="en-GB" ttsProvider="a" voice="woman" transcriptionProvider="b" speechModel="c" interruptible="any" interruptSensitivity="high" dtmfDetection="true" reportInputDuringAgentSpeech="any" preemptible="true" hints="pizza" profanityFilter="true" debug="x" elevenlabsTextNormalization="x" intelligenceService="x"`
+      const settings = `language="en-US" ttsLanguage="en-GB" transcriptionLanguage="en-GB" ttsProvider="a" voice="woman" transcriptionProvider="b" speechModel="c" interruptible="any" interruptSensitivity="high" dtmfDetection="true" reportInputDuringAgentSpeech="any" preemptible="true" hints="pizza" profanityFilter="true" noiseSuppression="true" debug="x" elevenlabsTextNormalization="x" intelligenceService="x"`
       const inner = `<Language code="de-DE" ttsProvider="a" voice="man" transcriptionProvider="b" speechModel="c"/><Parameter name="shop" value="12"/>`
       const line = await callIn(
         doc(

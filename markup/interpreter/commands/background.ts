@@ -62,6 +62,8 @@ export interface StartRelay {
   readonly preemptible: boolean
   readonly hints: readonly string[]
   readonly profanity_filter: boolean
+  /** Steady noise of the caller's line is reduced first. */
+  readonly noise_suppression?: boolean
   /** The engines that the document chose; missing: those of the call. */
   readonly stt_engine?: string
   readonly tts_engine?: string

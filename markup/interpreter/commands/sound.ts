@@ -94,6 +94,8 @@ export interface Recognize {
   readonly model: string | null
   readonly enhanced: boolean
   readonly profanity_filter: boolean
+  /** Steady noise is reduced first. */
+  readonly noise_suppression?: boolean
   /** Silence that ends an utterance; null: the engine decides (`auto`). */
   readonly speech_timeout_seconds: number | null
   readonly max_speech_seconds: number

@@ -71,6 +71,8 @@ export interface GatherAttributes {
   /** true, false */
   readonly bargeIn?: boolean
   /** true, false */
+  readonly noiseSuppression?: boolean
+  /** true, false */
   readonly sensitive?: boolean
   /** URL */
   readonly partialResultCallback?: string
@@ -462,6 +464,8 @@ export interface ConversationRelayAttributes {
   readonly hints?: readonly string[]
   /** true, false */
   readonly profanityFilter?: boolean
+  /** true, false */
+  readonly noiseSuppression?: boolean
 }
 
 /** `<ConversationRelay>` */

@@ -1,6 +1,7 @@
 import { Phrases } from '../../../media/relay/phrases.ts'
+import { NoiseSuppression } from '../../../media/speech/noise-suppression.ts'
 import { SpeechEdges } from '../../../media/speech/voice-activity.ts'
-import { tone } from '../../support/audio.ts'
+import { levelDbm0, tone } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 
 t.test('tokens become phrases as soon as a sentence or a long clause is complete', t => {
@@ -48,6 +49,26 @@ const noise = (ms: number, amplitude: number) => {
 }
 const add = (left: Int16Array, right: Int16Array) => left.map((sample, index) => sample + (right[index] ?? 0))
 const joined = (...parts: Int16Array[]) => Int16Array.from(parts.flatMap(part => [...part]))
+
+t.test('noise suppression takes a steady noise off, and keeps the voice above it', t => {
+  const quieter = new NoiseSuppression()
+  const voice = tone(300, 1000, 8000, -18)
+  const line = joined(noise(2000, 600), add(voice, noise(1000, 600)), noise(1000, 600))
+  const heard: number[] = []
+  for (let at = 0; at + 160 <= line.length; at += 160) heard.push(...quieter.take(line.subarray(at, at + 160)))
+  const after = Int16Array.from(heard)
+  const level = (samples: Int16Array, from_ms: number, to_ms: number) =>
+    levelDbm0(samples.subarray(from_ms * 8, to_ms * 8))
+  t.ok(level(after, 1000, 2000) < level(line, 1000, 2000) - 8, 'the noise before it')
+  t.ok(Math.abs(level(after, 2200, 2900) - level(voice, 200, 900)) < 1.5, 'the voice')
+  t.ok(level(after, 3300, 4000) < level(line, 3300, 4000) - 8, 'the noise after it')
+  const silence = new NoiseSuppression()
+  t.ok(
+    silence.take(new Int16Array(160)).every(sample => sample === 0),
+    'silence stays silent',
+  )
+  t.end()
+})
 
 /** Returns what a detector reports, with the milliseconds at which each frame ends. */
 function edges(audio: Int16Array, sensitivity: 'high' | 'medium' | 'low' = 'high'): string[] {

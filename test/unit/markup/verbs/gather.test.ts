@@ -214,3 +214,10 @@ t.test('Gather without an action in an inline document fails with 11100 after it
   phone.keys('1').expect('cancel_timer digits_off note play')
   t.strictSame(phone.notes(), ['error 11100 2:1'])
 })
+
+t.test('Gather asks for less noise before speech is recognised', t => {
+  const asked = (text: string) => call(t, response(text), { speech: { recognizer: true } }).last('recognize')
+  t.equal(asked('<Gather input="speech" noiseSuppression="true"/>').noise_suppression, true)
+  t.equal(asked('<Gather input="speech"/>').noise_suppression, undefined)
+  t.end()
+})

@@ -197,7 +197,7 @@ t.test('Connect ConversationRelay waits for the end of its session and tells the
   const moved = call(t, text)
   moved.send(NEW)
   moved.expect('stop_relay start_timer')
-  const settings = `welcomeGreetingInterruptible="dtmf" ttsProvider="espeak-ng" transcriptionProvider="url" ttsLanguage="en-GB" transcriptionLanguage="fr-FR" voice="woman" speechModel="telephony" interruptSensitivity="low" reportInputDuringAgentSpeech="dtmf" preemptible="true" profanityFilter="false" debug="x" elevenlabsTextNormalization="on" intelligenceService="x"`
+  const settings = `welcomeGreetingInterruptible="dtmf" ttsProvider="espeak-ng" transcriptionProvider="url" ttsLanguage="en-GB" transcriptionLanguage="fr-FR" voice="woman" speechModel="telephony" interruptSensitivity="low" reportInputDuringAgentSpeech="dtmf" preemptible="true" profanityFilter="false" noiseSuppression="true" debug="x" elevenlabsTextNormalization="on" intelligenceService="x"`
   const all = call(t, response(`<Connect><ConversationRelay url="wss://x.example/s" ${settings}/></Connect>`))
   t.match(all.last('start_relay'), {
     ...{ greeting_interruptible: 'dtmf', tts_language: 'en-GB', transcription_language: 'fr-FR', voice: 'woman' },
