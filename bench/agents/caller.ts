@@ -74,13 +74,13 @@ export class Caller {
     this.heard = []
   }
 
-  /** Resolves with the first loud packet since `forget`. */
-  async sound(): Promise<Heard> {
-    for (;;) {
-      const first = this.heard.find(({ loud }) => loud)
-      if (first) return first
-      await new Promise<void>(resolve => this.#listening.push(resolve))
-    }
+  /** Resolves with the first loud packet since `forget`; null when none comes in time. */
+  async sound(limit_ms: number): Promise<Heard | null> {
+    const late = new Promise<void>(resolve => setTimeout(resolve, limit_ms))
+    const heard = new Promise<void>(resolve => this.#listening.push(resolve))
+    const known = () => this.heard.find(({ loud }) => loud) ?? null
+    if (!known()) await Promise.race([heard, late])
+    return known()
   }
 
   /** Returns when the sound that went on at `from_ms` ended: the last loud packet before 100 ms of silence. */

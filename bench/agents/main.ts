@@ -24,6 +24,7 @@ const TURNS = Number(options.turns)
 const LIMITS = { own_p95_ms: 60, gap_ms: 20, interruption_p95_ms: 80 } as const
 const PROJECT = 'proj_bench'
 const RELAYED_MS = 5000
+const PATIENCE_MS = 20_000
 const quiet = { info: () => undefined, warn: (fields: object, text: string) => console.error(text, fields) }
 
 const own: number[] = []
@@ -34,16 +35,24 @@ const gaps: number[] = []
 const servers = await startServers()
 const media = await startMedia(servers)
 const callers: Caller[] = []
+// A late timer catches up, so that each telephone sends 50 packets a second on a busy machine too.
+const begin_ms = performance.now()
+let ticks = 0
 const timer = setInterval(() => {
-  for (const caller of callers) caller.tick()
-}, 20)
+  for (const due = (performance.now() - begin_ms) / 20; ticks < due; ticks++)
+    for (const caller of callers) caller.tick()
+}, 10)
 try {
   media.client.on('relay.turn', ({ detector_ms }) => detector.push(detector_ms))
   const agents = await Promise.all(Array.from({ length: CALLS }, (_, index) => openCall(`CA${index}`)))
   await Promise.all(agents.map(agent => startRelay(agent)))
   await pause(1000)
+  // The first answer starts the threads that decode sound.
+  const [first] = agents
+  if (first) await talk(first, 1)
+  for (const figures of [own, detector, interruption, gaps]) figures.length = 0
   const agents_percent = await cpuPercent(media.pid, () =>
-    Promise.all(agents.map((agent, index) => pause((index * 1500) / CALLS).then(() => talk(agent)))),
+    Promise.all(agents.map((agent, index) => pause((index * 1500) / CALLS).then(() => talk(agent, TURNS)))),
   )
   await Promise.all(agents.map(({ leg_id }) => media.client.request('relay.stop', { leg_id, relay_id: leg_id })))
   const others = await Promise.all(agents.map(({ session_id, id }) => openCall(`${id}b`, session_id)))
@@ -94,15 +103,17 @@ function startRelay({ id, leg_id }: AgentCall): Promise<unknown> {
 }
 
 /** Talks to the agent. The caller hears every other answer to its end, and interrupts the rest. */
-async function talk({ id, caller }: AgentCall): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn++) {
+async function talk({ id, caller }: AgentCall, turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
     caller.forget()
     await caller.say(800)
     await pause(800)
     caller.forget()
-    const { at_ms } = await caller.sound()
+    const first = await caller.sound(PATIENCE_MS)
+    // A turn without an answer is missing from the figures, which fails the benchmark.
+    if (!first) continue
     // From the recogniser's result to the first sound: the agent and the voice between them answer at once.
-    own.push(at_ms - (servers.recognised_ms.get(id) ?? Number.NaN))
+    own.push(first.at_ms - (servers.recognised_ms.get(id) ?? Number.NaN))
     if (turn % 2 === 0) {
       await pause(ANSWER_MS + 300)
       const { gap_ms, length_ms } = caller.sounded()

@@ -25,7 +25,7 @@ const ANSWER_LIMIT_MS = 30_000
 const OVER_MS = 1500
 const LOOK_MS = 50
 
-export interface TryOptions {
+interface TryOptions {
   /** Writes what the caller heard to this WAV file. */
   readonly out?: string
 }

@@ -26,7 +26,8 @@ export class NoiseSuppression {
   readonly #re = new Float64Array(SIZE)
   readonly #im = new Float64Array(SIZE)
   readonly #power = new Float64Array(BINS)
-  #least = new Float64Array(BINS).fill(Number.POSITIVE_INFINITY)
+  /** Zero at first: nothing is taken for noise before a whole span was heard. */
+  #least = new Float64Array(BINS)
   #leastBefore = new Float64Array(BINS).fill(Number.POSITIVE_INFINITY)
   #frames = 0
   readonly #gain = new Float64Array(BINS).fill(1)
@@ -81,7 +82,7 @@ export class NoiseSuppression {
   }
 }
 
-/** The discrete Fourier transform in place, by decimation in time (Cooley and Tukey, 1965). `sign` -1 is the inverse. */
+/** The discrete Fourier transform in place, by decimation in time (Cooley and Tukey, 1965). `sign` -1 inverts it. */
 function transform(re: Float64Array, im: Float64Array, sign: 1 | -1): void {
   for (let at = 1, turned = 0; at < SIZE; at++) {
     let bit = SIZE >> 1
