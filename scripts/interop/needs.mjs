@@ -9,6 +9,7 @@ const PACKAGES = 'build/interop'
 /** What each subject needs besides the tests: a command and its Debian package, or an npm package and its version. */
 const NEEDS = {
   kamailio: [{ command: 'kamailio', apt: 'kamailio' }],
+  linphone: [{ command: 'linphonec', apt: 'linphone-cli' }],
   browsers: [{ npm: 'jssip', version: '3.10.1' }],
 }
 
