@@ -47,7 +47,7 @@ const releasedLately = (trx: Trx, project_id: string, trunk_id: string | null, p
 
 /**
  * Closes a prefix of a service automatically and ends its running calls, because every minute of fraud costs money
- * (docs/calls.md). For the voice account it closes the prefix to the whole project (decision 0770). Returns undefined
+ * (docs/calls.md). For the voice account it closes the prefix to the whole project (docs/calls.md). Returns undefined
  * when the prefix is already closed or a person has recently released it.
  */
 export async function containByItself(

@@ -21,7 +21,7 @@ import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
 /**
  * Places the target of a transfer, with the routes and the admission of an INVITE from the transferor's trunk. The new
  * call belongs to the project of the called number, or to the transferor's project when it goes to the public network.
- * Two projects never share a call (0574).
+ * Two projects never share a call (docs/calls.md).
  */
 
 type TransferAsk = Omit<Ask, 'call_sid'>

@@ -22,7 +22,7 @@ import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
-/** Signs the callers of calls to carriers, and verifies carriers' signatures (design section 4, decision 0508). */
+/** Signs the callers of calls to carriers, and verifies carriers' signatures (design section 4, docs/calls.md). */
 export class Stir {
   readonly #signer: { readonly key: KeyObject; readonly x5u: string } | null
   readonly #verifier: Verifier | null

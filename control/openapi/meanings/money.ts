@@ -41,12 +41,6 @@ export const MONEY: Readonly<Record<string, string>> = {
   gap: 'Why no price is known; null when one is.',
   'query.destination': 'Number to look up.',
 
-  'OperatorPriceBook.rates': 'How many prices it has.',
-  'OperatorPriceDifference.added': 'Prefixes that get a price.',
-  'OperatorPriceDifference.changed': 'Prefixes whose price changes.',
-  'OperatorPriceDifference.ended': 'Prefixes that lose their price.',
-  'OperatorPriceDifference.same': 'Prefixes whose price stays.',
-  'OperatorPriceDifference.lines': 'The differences as text, the first of each kind.',
   'OperatorPriceDifference.leaps': 'Prices that move tenfold or more.',
   'ImportRatesRequest.confirm_ended': 'True: prefixes may lose their price.',
   'ImportRatesRequest.confirm_leaps': 'True: prices may move tenfold or more.',

@@ -136,7 +136,6 @@ export const NAMES: Readonly<Record<string, string>> = {
   pending_spend_minor: 'Held for running calls, in minor units.',
   payment: '`prepaid`: calls need money on the account. `postpaid`: they need credit that is left.',
   rate_minor: 'Price of one `rate_unit` in minor units; null when no price is known.',
-  rate_micro: 'Price of one `rate_unit` in millionths of a minor unit.',
   rate_unit: 'What the price is for.',
   increment_initial_seconds: 'Seconds that the first increment has: the least that is charged.',
   increment_additional_seconds: 'Seconds of each further increment that has begun.',

@@ -34,7 +34,7 @@ export interface CallTable {
   sip_call_id: string | null
   /** Address that the INVITE came from; null for calls that we place, and where the caller's leg is hidden. */
   source_ip: string | null
-  /** 1: the caller is another tenant's peer, whose leg is hidden (decision 0585). */
+  /** 1: the caller is another tenant's peer, whose leg is hidden (docs/calls.md). */
   foreign_caller: Flag | null
   /** JSON of the REST create request (urls, markup, callbacks, time limits); no secrets. */
   request: Json | null

@@ -2,7 +2,7 @@ import { minuteMinor } from '../../rating/price.ts'
 import { skipped, withinLevels } from '../findings.ts'
 import type { Check } from '../types.ts'
 
-/** The ceiling is an amount per minute (decision 0501). A call that is not billed has the rate 0. */
+/** The ceiling is an amount per minute (docs/calls.md). A call that is not billed has the rate 0. */
 export const rateCeiling: Check = {
   name: 'rate_ceiling',
   reasons: ['rate_above_ceiling'],
