@@ -63,10 +63,10 @@ export async function runProcess<C extends Settings>(
       // From here on the process needs no root: its ports, code and keys are open.
       becomeUser(user)
     }
-    stopOnSignal(running, log, () => served.close())
+    const stopping = stopOnSignal(running, log, () => served.close())
     starting.over()
     giveBackMemory(systemClock)
-    drainOnWord(running)
+    drainOnWord(running, stopping)
     renewOnWord(running, log)
     process.send?.({ ready: true } satisfies Word)
   } catch (error) {
@@ -110,7 +110,8 @@ function countBugs(metrics: Registry, log: Log): void {
   process.on('unhandledRejection', note)
 }
 
-function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): void {
+/** Returns whether the process is stopping. */
+function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): () => boolean {
   let stopping = false
   const stop = (): void => {
     if (stopping) return
@@ -133,6 +134,7 @@ function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): 
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('disconnect', stop)
+  return () => stopping
 }
 
 /** The messages between the supervisor and a process, in both directions. */
@@ -153,12 +155,15 @@ export interface Word {
   readonly has_run?: HasRun
 }
 
-function drainOnWord({ drain }: RunningProcess): void {
+function drainOnWord({ drain }: RunningProcess, stopping: () => boolean): void {
   if (!drain) return
   process.on('message', (word: Word) => {
     if (word.drain) void drain.begin()
   })
-  void drain.done.then(() => process.send?.({ drained: true } satisfies Word))
+  // A process that drains because it was told to stop is no reason to stop the platform: its successor goes on.
+  void drain.done.then(() => {
+    if (!stopping()) process.send?.({ drained: true } satisfies Word)
+  })
 }
 
 function renewOnWord(running: RunningProcess, log: Log): void {
