@@ -121,7 +121,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { trunk: made, etag } = await trunk(w)
     return { params: { trunk_id: made.id, target_id: made.routes[0].id }, etag }
   },
-  'get /metrics/series': async w => ({ query: `window=1h&trunk_id=${(await trunk(w)).id}` }),
+  'get /metrics/series': async () => ({ query: 'window=1h' }),
   'get /trunks/{trunk_id}/metrics': async w => ({ ...(await onTrunk()(w)), query: 'window=7d' }),
   'get /calls': async () => ({ query: 'limit=2&direction=outbound-api&call_id=CA0&reason=capacity_exhausted' }),
   'get /call-faults': async () => ({ query: 'limit=2' }),
