@@ -296,7 +296,7 @@ const withoutExports = ({ state }: ControlPlane) =>
 const onExport: Recipe = async ({ w, ask }) => {
   await withoutExports(w)
   const { body } = await ask('POST', '/exports', { format: 'csv' })
-  const writing = callExports()
+  const writing = callExports({ niceness: 0 })
   await writing.run(w)
   await writing.stop?.()
   return { params: { export_id: body.id } }
