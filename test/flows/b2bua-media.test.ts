@@ -95,11 +95,11 @@ async function carrierToTrunk(w: World, address: string, e164: string, trunk_id:
   await w.state.transaction(async trx => {
     await trx
       .insertInto('carrier')
-      .values({ id: 'car_1', name: 'Telco', codecs: '["PCMU"]', enabled: 1, sandbox: 0, revision: 1, created_at: now })
+      .values({ id: 'car_media', name: 'Telco', codecs: '["PCMU"]', enabled: 1, sandbox: 0, revision: 1, created_at: now })
       .execute()
     await trx
       .insertInto('carrier_source')
-      .values({ id: 'cs_1', carrier_id: 'car_1', cidr: `${address}/32` })
+      .values({ id: 'cs_media', carrier_id: 'car_media', cidr: `${address}/32` })
       .execute()
   })
   await w.routeToTrunk(e164, trunk_id)
@@ -417,7 +417,7 @@ t.test('media between two legs', async t => {
       return read.body.ended_at === null ? undefined : read
     })
     const [caller, called] = body.media.legs
-    const of_carrier = await carrierMediaOfWindow(w.state.db, 'car_1', '1h', Date.now())
+    const of_carrier = await carrierMediaOfWindow(w.state.db, 'car_media', '1h', Date.now())
     const { packets_received, packets_sent, octets_received, octets_sent, packets_lost } = caller
     t.match(
       of_carrier,
