@@ -130,6 +130,7 @@ export function projectCommand(): Command {
       print(await ask('patch /projects/{project_id}', { params: { project_id }, body }), options)
     })
   ceilingsCommand(command)
+  voiceAccountCommand(command)
   verb(command, 'checklist', 'what it needs before it can leave the sandbox')
     .argument('<project_id>')
     .action(async (project_id: string, options: Json) =>
@@ -172,6 +173,22 @@ function ceilingsCommand(command: Command): void {
       })
       const body = { ...ceilings, ...changes }
       print(await ask('put /projects/{project_id}/ceilings', { params, body }), options)
+    })
+}
+
+function voiceAccountCommand(command: Command): void {
+  verb(command, 'voice-account', 'show the voice account of a project, or change what is given')
+    .argument('<project_id>')
+    .addOption(new Option('--api <paths>', 'of the voice-calls API').choices(['spec', 'extended']))
+    .addOption(new Option('--status <status>').choices(['active', 'revoked']))
+    .addOption(new Option('--event-history <kept>', 'HTTP exchanges of calls').choices(['enabled', 'disabled']))
+    .action(async (project_id: string, options: Json & { api?: string; status?: string; eventHistory?: string }) => {
+      const { api: voice_api, status, eventHistory: call_event_history } = options
+      const body = given({ voice_api, status, call_event_history })
+      const params = { project_id }
+      const change = Object.keys(body).length > 0
+      const path = '/projects/{project_id}/voice-account' as const
+      print(await (change ? ask(`patch ${path}`, { params, body }) : ask(`get ${path}`, { params })), options)
     })
 }
 

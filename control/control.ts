@@ -27,6 +27,7 @@ import { SIGN_INS } from './session/sign-in.ts'
 import { V1_ROUTES } from './v1/index.ts'
 import { voiceHandler } from './voice/dispatch.ts'
 import { VOICE_ROUTES } from './voice/index.ts'
+import { voiceDocumentPages } from './voice-documents.ts'
 
 interface ControlOptions {
   readonly state: State
@@ -110,6 +111,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         ...consoleApis(v1, services, session),
         '/downloads': exportDownloads(services),
         '/console': consolePages(services),
+        '/documents': voiceDocumentPages(services),
       },
     },
     services,

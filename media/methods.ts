@@ -221,10 +221,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 
   'record.stop': ({ recording_id }, { sessions }) =>
     sessions.recorder.stop(recording_id) ? {} : recordingUnknown(recording_id),
-  'record.pause': ({ recording_id }, { sessions }) =>
-    sessions.recorder.pause(recording_id, true) ? {} : recordingUnknown(recording_id),
+  'record.pause': ({ recording_id, silent }, { sessions }) =>
+    sessions.recorder.pause(recording_id, silent ? 'silent' : 'skipped') ? {} : recordingUnknown(recording_id),
   'record.resume': ({ recording_id }, { sessions }) =>
-    sessions.recorder.pause(recording_id, false) ? {} : recordingUnknown(recording_id),
+    sessions.recorder.pause(recording_id, null) ? {} : recordingUnknown(recording_id),
 
   'conference.join': withLeg((leg, params: MethodParams<'conference.join'>, context) => {
     const refusal = refuseAudio(leg, context)

@@ -35,7 +35,7 @@ export interface NativeEngine {
   record(options: object): void
   recordConference(conference: number, options: object): void
   stopRecord(recordingId: string): void
-  pauseRecord(recordingId: string, paused: boolean): void
+  pauseRecord(recordingId: string, paused: boolean, silent: boolean): void
   openConference(rateHz: number): number
   closeConference(conference: number): void
   joinConference(conference: number, stream: number, muted: boolean, deaf: boolean, heardBy: number): void

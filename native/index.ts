@@ -246,9 +246,9 @@ export class Session {
     this.#engine.stopRecord(recording_id)
   }
 
-  /** Pauses or resumes a recording. The file leaves out the time of a pause. */
-  pauseRecord(recording_id: string, paused: boolean): void {
-    this.#engine.pauseRecord(recording_id, paused)
+  /** Pauses or resumes a recording. The file has silence for a `silent` pause, and leaves out the time of any other. */
+  pauseRecord(recording_id: string, paused: boolean, silent = false): void {
+    this.#engine.pauseRecord(recording_id, paused, silent)
   }
 
   /** Closes all streams. Their recordings end with the reason leg_closed. */
@@ -302,9 +302,9 @@ export class Conference {
     this.#engine.stopRecord(recording_id)
   }
 
-  /** Pauses or resumes a recording. The file leaves out the time of a pause. */
-  pauseRecord(recording_id: string, paused: boolean): void {
-    this.#engine.pauseRecord(recording_id, paused)
+  /** Pauses or resumes a recording. The file has silence for a `silent` pause, and leaves out the time of any other. */
+  pauseRecord(recording_id: string, paused: boolean, silent = false): void {
+    this.#engine.pauseRecord(recording_id, paused, silent)
   }
 
   close(): void {

@@ -253,6 +253,8 @@ export type MediaEvent =
       readonly sha256: string
       /** The recorded legs received no audio. */
       readonly empty: boolean
+      /** Where each pause begins in the file, and how long it lasted. */
+      readonly pauses: readonly { readonly at_ms: number; readonly length_ms: number; readonly silent: boolean }[]
     }
   /** A valid RTCP packet for the slow path. With SRTP it has been authenticated. */
   | { readonly type: 'rtcp'; readonly stream_id: number; readonly packet: Buffer }

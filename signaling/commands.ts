@@ -1,13 +1,19 @@
+import type { ConferenceCommand, DequeueCommand, RecordingCommand } from '../core/domain/calls/control-commands.ts'
 import { Sleeper } from '../core/runtime/sleeper.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/calls/call-commands.ts'
+import { updateRecording } from '../core/state/calls/recordings.ts'
 import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../markup/interpreter/types.ts'
 import type { AdmissionContext } from './admission/context.ts'
 import type { Originator } from './admission/originate.ts'
 import { endUnplaced } from './admission/originate.ts'
+import type { Call } from './b2bua/call.ts'
 import { InboundCall } from './b2bua/inbound-call.ts'
 import { OutboundCall } from './b2bua/outbound-call.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
+import type { ScriptContext } from './scripts/context.ts'
+import { recordByApi } from './scripts/recorder.ts'
+import { controlRoom } from './scripts/room-control.ts'
 
 const POLL_MS = 500
 /** The number of originate commands claimed at a time. The rest stay for other nodes, or for the next poll. */
@@ -17,11 +23,13 @@ const BATCH = 20
 export class CommandTaker {
   readonly #ctx: AdmissionContext
   readonly #originator: Originator
+  readonly #shared: ScriptContext
   readonly #sleeper: Sleeper
   readonly #unhear: () => void
 
-  constructor(ctx: AdmissionContext, originator: Originator) {
+  constructor(ctx: AdmissionContext, originator: Originator, shared: ScriptContext) {
     this.#ctx = ctx
+    this.#shared = shared
     this.#originator = originator
     this.#sleeper = new Sleeper({
       work: () => this.#take(),
@@ -78,7 +86,30 @@ export class CommandTaker {
         if (!(call instanceof OutboundCall || call instanceof InboundCall || call instanceof ApplicationCall))
           return 'not_live'
         return redirect(call, command.payload)
+      case 'conference':
+        return controlRoom(this.#shared, JSON.parse(command.payload) as ConferenceCommand)
+      case 'recording':
+        return this.#record(call, JSON.parse(command.payload) as RecordingCommand)
+      case 'dequeue': {
+        const taken = this.#shared.queues.take(command.call_sid, JSON.parse(command.payload) as DequeueCommand)
+        return taken ? 'done' : 'not_live'
+      }
     }
+  }
+
+  /** Begins a recording of a call, or changes one that runs: that of a conference may outlive its call. */
+  async #record(call: Call | undefined, command: RecordingCommand): Promise<string> {
+    const { calls, state, clock } = this.#ctx
+    if (command.act === 'start') {
+      const [party] = call?.parties ?? []
+      if (party) recordByApi(party, command)
+      else await updateRecording(state.db, command.sid, { status: 'absent' }, clock.now())
+      return party ? 'done' : 'not_live'
+    }
+    const recording = calls.recordings.get(command.sid)
+    if (command.act === 'pause') recording?.pause(command.behavior, 'api')
+    else recording?.[command.act]()
+    return recording ? 'done' : 'not_live'
   }
 
   /** Ends a call that has not started: it is queued, or waits for an earlier command. */

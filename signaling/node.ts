@@ -186,7 +186,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     else outsideDialog(request, drain.on)
   })
   const originator = new Originator(ctx)
-  const commands = new CommandTaker(ctx, originator)
+  const commands = new CommandTaker(ctx, originator, scripting)
   const tests = new TestRunner(ctx)
 
   // Calls end when the link to the SIP server or the media worker is lost. The embedded edge ends the dialogs of a lost

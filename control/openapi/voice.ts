@@ -59,10 +59,12 @@ export function voiceDocument(
   }
 }
 
+const EXTENDED = 'Served to accounts with `voice_api: extended`; for all others 404 `voice_route_not_proxied`.'
+
 const tagOf = (route: VoiceRoute): string => route.path.split('/')[1] ?? ''
 
 function operation(route: VoiceRoute, schemas: Schemas): Json {
-  const { method, path, suffix, summary, example = {} } = route
+  const { method, path, suffix, summary, extended, example = {} } = route
   const samples = [
     formCurlSample({ method, path, suffix, form: example }),
     librarySample({ method, path, suffix, form: example }),
@@ -72,6 +74,7 @@ function operation(route: VoiceRoute, schemas: Schemas): Json {
     operationId: operationId(route),
     tags: [tagOf(route)],
     summary,
+    ...(extended ? { description: EXTENDED } : {}),
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => parameter('path', name, { type: 'string' }, true)),
       ...(method === 'POST'
@@ -108,11 +111,15 @@ function bodyOf(fields: readonly Field[]): Json {
   return { required: required.length > 0, content: { 'application/x-www-form-urlencoded': { schema } } }
 }
 
+const SOUNDS = { '.wav': 'audio/wav', '.mp3': 'audio/mpeg' } as const
+
 function responsesOf(route: VoiceRoute, schemas: Schemas): Json {
   const responses: Json = {}
   for (const [status, schema] of Object.entries(route.replies)) {
     const sound =
-      route.suffix === '.wav' ? { 'audio/wav': { schema: { type: 'string', format: 'binary' } } } : undefined
+      route.suffix === '.json'
+        ? undefined
+        : { [SOUNDS[route.suffix]]: { schema: { type: 'string', format: 'binary' } } }
     const content = schema ? { 'application/json': { schema: schemas.shown(schema) } } : sound
     responses[status] = { description: route.summary, ...(content ? { content } : {}) }
   }

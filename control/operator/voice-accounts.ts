@@ -1,10 +1,14 @@
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { saveVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import type { Change } from '../http/reply.ts'
-import { Count64, input, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
+import { Count64, described, input, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 import { accountChange } from '../v1/voice-account.ts'
 import { route } from './route.ts'
 
+const VoiceApi = described(
+  oneOf('spec', 'extended'),
+  'Which paths of the voice-calls API the account has: `spec` are those of the specification, and any other is 404 `voice_route_not_proxied`; `extended` are all that docs/voice-api.md lists.',
+)
 const EventHistory = oneOf('enabled', 'disabled')
 
 const VoiceAccount = resource('OperatorVoiceAccount', {
@@ -12,6 +16,7 @@ const VoiceAccount = resource('OperatorVoiceAccount', {
   project_id: Type.String(),
   status: oneOf('pending', 'active', 'revoked'),
   call_event_history: EventHistory,
+  voice_api: VoiceApi,
   revision: Count64,
 })
 
@@ -20,6 +25,7 @@ const present = (row: VoiceAccountRow): Static<typeof VoiceAccount> => ({
   project_id: row.project_id,
   status: row.status,
   call_event_history: row.call_event_history,
+  voice_api: row.voice_api,
   revision: row.revision,
 })
 
@@ -53,7 +59,8 @@ export const voiceAccounts = [
   route({
     method: 'patch',
     path: PATH,
-    summary: 'Revoke the voice account of a project or make it active again, and switch its event history',
+    summary:
+      'Revoke the voice account of a project or make it active again, switch its event history, and widen its API',
     description: 'A revoked account is unknown to the voice-calls API, and no document is fetched in its name.',
     scope: 'operator:customers',
     context: 'organization',
@@ -64,6 +71,7 @@ export const voiceAccounts = [
     body: input('UpdateVoiceAccountRequest', {
       status: optional(oneOf('active', 'revoked')),
       call_event_history: optional(EventHistory),
+      voice_api: optional(VoiceApi),
     }),
     replies: { 200: VoiceAccount },
     async run({ db, customer, account, body }) {

@@ -1,10 +1,15 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { forgetOldSteps } from '../../core/state/calls/call-steps.ts'
+import { pruneConferences } from '../../core/state/calls/conferences.ts'
+import { pruneMembers } from '../../core/state/calls/queues.ts'
 import { dropExpiredSessions } from '../../core/state/people/console-sessions.ts'
 import { dropExpiredOutcomes } from '../../core/state/people/idempotency.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Deletes expired rows: outcomes of idempotent requests (24 hours), ended console sessions, old metrics. */
+const DAY_MS = 86_400_000
+const CONFERENCE_DAYS = 30
+
+/** Deletes expired rows: outcomes of idempotent requests (24 hours), console sessions, old metrics and conferences. */
 export const expiredRows: Reconciler = {
   name: 'expired-rows',
   period_ms: 60_000,
@@ -14,5 +19,7 @@ export const expiredRows: Reconciler = {
     await dropExpiredOutcomes(state.db, now)
     await dropExpiredSessions(state.db, now)
     await forgetOldSteps(state.db, now_ms)
+    await pruneConferences(state.db, now_ms - CONFERENCE_DAYS * DAY_MS)
+    await pruneMembers(state.db)
   },
 }

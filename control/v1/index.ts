@@ -7,6 +7,7 @@ import { faults } from './call-faults.ts'
 import { callFiles } from './call-files.ts'
 import { calls } from './calls.ts'
 import { clientTokens } from './client-tokens.ts'
+import { conferences } from './conferences.ts'
 import { containments } from './containments.ts'
 import { delegations } from './delegations.ts'
 import { digestCredentials } from './digest-credentials.ts'
@@ -23,6 +24,7 @@ import { platform } from './platform.ts'
 import { policyAttachments } from './policy-attachments.ts'
 import { projectMetrics } from './project-metrics.ts'
 import { projects } from './projects.ts'
+import { queues } from './queues.ts'
 import { rates } from './rates.ts'
 import { recordings } from './recordings.ts'
 import { retention } from './retention.ts'
@@ -36,6 +38,7 @@ import { trunkTests } from './trunk-tests.ts'
 import { trunks } from './trunks.ts'
 import { voiceAccount } from './voice-account.ts'
 import { voiceApplications } from './voice-applications.ts'
+import { voiceDocuments } from './voice-documents.ts'
 import { webhookEndpoints } from './webhook-endpoints.ts'
 
 /** Every endpoint of /v1, in the order of the API reference. */
@@ -56,6 +59,7 @@ export const V1_ROUTES = [
   ...outboundPolicies,
   ...policyAttachments,
   ...voiceApplications,
+  ...voiceDocuments,
   ...voiceAccount,
   ...clientTokens,
   ...numbers,
@@ -71,6 +75,8 @@ export const V1_ROUTES = [
   ...callFiles,
   ...liveCalls,
   ...exports,
+  ...conferences,
+  ...queues,
   ...recordings,
   ...retention,
   ...markup,

@@ -15,6 +15,8 @@ const Advice = resource('MarkupAdvice', {
   suggestion: nullable(Type.String()),
 })
 
+export const MarkupCheck = resource('MarkupCheck', { advice: list(Advice), ok: Flag })
+
 export const markup = [
   route({
     method: 'post',
@@ -34,7 +36,7 @@ export const markup = [
         }),
       ),
     }),
-    replies: { 200: resource('MarkupCheck', { advice: list(Advice), ok: Flag }) },
+    replies: { 200: MarkupCheck },
     example: { markup: '<Response><Say>Hello</Say></Response>' },
     async run({ body }) {
       const { ok, advice } = check(body.markup, { url: body.url ?? null })

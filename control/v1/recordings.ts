@@ -1,8 +1,10 @@
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
-import { deleteRecording, listProjectRecordings, partiesOf } from '../../core/state/calls/recording-list.ts'
+import { listProjectRecordings, partiesOf } from '../../core/state/calls/recording-list.ts'
+import type { Trx } from '../../core/state/index.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { isRefusal, notFound, refuse } from '../http/reply.ts'
-import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
+import { type Change, isRefusal, notFound } from '../http/reply.ts'
+import { described, Instant, input, oneOf, optional, pageSchema, Type } from '../http/schema.ts'
+import { changeRecording, removeRecording, startRecording } from '../live/recordings.ts'
 import { recordingAudio } from '../voice/audio.ts'
 import { presentRecording, Recording, RecordingStatus } from './recording-present.ts'
 import { route } from './route.ts'
@@ -23,8 +25,41 @@ const query = Type.Object(
   { additionalProperties: false },
 )
 
-/** The statuses of recordings that have ended. The others are still being written. */
-const FINISHED: readonly RecordingRow['status'][] = ['completed', 'absent']
+const Behavior = described(
+  oneOf('silence', 'skip'),
+  '`silence` (default): the audio has as much silence. `skip`: it has nothing of the pause.',
+)
+
+/** Presents a recording before and after a change, for the trail; `after` null: it is deleted. */
+async function changeOf(db: Trx, row: RecordingRow, summary: string, after: RecordingRow | null): Promise<Change> {
+  const parties = await partiesOf(db, row.call_sid)
+  return {
+    resource: { type: 'recording', id: row.sid, name: `Recording of ${row.call_sid}`, href: null },
+    summary,
+    before: presentRecording(row, parties),
+    after: after && presentRecording(after, parties),
+  }
+}
+
+/** Declares a change of a recording that runs. */
+const change = (act: 'stop' | 'resume', summary: string) =>
+  route({
+    method: 'post',
+    path: `/recordings/{recording_id}/${act}`,
+    summary,
+    scope: 'recordings:manage',
+    audit: { kind: 'trunks', action: `recording.${act === 'stop' ? 'stopped' : 'resumed'}` },
+    replies: { 200: Recording },
+    refusals: ['state_conflict'],
+    async run({ db, project, recording, services }) {
+      const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
+      const row = await changeRecording(asked, recording, { act })
+      if (isRefusal(row)) return row
+      const told = await changeOf(db, recording, `Asked ${recording.sid} to ${act}`, row)
+      const body = presentRecording(row, await partiesOf(db, row.call_sid))
+      return { status: 200, body, change: told, wake: ['commands'] as const }
+    },
+  })
 
 export const recordings = [
   route({
@@ -85,14 +120,64 @@ export const recordings = [
     audit: { kind: 'trunks', action: 'recording.deleted' },
     replies: { 204: null },
     refusals: ['state_conflict'],
-    async run({ db, recording, now }) {
-      if (!FINISHED.includes(recording.status))
-        return refuse('state_conflict', { name: `recording ${recording.sid}`, value: recording.status })
-      await deleteRecording(db, recording.sid, now)
-      const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
-      const before = presentRecording(recording, await partiesOf(db, recording.call_sid))
-      const change = { resource, summary: `Deleted ${recording.sid}`, before, after: null }
+    async run({ db, recording, services }) {
+      const refused = await removeRecording({ trx: db, now_ms: services.clock.now() }, recording)
+      if (refused) return refused
+      const change = await changeOf(db, recording, `Deleted ${recording.sid}`, null)
       return { status: 204, change, wake: ['jobs'] as const }
     },
   }),
+
+  route({
+    method: 'post',
+    path: '/live-calls/{call_id}/recordings',
+    summary: 'Begin to record a call that talks; needs the recording consent of the project',
+    description: 'With two channels the left one is what the call says, and the right one what it hears.',
+    scope: 'recordings:manage',
+    audit: { kind: 'trunks', action: 'recording.started' },
+    body: input('StartRecordingRequest', {
+      channels: optional(described(Type.Integer({ minimum: 1, maximum: 2 }), '1 (a mix) or 2 (default).')),
+      track: optional(described(oneOf('both', 'inbound', 'outbound'), '`inbound`: what the call says. Default: both.')),
+      trim: optional(described(Type.Boolean(), 'Cut the silence at its beginning and end. Default: false.')),
+    }),
+    replies: { 201: Recording },
+    refusals: ['call_not_live', 'recording_consent_required', 'limit_reached'],
+    example: { channels: 2 },
+    async run({ db, project, call, body, services }) {
+      const { channels = 2, track = 'both', trim = false } = body
+      const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
+      const wish = { channels: channels === 1 ? 1 : 2, track, trim, callback: null } as const
+      const row = await startRecording(asked, call, wish)
+      if (isRefusal(row)) return row
+      const shown = presentRecording(row, call)
+      const began = await changeOf(db, row, `Began to record ${call.sid}`, row)
+      const told = { ...began, before: null, trunk_id: call.trunk_id }
+      const headers = { Location: `/v1/recordings/${row.sid}` }
+      return { status: 201, headers, body: shown, change: told, wake: ['commands'] as const }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/recordings/{recording_id}/pause',
+    summary: 'Pause a recording that runs',
+    scope: 'recordings:manage',
+    audit: { kind: 'trunks', action: 'recording.paused' },
+    body: input('PauseRecordingRequest', { behavior: optional(Behavior) }),
+    replies: { 200: Recording },
+    refusals: ['state_conflict'],
+    example: { behavior: 'silence' },
+    async run({ db, project, recording, body: wanted, services }) {
+      const { behavior = 'silence' } = wanted
+      const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
+      const row = await changeRecording(asked, recording, { act: 'pause', behavior })
+      if (isRefusal(row)) return row
+      const told = await changeOf(db, recording, `Paused ${recording.sid}: ${behavior}`, row)
+      const body = presentRecording(row, await partiesOf(db, row.call_sid))
+      return { status: 200, body, change: told, wake: ['commands'] as const }
+    },
+  }),
+
+  change('resume', 'Resume a recording that is paused'),
+  change('stop', 'Stop a recording that runs; it is then completed'),
 ]

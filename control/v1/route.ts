@@ -4,12 +4,20 @@ import { findContainment } from '../../core/state/alerts/containments.ts'
 import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import { findProjectCall } from '../../core/state/calls/call-history.ts'
 import { findProjectRecording, type RecordingRow } from '../../core/state/calls/calls.ts'
+import {
+  type ConferenceRow,
+  findConference,
+  findParticipant,
+  type ParticipantRow,
+} from '../../core/state/calls/conferences.ts'
+import { findQueue } from '../../core/state/calls/queues.ts'
 import { findNumber } from '../../core/state/configuration/numbers.ts'
 import { findPolicy } from '../../core/state/configuration/policies.ts'
 import { findSubtrunk, type SubtrunkRow } from '../../core/state/configuration/subtrunks.ts'
 import { findTestRun, type TestRunRow } from '../../core/state/configuration/trunk-tests.ts'
 import type { TrunkRow } from '../../core/state/configuration/trunks.ts'
 import { findApplication } from '../../core/state/configuration/voice-applications.ts'
+import { findDocument } from '../../core/state/configuration/voice-documents.ts'
 import { findEndpoint } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findSubaccount, type SubaccountRow } from '../../core/state/people/subaccounts.ts'
@@ -100,6 +108,18 @@ const callExport: Loader<'job', CallExportRow> = {
   subaccount_id: row => row.subaccount_id,
 }
 
+const conference: Loader<'conference', ConferenceRow> = {
+  name: 'conference',
+  load: (db, { id, project_id }) => findConference(db, project_id, id),
+  subaccount_id: ofTheProject,
+}
+
+const participant: Loader<'participant', ParticipantRow> = {
+  name: 'participant',
+  load: (db, { id, params }) => findParticipant(db, params['conference_id'] ?? '', id),
+  revision,
+}
+
 const alertPolicy: Loader<'alert_policy', AlertPolicyRow> = {
   name: 'alert_policy',
   load: (db, { id, organization_id }) => findAlertPolicy(db, organization_id, id),
@@ -134,6 +154,10 @@ const LOADERS = {
   call_id: call,
   recording_id: recording,
   export_id: callExport,
+  conference_id: conference,
+  participant_id: participant,
+  queue_id: ofProject('queue', findQueue),
+  voice_document_id: ofProject('voice_document', findDocument),
   run_id: run,
   voice_account: account,
 } as const

@@ -21,6 +21,10 @@ export const VoiceAccount = resource('VoiceAccount', {
   outbound_policy: nullable(AttachedPolicy),
   project_id: Type.String(),
   provisioning_status: ProvisioningStatus,
+  voice_api: described(
+    oneOf('spec', 'extended'),
+    'Which paths of the voice-calls API the account has: `spec` are those of the specification, and any other is 404 `voice_route_not_proxied`; `extended` are all that docs/voice-api.md lists. The operator sets it.',
+  ),
   status: described(
     oneOf('pending', 'active', 'revoked'),
     'An account is `active` from the creation of its project, so that `pending` is never shown. The operator revokes it: its requests get 404 `voice_route_not_proxied`, and no document is fetched in its name.',
@@ -47,6 +51,7 @@ export async function presentVoiceAccount(
     project_id: row.project_id,
     provisioning_status: applied.state,
     status: row.status,
+    voice_api: row.voice_api,
   }
 }
 

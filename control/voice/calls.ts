@@ -1,20 +1,11 @@
 import { listAccountCalls } from '../../core/state/calls/calls.ts'
-import { list, optional, resource, Type } from '../http/schema.ts'
 import { createCall } from './create.ts'
 import { isVoiceRefusal } from './errors.ts'
-import { pageLinks, readFilter, readPage } from './listing.ts'
+import { pageOf, pageSchema, readFilter } from './listing.ts'
 import { Call, presentCall } from './present.ts'
 import { voiceRoute } from './route.ts'
 
-const CallPage = resource('VoiceCallPage', {
-  calls: list(Call),
-  uri: Type.String(),
-  page: Type.Integer(),
-  page_size: Type.Integer(),
-  first_page_uri: Type.String(),
-  next_page_uri: optional(Type.String()),
-  previous_page_uri: optional(Type.String()),
-})
+const CallPage = pageSchema('VoiceCallPage', 'calls', Call)
 
 const listRoute = voiceRoute({
   method: 'GET',
@@ -30,25 +21,13 @@ const listRoute = voiceRoute({
   example: { Status: 'completed', PageSize: '20' },
   replies: { 200: CallPage },
   async run({ account, services, query, path }) {
-    const page = readPage(query)
-    if (isVoiceRefusal(page)) return page
     const filter = readFilter(query)
     if (isVoiceRefusal(filter)) return filter
-    const { window, page_size } = page
-    // The one extra row shows whether there is a next page.
-    const rows = await listAccountCalls(services.state.db, account.account_sid, filter, window, page_size + 1)
-    const newest_first = 'newer_than' in window ? rows.slice(-page_size) : rows.slice(0, page_size)
-    const more = 'newer_than' in window ? newest_first.length > 0 : rows.length > page_size
-    return {
-      status: 200,
-      body: {
-        calls: newest_first.map(presentCall),
-        uri: path,
-        page: page.page,
-        page_size,
-        ...pageLinks({ path, query, page, more, first: newest_first[0], last: newest_first.at(-1) }),
-      },
-    }
+    const page = await pageOf({ query, path }, (window, limit) =>
+      listAccountCalls(services.state.db, account.account_sid, filter, window, limit),
+    )
+    if (isVoiceRefusal(page)) return page
+    return { status: 200, body: { calls: page.rows.map(presentCall), ...page.about } }
   },
 })
 

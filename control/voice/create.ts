@@ -15,6 +15,7 @@ import {
 import { isRefusal } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
+import type { RecordingWish } from '../live/recordings.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
@@ -31,14 +32,17 @@ type Created = {
 
 /**
  * Handles POST Calls.json. Returns the first error in the order of voice-compat.md section 3. The call is queued as a
- * row before the answer is sent; a signaling node then places it.
+ * row before the answer is sent; a signaling node then places it. `conference` is the one that its document joins.
  */
-export async function createCall(context: VoiceContext & { readonly form: Form }): Promise<Created | VoiceRefusal> {
+export async function createCall(
+  context: VoiceContext & { readonly form: Form },
+  conference?: NonNullable<CallRequest['conference']>,
+): Promise<Created | VoiceRefusal> {
   const parties = await readParties(context)
   if (isVoiceRefusal(parties)) return parties
   const request = await readRequest(context, parties)
   if (isVoiceRefusal(request)) return request
-  return placed(context, parties, request)
+  return placed(context, parties, conference === undefined ? request : { ...request, conference })
 }
 
 interface Parties {
@@ -153,6 +157,14 @@ async function readRecord({
     return numbered(20403, 'The recordings of the project have reached their quota: delete some of them.', {
       details: { reason: 'limit_reached' },
     })
+  return recordRequest(form, status_callback)
+}
+
+/** Reads how a recording is made and whom its callbacks go to. */
+function recordRequest(
+  form: Form,
+  status_callback: string | null,
+): RecordRequest & { track: 'both' | 'inbound' | 'outbound' } {
   const events = namesOf(form, 'RecordingStatusCallbackEvent')
   const track = form.text('RecordingTrack')
   return {
@@ -163,6 +175,21 @@ async function readRecord({
     status_callback_method: methodOf(form, 'RecordingStatusCallbackMethod'),
     status_callback_events: events.length === 0 ? ['completed'] : RECORDING_EVENTS.filter(one => events.includes(one)),
   }
+}
+
+/** Reads the fields with which a recording of a live call begins. */
+export function readRecording(form: Form): RecordingWish | VoiceRefusal {
+  const url = urlOf(form, 'RecordingStatusCallback')
+  if (isVoiceRefusal(url)) return url
+  const {
+    channels,
+    track,
+    trim,
+    status_callback_method: method,
+    status_callback_events: events,
+  } = recordRequest(form, url)
+  const callback = url === null ? null : { url, method: method ?? 'POST', events: events ?? [] }
+  return { channels: channels === 'dual' ? 2 : 1, track, trim: trim === true, callback }
 }
 
 async function placed(

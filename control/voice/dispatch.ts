@@ -20,10 +20,25 @@ interface VoiceApi {
   readonly check_replies?: boolean
 }
 
-const BELOW_ACCOUNT = /^\/2010-04-01\/Accounts\/(AC[0-9a-f]{32})(\/.*)$/
-const SID_SHAPES: Readonly<Record<string, RegExp>> = {
-  call_sid: /^CA[0-9a-f]{32}$/,
-  recording_sid: /^RE[0-9a-f]{32}$/,
+const BELOW_ACCOUNT = /^\/2010-04-01\/Accounts\/(AC[0-9a-f]{32})(\/.*|\.json)?$/
+
+const sid = (prefix: string): RegExp => new RegExp(`^${prefix}[0-9a-f]{32}$`)
+
+/** The shape of each parameter of a path. */
+const SHAPES: Readonly<Record<string, RegExp>> = {
+  call_sid: sid('CA'),
+  recording_sid: sid('RE'),
+  queue_sid: sid('QU'),
+  number_sid: sid('PN'),
+  application_sid: sid('AP'),
+  /** The sid of a conference; one that does not run yet has only a name. */
+  conference: /^.{1,128}$/,
+  /** The sid of its call, or its label. */
+  participant: /^.{1,128}$/,
+  /** A recording of a call; the only one that runs has a name too. */
+  call_recording: /^(RE[0-9a-f]{32}|Twilio\.CURRENT)$/,
+  /** The sid of its call, or the one who waits longest. */
+  member: /^(CA[0-9a-f]{32}|Front)$/,
 }
 
 /** Thrown inside a transaction to roll it back. The dispatcher answers with the refusal. */
@@ -39,7 +54,7 @@ export class VoiceRefused extends Error {
 /** Returns the handler of requests below /2010-04-01. Its steps are in the order of voice-compat.md section 1. */
 export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
   const { clock, bus, settings } = services
-  const find = finder(api.routes)
+  const find = { spec: finder(api.routes.filter(route => !route.extended)), extended: finder(api.routes) }
   const limiter = createRateLimiter(api.rate_limit)
   return pipeline<VoiceAnswer, VoiceRefusal>({
     isRefusal: isVoiceRefusal,
@@ -48,8 +63,8 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
     refuse: (ctx, refusal, request_id) => refuse(ctx, refusal, settings.base_url, request_id),
   })
     .gather('account in the path', ({ ctx }) => {
-      const [, account_sid, below] = BELOW_ACCOUNT.exec(ctx.path) ?? []
-      if (account_sid === undefined || below === undefined) return notProxied('This path is not served.')
+      const [, account_sid, below = ''] = BELOW_ACCOUNT.exec(ctx.path) ?? []
+      if (account_sid === undefined) return notProxied('This path is not served.')
       return { account_sid, below }
     })
     .gather('credential', async ({ ctx, account_sid }) => {
@@ -62,10 +77,12 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
       const { allowed, headers } = limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
       return allowed ? null : numbered(20429, 'Too many requests of this account.', { headers })
     })
-    .gather('path and method', ({ ctx, below }) => find(ctx.method === 'HEAD' ? 'GET' : ctx.method, below))
+    .gather('path and method', ({ ctx, below, account }) =>
+      find[account.voice_api](ctx.method === 'HEAD' ? 'GET' : ctx.method, below),
+    )
     .check('shape of the sids', ({ params }) => {
       for (const [name, sid] of Object.entries(params))
-        if (!SID_SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
+        if (!SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
       return null
     })
     .gather('form', async ({ ctx }) => {
@@ -90,16 +107,21 @@ interface Found {
 
 /** Finds routes by path and suffix. `/Calls/CA…` means `/Calls/CA….json`; `/Recordings/RE….wav` is its own resource. */
 function finder(routes: readonly VoiceRoute[]) {
-  const matchers = { '.json': createMatcher<VoiceRoute>(), '.wav': createMatcher<VoiceRoute>() }
+  const matchers = {
+    '.json': createMatcher<VoiceRoute>(),
+    '.wav': createMatcher<VoiceRoute>(),
+    '.mp3': createMatcher<VoiceRoute>(),
+  }
   for (const route of routes) matchers[route.suffix].add(route.method, route.path, route)
   return (method: string, below: string): Found | VoiceRefusal => {
     const suffix = /\.[^./]*$/.exec(below)?.[0] ?? ''
-    if (suffix !== '' && suffix !== '.json' && suffix !== '.wav') return notProxied('This path is not served.')
+    const kind = suffix === '' ? '.json' : suffix
+    if (kind !== '.json' && kind !== '.wav' && kind !== '.mp3') return notProxied('This path is not served.')
     const path = suffix === '' ? below : below.slice(0, -suffix.length)
-    const found = matchers[suffix === '.wav' ? '.wav' : '.json'].find(method, path)
+    const found = matchers[kind].find(method, path)
     if (!found) return notProxied('This path is not served.')
     if (!('allow' in found)) return { route: found.value, params: found.params }
-    const allow = METHODS.filter(known => found.allow.includes(known) || (known === 'HEAD' && suffix === '.wav'))
+    const allow = METHODS.filter(known => found.allow.includes(known) || (known === 'HEAD' && kind !== '.json'))
     return numbered(20004, `The method ${method} is not served here.`, { headers: { Allow: allow.join(', ') } })
   }
 }

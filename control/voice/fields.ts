@@ -1,6 +1,7 @@
+import type { Sound } from '../../core/domain/calls/control-commands.ts'
 import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { parse } from '../../markup/parse/parse.ts'
-import { numbered, type VoiceNumber, type VoiceRefusal } from './errors.ts'
+import { isVoiceRefusal, numbered, type VoiceNumber, type VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
 
 /** Form fields that creating and updating a call have in common. */
@@ -45,3 +46,16 @@ export const wholeNumber = (text: string): number | null =>
 /** Reads a list of names: from a repeated field, or from one value that is separated by spaces or commas. */
 export const namesOf = (form: Form, name: string): string[] =>
   form.all(name).flatMap(value => value.split(/[\s,]+/).filter(one => one !== ''))
+
+/** Reads a flag; undefined when the field is missing. Anything but `true` is false. */
+export function flagOf(form: Form, name: string): boolean | undefined {
+  const text = form.text(name)
+  return text === undefined ? undefined : text.toLowerCase() === 'true'
+}
+
+/** Reads the sound or document of `<name>Url` and `<name>Method`; null when there is none. */
+export function soundOf(form: Form, name: string): Sound | null | VoiceRefusal {
+  const url = urlOf(form, `${name}Url`)
+  if (url === null || isVoiceRefusal(url)) return url
+  return { url, method: methodOf(form, `${name}Method`) }
+}

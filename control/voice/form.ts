@@ -24,6 +24,13 @@ export function formOf(parameters: URLSearchParams): Form {
   }
 }
 
+/** Returns a form with other values of some names. Undefined removes a name. */
+export const withText = (form: Form, values: Readonly<Record<string, string | undefined>>): Form => ({
+  text: name => (Object.hasOwn(values, name) ? values[name] : form.text(name)),
+  all: name => (Object.hasOwn(values, name) ? [values[name]].filter(one => one !== undefined) : form.all(name)),
+  entries: form.entries,
+})
+
 const MAX_FIELDS = 1000
 
 /**

@@ -1,8 +1,21 @@
 import { call } from './call.ts'
 import { calls } from './calls.ts'
+import { conferences } from './conferences.ts'
 import { events } from './events.ts'
+import { liveRecordings } from './live-recordings.ts'
+import { participants } from './participants.ts'
+import { queues } from './queues.ts'
 import { recordings } from './recordings.ts'
 import type { VoiceRoute } from './route.ts'
 
 /** Every endpoint of the voice-calls API, in the order of the reference. */
-export const VOICE_ROUTES: readonly VoiceRoute[] = [...calls, ...call, ...recordings, ...events]
+export const VOICE_ROUTES: readonly VoiceRoute[] = [
+  ...calls,
+  ...call,
+  ...recordings,
+  ...events,
+  ...conferences,
+  ...liveRecordings,
+  ...participants,
+  ...queues,
+]

@@ -1,6 +1,7 @@
-import type { CallFilter, CallRow, CallWindow } from '../../core/state/calls/calls.ts'
+import type { CallFilter, CallWindow } from '../../core/state/calls/calls.ts'
 import { type CallStatus, FINAL_STATUSES } from '../../core/state/index.ts'
-import { numbered, type VoiceRefusal } from './errors.ts'
+import { list, optional, resource, type TSchema, Type } from '../http/schema.ts'
+import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 
 /** Paging and filters of the list of calls (voice-compat.md section 5). */
 
@@ -15,7 +16,7 @@ interface PageAsked {
 }
 
 /** Reads the page parameters. Values out of range are clamped, because the stock library requests pages of 1000. */
-export function readPage(query: URLSearchParams): PageAsked | VoiceRefusal {
+function readPage(query: URLSearchParams): PageAsked | VoiceRefusal {
   const page = integerOf(query.get('Page') || query.get('page') || '0')
   if (page === null) return numbered(20001, 'Page is not an integer.')
   const size = integerOf(query.get('PageSize') || query.get('page_size') || String(DEFAULT_PAGE_SIZE))
@@ -34,17 +35,72 @@ const integerOf = (text: string): number | null => (/^-?[0-9]{1,15}$/.test(text)
 
 const PAGING = new Set(['Page', 'page', 'PageSize', 'page_size', 'PageToken'])
 
+/** A page of a list as the stock library reads it. `key` holds the items. */
+export const pageSchema = <K extends string, T extends TSchema>(name: string, key: K, item: T) =>
+  resource(name, {
+    ...({ [key]: list(item) } as Record<K, ReturnType<typeof list<T>>>),
+    uri: Type.String(),
+    page: Type.Integer(),
+    page_size: Type.Integer(),
+    first_page_uri: Type.String(),
+    next_page_uri: optional(Type.String()),
+    previous_page_uri: optional(Type.String()),
+  })
+
+/** A row of a list whose sort key is its position. */
+interface Positioned {
+  readonly position: number
+}
+
+/** The page of a list, and what every page says about itself. */
+interface PageOf<Row> {
+  readonly rows: readonly Row[]
+  readonly about: Readonly<{ uri: string; page: number; page_size: number }> & ReturnType<typeof pageLinks>
+}
+
+/** Reads the page that was asked for, newest first. `read` gets one row more than the page holds. */
+export async function pageOf<Row extends Positioned>(
+  { query, path }: { readonly query: URLSearchParams; readonly path: string },
+  read: (window: CallWindow, limit: number) => Promise<readonly Row[]>,
+): Promise<PageOf<Row> | VoiceRefusal> {
+  const page = readPage(query)
+  if (isVoiceRefusal(page)) return page
+  const { window, page_size } = page
+  // The one extra row shows whether there is a next page.
+  const found = await read(window, page_size + 1)
+  const rows = 'newer_than' in window ? found.slice(-page_size) : found.slice(0, page_size)
+  const more = 'newer_than' in window ? rows.length > 0 : found.length > page_size
+  const links = pageLinks({ path, query, page, more, first: rows[0], last: rows.at(-1) })
+  return { rows, about: { uri: path, page: page.page, page_size, ...links } }
+}
+
+/** Returns a page of a list that is read as a whole, such as the participants of a conference. */
+export function pageOfAll<Row>(
+  { query, path }: { readonly query: URLSearchParams; readonly path: string },
+  all: readonly Row[],
+): PageOf<Row> | VoiceRefusal {
+  const page = readPage(query)
+  if (isVoiceRefusal(page)) return page
+  const { page_size } = page
+  const from = page.page * page_size
+  const rows = all.slice(from, from + page_size)
+  const more = all.length > from + page_size
+  const links = pageLinks({ path, query, page, more, first: undefined, last: undefined })
+  const next = more ? { next_page_uri: links.first_page_uri.replace('Page=0', `Page=${page.page + 1}`) } : {}
+  return { rows, about: { uri: path, page: page.page, page_size, ...links, ...next } }
+}
+
 /**
  * Returns links to the neighbouring pages. They contain the filters and a token with the last (`PA`) or first (`PB`)
  * row shown, so that new calls do not shift the pages of a client that follows the links.
  */
-export function pageLinks(facts: {
+function pageLinks(facts: {
   readonly path: string
   readonly query: URLSearchParams
   readonly page: PageAsked
   readonly more: boolean
-  readonly first: CallRow | undefined
-  readonly last: CallRow | undefined
+  readonly first: Positioned | undefined
+  readonly last: Positioned | undefined
 }): { first_page_uri: string; next_page_uri?: string; previous_page_uri?: string } {
   const { page, page_size } = facts.page
   const link = (number: number, token: string | null): string => {
@@ -95,7 +151,7 @@ interface Range {
  * Reads a time filter. `Name` selects that day or second, `Name<` on or before it, `Name>` on or after it: the operator
  * is part of the parameter's name.
  */
-function readRange(query: URLSearchParams, name: string): Range | VoiceRefusal {
+export function readRange(query: URLSearchParams, name: string): Range | VoiceRefusal {
   let from: string | undefined
   let before: string | undefined
   for (const operator of ['', '<', '>']) {

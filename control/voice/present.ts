@@ -36,14 +36,14 @@ export const Call = resource('VoiceCall', {
   uri: Text,
 })
 
-const API_VERSION = '2010-04-01'
+export const API_VERSION = '2010-04-01'
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (number: number): string => String(number).padStart(2, '0')
 
 /** Formats an instant as in RFC 2822 §3.3, always in UTC: `Sat, 21 Nov 2026 02:48:35 +0000`. */
-function rfc2822(instant: string): string {
+export function rfc2822(instant: string): string {
   const at = new Date(instant)
   const day = `${DAYS[at.getUTCDay()]}, ${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`
   return `${day} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())} +0000`
@@ -51,7 +51,7 @@ function rfc2822(instant: string): string {
 
 const dateOrNull = (instant: string | null): string | null => (instant === null ? null : rfc2822(instant))
 
-const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
+export const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
 
 export function presentCall(row: CallRow): Static<typeof Call> {
   const account_sid = row.account_sid ?? ''
@@ -94,6 +94,7 @@ export const Recording = resource('VoiceRecording', {
   sid: Text,
   account_sid: Text,
   call_sid: Text,
+  conference_sid: optional(Text),
   channels: Type.Integer(),
   source: Text,
   status: Text,
@@ -110,6 +111,7 @@ export function presentRecording(row: RecordingRow, account_sid: string): Static
     sid: row.sid,
     account_sid,
     call_sid: row.call_sid,
+    ...(row.conference_sid === null ? {} : { conference_sid: row.conference_sid }),
     channels: row.channels,
     source: row.source,
     status: row.status,

@@ -13,7 +13,7 @@ const Recordings = resource('VoiceRecordings', {
   page_size: Type.Integer(),
 })
 
-const unknownRecording = (sid: string): VoiceRefusal => forReason('not_found', { value: `The recording ${sid}` })
+export const unknownRecording = (sid: string): VoiceRefusal => forReason('not_found', { value: `The recording ${sid}` })
 
 export const recordings = [
   voiceRoute({

@@ -7,6 +7,8 @@ import type { Services } from '../http/services.ts'
 import type { VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
 
+type Suffix = '.json' | '.wav' | '.mp3'
+
 type Names<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | Names<Rest> : never
 
 export interface VoiceContext {
@@ -31,10 +33,12 @@ type Answers<R extends Replies> = {
 
 interface Definition<P extends string, R extends Replies> {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Relative to the account. The dispatcher checks the format of `{call_sid}` and `{recording_sid}`. */
+  /** Relative to the account. The dispatcher checks the format of each `{parameter}` (`SHAPES` in dispatch.ts). */
   readonly path: P
-  /** `.json` is optional in a request. `.wav` is a separate resource. */
-  readonly suffix: '.json' | '.wav'
+  /** `.json` is optional in a request. `.wav` and `.mp3` are separate resources. */
+  readonly suffix: Suffix
+  /** The route is not in the table of the specification: only accounts with `voice_api: extended` are served. */
+  readonly extended?: true
   readonly summary: string
   /** The rules of the form's fields, for the API reference. A key names fields with one rule, separated by `, `. */
   readonly fields?: Readonly<Record<string, string>>
@@ -59,7 +63,8 @@ export interface VoiceAnswer {
 export interface VoiceRoute {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  readonly suffix: '.json' | '.wav'
+  readonly suffix: Suffix
+  readonly extended?: true
   readonly summary: string
   readonly fields?: Readonly<Record<string, string>>
   readonly example?: Readonly<Record<string, string>>

@@ -44,9 +44,13 @@ export const newId = {
   target: () => `tgt_${randomUUID()}`,
   carrier: () => `car_${randomUUID()}`,
   application: () => `AP${hex32()}`,
+  voiceDocument: () => `doc_${randomUUID()}`,
   account: () => `AC${hex32()}`,
   call: () => `CA${hex32()}`,
   recording: () => `RE${hex32()}`,
+  conference: () => `CF${hex32()}`,
+  /** A sid of the compatible form with another prefix, of two capital letters. */
+  sid: (prefix: string) => `${prefix}${hex32()}`,
   number: () => `PN${hex32()}`,
   request: () => `req_${hex32()}`,
   node: () => `node_${randomBytes(6).toString('hex')}`,

@@ -46,6 +46,8 @@ interface GatherState {
   readonly recognize: string | null
   readonly keys: boolean
   readonly digits: string
+  /** Id of the pause of the call's recordings while a secret is typed or said. */
+  readonly hush?: string
 }
 
 /**
@@ -84,6 +86,8 @@ export const gather = verb('Gather', ATTRIBUTES, {
       turn.warn(13343, `no speech recognizer is configured; ${instead}`)
       if (input === 'speech') return next
     }
+    const hush = node.attributes.sensitive ? { hush: turn.id('hush') } : {}
+    if (hush.hush !== undefined) turn.emit({ type: 'pause_recordings', id: hush.hush, behavior: 'silence', by: 'key' })
     const keys = input !== 'speech'
     if (keys) turn.emit({ type: 'digits_on' })
     const items = promptItems(node, turn)
@@ -92,7 +96,7 @@ export const gather = verb('Gather', ATTRIBUTES, {
     const recognize = speech && (play === null || node.attributes.bargeIn) ? startRecognizer(node, turn) : null
     if (play !== null) turn.emit({ type: 'play', id: play, items })
     const timer = play === null ? startClock(node, turn) : null
-    return stay({ play, timer, recognize, keys, digits: '' } satisfies GatherState)
+    return stay({ play, timer, recognize, keys, digits: '', ...hush } satisfies GatherState)
   },
 
   on(node, turn, state: GatherState, event: Event) {
@@ -182,6 +186,7 @@ function stopAll(turn: Turn, state: GatherState): void {
   stopPromptAndClock(turn, state)
   if (state.recognize !== null) turn.emit({ type: 'stop_recognize', id: state.recognize })
   if (state.keys) turn.emit({ type: 'digits_off' })
+  if (state.hush !== undefined) turn.emit({ type: 'resume_recordings', id: state.hush })
 }
 
 function promptOver(node: GatherNode, turn: Turn, state: GatherState): GatherState {

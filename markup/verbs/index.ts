@@ -6,6 +6,7 @@ import { gather } from './gather.ts'
 import { hangup } from './hangup.ts'
 import { leave } from './leave.ts'
 import { pause } from './pause.ts'
+import { pauseRecording, resumeRecording } from './pause-recording.ts'
 import { play } from './play.ts'
 import { record } from './record.ts'
 import { redirect } from './redirect.ts'
@@ -34,6 +35,8 @@ export const VERBS: readonly Verb[] = [
   connect,
   start,
   stop,
+  pauseRecording,
+  resumeRecording,
   echo,
   sms,
   pay,

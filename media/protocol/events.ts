@@ -46,6 +46,10 @@ export const EVENTS = {
     /** The file holds only silence, or nothing after trimming. */
     empty: Type.Boolean(),
     detail: Type.Optional(Type.String()),
+    /** Where each pause begins in the file, and how long it lasted. Absent when there was none. */
+    pauses: Type.Optional(
+      Type.Array(Type.Object({ at_ms: Type.Integer(), length_ms: Type.Integer(), silent: Type.Boolean() })),
+    ),
   }),
   'fork.started': event({ leg_id: Id, fork_id: Id }),
   /** `code` is a number of voice-compat.md §12.5. Each number is sent at most once per stream. */

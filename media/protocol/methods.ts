@@ -220,8 +220,10 @@ export const METHODS = {
     ],
   ),
   'record.stop': method(Recording, Empty, ['recording_unknown']),
-  /** Pauses the recording. The paused time is not in the file. */
-  'record.pause': method(Recording, Empty, ['recording_unknown']),
+  /** Pauses the recording. The file has silence meanwhile with `silent`; else the paused time is not in the file. */
+  'record.pause': method(Type.Object({ recording_id: Id, silent: Type.Boolean() }, closed), Empty, [
+    'recording_unknown',
+  ]),
   'record.resume': method(Recording, Empty, ['recording_unknown']),
   /**
    * Adds a leg to a conference of this worker, or changes its participation. The conference exists from the first join

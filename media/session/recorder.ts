@@ -10,6 +10,9 @@ import type { OpenFiles } from './open-files.ts'
 type RecordRequest = MethodParams<'record.start'>
 export type RecordEnded = EventFields<'record.ended'>
 
+/** What the file has of a pause: silence, or nothing. */
+type Paused = 'silent' | 'skipped'
+
 interface Recording {
   readonly request: RecordRequest
   readonly native_id: string
@@ -20,7 +23,7 @@ interface Recording {
   readonly record: (native_id: string, file: string) => void
   /** The beep is playing. The data plane does not record yet. */
   waiting: boolean
-  paused: boolean
+  paused: Paused | null
   over: boolean
 }
 
@@ -112,7 +115,7 @@ export class Recorder {
     mkdirSync(dirname(this.path(request.file)), { recursive: true })
     const native_id = this.#nativeId()
     const waiting = request.beep && left !== null
-    const recording: Recording = { request, native_id, of, left, right, record, waiting, paused: false, over: false }
+    const recording: Recording = { request, native_id, of, left, right, record, waiting, paused: null, over: false }
     this.#byId.set(request.recording_id, recording)
     this.#byNative.set(native_id, recording)
     this.#files.begin(request.file)
@@ -128,11 +131,12 @@ export class Recorder {
     return true
   }
 
-  pause(recording_id: string, paused: boolean): boolean {
+  /** Pauses a recording, or resumes it with null. Returns false when it does not run. */
+  pause(recording_id: string, paused: Paused | null): boolean {
     const recording = this.#byId.get(recording_id)
     if (!recording) return false
     recording.paused = paused
-    if (!recording.waiting) recording.of.pauseRecord(recording.native_id, paused)
+    if (!recording.waiting) recording.of.pauseRecord(recording.native_id, paused !== null, paused === 'silent')
     return true
   }
 
@@ -156,6 +160,7 @@ export class Recorder {
       bytes: event.bytes,
       sha256: event.sha256 === '' ? null : event.sha256,
       empty: event.empty || event.duration_ms === 0,
+      ...(event.pauses.length === 0 ? {} : { pauses: event.pauses.map(pause => ({ ...pause })) }),
     })
     return true
   }
@@ -165,7 +170,7 @@ export class Recorder {
     recording.waiting = false
     const { request, native_id, of, record } = recording
     record(native_id, this.path(request.file))
-    if (recording.paused) of.pauseRecord(native_id, true)
+    if (recording.paused) of.pauseRecord(native_id, true, recording.paused === 'silent')
   }
 
   #nothing(recording: Recording, reason: RecordEnded['reason']): void {

@@ -169,8 +169,8 @@ void ends() {
   check::ok(e.text == "key" && e.detail == "#" && e.a == 6000,
             "only a finishing key ends a recording, at the time of the key");
   e = run(c, 20'000, 10'000, [](Recording& r, uint64_t ms) {
-    if (ms == 2000) r.packet_pause(true, 5'000'000 + ms * 1000);
-    if (ms == 7000) r.packet_pause(false, 5'000'000 + ms * 1000);
+    if (ms == 2000) r.packet_pause(true, false, 5'000'000 + ms * 1000);
+    if (ms == 7000) r.packet_pause(false, false, 5'000'000 + ms * 1000);
   });
   check::ok(e.text == "leg_closed" && e.a == 5000, "the file leaves out a pause of five seconds");
   check::equal(e.sha256.size(), size_t{64}, "the end event has a SHA-256 digest");

@@ -1,9 +1,21 @@
+import type { PauseBehavior, PausedBy } from '../../core/domain/calls/recording-pauses.ts'
 import type { Call } from './call.ts'
+
+/** A recording that runs on this node, for those who stop or pause it. */
+export interface LiveRecording {
+  readonly call_sid: string
+  readonly paused: boolean
+  stop(): void
+  pause(behavior: PauseBehavior, by: PausedBy): void
+  resume(): void
+}
 
 /** The live calls of this node, by sid. A call adds itself when it is created and is removed when it has ended. */
 export class CallRegistry {
   readonly #calls = new Map<string, Call>()
   readonly #idle = new Set<() => void>()
+  /** The recordings that run, by sid. That of a conference may outlive its call. */
+  readonly recordings = new Map<string, LiveRecording>()
 
   get size(): number {
     return this.#calls.size

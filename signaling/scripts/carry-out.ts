@@ -1,5 +1,7 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Command, Event, StartTimer } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+import type { LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Children } from './children.ts'
 import { type DocumentRequester, fetchDocument, sendCallback } from './documents.ts'
@@ -40,6 +42,7 @@ export function commandHandlers(executor: Executor): CommandHandlers {
   const { host } = script
   const { rooms, queues } = script.ctx
   const emit = (event: Event): void => script.emit(event)
+  const pauses = new Pauses(host.call)
   return {
     fetch: command =>
       void fetchDocument(executor.requester(), command).then(fetched => {
@@ -61,6 +64,8 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     stop_record: ({ id }) => recorder.stop(id),
     start_recording: command => recorder.start(command, command.child === null ? null : children.leg(command.child)),
     stop_recording: ({ id }) => recorder.stop(id),
+    pause_recordings: command => pauses.pause(command),
+    resume_recordings: ({ id }) => pauses.resume(id),
     dial_child: command => children.dial(command),
     end_child: ({ child, cause }) => children.end(child, cause),
     ring: ({ country }) => (host.leg.answered ? player.ring(country ?? children.country()) : host.ring()),
@@ -104,6 +109,34 @@ export function commandHandlers(executor: Executor): CommandHandlers {
       if (fatal && script.kind === 'call') host.call.documentFailed({ number, detail })
     },
     done: ({ outcome }) => executor.over(outcome),
+  }
+}
+
+/** The pauses of a call's recordings that its document has asked for. */
+class Pauses {
+  readonly #call: Call
+  readonly #paused = new Map<string, LiveRecording[]>()
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  pause({ id, behavior, by }: Extract<Command, { readonly type: 'pause_recordings' }>): void {
+    const running = this.#live().filter(({ paused }) => !paused)
+    this.#paused.set(id, running)
+    for (const recording of running) recording.pause(behavior, by)
+  }
+
+  resume(id: string | null): void {
+    const recordings = id === null ? this.#live() : (this.#paused.get(id) ?? [])
+    if (id === null) this.#paused.clear()
+    else this.#paused.delete(id)
+    for (const recording of recordings) if (recording.paused) recording.resume()
+  }
+
+  #live(): LiveRecording[] {
+    const { sid, ctx } = this.#call
+    return [...ctx.calls.recordings.values()].filter(({ call_sid }) => call_sid === sid)
   }
 }
 

@@ -1,8 +1,11 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../core/domain/webhooks/document.ts'
+import { fillTemplate } from '../../core/domain/webhooks/template.ts'
 import { pause } from '../../core/runtime/clock.ts'
+import { documentAt, isDocumentUrl } from '../../core/runtime/document-address.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
+import { findDocument } from '../../core/state/configuration/voice-documents.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { ScriptContext } from './context.ts'
@@ -24,6 +27,9 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
   const { ctx, call, cookies, signal } = requester
   if (ctx.sounds.isOwn(command.url))
     return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
+  const { config } = call.ctx
+  if (isDocumentUrl(command.url, config.base_url))
+    return { type: 'fetched', id: command.id, result: await ownDocument(requester, command) }
   if (command.delay_ms !== undefined) await pause(call.ctx.clock, command.delay_ms, signal)
   const auth_token = ctx.authToken(call.project_id)
   if (auth_token === null)
@@ -51,6 +57,44 @@ async function ownSound({ ctx, call }: DocumentRequester, { url }: Fetch): Promi
   const number = 11200
   missingSound(call, { url, number, detail: NO_SUCH_SOUND })
   return { ok: false, number, detail: NO_SUCH_SOUND }
+}
+
+/**
+ * Returns a saved document of the call's project without an HTTP request, filled with the parameters that the request
+ * would have. Secret parameters stay out, because documents are kept in logs.
+ */
+async function ownDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched['result']> {
+  const { call } = requester
+  const { config, state, clock } = call.ctx
+  if (command.delay_ms !== undefined) await pause(clock, command.delay_ms, requester.signal)
+  const id = documentAt(command.url, config)
+  const row = id === null ? undefined : await findDocument(state.db, call.project_id, id)
+  const secret = new Set(command.secret)
+  const parameters = parametersOf(requester, command)
+  const known = Object.fromEntries(Object.entries(parameters).filter(([name]) => !secret.has(name)))
+  const text = row && fillTemplate(row.content, known)
+  const reply =
+    text === undefined
+      ? ({ ok: false, status: 404, number: 11200, detail: 'there is no such document' } as const)
+      : ({ ok: true, status: 200, headers: { 'content-type': 'text/xml' }, body: Buffer.from(text) } as const)
+  // Whoever has the signature may read the document.
+  const url = command.url.replace(/([?&]signature=)[^&#]*/, '$1[hidden]')
+  void call.persist(trx =>
+    recordExchange(
+      trx,
+      {
+        call_sid: call.sid,
+        method: command.method,
+        url,
+        parameters,
+        secret: command.secret ?? [],
+        reply: { duration_ms: 0, ...reply },
+      },
+      clock.now(),
+    ),
+  )
+  if (text === undefined || !reply.ok) return { ok: false, number: 11200, detail: 'there is no such document' }
+  return { ok: true, content_type: 'text/xml', text, final_url: command.url }
 }
 
 /** Sends a request whose reply is ignored. It is not aborted when the script ends. */

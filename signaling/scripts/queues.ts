@@ -1,4 +1,5 @@
-import { newId } from '../../core/runtime/ids.ts'
+import type { DequeueCommand } from '../../core/domain/calls/control-commands.ts'
+import { addMember, DEFAULT_QUEUE_SIZE, ensureQueue, queueSidOf, removeMember } from '../../core/state/calls/queues.ts'
 import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
 import type { Script } from './script.ts'
@@ -27,10 +28,12 @@ interface Queue {
   readonly name: string
   readonly callers: Caller[]
   readonly agents: Agent[]
+  /** Callers whose row is being written, in the order of their coming. */
+  readonly coming: Set<Script>
+  /** Resolves when the last of them is in the queue. */
+  admitting: Promise<void>
   max_size: number
 }
-
-const DEFAULT_SIZE = 100
 
 export class Queues {
   readonly #queues = new Map<string, Queue>()
@@ -43,11 +46,23 @@ export class Queues {
 
   enqueue(script: Script, command: Enqueue, emit: (event: Event) => void): void {
     const queue = this.#queueOf(script, command.name)
-    if (command.max_size !== null) queue.max_size = command.max_size
-    if (queue.callers.filter(caller => !caller.agent).length >= queue.max_size) {
-      emit({ type: 'queue_left', id: command.id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
-      return
-    }
+    queue.coming.add(script)
+    queue.admitting = queue.admitting.then(async () => {
+      const admitted = await admit(queue, script, command)
+      // The caller may have hung up meanwhile.
+      if (!queue.coming.delete(script)) {
+        if (admitted) forgetMember(script)
+        this.#forget(queue)
+      } else if (admitted) this.#enter(queue, script, command, emit)
+      else {
+        const { id } = command
+        emit({ type: 'queue_left', id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
+        this.#forget(queue)
+      }
+    })
+  }
+
+  #enter(queue: Queue, script: Script, command: Enqueue, emit: (event: Event) => void): void {
     const { clock } = script.host.call.ctx
     const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
     queue.callers.push(caller)
@@ -55,6 +70,19 @@ export class Queues {
     const agent = queue.agents.find(waiting => waiting.caller === null)
     if (agent) this.#connect(queue, caller, agent)
     else this.#wait(queue, caller)
+  }
+
+  /**
+   * Takes a caller out of its queue, who then runs the document. Returns false when the call does not wait there, or an
+   * agent has it already.
+   */
+  take(call_sid: string, { queue_sid, url, method }: DequeueCommand): boolean {
+    for (const queue of this.#queues.values()) {
+      const caller = queue.callers.find(({ script, agent }) => script.host.call.sid === call_sid && agent === null)
+      if (queue.sid === queue_sid && caller)
+        return caller.script.update({ kind: 'request', url, method, parameters: { QueueSid: queue.sid } }, null)
+    }
+    return false
   }
 
   dequeue(script: Script, command: Dequeue, emit: (event: Event) => void): void {
@@ -74,6 +102,7 @@ export class Queues {
   leave(script: Script, result: 'leave' | 'hangup'): number | null {
     let seconds: number | null = null
     for (const queue of this.#queues.values()) {
+      queue.coming.delete(script)
       const caller = queue.callers.find(waiting => waiting.script === script)
       if (!caller) continue
       seconds = queueTime(caller)
@@ -85,11 +114,13 @@ export class Queues {
   #queueOf(script: Script, name: string): Queue {
     const key = keyOf(script, name)
     const queue = this.#queues.get(key) ?? {
-      sid: `QU${newId.uuid().replaceAll('-', '')}`,
+      sid: queueSidOf(script.host.call.project_id, name),
       name,
       callers: [],
       agents: [],
-      max_size: DEFAULT_SIZE,
+      coming: new Set<Script>(),
+      admitting: Promise.resolve(),
+      max_size: DEFAULT_QUEUE_SIZE,
     }
     this.#queues.set(key, queue)
     return queue
@@ -110,7 +141,7 @@ export class Queues {
     }
     caller.script.waiting.run({
       kind: 'queue_wait',
-      target: wait,
+      entry: { kind: 'request', ...wait },
       again: true,
       parameters: () => ({
         QueueSid: queue.sid,
@@ -130,6 +161,7 @@ export class Queues {
   #connect(queue: Queue, caller: Caller, agent: Agent): void {
     caller.agent = agent
     agent.caller = caller
+    forgetMember(caller.script)
     caller.script.waiting.stop()
     agent.script.waiting.stop()
     const { whisper } = agent.command
@@ -144,7 +176,7 @@ export class Queues {
     })
     caller.script.waiting.run({
       kind: 'whisper',
-      target: whisper,
+      entry: { kind: 'request', ...whisper },
       again: false,
       parameters,
       done: () => void this.#join(queue, caller, agent),
@@ -178,6 +210,7 @@ export class Queues {
     const at = queue.callers.indexOf(caller)
     if (at < 0) return
     queue.callers.splice(at, 1)
+    if (!caller.agent) forgetMember(caller.script)
     caller.script.waiting.stop()
     part(caller.script)
     const { agent } = caller
@@ -208,9 +241,27 @@ export class Queues {
   }
 
   #forget(queue: Queue): void {
-    if (queue.callers.length > 0 || queue.agents.length > 0) return
+    if (queue.callers.length > 0 || queue.agents.length > 0 || queue.coming.size > 0) return
     for (const [key, known] of this.#queues) if (known === queue) this.#queues.delete(key)
   }
+}
+
+/** Writes a caller into the queue's rows, which the queue may not have yet. Returns false when the queue is full. */
+async function admit(queue: Queue, script: Script, { name: friendly_name, max_size }: Enqueue): Promise<boolean> {
+  const { call } = script.host
+  const now_ms = call.ctx.clock.now()
+  // While nothing can be written, nobody is sent away.
+  let admitted = true
+  await call.persist(async trx => {
+    const row = await ensureQueue(trx, { project_id: call.project_id, friendly_name, max_size }, now_ms)
+    queue.max_size = row.max_size
+    admitted = await addMember(trx, row, call.sid, now_ms)
+  })
+  return admitted
+}
+
+function forgetMember({ host: { call } }: Script): void {
+  void call.persist(trx => removeMember(trx, call.sid))
 }
 
 const keyOf = (script: Script, name: string): string => `${script.host.call.facts.account_sid} ${name}`

@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { RecordingCommand } from '../../core/domain/calls/control-commands.ts'
 import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
+import { measured, paused, resumed, type Timeline } from '../../core/domain/calls/recording-pauses.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
-import { insertRecording, updateRecording } from '../../core/state/calls/recordings.ts'
+import { insertRecording, recordingFile, updateRecording } from '../../core/state/calls/recordings.ts'
 import { enqueueRecordingCallback } from '../../core/state/delivery/outbox.ts'
 import type {
   Event,
@@ -16,6 +18,7 @@ import type {
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { requireConsent } from './recording-consent.ts'
 import { transcribe } from './transcribe.ts'
@@ -35,6 +38,9 @@ interface Recording {
   readonly conference_sid?: string
   readonly callback: RecordingCallback | null
   readonly started_ms: number
+  timeline: Timeline
+  /** Resolves when the media worker records. */
+  readonly started: Promise<void>
   readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
 }
 
@@ -102,6 +108,7 @@ export class Recorder {
     child: Leg | null,
     source: string = command.source,
     retention_days: number | null = null,
+    row?: { readonly sid: string; readonly file: string },
   ): void {
     const { leg } = this.#host
     const { track } = command
@@ -111,6 +118,7 @@ export class Recorder {
       id: command.id,
       source,
       retention_days,
+      ...(row ? { row } : {}),
       channels,
       track: command.track,
       callback: command.callback,
@@ -176,6 +184,44 @@ export class Recorder {
       .catch(err => this.#host.call.log.debug({ err, recording_id }, 'recording was not stopped'))
   }
 
+  #controls(recording: Recording): LiveRecording {
+    const { call, leg } = this.#host
+    const { sid } = recording
+    const { hub } = leg.session
+    const failed = (err: unknown): void => call.log.debug({ err, recording_id: sid }, 'a recording was not changed')
+    // The row changes once the worker has obeyed: from then on nothing of the pause is in the file.
+    const save = (status: 'paused' | 'in-progress'): Promise<void> => {
+      const changes = { status, pauses: JSON.stringify(recording.timeline) }
+      return call.persist(trx => updateRecording(trx, sid, changes, call.ctx.clock.now()))
+    }
+    return {
+      call_sid: call.sid,
+      get paused() {
+        return recording.timeline.at(-1)?.length_ms === null
+      },
+      stop: () => void recording.started.then(() => hub.request('record.stop', { recording_id: sid })).catch(failed),
+      pause: (behavior, by) => {
+        const silent = behavior === 'silence'
+        recording.timeline = paused(recording.timeline, { behavior, by }, this.#elapsed(recording))
+        recording.started
+          .then(() => hub.request('record.pause', { recording_id: sid, silent }))
+          .then(() => save('paused'))
+          .catch(failed)
+      },
+      resume: () => {
+        recording.timeline = resumed(recording.timeline, this.#elapsed(recording))
+        recording.started
+          .then(() => hub.request('record.resume', { recording_id: sid }))
+          .then(() => save('in-progress'))
+          .catch(failed)
+      },
+    }
+  }
+
+  #elapsed({ started_ms }: Recording): number {
+    return this.#host.call.ctx.clock.now() - started_ms
+  }
+
   async #begin(wanted: {
     readonly id: string
     readonly source: string
@@ -184,6 +230,8 @@ export class Recorder {
     readonly track: Recording['track']
     readonly conference_sid?: string
     readonly callback: RecordingCallback | null
+    /** The row that the API has written. */
+    readonly row?: { readonly sid: string; readonly file: string }
     readonly params: Omit<MethodParams<'record.start'>, 'session_id' | 'recording_id' | 'file'>
     readonly started?: (sid: string) => void
     readonly ended: Recording['ended']
@@ -191,13 +239,18 @@ export class Recorder {
   }): Promise<void> {
     const { call, leg } = this.#host
     const { ctx } = call
-    const sid = newId.recording()
+    const sid = wanted.row?.sid ?? newId.recording()
     const started_ms = ctx.clock.now()
-    const file = join('recordings', new Date(started_ms).toISOString().slice(0, 10), `${sid}.wav`)
-    const recording: Recording = { ...wanted, sid, file, started_ms }
+    const file = wanted.row?.file ?? recordingFile(sid, started_ms)
+    let begun = (): void => undefined
+    const started = new Promise<void>(resolve => {
+      begun = resolve
+    })
+    const recording: Recording = { ...wanted, sid, file, started_ms, timeline: [], started }
     const path = join(ctx.config.data_dir, file)
     const { hub } = leg.session
     this.#live.set(wanted.id, sid)
+    ctx.calls.recordings.set(sid, this.#controls(recording))
     hub.listen(sid, event => {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
     })
@@ -205,8 +258,9 @@ export class Recorder {
       if (wanted.source !== MESSAGE) await requireConsent(call)
       if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
-      await call.persist(trx =>
-        insertRecording(
+      await call.persist(async trx => {
+        if (wanted.row) return void (await updateRecording(trx, sid, { machine_id: ctx.machine_id }, started_ms))
+        await insertRecording(
           trx,
           {
             sid,
@@ -217,21 +271,24 @@ export class Recorder {
             track: wanted.track,
             file,
             machine_id: ctx.machine_id,
+            conference_sid: wanted.conference_sid ?? null,
             expires_at:
               wanted.retention_days == null
                 ? null
                 : new Date(started_ms + wanted.retention_days * DAY_MS).toISOString(),
           },
           started_ms,
-        ),
-      )
+        )
+      })
       await hub.request('record.start', { ...wanted.params, session_id: leg.session.id, recording_id: sid, file: path })
+      begun()
       hub.onLost(sid, () => void this.#lost(wanted.id, recording))
       wanted.started?.(sid)
       await this.#tell(recording, 'in-progress', 0, null)
     } catch (error) {
       hub.forget(sid)
       this.#live.delete(wanted.id)
+      ctx.calls.recordings.delete(sid)
       const detail = error instanceof MediaRefusal ? `${error.reason}: ${error.detail}` : String(error)
       await call.persist(trx => updateRecording(trx, sid, { status: 'absent' }, ctx.clock.now()))
       await this.#tell(recording, 'absent', 0, null)
@@ -246,6 +303,7 @@ export class Recorder {
     // The sweep for unfinished recordings completes the row when a worker is back.
     this.#host.leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
+    this.#host.call.ctx.calls.recordings.delete(recording.sid)
   }
 
   /** Has a new worker inspect the file of a dead one; null when no worker could within the limit. */
@@ -274,6 +332,9 @@ export class Recorder {
     const { ctx } = call
     leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
+    ctx.calls.recordings.delete(recording.sid)
+    const timeline = resumed(recording.timeline, ctx.clock.now() - recording.started_ms)
+    const pauses = timeline.length === 0 ? null : JSON.stringify(measured(timeline, event.pauses ?? []))
     const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
     const duration_seconds = recordingSeconds(event.duration_ms)
@@ -285,7 +346,7 @@ export class Recorder {
         recording.sid,
         nothing
           ? { status: 'absent', error_number: absent, duration_ms: event.duration_ms }
-          : { status: 'completed', duration_ms: event.duration_ms, bytes: event.bytes, sha256: event.sha256 },
+          : { status: 'completed', duration_ms: event.duration_ms, bytes: event.bytes, sha256: event.sha256, pauses },
         ctx.clock.now(),
       ),
     )
@@ -340,6 +401,21 @@ function reasonOf(event: Ended): RecordEnded['reason'] {
     default:
       return event.reason
   }
+}
+
+/** Begins a recording whose row the API has written. */
+export function recordByApi(
+  host: Pick<ScriptHost, 'call' | 'leg'>,
+  { sid, file, channels, track, trim, callback }: Extract<RecordingCommand, { readonly act: 'start' }>,
+): void {
+  const source = 'StartCallRecordingAPI'
+  new Recorder(host, () => undefined).start(
+    { type: 'start_recording', id: sid, source, name: null, child: null, channels, track, trim, callback },
+    null,
+    source,
+    null,
+    { sid, file },
+  )
 }
 
 /** Records an admitted call as its outbound policy requires: caller left, called party right (design section 5). */

@@ -1,21 +1,11 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
-import type { Target } from '../../markup/interpreter/types.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
-import { answeredHost, type ScriptHost, type WaitOutcome } from '../b2bua/script-host.ts'
+import { answeredHost, type ScriptHost } from '../b2bua/script-host.ts'
 import type { Player } from './player.ts'
 import type { Script } from './script.ts'
-
-/** A document that a leg hears while it waits. */
-interface WaitDocument {
-  readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
-  readonly target: Target
-  /** Whether the document starts again when it finishes. */
-  readonly again: boolean
-  readonly parameters: () => Readonly<Record<string, string>>
-  readonly done: (outcome: WaitOutcome) => void
-}
+import type { WaitDocument } from './wait-document.ts'
 
 const AGAIN_MS = 500
 
@@ -26,6 +16,7 @@ export class Waiting {
   readonly #player: Player
   readonly #cookies: CookieJar
   #script: Script | null = null
+  #replaced: (() => void) | null = null
   #again: Timer | null = null
   #over = false
 
@@ -44,19 +35,21 @@ export class Waiting {
   run(wait: WaitDocument): void {
     if (this.#over) return
     const { call, leg, direction } = this.#host
+    this.#replaced = wait.replaced ?? null
     this.#script = this.#another(
       {
         ...answeredHost(call, leg, () => undefined, direction),
         parameters: wait.parameters,
         done: outcome => {
           this.#script = null
+          this.#replaced = null
           wait.done(outcome)
           if (!wait.again || outcome !== 'finished' || this.#over) return
           // The delay keeps a document without content from causing a storm of requests.
           this.#again = call.ctx.clock.after(AGAIN_MS, () => this.run(wait))
         },
       },
-      { kind: wait.kind, entry: { kind: 'request', ...wait.target }, fallback: null },
+      { kind: wait.kind, entry: wait.entry, fallback: null },
       this.#cookies,
     )
     this.#script.start()
@@ -75,7 +68,10 @@ export class Waiting {
     this.#again = null
     const script = this.#script
     this.#script = null
+    const replaced = this.#replaced
+    this.#replaced = null
     script?.drop()
+    replaced?.()
     if (!this.#host.leg.ended) this.#player.stopRing()
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
+import { acceptRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
 import { insertRecording } from '../../core/state/calls/recordings.ts'
 import type { RecordingTable } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
@@ -51,3 +52,14 @@ export async function addRecording(
   if (status !== 'in-progress') await w.state.db.updateTable('recording').set(ended).where('sid', '=', sid).execute()
   return sid
 }
+
+/** Accepts the recording consent of the demo project. */
+export const acceptConsent = ({ state, demo }: ControlPlane): Promise<unknown> =>
+  state.transaction(trx =>
+    acceptRecordingConsent(trx, {
+      project_id: demo.project_id,
+      accepted_at: new Date().toISOString(),
+      accepted_by: 'x',
+      terms_version: TERMS_VERSION,
+    }),
+  )

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Route } from '../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
+import { VOICE_ROUTES } from '../../control/voice/index.ts'
 import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
@@ -93,6 +94,24 @@ const endpoints = (): string =>
     'Served below `/operator/v1`, to keys of operators from `STROWGER_OPERATOR_SOURCES`; `/operator/v1/openapi.json` is the document.',
     '',
     routeTable(OPERATOR_ROUTES),
+    '',
+    '## The voice-calls API',
+    '',
+    'Served below `/2010-04-01/Accounts/{AccountSid}`. Paths marked `spec` are served to every account. Those marked',
+    '`extended` are served to accounts with `voice_api: extended`; for all others they are 404 `voice_route_not_proxied`.',
+    '',
+    table(
+      ['method', 'path', 'served to', 'what', 'fields'],
+      VOICE_ROUTES.map(({ method, path, suffix, extended, summary, fields = {} }) => [
+        method,
+        `\`${path}${suffix}\``,
+        extended ? 'extended' : 'spec',
+        summary,
+        Object.entries(fields)
+          .map(([names, rule]) => `${names}: ${rule}`)
+          .join('; '),
+      ]),
+    ),
   ].join('\n')
 
 const routeTable = (routes: readonly Route[]): string =>

@@ -218,12 +218,14 @@ export interface OperatorVoiceAccount {
   readonly project_id: string
   readonly status: 'pending' | 'active' | 'revoked'
   readonly call_event_history: 'enabled' | 'disabled'
+  readonly voice_api: 'spec' | 'extended'
   readonly revision: number
 }
 
 export interface UpdateVoiceAccountRequest {
   readonly status?: 'active' | 'revoked'
   readonly call_event_history?: 'enabled' | 'disabled'
+  readonly voice_api?: 'spec' | 'extended'
 }
 
 export interface OperatorBalance {
@@ -1811,6 +1813,7 @@ export interface VoiceAccount {
   readonly outbound_policy: AttachedPolicy | null
   readonly project_id: string
   readonly provisioning_status: 'pending' | 'applying' | 'applied' | 'partially_applied' | 'failed'
+  readonly voice_api: 'spec' | 'extended'
   readonly status: 'pending' | 'active' | 'revoked'
 }
 
@@ -1842,6 +1845,66 @@ export interface NumberRouteSlice {
   readonly number_id: string
   readonly e164: string
   readonly routed_at: string
+}
+
+export interface VoiceDocumentSummary {
+  readonly id: string
+  readonly name: string
+  readonly revision: number
+  readonly check: MarkupCheck
+  readonly created_at: string
+  readonly updated_at: string
+  readonly updated_by: string
+  readonly url: string
+}
+
+export interface MarkupCheck {
+  readonly advice: readonly MarkupAdvice[]
+  readonly ok: boolean
+}
+
+export interface MarkupAdvice {
+  readonly column: number
+  readonly detail: string
+  readonly level: 'error' | 'warning'
+  readonly line: number
+  readonly number: number | null
+  readonly rule: string
+  readonly suggestion: string | null
+}
+
+export interface CreateVoiceDocumentRequest {
+  readonly name: string
+  readonly content: string
+}
+
+export interface VoiceDocument {
+  readonly id: string
+  readonly name: string
+  readonly revision: number
+  readonly check: MarkupCheck
+  readonly created_at: string
+  readonly updated_at: string
+  readonly updated_by: string
+  readonly url: string
+  readonly content: string
+}
+
+export interface UpdateVoiceDocumentRequest {
+  readonly name?: string
+  readonly content?: string
+}
+
+export interface VoiceDocumentRevision {
+  readonly revision: number
+  readonly name: string
+  readonly content: string
+  readonly saved_at: string
+  readonly saved_by: string
+}
+
+export interface RollbackVoiceDocumentRequest {
+  readonly revision: number
 }
 
 export interface CreateClientTokenRequest {
@@ -2367,6 +2430,7 @@ export interface Recording {
   readonly audio_href: string | null
   readonly bytes: number | null
   readonly call_id: string
+  readonly conference_id: string | null
   readonly channels: number
   readonly created_at: string
   readonly duration_ms: number | null
@@ -2374,12 +2438,20 @@ export interface Recording {
   readonly expires_at: string | null
   readonly from: string | null
   readonly id: string
+  readonly pauses: readonly RecordingPause[]
   readonly sha256: string | null
   readonly source: string
   readonly started_at: string
   readonly status: 'in-progress' | 'paused' | 'stopped' | 'processing' | 'completed' | 'absent'
   readonly to: string | null
   readonly track: 'both' | 'inbound' | 'outbound'
+}
+
+export interface RecordingPause {
+  readonly at_ms: number
+  readonly length_ms: number | null
+  readonly behavior: 'skip' | 'silence'
+  readonly by: 'api' | 'document' | 'key'
 }
 
 export interface CallLadder {
@@ -2492,6 +2564,87 @@ export interface ExportLink {
   readonly expires_at: string
 }
 
+export interface Conference {
+  readonly id: string
+  readonly name: string
+  readonly status: 'init' | 'in-progress' | 'completed'
+  readonly created_at: string
+  readonly started_at: string | null
+  readonly ended_at: string | null
+  readonly reason_ended: string | null
+  readonly call_id_ending: string | null
+}
+
+export interface HeardRequest {
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+}
+
+export interface ConferenceParticipant {
+  readonly id: string
+  readonly conference_id: string
+  readonly label: string | null
+  readonly from: string
+  readonly to: string
+  readonly status: 'queued' | 'ringing' | 'connected' | 'complete' | 'failed'
+  readonly muted: boolean
+  readonly hold: boolean
+  readonly speaking: boolean
+  readonly coached_call_id: string | null
+  readonly start_on_enter: boolean
+  readonly end_on_exit: boolean
+  readonly created_at: string
+  readonly joined_at: string | null
+  readonly revision: number
+}
+
+export interface UpdateParticipantRequest {
+  readonly muted?: boolean
+  readonly hold?: boolean
+  readonly hold_url?: string | null
+  readonly coached_call_id?: string | null
+  readonly end_on_exit?: boolean
+  readonly beep_on_exit?: boolean
+}
+
+export interface Queue {
+  readonly id: string
+  readonly name: string
+  readonly waiting: number
+  readonly max_size: number
+  readonly average_wait_seconds: number
+  readonly created_at: string
+  readonly updated_at: string
+  readonly revision: number
+}
+
+export interface CreateQueueRequest {
+  readonly name: string
+  readonly max_size?: number
+}
+
+export interface UpdateQueueRequest {
+  readonly max_size: number
+}
+
+export interface QueueMember {
+  readonly call_id: string
+  readonly queue_id: string
+  readonly position: number
+  readonly wait_seconds: number
+  readonly enqueued_at: string
+}
+
+export interface StartRecordingRequest {
+  readonly channels?: number
+  readonly track?: 'both' | 'inbound' | 'outbound'
+  readonly trim?: boolean
+}
+
+export interface PauseRecordingRequest {
+  readonly behavior?: 'silence' | 'skip'
+}
+
 export interface RetentionRequest {
   readonly retention_days: 30 | 90 | 365
 }
@@ -2511,21 +2664,6 @@ export interface RetentionJob {
 export interface CheckMarkupRequest {
   readonly markup: string
   readonly url?: string
-}
-
-export interface MarkupCheck {
-  readonly advice: readonly MarkupAdvice[]
-  readonly ok: boolean
-}
-
-export interface MarkupAdvice {
-  readonly column: number
-  readonly detail: string
-  readonly level: 'error' | 'warning'
-  readonly line: number
-  readonly number: number | null
-  readonly rule: string
-  readonly suggestion: string | null
 }
 
 export interface AlertOverview {

@@ -20,6 +20,8 @@ export interface CallRequest {
   readonly send_digits?: string | null
   readonly record?: RecordRequest | null
   readonly machine_detection?: Readonly<Record<string, unknown>> | null
+  /** The conference to which the API adds the call. */
+  readonly conference?: { readonly sid: string; readonly friendly_name: string }
   /** The SIP origin of an inbound call. Requests about the call have it as parameters. */
   readonly sip?: SipOrigin | null
   /** The number that the caller dialled first, of a call that was diverted to us. */

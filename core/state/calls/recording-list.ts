@@ -9,8 +9,9 @@ export interface Parties {
   readonly to_number: string | null
 }
 
-interface RecordingFilter {
+export interface RecordingFilter {
   readonly call_id?: string
+  readonly conference_id?: string
   readonly status?: RecordingTable['status']
   /** Bounds of `created_at`: `since` is inclusive, `before` exclusive. */
   readonly since?: string
@@ -45,6 +46,7 @@ export function listProjectRecordings(
       ]),
     )
   if (call_id !== undefined) query = query.where('recording.call_sid', '=', call_id)
+  if (filter.conference_id !== undefined) query = query.where('recording.conference_sid', '=', filter.conference_id)
   if (status !== undefined) query = query.where('recording.status', '=', status)
   if (since !== undefined) query = query.where('recording.created_at', '>=', since)
   if (before !== undefined) query = query.where('recording.created_at', '<', before)

@@ -1,8 +1,13 @@
+import { join } from 'node:path'
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, RecordingTable, Trx } from '../db.ts'
 
 type RecordingRow = Selectable<RecordingTable>
+
+/** The path of a new recording below the data folder. */
+export const recordingFile = (sid: string, started_ms: number): string =>
+  join('recordings', iso(started_ms).slice(0, 10), `${sid}.wav`)
 
 export const insertRecording = (
   trx: Db | Trx,

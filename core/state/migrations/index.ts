@@ -18,6 +18,8 @@ import * as costBooks from './0021-cost-books.ts'
 import * as numberOffers from './0022-number-offers.ts'
 import * as highRisks from './0023-high-risks.ts'
 import * as hoursAndTransfers from './0024-hours-and-transfers.ts'
+import * as voiceControl from './0030-voice-control.ts'
+import * as voiceDocuments from './0031-voice-documents.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -40,4 +42,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0022-number-offers': numberOffers,
   '0023-high-risks': highRisks,
   '0024-hours-and-transfers': hoursAndTransfers,
+  '0030-voice-control': voiceControl,
+  '0031-voice-documents': voiceDocuments,
 }

@@ -24,7 +24,9 @@ export const findVoiceAccount = (db: Db, project_id: string): Promise<VoiceAccou
 export async function saveVoiceAccount(
   trx: Trx,
   account: VoiceAccountRow,
-  changes: Partial<Pick<VoiceAccountRow, 'auth_token_sealed' | 'key_id' | 'status' | 'call_event_history'>>,
+  changes: Partial<
+    Pick<VoiceAccountRow, 'auth_token_sealed' | 'key_id' | 'status' | 'call_event_history' | 'voice_api'>
+  >,
 ): Promise<VoiceAccountRow> {
   const saved = { ...changes, revision: account.revision + 1 }
   await trx.updateTable('voice_account').set(saved).where('project_id', '=', account.project_id).execute()

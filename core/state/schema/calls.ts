@@ -115,7 +115,7 @@ export interface CallEventTable {
 export interface CallCommandTable {
   id: Generated<number>
   call_sid: string
-  kind: 'originate' | 'redirect' | 'hangup' | 'cancel'
+  kind: 'originate' | 'redirect' | 'hangup' | 'cancel' | 'conference' | 'dequeue' | 'recording'
   payload: Json
   created_at: Instant
   taken_by: string | null
@@ -143,6 +143,10 @@ export interface RecordingTable {
   error_number: number | null
   /** When it is deleted; null until the storage task sets it. */
   expires_at: Instant | null
+  /** The conference whose mix it holds. */
+  conference_sid: Generated<string | null>
+  /** JSON: the pauses of the recording (core/domain/calls/recording-pauses.ts). */
+  pauses: Generated<Json | null>
   created_at: Instant
   updated_at: Instant
 }

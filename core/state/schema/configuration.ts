@@ -110,6 +110,8 @@ export interface VoiceAccountTable {
   key_id: string
   status: 'pending' | 'active' | 'revoked'
   call_event_history: 'enabled' | 'disabled'
+  /** Which paths of the voice-calls API the account is served: those of the specification, or all of the registry. */
+  voice_api: Generated<'spec' | 'extended'>
   revision: number
   created_at: Instant
 }

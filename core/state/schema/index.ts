@@ -97,6 +97,12 @@ export interface Schema {
   carrier_registration: signaling.CarrierRegistrationTable
   carrier_registration_state: signaling.CarrierRegistrationStateTable
   simulated_call: voice.SimulatedCallTable
+  conference: voice.ConferenceTable
+  conference_participant: voice.ConferenceParticipantTable
+  call_queue: voice.CallQueueTable
+  queue_member: voice.QueueMemberTable
+  voice_document: voice.VoiceDocumentTable
+  voice_document_revision: voice.VoiceDocumentRevisionTable
   price_book_draft: rating.PriceBookDraftTable
   billing_document: api.BillingDocumentTable
   number_order: api.NumberOrderTable

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Instant } from './configuration.ts'
+import type { Flag, Instant } from './configuration.ts'
 
 /** A call of the general API's sandbox. It is never placed. Its state follows from its number and age. */
 export interface SimulatedCallTable {
@@ -10,4 +10,90 @@ export interface SimulatedCallTable {
   to_number: string
   message: string
   created_at: Instant
+}
+
+/** A conference from its first participant to its end. */
+export interface ConferenceTable {
+  position: Generated<number>
+  sid: string
+  project_id: string
+  account_sid: string
+  friendly_name: string
+  /** Null until a node has the first participant. */
+  node_id: string | null
+  created_at: Instant
+  started_at: Instant | null
+  /** Null while it runs, and when its node was lost. A conference without a live participant is over. */
+  ended_at: Instant | null
+  /** Why it ended, as `ReasonConferenceEnded` of its callback has it. */
+  reason_ended: string | null
+  call_sid_ending: string | null
+  updated_at: Instant
+}
+
+/** One call in one conference. */
+export interface ConferenceParticipantTable {
+  conference_sid: string
+  call_sid: string
+  project_id: string
+  label: string | null
+  muted: Flag
+  hold: Flag
+  speaking: Flag
+  coached_call_sid: string | null
+  start_on_enter: Flag
+  end_on_exit: Flag
+  created_at: Instant
+  /** Null until its call is in the conference. */
+  joined_at: Instant | null
+  left_at: Instant | null
+  revision: number
+  updated_at: Instant
+}
+
+/** A queue of callers. It stays when it is empty. Its sid follows from the project and the name. */
+export interface CallQueueTable {
+  position: Generated<number>
+  sid: string
+  project_id: string
+  friendly_name: string
+  max_size: number
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+}
+
+/** A caller who waits in a queue. The order of `position` is the order of the queue. */
+export interface QueueMemberTable {
+  position: Generated<number>
+  call_sid: string
+  queue_sid: string
+  project_id: string
+  enqueued_at: Instant
+}
+
+/** A document of markup that the platform serves. */
+export interface VoiceDocumentTable {
+  /** `doc_` and a UUID. */
+  id: string
+  project_id: string
+  name: string
+  /** Markup, with `{{Parameter}}` for the parameters of the request. */
+  content: string
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+  /** Who saved it last, for people. */
+  updated_by: string
+}
+
+/** What a document was at one of its revisions. */
+export interface VoiceDocumentRevisionTable {
+  document_id: string
+  project_id: string
+  revision: number
+  name: string
+  content: string
+  saved_at: Instant
+  saved_by: string
 }

@@ -8,6 +8,8 @@ export type BackgroundCommand =
   | StopRelay
   | StartRecording
   | StopRecording
+  | PauseRecordings
+  | ResumeRecordings
   | StartSiprec
   | StopSiprec
   | StartTranscription
@@ -101,6 +103,23 @@ export interface StartRecording {
 interface StopRecording {
   readonly type: 'stop_recording'
   readonly id: string
+}
+
+/**
+ * Pauses the recordings of this call that run, whoever began them. `resume_recordings` with the same id resumes those
+ * that this command has paused. `by` is for the timeline of the recordings.
+ */
+interface PauseRecordings {
+  readonly type: 'pause_recordings'
+  readonly id: string
+  readonly behavior: 'skip' | 'silence'
+  readonly by: 'document' | 'key'
+}
+
+/** Resumes what `pause_recordings` of this id has paused; null resumes every recording of the call. */
+interface ResumeRecordings {
+  readonly type: 'resume_recordings'
+  readonly id: string | null
 }
 
 export interface StartSiprec {

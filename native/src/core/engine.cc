@@ -157,11 +157,11 @@ void Engine::stop_record(const std::string& id) {
   });
 }
 
-void Engine::pause_record(const std::string& id, bool paused) {
+void Engine::pause_record(const std::string& id, bool paused, bool silent) {
   const auto at = recordings_.find(id);
   if (at == recordings_.end()) return;
   auto recording = at->second.recording;
-  at->second.worker->post([recording, paused](uint64_t now) { recording->packet_pause(paused, now); });
+  at->second.worker->post([=](uint64_t now) { recording->packet_pause(paused, silent, now); });
 }
 
 void Engine::forget_record(const std::string& id) {

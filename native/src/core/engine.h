@@ -54,7 +54,7 @@ class Engine {
   /** Records the mix of a conference until it closes; with two channels also `left`, on a channel of its own. */
   void record_conference(uint32_t conference, RecordRequest request);
   void stop_record(const std::string& id);
-  void pause_record(const std::string& id, bool paused);
+  void pause_record(const std::string& id, bool paused, bool silent);
   uint32_t open_conference(int rate_hz);
   void close_conference(uint32_t id);
   void join(uint32_t conference, uint32_t stream, bool muted, bool deaf, uint32_t heard_by = 0);

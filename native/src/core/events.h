@@ -28,6 +28,12 @@ enum class EventType : uint8_t {
   raw,
 };
 
+/** A pause of a recording: where it begins in the file, and how long it lasted. */
+struct RecordPause {
+  int64_t at_ms = 0, length_ms = 0;
+  bool silent = false;
+};
+
 struct Event {
   EventType type = EventType::none;
   uint32_t stream = 0;
@@ -36,6 +42,7 @@ struct Event {
   std::string id, text, detail, sha256;
   std::vector<uint8_t> bytes;
   std::vector<int16_t> samples;
+  std::vector<RecordPause> pauses;
 };
 
 /** The packet threads and the recorder write events; one consumer reads them. */

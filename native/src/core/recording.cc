@@ -19,6 +19,8 @@ constexpr double kQuiet = 230;
  * of the page cache: most of the cost of a write is per folio. Together with kBehindUs, a killed process loses at most
  * 1.3 s. */
 constexpr int64_t kBlockMs = 1100;
+/** The most pauses of one recording that its end reports. */
+constexpr size_t kPauses = 1000;
 constexpr int kLineSeconds = 4;  // the capacity of the desk for audio that is not in the file yet
 }  // namespace
 
@@ -31,8 +33,8 @@ void Recording::packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts
   if (!queue_.push(&h, sizeof h, payload, bytes)) ++dropped_;
 }
 
-void Recording::packet_pause(bool paused, uint64_t now_us) {
-  const Head h{paused ? kPause : kResume, 0, 0, 0, 0, 0, 0, 0, 0, now_us};
+void Recording::packet_pause(bool paused, bool silent, uint64_t now_us) {
+  const Head h{paused ? kPause : kResume, silent, 0, 0, 0, 0, 0, 0, 0, now_us};
   if (!queue_.push(&h, sizeof h, &h, 0)) ++dropped_;
 }
 
@@ -90,8 +92,34 @@ void Recording::end(RecordEnd reason, int64_t at) {
 
 /** Returns the position up to which the file can be written, because no later packet belongs before it. */
 int64_t Recording::horizon(uint64_t now_us) const {
-  const uint64_t present = paused_since_us_ ? paused_since_us_ : now_us;
-  return position(present - std::min(present - start_us_, kBehindUs));
+  const uint64_t until = present(now_us);
+  return position(until - std::min(until - start_us_, kBehindUs));
+}
+
+/** The time up to which the file goes on: it stands still in a pause that it leaves out. */
+uint64_t Recording::present(uint64_t at_us) const {
+  return paused_since_us_ && !silent_ ? paused_since_us_ : at_us;
+}
+
+void Recording::pause(bool silent, uint64_t at_us) {
+  if (paused_since_us_) return;
+  paused_since_us_ = at_us;
+  silent_ = silent;
+  if (pauses_.size() < kPauses) pauses_.push_back({position(at_us) * 1000 / config_.rate_hz, -1, silent});
+}
+
+void Recording::resume(uint64_t at_us) {
+  if (!paused_since_us_) return;
+  const uint64_t lasted_us = at_us - paused_since_us_;
+  if (!pauses_.empty() && pauses_.back().length_ms < 0)
+    pauses_.back().length_ms = static_cast<int64_t>(lasted_us / 1000);
+  if (!silent_) paused_us_ += lasted_us;
+  paused_since_us_ = 0;
+  for (auto& t : tracks_) {
+    t.based = false;
+    // The pause is no silence of the speaker.
+    t.last_voice = std::max(t.last_voice, position(at_us));
+  }
 }
 
 int64_t Recording::longest() const {
@@ -108,17 +136,16 @@ void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
     if (broken_) return;
   }
   if (h.kind == kPause) {
-    if (!paused_since_us_) paused_since_us_ = h.at_us;
+    pause(h.track != 0, h.at_us);
   } else if (h.kind == kResume) {
-    if (!paused_since_us_) return;
-    paused_us_ += h.at_us - paused_since_us_;
-    paused_since_us_ = 0;
-    for (auto& t : tracks_) t.based = false;
+    resume(h.at_us);
   } else if (h.kind == kKey) {
     key_ = static_cast<char>(h.digit);
-    end(RecordEnd::key, position(paused_since_us_ ? paused_since_us_ : h.at_us));
+    end(RecordEnd::key, position(present(h.at_us)));
   } else if (h.kind == kEnd) {
-    end(static_cast<RecordEnd>(h.track), position(paused_since_us_ ? paused_since_us_ : h.at_us));
+    const int64_t at = position(present(h.at_us));
+    resume(h.at_us);
+    end(static_cast<RecordEnd>(h.track), at);
   } else if (!paused_since_us_ && h.track < kTracks) {
     Track& t = tracks_[h.track];
     int64_t order = t.any ? t.last_order + static_cast<int16_t>(h.seq - static_cast<uint16_t>(t.last_order)) : h.seq;
@@ -355,6 +382,10 @@ void Recording::trim() {
   while (from < to && !loud(from)) from += frame;
   while (to > from && !loud(to - frame)) to -= frame;
   if (from > 0 || to < total) file_.keep(from, to);
+  for (auto& p : pauses_) {
+    const int64_t last = static_cast<int64_t>((to - from) * 1000 / static_cast<uint64_t>(config_.rate_hz));
+    p.at_ms = std::clamp<int64_t>(p.at_ms - static_cast<int64_t>(from * 1000 / static_cast<uint64_t>(config_.rate_hz)), 0, last);
+  }
 }
 
 void Recording::writer_finish(Event& e) {
@@ -370,6 +401,8 @@ void Recording::writer_finish(Event& e) {
   e.a = static_cast<int64_t>(file_.frames() * 1000 / static_cast<uint64_t>(config_.rate_hz));
   e.b = open ? static_cast<int64_t>(file_.bytes()) : 0;
   e.flag = !heard_;
+  e.pauses = std::move(pauses_);
+  for (auto& p : e.pauses) p.length_ms = std::max<int64_t>(p.length_ms, 0);
   e.sha256 = open ? file_.sha256() : "";
   if (const int error = file_.close(); error && reason_ != RecordEnd::disk_full) e.detail = std::strerror(error);
 }

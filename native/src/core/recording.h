@@ -43,7 +43,8 @@ class Recording {
   void writer_open(uint64_t now_us);
   void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
                     const uint8_t* payload, size_t bytes, uint64_t now_us);
-  void packet_pause(bool paused, uint64_t now_us);
+  /** Pauses or resumes. The file has silence for a silent pause, and leaves out the time of any other. */
+  void packet_pause(bool paused, bool silent, uint64_t now_us);
   /** Takes a key. True when the key ends the recording. */
   bool packet_key(char digit, uint64_t now_us);
   void packet_end(RecordEnd reason, uint64_t now_us);
@@ -122,6 +123,9 @@ class Recording {
   void put(RecordDesk& desk, Track& t, int64_t pos, const int16_t* pcm, int samples);
   void flush(RecordDesk& desk, int64_t to);
   void end(RecordEnd reason, int64_t at);
+  void pause(bool silent, uint64_t at_us);
+  void resume(uint64_t at_us);
+  uint64_t present(uint64_t at_us) const;
   void trim();
 
   const RecordConfig config_;
@@ -136,6 +140,8 @@ class Recording {
   int64_t capacity_ = 0, flushed_ = 0;
   int64_t frame_bytes_ = 2, block_bytes_ = 4096;
   uint64_t start_us_ = 0, paused_us_ = 0, paused_since_us_ = 0;
+  bool silent_ = false;  // the file has silence for the current pause
+  std::vector<RecordPause> pauses_;
   RecordEnd reason_ = RecordEnd::none;
   int64_t end_at_ = INT64_MAX;
   char key_ = 0;

@@ -187,7 +187,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   }
   void stop_record(const Napi::CallbackInfo& i) { core(i.Env()).stop_record(i[0].ToString().Utf8Value()); }
   void pause_record(const Napi::CallbackInfo& i) {
-    core(i.Env()).pause_record(i[0].ToString().Utf8Value(), i[1].ToBoolean());
+    core(i.Env()).pause_record(i[0].ToString().Utf8Value(), i[1].ToBoolean(), i[2].ToBoolean());
   }
   Napi::Value open_conference(const Napi::CallbackInfo& i) {
     return Napi::Number::New(i.Env(), core(i.Env()).open_conference(i[0].ToNumber().Int32Value()));

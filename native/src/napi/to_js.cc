@@ -34,7 +34,7 @@ const char* name_of(EventType type) {
   return "";
 }
 
-void set_record_ended(Napi::Object o, const Event& e) {
+void set_record_ended(Napi::Env env, Napi::Object o, const Event& e) {
   const bool by_key = e.text == "key";
   o.Set("recording_id", e.id);
   o.Set("reason", e.text);
@@ -44,6 +44,15 @@ void set_record_ended(Napi::Object o, const Event& e) {
   o.Set("bytes", static_cast<double>(e.b));
   o.Set("sha256", e.sha256);
   o.Set("empty", e.flag);
+  auto pauses = Napi::Array::New(env, e.pauses.size());
+  for (uint32_t i = 0; i < e.pauses.size(); ++i) {
+    auto pause = Napi::Object::New(env);
+    pause.Set("at_ms", static_cast<double>(e.pauses[i].at_ms));
+    pause.Set("length_ms", static_cast<double>(e.pauses[i].length_ms));
+    pause.Set("silent", e.pauses[i].silent);
+    pauses.Set(i, pause);
+  }
+  o.Set("pauses", pauses);
 }
 
 void set_tap(Napi::Env env, Napi::Object o, const Event& e) {
@@ -89,7 +98,7 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
       o.Set("sent", e.flag);
       break;
     case EventType::record_ended:
-      set_record_ended(o, e);
+      set_record_ended(env, o, e);
       break;
     case EventType::rtcp:
       packet();

@@ -3,7 +3,7 @@
 import { type Element, element, render, type Ssml } from './element.ts'
 
 /** An element that may stand directly in a document. */
-export type Verb = Element<'Say' | 'Play' | 'Pause' | 'Gather' | 'Record' | 'Dial' | 'Redirect' | 'Hangup' | 'Reject' | 'Enqueue' | 'Leave' | 'Refer' | 'Connect' | 'Start' | 'Stop' | 'Echo'>
+export type Verb = Element<'Say' | 'Play' | 'Pause' | 'Gather' | 'Record' | 'Dial' | 'Redirect' | 'Hangup' | 'Reject' | 'Enqueue' | 'Leave' | 'Refer' | 'Connect' | 'Start' | 'Stop' | 'PauseRecording' | 'ResumeRecording' | 'Echo'>
 
 /** Returns a document of verbs as XML. */
 export const response = (...verbs: readonly Verb[]): string =>
@@ -564,6 +564,17 @@ export const transcription = (attributes: TranscriptionAttributes = {}): Element
 /** `<Stop>` */
 export const stop = (attributes: Record<string, never>, ...content: readonly (Element<'Stream'> | Element<'Recording'> | Element<'Siprec'> | Element<'Transcription'>)[]): Element<'Stop'> =>
   element('Stop', attributes, content)
+
+export interface PauseRecordingAttributes {
+  /** silence, skip */
+  readonly behavior?: 'silence' | 'skip'
+}
+
+/** `<PauseRecording>` */
+export const pauseRecording = (attributes: PauseRecordingAttributes = {}): Element<'PauseRecording'> => element('PauseRecording', attributes, [])
+
+/** `<ResumeRecording>` */
+export const resumeRecording = (): Element<'ResumeRecording'> => element('ResumeRecording', {}, [])
 
 /** `<Echo>` */
 export const echo = (): Element<'Echo'> => element('Echo', {}, [])

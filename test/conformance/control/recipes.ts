@@ -3,7 +3,8 @@ import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
-import { addRecording } from '../../support/recordings.ts'
+import { acceptConsent, addRecording } from '../../support/recordings.ts'
+import { addConference, addQueue } from '../../support/rooms.ts'
 
 /** What one successful request to a route needs. */
 export interface Made {
@@ -83,6 +84,11 @@ const THINGS: Readonly<Record<string, Recipe>> = {
   endpoint_id: onEndpoint(),
   call_id: onCall,
   recording_id: onRecording,
+  conference_id: onConference(),
+  participant_id: onParticipant(),
+  queue_id: onQueue(),
+  voice_document_id: onVoiceDocument(),
+  waiting_call_id: onMember,
   document_id: onStatement,
   export_id: onExport(),
 }
@@ -126,6 +132,31 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /calls': async () => ({ query: 'limit=2&direction=outbound-api&call_id=CA0&reason=capacity_exhausted' }),
   'get /call-faults': async () => ({ query: 'limit=2' }),
   'get /metrics': async () => ({ query: 'window=1h' }),
+  'post /voice/documents': async () => ({ body: { name: `Document ${unique()}`, content: '<Response/>' } }),
+  'patch /voice/documents/{voice_document_id}': onVoiceDocument({ content: '<Response><Hangup/></Response>' }),
+  'post /voice/documents/{voice_document_id}/rollback': onVoiceDocument({ revision: 1 }),
+  'get /conferences': async () => ({ query: 'limit=2&status=in-progress' }),
+  'post /conferences/{conference_id}/announce': onConference({ url: 'https://app.example.com/news.wav' }),
+  'patch /conferences/{conference_id}/participants/{participant_id}': onParticipant({ muted: true }),
+  'post /conferences/{conference_id}/participants/{participant_id}/announce': onParticipant({
+    url: 'https://app.example.com/news.wav',
+  }),
+  'get /queues': async () => ({ query: 'limit=2' }),
+  'post /queues': async () => ({ body: { name: `Queue ${unique()}`, max_size: 5 } }),
+  'patch /queues/{queue_id}': onQueue({ max_size: 7 }),
+  'post /live-calls/{call_id}/recordings': async w => {
+    const { params = {} } = await onCall(w)
+    await acceptConsent(w)
+    await w.state.db
+      .updateTable('call')
+      .set({ status: 'in-progress' })
+      .where('sid', '=', params['call_id'] ?? '')
+      .execute()
+    return { params, body: { channels: 2 } }
+  },
+  'post /recordings/{recording_id}/pause': onRunning({ behavior: 'skip' }),
+  'post /recordings/{recording_id}/resume': onRunning(),
+  'post /recordings/{recording_id}/stop': onRunning(),
   'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
   'put /recordings/{recording_id}/retention': async w => ({ ...(await onRecording(w)), body: { retention_days: 90 } }),
   'get /recordings/retention-jobs': async () => ({ query: 'limit=2' }),
@@ -398,6 +429,53 @@ async function onCall(w: ControlPlane): Promise<Made> {
 async function onRecording(w: ControlPlane): Promise<Made> {
   const { params = {} } = await onCall(w)
   return { params: { recording_id: await addRecording(w, params['call_id'] ?? '') } }
+}
+
+function onVoiceDocument(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const content = '<Response><Say>Hello {{From}}</Say></Response>'
+    const made = await post(w, '/v1/voice/documents', { name: `Document ${unique()}`, content })
+    return { params: { voice_document_id: made.body.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+async function inConference(w: ControlPlane) {
+  const { params = {} } = await onCall(w)
+  const participant_id = params['call_id'] ?? ''
+  return { participant_id, conference_id: await addConference(w, participant_id, `Room ${unique()}`) }
+}
+
+function onConference(body?: Record<string, unknown>): Recipe {
+  return async w => ({
+    params: { conference_id: (await inConference(w)).conference_id },
+    ...(body ? { body } : {}),
+  })
+}
+
+function onParticipant(body?: Record<string, unknown>): Recipe {
+  return async w => ({ params: await inConference(w), etag: '"1"', ...(body ? { body } : {}) })
+}
+
+function onQueue(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const queue_id = await addQueue(w, `Queue ${unique()}`, null)
+    return { params: { queue_id }, etag: '"1"', ...(body ? { body } : {}) }
+  }
+}
+
+async function onMember(w: ControlPlane): Promise<Made> {
+  const { params = {} } = await onCall(w)
+  const waiting_call_id = params['call_id'] ?? ''
+  const queue_id = await addQueue(w, `Queue ${unique()}`, waiting_call_id)
+  return { params: { queue_id, waiting_call_id }, body: { url: 'https://app.example.com/next' } }
+}
+
+function onRunning(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const { params = {} } = await onCall(w)
+    const recording_id = await addRecording(w, params['call_id'] ?? '', 'in-progress')
+    return { params: { recording_id }, ...(body ? { body } : {}) }
+  }
 }
 
 async function onStatement(w: ControlPlane): Promise<Made> {

@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import twilio from 'twilio'
 import { MANAGEMENT, openApiDocument } from '../../../control/openapi/document.ts'
 import { voiceDocument } from '../../../control/openapi/voice.ts'
 import { V1_ROUTES } from '../../../control/v1/index.ts'
 import { VOICE_ROUTES } from '../../../control/voice/index.ts'
+import type { VoiceRoute } from '../../../control/voice/route.ts'
 import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
-import { addRecording } from '../../support/recordings.ts'
+import { acceptConsent, addRecording } from '../../support/recordings.ts'
+import { addConference, addQueue } from '../../support/rooms.ts'
+import { stockClient } from '../../support/stock-library.ts'
 import { exampleNow, fieldsOf } from './examples.ts'
 import { nameOf } from './recipes.ts'
 
@@ -104,24 +106,42 @@ t.test('each sample of the management API gets what its example shows, and both 
   }
 })
 
-/** The stock client with another host. */
-class Here extends twilio.RequestClient {
-  override request<T>(options: Parameters<twilio.RequestClient['request']>[0]) {
-    const uri = options.uri.replace('https://api.twilio.com', w.base_url)
-    return super.request<T>({ ...options, uri } as never)
-  }
-}
-
 t.test('each sample of the voice-calls API is carried out', async t => {
-  const client = twilio(account_sid, auth_token, { httpClient: new Here() })
-  const things: Readonly<Record<string, () => Promise<string>>> = {
-    call_sid: async () => {
-      const form = { To: '+2348030000001', From: environment.FROM_NUMBER, Twiml: '<Response/>' }
-      const { sid } = (await w.voice('POST', '/Calls.json', form)).body
-      // A redirect needs a live call; signaling, which would answer it, does not run here.
+  const { client } = stockClient({ base_url: w.base_url, account_sid, auth_token })
+  await w.state.db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+  let queues = 0
+  let [call_sid, conference_sid] = ['', '']
+  const onCall = async (): Promise<string> => {
+    const form = { To: '+2348030000001', From: environment.FROM_NUMBER, Twiml: '<Response/>' }
+    const { sid } = (await w.voice('POST', '/Calls.json', form)).body
+    call_sid = sid
+    // A redirect needs a live call; signaling, which would answer it, does not run here.
+    await w.state.db
+      .updateTable('call')
+      .set({ status: 'in-progress', node_id: newId.node() })
+      .where('sid', '=', sid)
+      .execute()
+    return sid
+  }
+  await acceptConsent(w)
+  const things: Readonly<Record<string, (route: VoiceRoute) => Promise<string>>> = {
+    call_sid: onCall,
+    conference: async () => {
+      conference_sid = await addConference(w, await onCall())
+      return conference_sid
+    },
+    participant: async () => (await w.voice('GET', '/Calls.json')).body.calls[0].sid,
+    queue_sid: async () => addQueue(w, `Queue ${++queues}`, null),
+    member: async () => {
+      await addQueue(w, `Queue ${queues}`, await onCall())
+      return 'Front'
+    },
+    call_recording: async ({ method, path }) => {
+      const sid = await addRecording(w, call_sid, method === 'POST' ? 'in-progress' : 'completed')
+      const of = path.startsWith('/Conferences') ? { conference_sid } : {}
       await w.state.db
-        .updateTable('call')
-        .set({ status: 'in-progress', node_id: newId.node() })
+        .updateTable('recording')
+        .set({ track: 'both', ...of })
         .where('sid', '=', sid)
         .execute()
       return sid
@@ -137,9 +157,11 @@ t.test('each sample of the voice-calls API is carried out', async t => {
         t.equal(route.suffix === '.json' && label === 'stock library', false, `${name} has a sample: ${label}`)
         continue
       }
+      // Both samples make the same queue.
+      await w.state.db.deleteFrom('call_queue').execute()
       const variables: Record<string, string> = {}
       for (const [, param = ''] of route.path.matchAll(/\{(\w+)\}/g))
-        variables[param] = (await things[param]?.()) ?? param
+        variables[param] = (await things[param]?.(route)) ?? param
       if (label === 'curl')
         t.ok(Object.hasOwn(route.replies, (await shell(source, variables)).status), `${name}\n${source}`)
       else t.equal((await program(source, { ...variables, client })).length, 1, `${name}\n${source}`)

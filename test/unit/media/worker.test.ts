@@ -620,7 +620,7 @@ t.test('a mono recording can begin with a beep and ends by key, silence, length 
 
   await record('paused', {})
   await peer.send(tone(700, 300))
-  await client.request('record.pause', { recording_id: 'paused' })
+  await client.request('record.pause', { recording_id: 'paused', silent: false })
   await peer.send(tone(1500, 600))
   await client.request('record.resume', { recording_id: 'paused' })
   await peer.send(tone(700, 300))
@@ -629,6 +629,23 @@ t.test('a mono recording can begin with a beep and ends by key, silence, length 
   t.ok(Math.abs(paused.duration_ms - 600) <= 120, `600 ms lasted ${paused.duration_ms}`)
   const kept = readWavFile(join(w.data_dir, 'recordings', 'paused.wav')).channels[0] ?? new Int16Array()
   t.ok(toneLevelDbm0(kept, 1500) < -30, 'the file omits what was said in the pause')
+  t.match(paused.pauses, [{ silent: false }])
+
+  await record('hushed', {})
+  await peer.send(tone(700, 300))
+  await client.request('record.pause', { recording_id: 'hushed', silent: true })
+  await peer.send(tone(1500, 600))
+  await client.request('record.resume', { recording_id: 'hushed' })
+  await peer.send(tone(700, 300))
+  await client.request('record.stop', { recording_id: 'hushed' })
+  const hushed = await ended('hushed')
+  const [pause = { at_ms: 0, length_ms: 0, silent: false }] = hushed.pauses ?? []
+  t.ok(pause.silent && pause.length_ms >= 500, `the timeline tells of the pause: ${JSON.stringify(pause)}`)
+  const whole = readWavFile(join(w.data_dir, 'recordings', 'hushed.wav')).channels[0] ?? new Int16Array()
+  const within = whole.subarray(8 * (pause.at_ms + 40), 8 * (pause.at_ms + pause.length_ms - 40))
+  t.ok(within.length > 0 && within.every(sample => sample === 0), 'the file has silence, to the sample')
+  t.ok(toneLevelDbm0(whole.subarray(0, 8 * pause.at_ms), 700) > -30, 'what was said before is there')
+  t.ok(toneLevelDbm0(whole.subarray(8 * (pause.at_ms + pause.length_ms)), 700) > -30, 'and what was said after it')
 
   await record('trimmed', { trim: true })
   await peer.send(new Int16Array(8 * 500))

@@ -5,12 +5,20 @@ import { REASONS, type Reason, voiceErrorOf } from '../../../../core/domain/reas
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
-import { controlPlane } from '../../../support/control-plane.ts'
+import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 
 /** Tests the rules of the voice-calls API on every endpoint of the registry. */
 
-const SIDS: Readonly<Record<string, () => string>> = { call_sid: newId.call, recording_sid: newId.recording }
+const SIDS: Readonly<Record<string, () => string>> = {
+  call_sid: newId.call,
+  recording_sid: newId.recording,
+  conference: newId.conference,
+  participant: newId.call,
+  queue_sid: () => newId.sid('QU'),
+  member: newId.call,
+  call_recording: newId.recording,
+}
 
 /** Returns the path of a route with unknown sids. */
 const unknownPath = (route: VoiceRoute): string =>
@@ -19,7 +27,8 @@ const unknownPath = (route: VoiceRoute): string =>
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 t.test('the registry matches the table of the specification', async t => {
-  t.same(VOICE_ROUTES.map(({ method, path, suffix }) => `${method} ${path}${suffix}`).sort(), [
+  const spec = VOICE_ROUTES.filter(({ extended }) => !extended)
+  t.same(spec.map(({ method, path, suffix }) => `${method} ${path}${suffix}`).sort(), [
     'DELETE /Calls/{call_sid}.json',
     'GET /Calls.json',
     'GET /Calls/{call_sid}.json',
@@ -33,8 +42,33 @@ t.test('the registry matches the table of the specification', async t => {
   for (const { path, summary } of VOICE_ROUTES) t.ok(summary, path)
 })
 
-t.test('every endpoint refuses wrong credentials, methods and sids', async t => {
+/** The form of a route's example. A value that begins with `$` is the caller's number. */
+const formOf = ({ method, example = { Status: 'completed' } }: VoiceRoute) =>
+  method === 'POST'
+    ? Object.fromEntries(Object.entries(example).map(([name, value]) => [name, value.replace(/^\$.*/, OWN_NUMBER)]))
+    : undefined
+
+const OWN_NUMBER = '+2342010000001'
+
+const BOUNDLESS = { burst: 1_000_000, per_second: 1_000_000 }
+
+/** Serves every route of the registry to the demo account. */
+const extend = (w: ControlPlane) => w.state.db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+
+t.test('an account without the wider API gets the table of the specification, and 404 for all else', async t => {
   const w = await controlPlane(t)
+  const spec = VOICE_ROUTES.filter(({ extended }) => !extended)
+  for (const route of VOICE_ROUTES.filter(({ extended }) => extended)) {
+    const answer = await w.voice(route.method, unknownPath(route), formOf(route))
+    const further = spec.some(({ path, suffix }) => path === route.path && suffix === route.suffix)
+    const refused = further ? { status: 405 } : { status: 404, body: { code: 'voice_route_not_proxied' } }
+    t.match(answer, refused, `${route.method} ${route.path}`)
+  }
+})
+
+t.test('every endpoint refuses wrong credentials, methods and sids', async t => {
+  const w = await controlPlane(t, { rate_limit: BOUNDLESS, bad_credentials: BOUNDLESS })
+  await extend(w)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const { account_sid, auth_token } = w.demo
   const basic = (user: string, password: string) => ({
@@ -64,26 +98,29 @@ t.test('every endpoint refuses wrong credentials, methods and sids', async t => 
       for (const known of served) t.match(refused.headers.get('allow'), known.method)
     }
     if (!route.path.includes('{')) continue
-    const form = method === 'POST' ? { Status: 'completed' } : undefined
+    const form = formOf(route)
     t.match(
       await w.voice(method, unknownPath(route), form),
       { status: 404, body: { code: 20404 } },
       `${name}: unknown sid`,
     )
-    const shapeless = unknownPath(route).replace(/(CA|RE)[0-9a-f]{32}/, sid => sid.toUpperCase())
+    // A conference begins with who is added to it by any name.
+    if (name === 'POST /Conferences/{conference}/Participants.json') continue
+    const shapeless = unknownPath(route).replace(/[A-Z]{2}[0-9a-f]{32}/, sid => sid.toUpperCase())
     t.match(await w.voice(method, shapeless, form), { status: 404, body: { code: 20404 } }, `${name}: not lowercase`)
   }
 })
 
 t.test('no endpoint shows an account the call of another account', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { rate_limit: BOUNDLESS, bad_credentials: BOUNDLESS })
+  await extend(w)
   await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
   const { sid } = (await w.voice('POST', '/Calls.json', form)).body
   await w.state.db.updateTable('call').set({ account_sid: newId.account() }).where('sid', '=', sid).execute()
   for (const route of VOICE_ROUTES.filter(({ path }) => path.includes('{call_sid}'))) {
     const path = route.path.replace('{call_sid}', sid) + route.suffix
-    const answer = await w.voice(route.method, path, route.method === 'POST' ? { Status: 'completed' } : undefined)
+    const answer = await w.voice(route.method, path, formOf(route))
     t.match(answer, { status: 404, body: { code: 20404 } }, `${route.method} ${route.path}`)
   }
   t.same((await w.voice('GET', '/Calls.json')).body.calls, [])

@@ -16,27 +16,13 @@ import { ensureDemo, putSandboxCarrier } from '../../../../core/state/configurat
 import { openState, type State } from '../../../../core/state/index.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
+import { stockClient } from '../../../support/stock-library.ts'
 import { until } from '../../../support/wait.ts'
 import { bodyOf } from '../../../support/web.ts'
 
 const script = join(dirname(fileURLToPath(import.meta.url)), '../../../../control/process.js')
 const FROM = '+2342010000001'
 const TO = '+2348030000001'
-
-/** The stock client, unmodified except for the host. */
-class ElsewhereClient extends twilio.RequestClient {
-  readonly base_url: string
-  constructor(base_url: string) {
-    super()
-    this.base_url = base_url
-  }
-  override request<T>(options: Parameters<twilio.RequestClient['request']>[0]) {
-    return super.request<T>({
-      ...options,
-      uri: options.uri.replace('https://api.twilio.com', this.base_url),
-    } as never)
-  }
-}
 
 interface Platform {
   readonly state: State
@@ -67,7 +53,7 @@ async function platform(t: Test): Promise<Platform> {
   await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
   const base_url = `http://127.0.0.1:${port}`
   const { account_sid, auth_token, project_id } = demo
-  const client = twilio(account_sid, auth_token, { httpClient: new ElsewhereClient(base_url) })
+  const { client } = stockClient({ base_url, account_sid, auth_token })
   return { state, client, base_url, account_sid, auth_token, project_id, data_dir }
 }
 
@@ -253,10 +239,9 @@ t.test('the stock client raises exceptions with the documented status, code and 
     ...raised(400, 21220, /completed/),
     details: { reason: 'call_not_live' },
   })
-  const options = { httpClient: new ElsewhereClient(p.base_url) }
-  const wrong = twilio(p.account_sid, 'not the token', options)
+  const { client: wrong } = stockClient({ ...p, auth_token: 'not the token' })
   t.match(await thrown(wrong.calls.list()), raised(401, 20003, /token/))
-  const unknown = twilio(newId.account(), p.auth_token, options)
+  const { client: unknown } = stockClient({ ...p, account_sid: newId.account() })
   t.match(await thrown(unknown.calls.list()), raised(404, 'voice_route_not_proxied', /unknown/))
   t.match(await thrown(p.client.messages.list()), raised(404, 'voice_route_not_proxied', /not served/))
 })

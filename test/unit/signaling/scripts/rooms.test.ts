@@ -1,3 +1,4 @@
+import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { Event, JoinConference } from '../../../../markup/interpreter/types.ts'
 import { MediaRefusal } from '../../../../media/protocol/client.ts'
 import { Rooms } from '../../../../signaling/scripts/rooms.ts'
@@ -29,7 +30,9 @@ function script(n: number, refusal: Error | null = null): Script {
   const request = (method: string) =>
     refusal && method === 'conference.join' ? Promise.reject(refusal) : Promise.resolve({})
   const log = { warn: () => undefined, debug: () => undefined }
-  const call = { sid: `CA${n}`, facts: { account_sid: 'AC1', status: 'in-progress' }, log }
+  const ctx = { node_id: 'node_1', clock: systemClock }
+  const facts = { account_sid: 'AC1', status: 'in-progress' }
+  const call = { sid: `CA${n}`, facts, request: {}, ctx, log, persist: () => Promise.resolve() }
   const leg = { id: `leg-${n}`, ended: false, session: { hub: { request } } }
   return { host: { call, leg }, waiting: { stop: () => undefined, hear: () => undefined } } as unknown as Script
 }

@@ -1,0 +1,284 @@
+import { escapeXml } from '../../core/domain/text/xml.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import {
+  type ConferenceRow,
+  expectParticipant,
+  findConference,
+  findParticipant,
+  findRunningConference,
+  listParticipants,
+  openConference,
+  type ParticipantRow,
+  participantStatus,
+} from '../../core/state/calls/conferences.ts'
+import { isRefusal } from '../http/reply.ts'
+import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { changeInConference, kick, type ParticipantChange } from '../live/conferences.ts'
+import { changed } from './changed.ts'
+import { unknownConference } from './conferences.ts'
+import { createCall } from './create.ts'
+import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
+import { flagOf, soundOf } from './fields.ts'
+import { type Form, withText } from './form.ts'
+import { pageOfAll, pageSchema } from './listing.ts'
+import { accountPath, rfc2822 } from './present.ts'
+import { type VoiceContext, voiceRoute } from './route.ts'
+
+const Text = Type.String()
+const Flag = Type.Boolean()
+
+const Participant = resource('VoiceParticipant', {
+  account_sid: Text,
+  call_sid: Text,
+  conference_sid: Text,
+  label: nullable(Text),
+  muted: Flag,
+  hold: Flag,
+  coaching: Flag,
+  call_sid_to_coach: nullable(Text),
+  start_conference_on_enter: Flag,
+  end_conference_on_exit: Flag,
+  status: oneOf('queued', 'ringing', 'connected', 'complete', 'failed'),
+  queue_time: Text,
+  date_created: Text,
+  date_updated: Text,
+  uri: Text,
+})
+
+const unknownParticipant = (name: string): VoiceRefusal =>
+  forReason('not_found', { value: `The participant ${name.slice(0, 60)}` })
+
+const present = (row: ParticipantRow, account_sid: string): Static<typeof Participant> => ({
+  account_sid,
+  call_sid: row.call_sid,
+  conference_sid: row.conference_sid,
+  label: row.label,
+  muted: row.muted === 1,
+  hold: row.hold === 1,
+  coaching: row.coached_call_sid !== null,
+  call_sid_to_coach: row.coached_call_sid,
+  start_conference_on_enter: row.start_on_enter === 1,
+  end_conference_on_exit: row.end_on_exit === 1,
+  status: participantStatus(row),
+  queue_time: '0',
+  date_created: rfc2822(row.created_at),
+  date_updated: rfc2822(row.updated_at),
+  uri: `${accountPath(account_sid)}/Conferences/${row.conference_sid}/Participants/${row.call_sid}.json`,
+})
+
+const LIST = '/Conferences/{conference}/Participants'
+const ONE = `${LIST}/{participant}` as const
+
+export const participants = [
+  voiceRoute({
+    method: 'GET',
+    path: LIST,
+    suffix: '.json',
+    extended: true,
+    summary: 'List who is in a conference, or on the way to it',
+    fields: { 'Muted, Hold, Coaching': 'true or false', 'PageSize, Page': 'as in the list of calls' },
+    replies: { 200: pageSchema('VoiceParticipantPage', 'participants', Participant) },
+    async run({ account, services, params, query, path }) {
+      const { db } = services.state
+      const conference = await findConference(db, account.project_id, params.conference)
+      if (!conference) return unknownConference(params.conference)
+      const wanted = (name: string, is: boolean): boolean => !query.has(name) || query.get(name) === String(is)
+      const rows = (await listParticipants(db, conference.sid))
+        .map(row => present(row, account.account_sid))
+        .filter(row => wanted('Muted', row.muted) && wanted('Hold', row.hold) && wanted('Coaching', row.coaching))
+      const page = pageOfAll({ query, path }, rows)
+      if (isVoiceRefusal(page)) return page
+      return { status: 200, body: { participants: [...page.rows], ...page.about } }
+    },
+  }),
+  voiceRoute({
+    method: 'POST',
+    path: LIST,
+    suffix: '.json',
+    extended: true,
+    summary: 'Call somebody and add the call to a conference, which begins when it does not run; by sid or name',
+    fields: {
+      'From, To': 'required; as in a new call, with its other fields',
+      Label: 'unique in the conference; stands for the sid of the call in paths',
+      'Muted, StartConferenceOnEnter, EndConferenceOnExit': 'true or false',
+      Beep: 'true, false, onEnter, onExit',
+      'WaitUrl, WaitMethod': 'what the call hears until the conference starts',
+      MaxParticipants: '2 to 250',
+      'Coaching, CallSidToCoach': 'true, and the call of the participant who alone hears this one',
+      'ConferenceRecord, ConferenceTrim, ConferenceRecordingStatusCallback, …Method, …Event': 'as of <Conference>',
+      'ConferenceStatusCallback, …Method, …Event': 'as of <Conference>',
+    },
+    example: { To: '+2348030000001', From: '$FROM_NUMBER', Label: 'guest' },
+    replies: { 201: Participant },
+    run: add,
+  }),
+  voiceRoute({
+    method: 'GET',
+    path: ONE,
+    suffix: '.json',
+    extended: true,
+    summary: 'Fetch a participant, by the sid of its call or its label',
+    replies: { 200: Participant },
+    async run({ account, services, params }) {
+      const { db } = services.state
+      const found = await find(db, account.project_id, params)
+      return isVoiceRefusal(found) ? found : { status: 200, body: present(found, account.account_sid) }
+    },
+  }),
+  voiceRoute({
+    method: 'POST',
+    path: ONE,
+    suffix: '.json',
+    extended: true,
+    summary: 'Mute a participant, put it on hold, let it coach, or play something to it',
+    fields: {
+      'Muted, EndConferenceOnExit, BeepOnExit': 'true or false',
+      'Hold, HoldUrl, HoldMethod': 'true or false; a sound or document to hear meanwhile, default music',
+      'Coaching, CallSidToCoach': 'true, and the call of the participant who alone hears this one',
+      'AnnounceUrl, AnnounceMethod': 'a sound, or a document of Say, Play and Pause, for this participant alone',
+    },
+    example: { Muted: 'true' },
+    replies: { 200: Participant },
+    async run(context) {
+      const { account, form, params } = context
+      const change = readChange(form)
+      if (isVoiceRefusal(change)) return change
+      return changed(context, async asked => {
+        const found = await find(asked.trx, account.project_id, params)
+        if (isVoiceRefusal(found)) return found
+        const row = await changeInConference(asked, found, change)
+        return isRefusal(row) ? row : { status: 200 as const, body: present(row, account.account_sid) }
+      })
+    },
+  }),
+  voiceRoute({
+    method: 'DELETE',
+    path: ONE,
+    suffix: '.json',
+    extended: true,
+    summary: 'Take a participant out of a conference; its document goes on, so that a call without further verbs ends',
+    replies: { 204: null },
+    async run(context) {
+      const { account, params } = context
+      return changed(context, async asked => {
+        const found = await find(asked.trx, account.project_id, params)
+        if (isVoiceRefusal(found)) return found
+        await kick(asked, found)
+        return { status: 204 as const }
+      })
+    },
+  }),
+]
+
+async function find(
+  db: Parameters<typeof findConference>[0],
+  project_id: string,
+  params: { readonly conference: string; readonly participant: string },
+): Promise<ParticipantRow | VoiceRefusal> {
+  const conference = await findConference(db, project_id, params.conference)
+  if (!conference) return unknownConference(params.conference)
+  return (await findParticipant(db, conference.sid, params.participant)) ?? unknownParticipant(params.participant)
+}
+
+function readChange(form: Form): ParticipantChange | VoiceRefusal {
+  const hold_sound = soundOf(form, 'Hold')
+  if (isVoiceRefusal(hold_sound)) return hold_sound
+  const announce = soundOf(form, 'Announce')
+  if (isVoiceRefusal(announce)) return announce
+  const [muted, hold, coaching] = [flagOf(form, 'Muted'), flagOf(form, 'Hold'), flagOf(form, 'Coaching')]
+  const [end_on_exit, beep_on_exit] = [flagOf(form, 'EndConferenceOnExit'), flagOf(form, 'BeepOnExit')]
+  const coached = form.text('CallSidToCoach')
+  if (coaching === true && coached === undefined) return numbered(20001, 'Coaching needs CallSidToCoach.')
+  const change = {
+    ...(muted === undefined ? {} : { muted }),
+    ...(hold === undefined ? {} : { hold, hold_sound }),
+    ...(coaching === false ? { coached_call_sid: null } : coached ? { coached_call_sid: coached } : {}),
+    ...(end_on_exit === undefined ? {} : { end_on_exit }),
+    ...(beep_on_exit === undefined ? {} : { beep_on_exit }),
+    ...(announce === null ? {} : { announce }),
+  }
+  if (Object.keys(change).length === 0) return numbered(20001, 'Nothing to change is given.')
+  return change
+}
+
+/** The attributes of <Conference> that fields set. */
+const ATTRIBUTES: Readonly<Record<string, string>> = {
+  Label: 'participantLabel',
+  Muted: 'muted',
+  Beep: 'beep',
+  StartConferenceOnEnter: 'startConferenceOnEnter',
+  EndConferenceOnExit: 'endConferenceOnExit',
+  WaitUrl: 'waitUrl',
+  WaitMethod: 'waitMethod',
+  MaxParticipants: 'maxParticipants',
+  ConferenceRecord: 'record',
+  ConferenceTrim: 'trim',
+  ConferenceStatusCallback: 'statusCallback',
+  ConferenceStatusCallbackMethod: 'statusCallbackMethod',
+  ConferenceRecordingStatusCallback: 'recordingStatusCallback',
+  ConferenceRecordingStatusCallbackMethod: 'recordingStatusCallbackMethod',
+}
+const LISTS: Readonly<Record<string, string>> = {
+  ConferenceStatusCallbackEvent: 'statusCallbackEvent',
+  ConferenceRecordingStatusCallbackEvent: 'recordingStatusCallbackEvent',
+}
+
+/** The document that the new call runs. */
+function documentOf(form: Form, friendly_name: string): string {
+  const given = Object.entries(ATTRIBUTES).map(([field, name]) => [name, form.text(field)] as const)
+  const lists = Object.entries(LISTS).map(([field, name]) => [name, form.all(field).join(' ') || undefined] as const)
+  const coach = form.text('Coaching') === 'true' ? form.text('CallSidToCoach') : undefined
+  const attributes = [...given, ...lists, ['coach', coach] as const]
+    .flatMap(([name, value]) => (value === undefined ? [] : [` ${name}="${escapeXml(value)}"`]))
+    .join('')
+  return `<Response><Dial><Conference${attributes}>${escapeXml(friendly_name)}</Conference></Dial></Response>`
+}
+
+const CONFERENCE_SID = /^CF[0-9a-f]{32}$/
+
+async function add(
+  context: VoiceContext & { readonly params: { readonly conference: string }; readonly form: Form },
+): Promise<{ readonly status: 201; readonly body: Static<typeof Participant> } | VoiceRefusal> {
+  const { account, services, params, form, now_ms } = context
+  const { db } = services.state
+  const { project_id, account_sid } = account
+  const running = await runningConference(db, project_id, params.conference)
+  if (isVoiceRefusal(running)) return running
+  const friendly_name = running?.friendly_name ?? params.conference
+  const sid = running?.sid ?? newId.conference()
+  const document = withText(form, { Url: undefined, Twiml: documentOf(form, friendly_name) })
+  const made = await createCall({ ...context, form: document }, { sid, friendly_name })
+  if (isVoiceRefusal(made)) return made
+  const row = await services.state.transaction(async trx => {
+    await openConference(trx, { sid, project_id, account_sid, friendly_name, node_id: null }, now_ms)
+    return expectParticipant(
+      trx,
+      {
+        conference_sid: sid,
+        call_sid: made.body.sid,
+        project_id,
+        label: form.text('Label') ?? null,
+        muted: form.text('Muted') === 'true' ? 1 : 0,
+        coached_call_sid: form.text('Coaching') === 'true' ? (form.text('CallSidToCoach') ?? null) : null,
+        start_on_enter: form.text('StartConferenceOnEnter') === 'false' ? 0 : 1,
+        end_on_exit: form.text('EndConferenceOnExit') === 'true' ? 1 : 0,
+        joined_at: null,
+      },
+      now_ms,
+    )
+  })
+  return { status: 201, body: present(row, account_sid) }
+}
+
+/** The conference that a path names: a sid must be of one that runs; a name may be of none. */
+async function runningConference(
+  db: Parameters<typeof findConference>[0],
+  project_id: string,
+  named: string,
+): Promise<ConferenceRow | undefined | VoiceRefusal> {
+  if (!CONFERENCE_SID.test(named)) return findRunningConference(db, project_id, named)
+  const row = await findConference(db, project_id, named)
+  if (!row) return unknownConference(named)
+  if (row.ended_at === null && row.live) return row
+  return forReason('state_conflict', { name: `The conference ${named}`, value: 'completed' })
+}

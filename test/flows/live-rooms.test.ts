@@ -1,0 +1,374 @@
+import { documentUrl } from '../../core/runtime/document-address.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { readWav, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
+import t from '../support/harness/index.ts'
+import { sharedWorld } from '../support/shared-world.ts'
+import type { Line } from '../support/softphone.ts'
+import { stockClient } from '../support/stock-library.ts'
+import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
+
+// The stock helper library controls conferences, queues and recordings of live calls. Each effect is heard.
+
+/** Requests of the specification, and methods that only the wider API has for a path of the specification. */
+const SPEC = /^(POST \/Calls\/\w+|GET \/Recordings\/\w+)\.json$/
+const FURTHER = /^(POST \/Calls\/\w+\/Recordings|DELETE \/Recordings\/\w+)\.json$/
+
+const newDocument = {
+  id: newId.voiceDocument(),
+  name: 'Theirs',
+  content: '<Response><Say>for our customers alone</Say></Response>',
+  revision: 1,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  updated_by: 'somebody else',
+}
+
+/** The level of a tone in the window of 200 ms that has most of it. */
+function loudest(samples: Int16Array, hz: number): number {
+  let most = Number.NEGATIVE_INFINITY
+  for (let at = 0; at + 1600 <= samples.length; at += 400)
+    most = Math.max(most, toneLevelDbm0(samples.subarray(at, at + 1600), hz))
+  return most
+}
+
+/** The length of the longest run of samples that are zero. */
+function silentMs(samples: Int16Array): number {
+  let [most, run] = [0, 0]
+  for (const sample of samples) {
+    run = sample === 0 ? run + 1 : 0
+    most = Math.max(most, run)
+  }
+  return most / 8
+}
+
+t.test('control over what runs, by the stock library and by /v1', async t => {
+  const town = await voiceTown(t, { world: () => sharedWorld(t), addresses: ['127.0.0.75', '127.0.0.76'] })
+  const { w, pages, web, all, callOut, far, trunk_number } = town
+  const { client, requests } = stockClient(w)
+  const url = web.url
+  for (const hz of [900, 1300]) pages[`/${hz}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 1500)) }
+  const doc = (inside: string): string => `<Response>${inside}</Response>`
+  const room = (name: string, attributes = ''): string =>
+    doc(`<Dial><Conference beep="false" ${attributes}>${name}</Conference></Dial>`)
+  await w.state.db
+    .updateTable('voice_account')
+    .set({ voice_api: 'extended' })
+    .where('account_sid', '=', w.account_sid)
+    .execute()
+  t.teardown(() =>
+    w.state.db
+      .updateTable('voice_account')
+      .set({ voice_api: 'spec' })
+      .where('account_sid', '=', w.account_sid)
+      .execute(),
+  )
+  /** Waits until a tone is not heard any more. */
+  const silent = (line: Line, hz: number) => line.rtp.until(() => line.level(hz) < -40, 60_000, `no ${hz} Hz`)
+
+  await t.test('a conference: list, mute, hold, announce, coach, kick, add, end', async t => {
+    const events = 'statusCallbackEvent="start end join leave mute hold modify announcement"'
+    const first = await callOut(
+      room('board', `statusCallback="${url}/board" statusCallbackMethod="GET" ${events} participantLabel="chair"`),
+    )
+    const second = await callOut(room('board'))
+    const third = await callOut(room('board'))
+    const happened = (event: string) =>
+      until(event, () => all('/board').find(fields => fields['StatusCallbackEvent'] === event))
+    const humming = second.line.hum(650)
+    for (const { line } of [first, third]) await line.hears(650)
+    const [conference] = await client.conferences.list({ friendlyName: 'board', status: 'in-progress' })
+    t.match(conference, { friendlyName: 'board', status: 'in-progress' })
+    const sid = conference?.sid ?? ''
+    t.equal((await client.conferences(sid).fetch()).sid, sid)
+    const participants = await client.conferences(sid).participants.list()
+    t.same(participants.map(({ callSid }) => callSid).sort(), [first, second, third].map(one => one.sid).sort())
+    t.equal((await client.conferences(sid).participants('chair').fetch()).callSid, first.sid)
+
+    const one = client.conferences(sid).participants(second.sid)
+    t.match(await one.update({ muted: true }), { muted: true, status: 'connected' })
+    for (const { line } of [first, third]) await silent(line, 650)
+    t.match(await happened('participant-mute'), { CallSid: second.sid, Muted: 'true' })
+    t.match(await one.update({ muted: false }), { muted: false })
+    for (const { line } of [first, third]) await line.hears(650)
+
+    t.match(await one.update({ hold: true, holdUrl: `${url}/900.wav`, holdMethod: 'GET' }), { hold: true })
+    await second.line.hears(900)
+    for (const { line } of [first, third]) await silent(line, 650)
+    const other = third.line.hum(750)
+    await first.line.hears(750)
+    t.ok(second.line.level(750) < -40, 'who is on hold hears the music alone')
+    t.match(await one.update({ hold: false }), { hold: false })
+    await second.line.hears(750)
+    await first.line.hears(650)
+
+    await one.update({ announceUrl: `${url}/1300.wav`, announceMethod: 'GET' })
+    await second.line.hears(1300)
+    t.match(await happened('announcement-end'), { CallSid: second.sid })
+    pages['/said'] = doc(`<Play>${url}/1300.wav</Play>`)
+    await client.conferences(sid).update({ announceUrl: `${url}/said` })
+    for (const { line } of [first, second, third]) await line.hears(1300)
+
+    t.match(await one.update({ coaching: true, callSidToCoach: first.sid }), { coaching: true })
+    await silent(third.line, 650)
+    await first.line.hears(650)
+    t.match(await happened('participant-modify'), { CallSidToCoach: first.sid })
+    await one.update({ coaching: false })
+    await third.line.hears(650)
+    await Promise.all([humming(), other()])
+
+    t.equal(await one.remove(), true)
+    t.equal(await second.line.over(), 'peer', 'the kicked one has no further verbs')
+    await until('it is gone', () =>
+      one.fetch().then(
+        () => false,
+        error => error.status === 404 && error.code === 20404,
+      ),
+    )
+
+    const to = town.someone()
+    const adding = client.conferences(sid).participants.create({ from: trunk_number, to, label: 'guest', muted: true })
+    const guest = await far.incoming(to)
+    const added = await adding
+    t.match(added, { label: 'guest', muted: true, conferenceSid: sid })
+    await guest.answer()
+    const speech = first.line.hum(850)
+    await guest.hears(850)
+    const hushed = guest.hum(1150)
+    const beside = third.line.hum(950)
+    await first.line.hears(950)
+    t.ok(first.line.level(1150) < -40, 'the guest came muted')
+    await Promise.all([speech(), hushed(), beside()])
+    t.match(await client.conferences(sid).participants('guest').fetch(), {
+      callSid: added.callSid,
+      status: 'connected',
+    })
+
+    t.equal((await client.conferences(sid).update({ status: 'completed' })).sid, sid)
+    for (const line of [first.line, third.line, guest]) t.equal(await line.over(), 'peer')
+    t.match(await happened('conference-end'), { ReasonConferenceEnded: 'conference-ended-via-api' })
+    await until('it is over', async () => (await client.conferences(sid).fetch()).status === 'completed')
+    t.match(await client.conferences(sid).fetch(), { reasonConferenceEnded: 'conference-ended-via-api' })
+    await t.rejects(client.conferences(sid).update({ status: 'completed' }), { status: 400 })
+  })
+
+  await t.test('a conference that nobody is in begins with who is added to it by name', async t => {
+    const to = town.someone()
+    const added = await client.conferences('fresh').participants.create({ from: trunk_number, to })
+    t.match(added.conferenceSid, /^CF[0-9a-f]{32}$/)
+    t.match(await client.conferences(added.conferenceSid).fetch(), { friendlyName: 'fresh', status: 'init' })
+    const guest = await far.incoming(to)
+    await guest.answer()
+    const joined = await callOut(room('fresh'))
+    const humming = joined.line.hum(650)
+    await guest.hears(650)
+    await humming()
+    t.equal((await client.conferences(added.conferenceSid).fetch()).status, 'in-progress')
+    t.equal(await client.conferences(added.conferenceSid).participants(added.callSid).remove(), true)
+    await guest.over()
+    joined.line.hangUp()
+    await until('it is over', async () => {
+      const { status } = await client.conferences(added.conferenceSid).fetch()
+      return status === 'completed'
+    })
+  })
+
+  await t.test('a queue: create, list, resize, members, dequeue, delete', async t => {
+    const queue = await client.queues.create({ friendlyName: 'support', maxSize: 2 })
+    t.match(queue, { friendlyName: 'support', maxSize: 2, currentSize: 0 })
+    await t.rejects(client.queues.create({ friendlyName: 'support' }), { status: 400 })
+    const callers = []
+    for (const hz of [900, 1300]) {
+      pages[`/wait-${hz}`] = doc(`<Play loop="20">${url}/${hz}.wav</Play>`)
+      const caller = await callOut(doc(`<Enqueue waitUrl="${url}/wait-${hz}">support</Enqueue>`))
+      await caller.line.hears(hz)
+      callers.push(caller)
+    }
+    const [front, next] = callers
+    if (!front || !next) throw new Error('two wait')
+    pages['/full'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
+    const turned = await callOut(doc(`<Enqueue action="${url}/full">support</Enqueue>`))
+    await turned.line.hears(900)
+    t.equal(all('/full')[0]?.['QueueResult'], 'queue-full')
+    turned.line.hangUp()
+    t.equal((await client.queues(queue.sid).update({ maxSize: 5 })).maxSize, 5)
+    t.match(await client.queues(queue.sid).fetch(), { currentSize: 2, maxSize: 5 })
+    t.ok((await client.queues.list()).some(one => one.sid === queue.sid))
+    const members = await client.queues(queue.sid).members.list()
+    t.same(
+      members.map(({ callSid, position }) => [callSid, position]),
+      [
+        [front.sid, 1],
+        [next.sid, 2],
+      ],
+    )
+    t.equal((await client.queues(queue.sid).members('Front').fetch()).callSid, front.sid)
+    pages['/served'] = doc(`<Play loop="0">${url}/1300.wav</Play>`)
+    await client
+      .queues(queue.sid)
+      .members('Front')
+      .update({ url: `${url}/served` })
+    await front.line.hears(1300)
+    await until('one waits', async () => (await client.queues(queue.sid).fetch()).currentSize === 1)
+    await t.rejects(client.queues(queue.sid).remove(), { status: 400 })
+    for (const { line } of [front, next]) line.hangUp()
+    await until('nobody waits', async () => (await client.queues(queue.sid).fetch()).currentSize === 0)
+    t.equal(await client.queues(queue.sid).remove(), true)
+    await t.rejects(client.queues(queue.sid).fetch(), { status: 404, code: 20404 })
+  })
+
+  await t.test('recordings: start, pause that skips, pause that keeps silence, resume, stop, list, delete', async t => {
+    const [first, second] = [await callOut(room('tape')), await callOut(room('tape'))]
+    const heard = async (hz: number): Promise<void> => {
+      const stop = first.line.hum(hz)
+      await second.line.hears(hz)
+      await stop()
+    }
+    await heard(500)
+    const callback = `${url}/taped`
+    const events = ['in-progress', 'completed']
+    const { sid } = await client.calls(first.sid).recordings.create({
+      recordingChannels: 'dual',
+      recordingStatusCallback: callback,
+      recordingStatusCallbackEvent: events,
+    })
+    const told = (status: string) =>
+      until(`it is ${status}`, () => all('/taped').find(fields => fields['RecordingStatus'] === status))
+    await told('in-progress')
+    const pauses = async () => (await w.manage('GET', `/recordings/${sid}`)).body.pauses
+    const one = client.calls(first.sid).recordings('Twilio.CURRENT')
+    await heard(650)
+    t.match(await one.update({ status: 'paused', pauseBehavior: 'skip' }), { sid, status: 'paused' })
+    await until('it is paused', async () => (await pauses()).length === 1)
+    await heard(1150)
+    await heard(500)
+    t.match(await one.update({ status: 'in-progress' }), { status: 'in-progress' })
+    await until('it goes on', async () => (await pauses())[0].length_ms !== null)
+    await heard(750)
+    await one.update({ status: 'paused' })
+    await until('it is paused again', async () => (await pauses()).length === 2)
+    await heard(1250)
+    await heard(500)
+    await one.update({ status: 'in-progress' })
+    await until('it goes on again', async () => (await pauses())[1].length_ms !== null)
+    await heard(850)
+    t.match(await client.calls(first.sid).recordings(sid).update({ status: 'stopped' }), { status: 'stopped' })
+    await told('completed')
+    const [skipped, hushed] = await pauses()
+    t.match(
+      [skipped, hushed],
+      [
+        { behavior: 'skip', by: 'api' },
+        { behavior: 'silence', by: 'api' },
+      ],
+    )
+    const { channels } = readWav((await w.voice('GET', `/Recordings/${sid}.wav`)).bytes)
+    const [said = new Int16Array()] = channels
+    const cut = (from_ms: number) => said.subarray(8 * from_ms)
+    t.ok(loudest(said, 650) > -30, 'what was said before the pause')
+    t.ok(loudest(said, 1150) < -40, 'nothing of the pause that skips')
+    t.ok(loudest(cut(skipped.at_ms), 750) > -30, 'what was said after it')
+    t.ok(loudest(said, 1250) < -40, 'nothing of the other pause')
+    t.ok(silentMs(cut(skipped.at_ms)) > hushed.length_ms / 2, 'but silence, to the sample')
+    t.ok(loudest(cut(hushed.at_ms), 850) > -30, 'and what was said after that')
+
+    t.same(
+      (await client.recordings.list({ callSid: first.sid })).map(row => row.sid),
+      [sid],
+    )
+    t.equal(await client.recordings(sid).remove(), true)
+    await t.rejects(client.recordings(sid).fetch(), { status: 404, code: 20404 })
+    for (const { line } of [first, second]) line.hangUp()
+    await Promise.all([w.ended(first.sid), w.ended(second.sid)])
+    await t.rejects(client.calls(first.sid).recordings.create(), { status: 400, code: 21220 })
+  })
+
+  await t.test('a document pauses its recordings: by verbs, and while a secret is typed', async t => {
+    pages['/typed'] = doc(`<ResumeRecording/><Play loop="0">${url}/900.wav</Play>`)
+    const asked = `<Play loop="0">${url}/1300.wav</Play>`
+    const gather = `<Gather sensitive="true" numDigits="2" timeout="60" action="${url}/typed">${asked}</Gather>`
+    const secret = await callOut(doc(`<Start><Recording trim="do-not-trim"/></Start>${gather}`))
+    const humming = secret.line.hum(650)
+    await secret.line.hears(1300)
+    for (const key of '42') await secret.line.press(key)
+    await secret.line.hears(900)
+    const [recording] = (await w.manage('GET', `/recordings?call_id=${secret.sid}`)).body.data
+    t.match(recording.pauses, [{ behavior: 'silence', by: 'key' }])
+    await client.calls(secret.sid).update({
+      twiml: doc(`<PauseRecording behavior="skip"/><Play loop="0">${url}/1300.wav</Play>`),
+    })
+    await secret.line.hears(1300)
+    await client.calls(secret.sid).update({ twiml: doc(`<ResumeRecording/><Play loop="0">${url}/900.wav</Play>`) })
+    await secret.line.hears(900)
+    await humming()
+    secret.line.hangUp()
+    const done = await until('the recording is finished', async () => {
+      const { body } = await w.manage('GET', `/recordings/${recording.id}`)
+      return !['in-progress', 'paused'].includes(body.status) && body
+    })
+    t.match(done, { status: 'completed' })
+    t.match(done.pauses, [{ by: 'key' }, { behavior: 'skip', by: 'document' }])
+    const { channels } = readWav((await w.voice('GET', `/Recordings/${recording.id}.wav`)).bytes)
+    const [, heard = new Int16Array()] = channels
+    const [typed, skipped] = done.pauses
+    t.ok(silentMs(heard) > typed.length_ms / 2, 'nothing is heard of the secret')
+    t.ok(skipped.length_ms > 0, 'the pause of the document is told, though the audio has nothing of it')
+  })
+
+  await t.test('a saved document runs a call with no web server, and no call of another project', async t => {
+    const content = doc(`<Redirect method="GET">${url}/saved?from={{From}}&amp;none={{Digits}}</Redirect>`)
+    const key = { 'Idempotency-Key': 'saved-1' }
+    const made = await w.manage('POST', '/voice/documents', { name: 'Saved', content }, key)
+    t.match(made, { status: 201, body: { revision: 1, check: { ok: true } } })
+    pages['/saved'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
+    const place = async (Url: string) => {
+      const To = town.someone()
+      const { sid } = (await w.voice('POST', '/Calls.json', { To, From: trunk_number, Url })).body
+      const line = await far.incoming(To)
+      await line.answer()
+      return { sid: String(sid), line }
+    }
+    const { sid, line } = await place(made.body.url)
+    await line.hears(900)
+    const asked = web.requests.find(request => request.path === '/saved')
+    t.equal(asked?.fields.get('from')?.trim(), trunk_number.replace('+', ''))
+    t.equal(asked?.fields.get('none'), '')
+    line.hangUp()
+    await w.ended(sid)
+    const { text } = await w.voice('GET', `/Calls/${sid}/Events.json`).then(({ bytes }) => ({ text: bytes.toString() }))
+    t.ok(text.includes('[hidden]') && !text.includes(new URL(made.body.url).searchParams.get('signature') ?? ''))
+
+    const served = await fetch(`${made.body.url}&From=${encodeURIComponent('"<Dial>')}`)
+    t.equal(served.status, 200)
+    t.ok((await served.text()).includes('from=&quot;&lt;Dial&gt;'), 'over HTTP too, filled and escaped')
+    t.equal((await fetch(made.body.url.replace(/.$/, 'x'))).status, 404)
+
+    const foreign = { ...newDocument, project_id: 'prj_of_somebody_else' }
+    await w.state.db.insertInto('voice_document').values(foreign).execute()
+    const theirs = await place(documentUrl({ base_url: w.base_url, master_key: w.master_key }, foreign.id))
+    await theirs.line.over()
+    await town.noted(theirs.sid, 11200)
+    await w.state.db.deleteFrom('voice_document').where('id', '=', foreign.id).execute()
+    const gone = await w.manage('DELETE', `/voice/documents/${made.body.id}`, undefined, { 'If-Match': '"1"' })
+    t.equal(gone.status, 204)
+    t.equal((await fetch(made.body.url)).status, 404)
+  })
+
+  await t.test('every path that the library used is 404 for an account without the wider API', async t => {
+    const extended = [...new Set(requests)].filter(request => !SPEC.test(request))
+    t.comment(extended.join('\n'))
+    await w.state.db
+      .updateTable('voice_account')
+      .set({ voice_api: 'spec' })
+      .where('account_sid', '=', w.account_sid)
+      .execute()
+    for (const request of extended) {
+      const [method = '', path = ''] = request.split(' ')
+      const answer = await w.voice(method, path, method === 'POST' ? {} : undefined)
+      const refused = FURTHER.test(request)
+        ? { status: 405 }
+        : { status: 404, body: { code: 'voice_route_not_proxied' } }
+      t.match(answer, refused, request)
+    }
+  })
+})
