@@ -95,7 +95,15 @@ async function carrierToTrunk(w: World, address: string, e164: string, trunk_id:
   await w.state.transaction(async trx => {
     await trx
       .insertInto('carrier')
-      .values({ id: 'car_media', name: 'Telco', codecs: '["PCMU"]', enabled: 1, sandbox: 0, revision: 1, created_at: now })
+      .values({
+        id: 'car_media',
+        name: 'Telco',
+        codecs: '["PCMU"]',
+        enabled: 1,
+        sandbox: 0,
+        revision: 1,
+        created_at: now,
+      })
       .execute()
     await trx
       .insertInto('carrier_source')

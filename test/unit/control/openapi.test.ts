@@ -87,7 +87,14 @@ t.test('every example fits its schema', async t => {
 
 t.test('every route that changes something writes to the audit trail', async t => {
   // A dry run, a check or a comparison changes nothing. Signing in or out changes no configuration.
-  const silent = ['/admission/dry-run', '/markup/check', '/price-books/diff', '/cost-books/diff', '/session', '/session/totp']
+  const silent = [
+    '/admission/dry-run',
+    '/markup/check',
+    '/price-books/diff',
+    '/cost-books/diff',
+    '/session',
+    '/session/totp',
+  ]
   for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES, ...OPERATOR_ROUTES] as readonly Route[])
     if (route.method !== 'get' && !silent.includes(route.path)) t.ok(route.audit, `${route.method} ${route.path}`)
 })
