@@ -72,7 +72,10 @@ t.test('every document in the README, the guides, the console, the API and the c
   const shown = sources.flatMap(file => {
     const text = readFileSync(file, 'utf8')
     const plain = file.endsWith('.json') ? text.replaceAll('\\n', '\n').replaceAll('\\"', '"') : text
-    return [...plain.matchAll(DOCUMENT)].map(([document]) => ({ file, document }))
+    // <Leave> stands in the document of a waitUrl alone, which no call runs.
+    return [...plain.matchAll(DOCUMENT)]
+      .map(([document]) => ({ file, document }))
+      .filter(({ document }) => !document.includes('<Leave'))
   })
   for (const file of ['README.md', 'control/console/lib/examples.ts', 'control/openapi/examples.json', 'bin/call.ts'])
     t.ok(
