@@ -11,7 +11,8 @@ const HABITS: readonly Habits[] = [{}, { keys: '1' }, { child: 'busy' }]
 /** What calls note about an inline document, whatever happens in them: level and number. */
 const noted = (test: Parameters<typeof call>[0], text: string): string[] => {
   const found = HABITS.flatMap(habits => {
-    const phone = call(test, text, { inline: true, speech: { recognizer: true, transcriber: true } })
+    const speech = { recognizer: true, transcriber: true, languages: ['en-GB', 'en-US', 'fr', 'yo'] }
+    const phone = call(test, text, { inline: true, speech })
     carryOn(phone.commands, event => phone.send(event), habits)
     return phone.all.flatMap(command => (command.type === 'note' ? [`${command.level} ${command.number}`] : []))
   })
