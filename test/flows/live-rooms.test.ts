@@ -340,6 +340,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
 
     const served = await fetch(`${made.body.url}&From=${encodeURIComponent('"<Dial>')}`)
     t.equal(served.status, 200)
+    t.match(served.headers.get('content-security-policy'), /default-src 'none'; sandbox/, 'its scripts do not run')
     t.ok((await served.text()).includes('from=&quot;&lt;Dial&gt;'), 'over HTTP too, filled and escaped')
     t.equal((await fetch(made.body.url.replace(/.$/, 'x'))).status, 404)
 
