@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { tryAgent } from './agent/try.ts'
 import { readText } from './files.ts'
 import { theseSettings } from './installation.ts'
 import { orSayWhy } from './say.ts'
@@ -28,6 +27,7 @@ export function agentCommand(): Command {
           providers: { tts: config.tts.engine, stt: config.stt?.engine ?? null },
           choices: { tts: tts ?? [], stt: stt ?? [] },
         }
+        const { tryAgent } = await import('./agent/try.ts')
         await tryAgent(readText(file), { ...facts, speech }, config, options)
       }),
     )
