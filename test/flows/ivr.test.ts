@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { replay } from '../../markup/replay/replay.ts'
 import { levelDbm0, readWav, strongestHz, tone, wavBytes } from '../support/audio.ts'
@@ -258,6 +258,12 @@ t.test('a telephone menu of twelve steps', async t => {
       events.find(({ request }: { request: { url: string } }) => request.url.includes(path))
     t.match(asked('/card?').request.parameters, { digits: '************1111' })
     t.match(asked('/pin?').request.parameters, { digits: '[secret]' })
+    // A plain recording that is encrypted meanwhile would be gone when it is read.
+    await until('the recordings are encrypted', async () => {
+      const rows = await w.state.db.selectFrom('recording').select('file').where('status', '=', 'completed').execute()
+      const path = (file: string): string => join(w.data_dir, file.replace(/\.sealed$/, ''))
+      return rows.every(({ file }) => file.endsWith('.sealed') && !existsSync(path(file)))
+    })
     const files = readdirSync(w.data_dir, { recursive: true, encoding: 'utf8' })
       .map(name => join(w.data_dir, name))
       .filter(path => statSync(path).isFile())
