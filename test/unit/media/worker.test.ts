@@ -160,6 +160,8 @@ t.test('tones, prompts, speech and silence are played in sequence, and one play.
   const ended = await w.event('play.ended', ({ play_id }) => play_id === 'list')
   t.match(ended, { leg_id, reason: 'finished', failures: [{ index: 2, reason: 'file_refused' }] })
   t.equal(ended.failures.length, 1)
+  const ending = (): Int16Array => trimmed(peer.audio()).subarray(-640)
+  await peer.until(() => toneLevelDbm0(ending(), 1200) > -14, PATIENCE_MS, 'the end of the last prompt')
   const heard = trimmed(peer.audio())
   t.equal(strongestHz(heard.subarray(800, 3200)), 500)
   const prompt = heard.subarray(4800, 8000)
