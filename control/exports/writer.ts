@@ -26,7 +26,7 @@ export function startSliceWriter(data: ExportThreadData): SliceWriter {
     async write(slice) {
       const replied = once(worker, 'message').then(([reply]) => reply as SliceReply)
       worker.postMessage(slice)
-      // `once` rejects by the same error; nobody else waits for it then.
+      // `once` rejects with the same error, and no other code waits for it.
       replied.catch(() => undefined)
       const reply = await Promise.race([replied, ended])
       if (reply instanceof Error) throw reply

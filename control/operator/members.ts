@@ -94,7 +94,7 @@ const barred = (action: 'lock' | 'unlock') =>
     },
   })
 
-/** An operator has every scope in the console. Nobody makes, opens or ends such an account who lacks one of them. */
+/** An operator has every scope in the console. Only a caller with every scope may make, open or end such an account. */
 const needsAll = (caller: Caller) => {
   const lacking = OPERATOR_SCOPES.find(scope => !caller.scopes.has(scope))
   return lacking === undefined ? null : withoutScope(caller, lacking)

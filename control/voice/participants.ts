@@ -96,7 +96,7 @@ export const participants = [
     path: LIST,
     suffix: '.json',
     extended: true,
-    summary: 'Call somebody and add the call to a conference, which begins when it does not run; by sid or name',
+    summary: 'Call a number and add the call to a conference, by sid or name; a conference that does not run begins',
     fields: {
       'From, To': 'required; as in a new call, with its other fields',
       Label: 'unique in the conference; stands for the sid of the call in paths',

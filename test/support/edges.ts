@@ -10,7 +10,7 @@ interface OnDrachtio {
 }
 
 const LADDER = 'a drachtio-server does not show its SIP messages, so none are kept'
-const NO_SIP = 'it calls nobody, so that the SIP server has no part in it'
+const NO_SIP = 'it places no call, so the SIP server takes no part'
 const RELIABLE = 'signaling sends no reliable provisional responses through such a server'
 
 /**

@@ -111,7 +111,7 @@ const READERS: readonly Reader[] = [
   {
     file: 'core/domain/calls/custom-headers.ts',
     functions: '`customHeaders`, `toldHeaders`',
-    reads: 'X- headers, User-to-User, Session-ID and Geolocation, which pass or are told as they are',
+    reads: 'X- headers, User-to-User, Session-ID and Geolocation, passed on or handed to the application unchanged',
     headers: ['x-*', 'user-to-user', 'session-id', 'geolocation', 'x-strowger-callsid'],
   },
   {

@@ -43,8 +43,8 @@ export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: s
 
 /**
  * Returns the headers of a stranger's 403 over a connection, by which an operator of a PBX learns the address that it
- * has here. They are alike for everybody and name nobody's trunk. Over UDP a stranger gets none, since its address may
- * be forged.
+ * has here. They are the same for everybody and name no trunk. Over UDP a stranger gets none, since its address may be
+ * forged.
  */
 export const strangerAdvice = (address: string): Readonly<Record<string, string>> =>
   sipRefusal(

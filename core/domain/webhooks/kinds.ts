@@ -44,7 +44,7 @@ interface Told {
   readonly trunk_id: string | null
 }
 
-/** Reports whether a change is of a subtrunk, or of what it holds. It is told as one of its trunk. */
+/** Reports whether a change is of a subtrunk or of one of its parts. Its event names the trunk. */
 export const isOfPart = ({ resource_type, trunk_id }: Pick<Told, 'resource_type' | 'trunk_id'>): boolean =>
   trunk_id !== null && resource_type === 'subtrunk'
 

@@ -1,7 +1,7 @@
 import type { ImportedNumber } from '../../domain/numbers/import.ts'
 import type { Db, Trx } from '../db.ts'
 
-/** Who may order the numbers of the inventory, and at which price. */
+/** Which projects may order numbers of the inventory, and at what price. */
 
 type Terms = Pick<ImportedNumber, 'offered_to' | 'offered_project_id'> & Partial<Pick<ImportedNumber, 'monthly_minor'>>
 

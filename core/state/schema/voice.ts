@@ -63,7 +63,7 @@ export interface CallQueueTable {
   updated_at: Instant
 }
 
-/** A caller who waits in a queue. The order of `position` is the order of the queue. */
+/** A caller who waits in a queue. `position` gives the order of the queue. */
 export interface QueueMemberTable {
   position: Generated<number>
   call_sid: string
