@@ -1,7 +1,7 @@
 import { uriOf } from '../../core/domain/sip/address.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import { Authorizer } from './authorizer.ts'
+import { Authorizer } from '../../core/runtime/sip/authorizer.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
 import { challengeHeaders, outgoing, requestView, sendableStatus, statusText } from './messages.ts'
 import {
@@ -32,6 +32,8 @@ export interface Surroundings {
   /** Returns a promise that `work` settles, or `lost` when the link is lost or silent before that. */
   waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T>
   dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }): Dialog
+  /** The header that hands the credentials of a dialog to the SIP server, for requests that it sends by itself. */
+  handOver(authorizer: Authorizer | null): Record<string, string>
 }
 
 /** Wraps an INVITE for a new call. */
@@ -100,7 +102,9 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
           settle => {
             if (cancelled) return settle(new Cancelled())
             accepted = true
-            respond(log, request, answer, 200, options, (error, dialog_id, to) => {
+            const authorizer = options.auth ? new Authorizer(options.auth) : null
+            const told = { ...options, handed: around.handOver(authorizer) }
+            respond(log, request, answer, 200, told, (error, dialog_id, to) => {
               accepted = !error && Boolean(dialog_id)
               if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
               settle(
@@ -111,7 +115,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
                   remote_tag: tagOf(view.header('from') ?? ''),
                   remote_target: uriOf(view.header('contact')),
                   handler,
-                  authorizer: options.auth ? new Authorizer(options.auth) : null,
+                  authorizer,
                 }),
               )
             })
@@ -161,7 +165,7 @@ function respond(
   request: LibraryRequest,
   answer: LibraryAnswer,
   status: number,
-  options: ResponseOptions,
+  options: ResponseOptions & { readonly handed?: Record<string, string> },
   callback: (error: unknown, dialog_id: string | undefined, to: string | null) => void,
 ): void {
   const code = sendableStatus(status)
@@ -170,7 +174,11 @@ function respond(
       code,
       (options.reason ?? statusText(code)).replace(/[\r\n\0]+/g, ' '),
       {
-        headers: { ...outgoing(options.headers, { initial: false }), ...challengeHeaders(options.challenges ?? []) },
+        headers: {
+          ...outgoing(options.headers, { initial: false }),
+          ...challengeHeaders(options.challenges ?? []),
+          ...options.handed,
+        },
         ...(options.body ? { body: options.body } : {}),
       },
       (error, sent) => callback(error ?? null, answer.stackDialogId, error ? null : (sent?.get('to') ?? null)),

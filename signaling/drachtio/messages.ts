@@ -1,5 +1,6 @@
 import { type BodyReading, readBody } from '../../core/domain/sip/body.ts'
 import { parseVia, splitList } from '../../core/domain/sip/uri.ts'
+import { CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
 import { type LibraryMessage, type LibraryRequest, type LibraryResponse, statusTexts } from './library.ts'
 import type { Headers, SipRequest, SipResponse, Source, Transport } from './types.ts'
 
@@ -107,8 +108,11 @@ export const responseView = (response: LibraryResponse): SipResponse => ({
   source: sourceOf(response),
 })
 
-/** The library sets From, To, Call-ID and CSeq. Setting them here would append to its values (its defect 8). */
-const RESERVED = new Set(['from', 'to', 'call-id', 'cseq', 'via', 'content-length'])
+/**
+ * The library sets From, To, Call-ID and CSeq. Setting them here would append to its values (its defect 8). The
+ * credentials of a dialog are the stack's to hand over.
+ */
+const RESERVED = new Set(['from', 'to', 'call-id', 'cseq', 'via', 'content-length', CREDENTIALS_HEADER.toLowerCase()])
 
 export function outgoing(headers: Headers | undefined, options: { readonly initial: boolean }): Record<string, string> {
   const clean: Record<string, string> = {}

@@ -5,7 +5,7 @@ import { tagOf } from '../../core/domain/sip/uri.ts'
 import { hasToken, parseCSeq } from '../../core/domain/sip/values.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import { Authorizer } from './authorizer.ts'
+import { Authorizer, CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
@@ -69,6 +69,7 @@ interface Outbound extends RequestOptions {
   /** The answer to a challenge, for the request that it repeats. */
   readonly credentials?: Headers
   readonly repeats?: LibraryRequest
+  readonly authorizer?: Authorizer | null
 }
 
 /** Connects in the background, and reconnects whenever the link is lost. */
@@ -110,6 +111,7 @@ class Stack implements SipStack {
       dialogs: this.#dialogs,
       waiting: (lost, work) => this.#waiting({ lost, limit: { ms: GIVE_UP_MS, outcome: lost } }, work),
       dialog: facts => this.#dialog(facts),
+      handOver: authorizer => this.#handOver(authorizer),
     }
     this.#library.use((request, response) => this.#received(request, response))
     for (const method of METHODS) this.#library.use(method, (request, response) => this.#received(request, response))
@@ -248,7 +250,7 @@ class Stack implements SipStack {
             })
             if (cancelled || given_up) cancelNow(cancelled ?? {})
           })
-        send({ ...options, method: 'INVITE' })
+        send({ ...options, method: 'INVITE', authorizer })
       },
     )
     void result.then(() => {
@@ -301,7 +303,7 @@ class Stack implements SipStack {
               else settle(view)
             })
           })
-        send(options)
+        send({ ...options, authorizer })
       },
     ).then(outcome => {
       if (outcome instanceof Error) throw outcome
@@ -323,6 +325,7 @@ class Stack implements SipStack {
           headers: {
             ...outgoing({ ...options.headers, ...options.credentials }, { initial: !stackDialogId }),
             ...(repeats && !stackDialogId ? sameRequest(repeats) : {}),
+            ...(stackDialogId || options.method === 'INVITE' ? this.#handOver(options.authorizer ?? null) : {}),
           },
           ...(stackDialogId ? { stackDialogId } : { uri: options.uri }),
           ...(options.body ? { body: options.body } : {}),
@@ -336,6 +339,11 @@ class Stack implements SipStack {
     } catch (error) {
       refuse(new RequestFailed(error instanceof Error ? error.message : String(error)))
     }
+  }
+
+  /** Another SIP server would send the header to the peer. */
+  #handOver(authorizer: Authorizer | null): Record<string, string> {
+    return authorizer && this.#own_edge ? { [CREDENTIALS_HEADER]: authorizer.forEdge() } : {}
   }
 
   #received(request: LibraryRequest, answer: LibraryAnswer): void {

@@ -1,4 +1,5 @@
 import type { BodyReading } from '../../core/domain/sip/body.ts'
+import type { Credentials } from '../../core/runtime/sip/authorizer.ts'
 
 /**
  * SIP as the signaling node sees it: transactions and dialogs, independent of how the SIP server is reached. Promises
@@ -35,15 +36,11 @@ export interface SipRequest extends Message {
   readonly uri: string
 }
 
+export type { Credentials }
+
 export interface SipResponse extends Message {
   readonly status: number
   readonly reason: string
-}
-
-/** What answers a peer's challenge (RFC 3261 §22). */
-export interface Credentials {
-  readonly username: string
-  readonly password: string
 }
 
 export interface ResponseOptions {

@@ -73,6 +73,7 @@ export class Answers {
       for (const value of request.lines('record-route')) draft.add('Record-Route', value)
     }
     const leg = this.#legForAnswer(pending, status)
+    leg?.authorize(command.credentials)
     const success = status >= 200 && status < 300
     // RFC 3261 §12.1.1: each response that creates a dialog, even an early one, needs a Contact.
     const own_contact =

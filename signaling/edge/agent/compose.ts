@@ -1,8 +1,10 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
+import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import type { CommandMessage } from '../control/command.ts'
+import type { Dialog } from '../dialog/dialog.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
-import { cancelOf } from '../sip/sent-text.ts'
+import { cancelOf, headerOf } from '../sip/sent-text.ts'
 import { splitList, tagOf, transportOf, uriIn } from '../sip/uri.ts'
 import type { Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
@@ -66,6 +68,16 @@ export function cancelFor(sent: Sent, command: CommandMessage | undefined): stri
   const draft = cancelOf(sent.text)
   if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
   return draft.serialize()
+}
+
+/** Drafts the ACK of a 2xx to our INVITE, with its CSeq number and credentials (RFC 3261 §13.2.2.4, §22.1). */
+export function ackOf(dialog: Dialog, { text }: Pick<Sent, 'text'>): Draft {
+  const draft = dialog.draft('ACK', parseCSeq(headerOf(text, 'CSeq'))?.seq ?? dialog.local_seq)
+  for (const name of ['Authorization', 'Proxy-Authorization']) {
+    const value = headerOf(text, name)
+    if (value !== undefined) draft.add(name, value)
+  }
+  return draft
 }
 
 /** Adds the body. Recognises SDP without a Content-Type; returns false for any other body without one. */

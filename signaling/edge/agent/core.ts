@@ -5,11 +5,11 @@ import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import type { EdgeLog, Sent, SipStack } from '../stack.ts'
-import { UNHEARD } from '../transaction/client.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { Apps } from './apps.ts'
 import type { CallRecords } from './cdr.ts'
 import { dialogId, fits, type Leg, type PendingClient, type PendingServer } from './leg.ts'
+import { requestInDialog } from './own-requests.ts'
 
 // The shared state of the agent. Its users are requests from the network (uas.ts), requests of applications (uac.ts),
 // session timers and the cleanup after lost applications.
@@ -122,23 +122,13 @@ export class AgentCore {
    */
   hangUp(leg: Leg, text: string, cause: string): void {
     if (leg.ending) return
-    const { dialog } = leg
-    const seq = dialog.nextSeq()
     this.dropLeg(leg)
-    this.stack.request(
-      'BYE',
-      dialog.nextHop(),
-      () => dialog.draft('BYE', seq).add('Reason', `SIP;cause=200;text="${text}"`),
-      {
-        ...UNHEARD,
-        sent: sent => {
-          this.records.stop(leg, 'application', cause, sent.text)
-          if (leg.app.open) {
-            leg.app.sendHeld(unsolicitedMessage(this.wireOut(sent), leg.id, sent.text), leg)
-          }
-        },
+    requestInDialog(this.stack, leg, 'BYE', draft => draft.add('Reason', `SIP;cause=200;text="${text}"`), {
+      sent: sent => {
+        this.records.stop(leg, 'application', cause, sent.text)
+        if (leg.app.open) leg.app.sendHeld(unsolicitedMessage(this.wireOut(sent), leg.id, sent.text), leg)
       },
-    )
+    })
   }
 
   /** Returns a local response that looks as if it came from the network (RFC 3261 §8.1.3.1). */

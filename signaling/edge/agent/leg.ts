@@ -1,3 +1,4 @@
+import { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { ControlClient, Hold } from '../control/client.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import type { SipMessage } from '../sip/message.ts'
@@ -40,6 +41,8 @@ export class Leg implements Hold {
   sdp = ''
   /** The tags of all early dialogs of an outgoing INVITE that forked. */
   forks: Set<string> | undefined = undefined
+  /** Answers challenges to the requests that we send by ourselves. */
+  authorizer: Authorizer | undefined = undefined
   /** A BYE was sent or received. No new request may start. */
   ending = false
   cdr: { start: boolean; stop: boolean } | undefined = undefined
@@ -50,6 +53,11 @@ export class Leg implements Hold {
     this.kind = kind
     this.dialog = dialog
     this.app = app
+  }
+
+  /** Takes the credentials of an application's command. They replace earlier ones, with the realms answered since. */
+  authorize(credentials: string | undefined): void {
+    if (credentials !== undefined) this.authorizer = Authorizer.read(credentials) ?? this.authorizer
   }
 
   /** Ends the retransmission of our 2xx. */
@@ -115,6 +123,8 @@ export interface PendingClient {
   /** The dialog id for the application; '' for requests that create no dialog. */
   dialog_id: string
   leg: Leg | undefined
+  /** The credentials for its dialog, as the application handed them over. */
+  readonly credentials: string | undefined
   readonly in_dialog: boolean
   readonly hold: Hold
   outgoing: OutgoingRequest | undefined

@@ -1,5 +1,6 @@
-import { parseCSeq } from '../../../core/domain/sip/values.ts'
+import { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { ControlClient } from '../control/client.ts'
+import type { CommandMessage } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
 import { contactFor, Dialog, viaFor } from '../dialog/dialog.ts'
 import { newBranch, newUuid } from '../sip/ids.ts'
@@ -9,9 +10,10 @@ import { tagOf } from '../sip/uri.ts'
 import type { Hop, RequestEvents, Sent } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
-import { cancelFor } from './compose.ts'
+import { ackOf, cancelFor } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { Leg, type PendingClient } from './leg.ts'
+import { requestInDialog } from './own-requests.ts'
 import { textFor } from './pending.ts'
 import { armAfterResponse, armAfterUpdate } from './session-timer.ts'
 import { subscribed } from './subscription.ts'
@@ -26,13 +28,19 @@ export class SentRequests {
   }
 
   /** Adds a request that an application sends. */
-  add(app: ControlClient, method: string, dialog_id: string, leg: Leg | undefined): PendingClient {
+  add(
+    app: ControlClient,
+    { method, credentials }: CommandMessage,
+    dialog_id: string,
+    leg: Leg | undefined,
+  ): PendingClient {
     const pending: PendingClient = {
       id: newUuid(),
       method,
       app,
       dialog_id,
       leg,
+      credentials,
       in_dialog: leg !== undefined,
       hold: leg ?? this.#core.newHold(),
       outgoing: undefined,
@@ -213,17 +221,15 @@ export class SentRequests {
     pending.rseqs ??= new Set()
     const known = pending.rseqs.has(key)
     const dialog = this.#dialogFrom(sent, response, from)
-    const seq = dialog.local_seq
-    this.#core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
+    this.#core.stack.request('ACK', dialog.nextHop(), () => ackOf(dialog, sent), UNHEARD)
     if (known || pending.rseqs.size > 64) return
     pending.rseqs.add(key)
-    const bye = dialog.nextSeq()
-    this.#core.stack.request('BYE', dialog.nextHop(), () => dialog.draft('BYE', bye), UNHEARD)
+    const authorizer = Authorizer.read(pending.credentials ?? '') ?? undefined
+    requestInDialog(this.#core.stack, { dialog, authorizer }, 'BYE', draft => draft)
   }
 
   #acknowledge(leg: Leg, pending: PendingClient, sent: Sent): void {
-    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? leg.dialog.local_seq
-    this.#core.stack.request('ACK', leg.dialog.nextHop(), () => leg.dialog.draft('ACK', seq), {
+    this.#core.stack.request('ACK', leg.dialog.nextHop(), () => ackOf(leg.dialog, sent), {
       ...UNHEARD,
       sent: ack => this.keepAck(pending, ack),
     })
@@ -299,6 +305,7 @@ export class SentRequests {
     const kind = pending.method === 'SUBSCRIBE' ? 'subscribe' : 'invite'
     const leg = new Leg(pending.dialog_id, 'uac', kind, this.#dialogFrom(sent, response, from), pending.app)
     leg.ready_at = pending.hold.ready_at
+    leg.authorize(pending.credentials)
     leg.outgoing = kind === 'invite' ? pending : undefined
     pending.leg = leg
     this.#core.legs.set(leg.id, leg)

@@ -2,15 +2,17 @@ import { readSeconds, readSessionExpires } from '../../../core/domain/sip/values
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Address } from '../transport/types.ts'
+import { ackOf } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg, SessionTimer } from './leg.ts'
+import { requestInDialog } from './own-requests.ts'
 
 // Session timers (RFC 4028). They are mostly invisible to applications (drachtio-control-protocol.md §13).
 
 const MIN_SE = 90
 /** How long to wait before another attempt when a refresh could not be made. */
 const BUSY_MS = 2_000
-/** Also a challenge: the application has the credentials, and refreshes the session itself. */
+/** Also a challenge that stays: the application refreshes the session itself, and may know more. */
 const PASSING: ReadonlySet<number> = new Set([401, 407, 491, 500, 503, 504])
 
 /** Reports whether the requested interval is below our minimum, so that the answer is 422 (RFC 4028 §9). */
@@ -113,15 +115,13 @@ function refresh(core: AgentCore, leg: Leg): void {
     return
   }
   const method = leg.peer_updates ? 'UPDATE' : 'INVITE'
-  const seq = dialog.nextSeq()
   session.refreshing = true
   const over = (): void => {
     session.refreshing = false
     expired(core, leg)
   }
-  const build = (): Draft => {
-    const draft = dialog
-      .draft(method, seq)
+  const build = (draft: Draft): Draft => {
+    draft
       .add('Contact', dialog.contact)
       .add('Supported', 'timer')
       .add('Session-Expires', `${session.interval_seconds};refresher=uac`)
@@ -132,12 +132,12 @@ function refresh(core: AgentCore, leg: Leg): void {
     }
     return draft
   }
-  core.stack.request(method, dialog.nextHop(), build, {
-    response: (response, from) => {
+  requestInDialog(core.stack, leg, method, build, {
+    response: (response, from, sent) => {
       if (response.status < 200) return
       session.refreshing = false
       if (method === 'INVITE' && response.status < 300) {
-        core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
+        core.stack.request('ACK', dialog.nextHop(), () => ackOf(dialog, sent), UNHEARD)
       }
       if (leg.session !== session || leg.ending) return
       if (response.status < 300) refreshed(core, leg, session, response, from)

@@ -8,12 +8,11 @@ import { contactFor } from '../dialog/dialog.ts'
 import { METHODS } from '../sip/headers.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft } from '../sip/message.ts'
-import { headerOf } from '../sip/sent-text.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
 import type { Hop } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
-import { addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
+import { ackOf, addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, type Leg, type PendingClient } from './leg.ts'
 import { SentRequests } from './requests.ts'
@@ -101,7 +100,7 @@ export class ClientSide {
     const seq = parseCSeq(commandHeader(command, 'cseq'))?.seq ?? newSequence()
     const build = (listener: Listener): Draft => newRequest(command, listener, { tag, call_id, seq })
     const makes_dialog = method === 'INVITE' || method === 'SUBSCRIBE'
-    const pending = this.#sent.add(app, method, makes_dialog ? dialogId(call_id, tag) : '', undefined)
+    const pending = this.#sent.add(app, command, makes_dialog ? dialogId(call_id, tag) : '', undefined)
     const uri = parseUri(command.uri)
     const bound = next_hop === '' && uri ? this.#bindings.hopFor(uri) : undefined
     const hop = next_hop === '' ? { uri: command.uri } : toldHop(next_hop, uri)
@@ -153,11 +152,12 @@ export class ClientSide {
     // A dialog whose application disconnected belongs to the first one that sends a request in it, so an application
     // that reconnects keeps its dialogs.
     if (!leg.app.open) leg.app = app
+    leg.authorize(command.credentials)
     if (method === 'BYE') this.#closeReinvite(leg)
     const given = parseCSeq(commandHeader(command, 'cseq'))?.seq
     const seq = given !== undefined && given > dialog.local_seq ? given : dialog.nextSeq()
     if (seq > dialog.local_seq) dialog.local_seq = seq
-    const pending = this.#sent.add(app, method, leg.id, leg)
+    const pending = this.#sent.add(app, command, leg.id, leg)
     if (method === 'INVITE') {
       const busy = (leg.outgoing && !leg.outgoing.finished) || leg.session?.refreshing
       if (busy || leg.incoming) {
@@ -215,11 +215,9 @@ export class ClientSide {
       app.send(plainReply(request_id, 'NOK', AUTOMATIC_ACK))
       return
     }
-    const { dialog } = leg
-    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? dialog.local_seq
-    const hop = dialog.nextHop()
+    const hop = leg.dialog.nextHop()
     const build = (listener: Listener): Draft => {
-      const draft = dialog.draft('ACK', seq)
+      const draft = ackOf(leg.dialog, sent)
       addOwnHeaders(draft, command, 'dialog', listener)
       addBody(draft, command)
       return draft

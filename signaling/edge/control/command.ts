@@ -1,3 +1,4 @@
+import { CREDENTIALS_HEADER } from '../../../core/runtime/sip/authorizer.ts'
 import { headerId, isToken } from '../sip/headers.ts'
 
 // Parses the commands of applications.
@@ -13,7 +14,11 @@ export interface CommandMessage {
   readonly start_line: string
   readonly headers: readonly { readonly id: string; readonly name: string; readonly value: string }[]
   readonly body: string
+  /** Answers challenges within the dialog. Kept apart from the headers, so that it never leaves the edge. */
+  readonly credentials?: string | undefined
 }
+
+const CREDENTIALS = CREDENTIALS_HEADER.toLowerCase()
 
 /** Splits a payload into its meta fields and its SIP text. */
 export function splitPayload(payload: string): { readonly fields: readonly string[]; readonly text: string } {
@@ -32,6 +37,7 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
   const empty = text.indexOf('\r\n\r\n')
   const head_end = empty < 0 ? text.length : empty
   const headers: { id: string; name: string; value: string }[] = []
+  let credentials: string | undefined
   let at = line_end < 0 ? text.length : line_end + 2
   while (at < head_end) {
     let end = text.indexOf('\r\n', at)
@@ -39,7 +45,10 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
     const colon = text.indexOf(':', at)
     if (colon > at && colon < end) {
       const name = text.slice(at, colon).trim()
-      if (isToken(name)) headers.push({ id: headerId(name), name, value: text.slice(colon + 1, end).trim() })
+      const id = headerId(name)
+      const value = text.slice(colon + 1, end).trim()
+      if (id === CREDENTIALS) credentials = value
+      else if (isToken(name)) headers.push({ id, name, value })
     }
     at = end + 2
   }
@@ -47,14 +56,24 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
   if (start.startsWith('SIP/2.0 ')) {
     const status = Number(start.slice(8, 11))
     if (!Number.isInteger(status) || status < 100 || status > 699) return undefined
-    return { method: '', uri: '', status, reason: start.slice(12).trim(), start_line: start, headers, body }
+    return {
+      method: '',
+      uri: '',
+      status,
+      reason: start.slice(12).trim(),
+      start_line: start,
+      headers,
+      body,
+      credentials,
+    }
   }
   const first = start.indexOf(' ')
   const last = start.lastIndexOf(' ')
   if (first <= 0 || last <= first || start.slice(last + 1) !== 'SIP/2.0') return undefined
   const method = start.slice(0, first)
   if (!isToken(method)) return undefined
-  return { method, uri: start.slice(first + 1, last), status: 0, reason: '', start_line: start, headers, body }
+  const uri = start.slice(first + 1, last)
+  return { method, uri, status: 0, reason: '', start_line: start, headers, body, credentials }
 }
 
 /** Returns the first value of a header in a command. */

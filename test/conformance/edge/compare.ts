@@ -186,9 +186,14 @@ function textDifference(trial: Trial, recorded: string, actual: string, whole: b
 // Removes header differences in which the reference deviates from the RFCs. It omits Contact from UPDATE and its 2xx
 // (RFC 3311 §5.1 requires it) and from 18x (RFC 3261 §12.1.1: they create a dialog), and adds a meaningless one to
 // failures of a re-INVITE. Its proxy omits Max-Forwards from the ACK of a failure (RFC 3261 §8.1.1 requires it).
-function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
-  if (a[0]?.startsWith('ACK ') && !r.some(line => line.startsWith('Max-Forwards: '))) {
-    return { r, a: a.filter(line => !line.startsWith('Max-Forwards: ')) }
+function withoutExtras(r: string[], sent: string[]): { r: string[]; a: string[] } {
+  let a = sent
+  if (a[0]?.startsWith('ACK ')) {
+    // Our ACK has the credentials of its INVITE (RFC 3261 §22.1), and the reference omits Max-Forwards.
+    const extra = ['Max-Forwards: ', 'Proxy-Authorization: ', 'Authorization: '].filter(
+      name => !r.some(line => line.startsWith(name)),
+    )
+    a = a.filter(line => !extra.some(name => line.startsWith(name)))
   }
   // Its session refreshes lack `Supported: timer` (RFC 4028 §7.1 requires it in every request).
   const refresh = r[0]?.startsWith('INVITE ') && r.some(line => line.startsWith('Session-Expires: '))

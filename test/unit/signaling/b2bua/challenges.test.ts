@@ -8,6 +8,7 @@ import { createEdge } from '../../../../signaling/edge/index.ts'
 import type { SipMessage } from '../../../../signaling/edge/sip/message.ts'
 import type { Call } from '../../../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest } from '../../../../signaling/edge/useragent/message-parts.ts'
+import { Peer, reply, request, SDP, starts, status, tagOf } from '../../../conformance/edge/peer.ts'
 import { testClock } from '../../../conformance/edge/test-clock.ts'
 import { type Agent, openAgent, sdpOf } from '../../../support/agents.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -30,11 +31,13 @@ function proves(value: string | undefined, nonce: string, method: string): boole
   return of('nonce') === nonce && of('response') === response
 }
 
-/** Starts an edge, a node's stack and a peer, and places a call with our credentials. */
-async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, auth: typeof AUTH | null = AUTH) {
+/** Starts an edge and a node's stack. `traced` holds what the ladder gets. */
+async function started(t: Test) {
   const clock = testClock()
   const control = { host: '127.0.0.1', port: 0, secret: 'cymru' }
-  const edge = await createEdge({ listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }], control, clock })
+  const listeners = [{ protocol: 'udp', host: '127.0.0.1', port: 0 }] as const
+  const traced: string[] = []
+  const edge = await createEdge({ listeners, control, clock, onMessage: ({ text }) => void traced.push(text) })
   const log = pino({ level: 'silent' })
   const served = { hosts: ['127.0.0.1'], sip_port: 5060, sips_port: 5061, ws_port: 5066 }
   const sip = connectStack({
@@ -45,6 +48,12 @@ async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, a
     edge.close()
   })
   await new Promise<void>(resolve => sip.onLink(up => up && resolve()))
+  return { clock, edge, sip, log, traced }
+}
+
+/** Places a call with our credentials to a peer. */
+async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, auth: typeof AUTH | null = AUTH) {
+  const { clock, edge, sip, log } = await started(t)
   let agent: Agent | null = null
   const opened = await openAgent(t, { ip: '127.0.0.8', take: call => take(call, () => agent ?? opened) })
   agent = opened
@@ -166,3 +175,62 @@ t.test('the SDP of an answer to a refresh moves our media', async t => {
   clock.speed = 1
   t.match(given[0], /127\.0\.0\.8/)
 })
+
+t.test('challenges to what the edge sends by itself are answered, and the credentials leave it nowhere', async t => {
+  const { clock, edge, sip, traced } = await started(t)
+  const port = edge.listeners[0]?.port ?? 0
+  const peer = await Peer.open(t)
+  const answer = (text: string, code: number, tag: string, body = ''): void =>
+    peer.send(reply(text, code, tag, body, peer.port), port)
+  const refuse = (text: string, nonce: string, tag: string): void =>
+    peer.send(
+      reply(text, 407, tag, '', peer.port).replace('\r\n', `\r\nProxy-Authenticate: ${challenge(nonce)}\r\n`),
+      port,
+    )
+  /** Resolves with the request of this method that proves the password for this nonce. */
+  const proved = (method: string, nonce: string): Promise<string> =>
+    peer.next(text => starts(method)(text) && proves(proxyOf(text), nonce, method))
+
+  const { result } = sip.invite(
+    { uri: `sip:bob@127.0.0.1:${peer.port}`, headers: {}, body: SDP, auth: AUTH },
+    { handler: request => request.respond(200) },
+  )
+  refuse(await peer.next(starts('INVITE')), 'n1', 'none')
+  const invite = await proved('INVITE', 'n1')
+  answer(invite, 200, 'one', SDP)
+  t.equal((await result).kind, 'answered')
+  const ack = await peer.next(text => starts('ACK')(text) && text.includes('tag=one'))
+  t.equal(proxyOf(ack), proxyOf(invite), 'the ACK has the credentials of its INVITE (RFC 3261 §22.1)')
+  // A second fork answers: the edge hangs it up by itself.
+  answer(invite, 200, 'two', SDP)
+  refuse(await peer.next(starts('BYE')), 'n2', 'two')
+  const fork = await proved('BYE', 'n2')
+  t.match(fork, /;tag=two/)
+  answer(fork, 200, 'two')
+
+  const accepted = new Promise<unknown>((resolve, reject) =>
+    sip.onInvite(call => call.accept({ body: SDP, auth: AUTH }, request => request.respond(200)).then(resolve, reject)),
+  )
+  peer.send(request('INVITE', peer.port, { call_id: 'theirs', body: SDP }), port)
+  const to_tag = tagOf(await peer.next(status(200, 'INVITE')))
+  peer.send(request('ACK', peer.port, { call_id: 'theirs', to_tag }), port)
+
+  await accepted
+  // The node is gone, so the edge hangs up both calls.
+  sip.close()
+  clock.speed = 20
+  const byes = await Promise.all(
+    ['theirs', /Call-ID: (.*)\r/.exec(invite)?.[1] ?? ''].map(call_id =>
+      peer.next(text => starts('BYE')(text) && text.includes(`Call-ID: ${call_id}\r`)),
+    ),
+  )
+  clock.speed = 1
+  for (const [n, bye] of byes.entries()) {
+    refuse(bye, `b${n}`, 'x')
+    answer(await proved('BYE', `b${n}`), 200, 'x')
+  }
+  const leaked = traced.filter(text => /strowger-credentials/i.test(text) || text.includes(AUTH.password))
+  t.same(leaked, [])
+})
+
+const proxyOf = (text: string): string | undefined => /\r\nProxy-Authorization: (.*)\r/.exec(text)?.[1]

@@ -41,6 +41,7 @@ function anInvite() {
     reliable: () => true,
     dialogs,
     waiting: (_lost, work) => new Promise(work),
+    handOver: () => ({}),
     dialog: facts => {
       dialogs.set(facts.id, () => undefined)
       return { ...facts, ended: false } as unknown as Dialog
