@@ -60,6 +60,7 @@ interface FormRequest {
   readonly path: string
   readonly suffix: string
   readonly form: Readonly<Record<string, string>>
+  readonly library?: string | undefined
 }
 
 /** Returns a request of the voice-calls API as a command. A value that begins with `$` is a variable. */
@@ -87,7 +88,7 @@ const ACTIONS = {
  * Returns the same request with the stock Node library of the compatible form. Its names follow from the path:
  * `POST /Calls/{call_sid}` is `client.calls(call_sid).update(…)`. Null for what the library has no name for.
  */
-export function librarySample({ method, path, suffix, form }: FormRequest): Sample | null {
+export function librarySample({ method, path, suffix, form, library }: FormRequest): Sample | null {
   const words = path.split('/').filter(word => word !== '')
   const ends_in_one = words.at(-1)?.startsWith('{') === true
   const action = (ACTIONS[ends_in_one ? 'one' : 'list'] as Readonly<Record<string, string>>)[method]
@@ -99,9 +100,10 @@ export function librarySample({ method, path, suffix, form }: FormRequest): Samp
     return `  ${camel(name)}: ${written},`
   })
   const given = options.length === 0 ? '' : `{\n${options.join('\n')}\n}`
+  const called = library ?? `${chain.slice(1)}.${action}(${given})`
   return {
     lang: 'JavaScript',
     label: 'stock library',
-    source: `const answer = await client${chain}.${action}(${given})\nconsole.log(answer)`,
+    source: `const answer = await client.${called}\nconsole.log(answer)`,
   }
 }

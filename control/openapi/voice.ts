@@ -24,8 +24,10 @@ export function voiceDocument(
   const schemas = new Schemas({ Error: ERROR })
   const paths: Record<string, Json> = {}
   for (const route of routes) {
-    const path = `${route.path}${route.suffix}`
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, schemas) }
+    const path = route.path === '' ? ACCOUNT_ITSELF : `${route.path}${route.suffix}`
+    // The only path that is not below the account.
+    const servers = path === ACCOUNT_ITSELF ? { servers: [{ url: `${about.base_url}/2010-04-01/Accounts` }] } : {}
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, schemas), ...servers }
   }
   return {
     openapi: '3.1.0',
@@ -59,15 +61,17 @@ export function voiceDocument(
   }
 }
 
+const ACCOUNT_ITSELF = '/{AccountSid}.json'
+
 const EXTENDED = 'Served to accounts with `voice_api: extended`; for all others 404 `voice_route_not_proxied`.'
 
-const tagOf = (route: VoiceRoute): string => route.path.split('/')[1] ?? ''
+const tagOf = (route: VoiceRoute): string => route.path.split('/')[1] ?? 'Account'
 
 function operation(route: VoiceRoute, schemas: Schemas): Json {
-  const { method, path, suffix, summary, extended, example = {} } = route
+  const { method, path, suffix, summary, extended, example = {}, library } = route
   const samples = [
     formCurlSample({ method, path, suffix, form: example }),
-    librarySample({ method, path, suffix, form: example }),
+    librarySample({ method, path, suffix, form: example, library }),
   ]
   const fields = fieldsOf(route)
   return {
@@ -76,7 +80,9 @@ function operation(route: VoiceRoute, schemas: Schemas): Json {
     summary,
     ...(extended ? { description: EXTENDED } : {}),
     parameters: [
-      ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => parameter('path', name, { type: 'string' }, true)),
+      ...[...(path || ACCOUNT_ITSELF).matchAll(/\{(\w+)\}/g)].map(([, name = '']) =>
+        parameter('path', name, { type: 'string' }, true),
+      ),
       ...(method === 'POST'
         ? []
         : fields.map(({ name, description }) => parameter('query', name, { type: 'string', description }, false))),
@@ -88,7 +94,7 @@ function operation(route: VoiceRoute, schemas: Schemas): Json {
 }
 
 const operationId = ({ method, path, suffix }: VoiceRoute): string =>
-  [method.toLowerCase(), ...path.split('/'), suffix === '.json' ? '' : suffix.slice(1)]
+  [method.toLowerCase(), ...(path || 'account').split('/'), suffix === '.json' ? '' : suffix.slice(1)]
     .map(word => (word.startsWith('{') ? `by_${word.slice(1, -1)}` : word))
     .join('_')
     .replace(/_+(\w)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? '')

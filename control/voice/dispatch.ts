@@ -54,7 +54,15 @@ export class VoiceRefused extends Error {
 /** Returns the handler of requests below /2010-04-01. Its steps are in the order of voice-compat.md section 1. */
 export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
   const { clock, bus, settings } = services
-  const find = { spec: finder(api.routes.filter(route => !route.extended)), extended: finder(api.routes) }
+  const [spec, extended] = [finder(api.routes.filter(route => !route.extended)), finder(api.routes)]
+  const find = {
+    extended,
+    // A route of the wider API does not exist for the others, whether its path is its own or one of the specification.
+    spec(method: string, below: string): Found | VoiceRefusal {
+      const wide = extended(method, below)
+      return 'route' in wide && wide.route.extended ? notProxied('This path is not served.') : spec(method, below)
+    },
+  }
   const limiter = createRateLimiter(api.rate_limit)
   return pipeline<VoiceAnswer, VoiceRefusal>({
     isRefusal: isVoiceRefusal,

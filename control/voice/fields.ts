@@ -59,3 +59,6 @@ export function soundOf(form: Form, name: string): Sound | null | VoiceRefusal {
   if (url === null || isVoiceRefusal(url)) return url
   return { url, method: methodOf(form, `${name}Method`) }
 }
+
+/** Formats an amount in minor units as a decimal of the currency: `-1250` is `-12.50`. */
+export const decimalOf = (minor: number): string => (minor / 100).toFixed(2)

@@ -1,12 +1,16 @@
+import { account } from './account.ts'
+import { applications } from './applications.ts'
 import { call } from './call.ts'
 import { calls } from './calls.ts'
 import { conferences } from './conferences.ts'
 import { events } from './events.ts'
 import { liveRecordings } from './live-recordings.ts'
+import { numbers } from './numbers.ts'
 import { participants } from './participants.ts'
 import { queues } from './queues.ts'
 import { recordings } from './recordings.ts'
 import type { VoiceRoute } from './route.ts'
+import { usage } from './usage.ts'
 
 /** Every endpoint of the voice-calls API, in the order of the reference. */
 export const VOICE_ROUTES: readonly VoiceRoute[] = [
@@ -18,4 +22,8 @@ export const VOICE_ROUTES: readonly VoiceRoute[] = [
   ...liveRecordings,
   ...participants,
   ...queues,
+  ...account,
+  ...numbers,
+  ...applications,
+  ...usage,
 ]

@@ -75,16 +75,24 @@ export async function pageOf<Row extends Positioned>(
 }
 
 /** Returns a page of a list that is read as a whole, such as the participants of a conference. */
-export function pageOfAll<Row>(
-  { query, path }: { readonly query: URLSearchParams; readonly path: string },
+export async function pageOfAll<Row>(
+  asked: { readonly query: URLSearchParams; readonly path: string },
   all: readonly Row[],
-): PageOf<Row> | VoiceRefusal {
+): Promise<PageOf<Row> | VoiceRefusal> {
+  return pageAt(asked, async (offset, limit) => all.slice(offset, offset + limit))
+}
+
+/** Reads the page that was asked for of a list whose order new rows hardly change, such as one by name. */
+export async function pageAt<Row>(
+  { query, path }: { readonly query: URLSearchParams; readonly path: string },
+  read: (offset: number, limit: number) => Promise<readonly Row[]>,
+): Promise<PageOf<Row> | VoiceRefusal> {
   const page = readPage(query)
   if (isVoiceRefusal(page)) return page
   const { page_size } = page
-  const from = page.page * page_size
-  const rows = all.slice(from, from + page_size)
-  const more = all.length > from + page_size
+  const found = await read(page.page * page_size, page_size + 1)
+  const rows = found.slice(0, page_size)
+  const more = found.length > page_size
   const links = pageLinks({ path, query, page, more, first: undefined, last: undefined })
   const next = more ? { next_page_uri: links.first_page_uri.replace('Page=0', `Page=${page.page + 1}`) } : {}
   return { rows, about: { uri: path, page: page.page, page_size, ...links, ...next } }

@@ -27,7 +27,7 @@ const OF_CONFERENCE = '/Conferences/{conference}/Recordings'
 
 async function list({ account, services, query, path }: VoiceContext, filter: RecordingFilter) {
   const rows = await listProjectRecordings(services.state.db, account.project_id, filter, { limit: MOST })
-  const page = pageOfAll({ query, path }, rows)
+  const page = await pageOfAll({ query, path }, rows)
   if (isVoiceRefusal(page)) return page
   const recordings = page.rows.map(row => presentRecording(row, account.account_sid))
   return { status: 200 as const, body: { recordings, ...page.about } }

@@ -86,7 +86,7 @@ export const participants = [
       const rows = (await listParticipants(db, conference.sid))
         .map(row => present(row, account.account_sid))
         .filter(row => wanted('Muted', row.muted) && wanted('Hold', row.hold) && wanted('Coaching', row.coaching))
-      const page = pageOfAll({ query, path }, rows)
+      const page = await pageOfAll({ query, path }, rows)
       if (isVoiceRefusal(page)) return page
       return { status: 200, body: { participants: [...page.rows], ...page.about } }
     },

@@ -186,7 +186,7 @@ export const queues = [
       const { db } = services.state
       const row = await findQueue(db, account.project_id, params.queue_sid)
       if (!row) return unknownQueue(params.queue_sid)
-      const page = pageOfAll({ query, path }, await membersOf({ db, now_ms }, row.sid))
+      const page = await pageOfAll({ query, path }, await membersOf({ db, now_ms }, row.sid))
       if (isVoiceRefusal(page)) return page
       const queue_members = page.rows.map(member => presentMember(member, account.account_sid))
       return { status: 200, body: { queue_members, ...page.about } }

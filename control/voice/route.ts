@@ -44,6 +44,8 @@ interface Definition<P extends string, R extends Replies> {
   readonly fields?: Readonly<Record<string, string>>
   /** A form that the route takes. A value that begins with `$` is a variable of the reference's samples. */
   readonly example?: Readonly<Record<string, string>>
+  /** The call of the stock library, where it does not follow from the path. */
+  readonly library?: string
   /** A status without a schema has no JSON body: it is empty or a stream. */
   readonly replies: R
   run(
@@ -68,6 +70,7 @@ export interface VoiceRoute {
   readonly summary: string
   readonly fields?: Readonly<Record<string, string>>
   readonly example?: Readonly<Record<string, string>>
+  readonly library?: string
   readonly replies: Replies
   readonly run: (
     context: VoiceContext & { readonly params: Readonly<Record<string, string>>; readonly form: Form },

@@ -209,6 +209,8 @@ const TABLES: Readonly<Record<string, string>> = {
   key_id: 'api_key',
   endpoint_id: 'webhook_endpoint',
   queue_sid: 'call_queue',
+  number_sid: 'number',
+  application_sid: 'voice_application',
   request_id: 'containment_release_request',
 }
 

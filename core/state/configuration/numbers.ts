@@ -29,6 +29,14 @@ interface NumberPage {
 export const listNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
   paged(db, page).where('project_id', '=', project_id).execute()
 
+/** Lists the numbers that a project holds now, not those that it has given back, in the order of their digits. */
+export const listHeldNumbers = (
+  db: Db,
+  project_id: string,
+  { offset, ...page }: Omit<NumberPage, 'after'> & { readonly offset: number },
+): Promise<NumberRow[]> =>
+  paged(db, page).where('project_id', '=', project_id).where('status', '=', 'held').offset(offset).execute()
+
 /** Finds a number whoever holds it. For operators. */
 export const findAnyNumber = (db: Db | Trx, id: string): Promise<NumberRow | undefined> =>
   db.selectFrom('number').selectAll().where('id', '=', id).executeTakeFirst()

@@ -17,6 +17,8 @@ interface UsageFilter {
   readonly trunk_id?: string
   /** Only calls of this subaccount's trunks. */
   readonly subaccount_id?: string
+  /** `inbound`: calls that carriers brought to numbers of the project. */
+  readonly direction?: 'inbound' | 'outbound'
 }
 
 export interface UsageRow {
@@ -60,7 +62,8 @@ export async function usageBy(
     .where('reservation.day', '<=', filter.to)
     .groupBy(KEY[group])
     .limit(limit)
-  const { trunk_id, subaccount_id } = filter
+  const { trunk_id, subaccount_id, direction } = filter
+  if (direction !== undefined) query = query.where('reservation.direction', '=', direction)
   if (trunk_id !== undefined) query = query.where('call.trunk_id', '=', trunk_id)
   if (subaccount_id !== undefined)
     query = query.where('call.trunk_id', 'in', eb =>

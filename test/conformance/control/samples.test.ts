@@ -146,6 +146,12 @@ t.test('each sample of the voice-calls API is carried out', async t => {
         .execute()
       return sid
     },
+    number_sid: async () => (await w.voice('GET', '/IncomingPhoneNumbers.json')).body.incoming_phone_numbers[0].sid,
+    application_sid: async () => {
+      const body = { name: 'Sampled', voice_url: 'https://app.example.com/voice', voice_method: 'POST' }
+      const headers = { 'Idempotency-Key': newId.uuid() }
+      return (await w.ask('POST', '/v1/voice/applications', { body, headers })).body.id
+    },
     recording_sid: async () => addRecording(w, (await w.voice('GET', '/Calls.json')).body.calls[0].sid),
   }
   for (const route of VOICE_ROUTES) {
