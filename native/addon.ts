@@ -6,6 +6,7 @@ import type {
   EngineFeatures,
   EngineOptions,
   EngineStats,
+  HeardFrame,
   MediaEvent,
   PlayOptions,
   StreamDescription,
@@ -25,12 +26,14 @@ export interface NativeEngine {
   relayKeys(stream: number, enabled: boolean): void
   play(stream: number, play: PlayOptions): void
   stopPlay(stream: number, playId: string): void
-  feed(stream: number, samples: Int16Array, rateHz: number): number
+  feed(stream: number, samples: Int16Array, rateHz: number, yields: boolean): number
   feedMark(stream: number, name: string): void
   feedClear(stream: number): void
   sendKeys(stream: number, sendId: string, digits: string, onMs: number, gapMs: number): void
   detect(stream: number, inband: boolean, voice: boolean, tones: boolean): void
-  tap(stream: number, tapId: string, sent: boolean, rateHz: number, chunkMs: number): void
+  watchSpeech(stream: number, onsetMs: number, endMs: number, suppressNoise: boolean): void
+  unwatchSpeech(stream: number): void
+  tap(stream: number, tapId: string, sent: boolean, rateHz: number, chunkMs: number, suppressNoise: boolean): void
   untap(stream: number, tapId: string): void
   record(options: object): void
   recordConference(conference: number, options: object): void
@@ -53,6 +56,7 @@ interface Addon {
   createEngine(options: Required<EngineOptions>, onEvents: (events: MediaEvent[]) => void): NativeEngine
   features(g729: boolean): EngineFeatures
   resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array
+  hearing(onsetMs: number, endMs: number, suppressNoise: boolean): (frame: Int16Array) => HeardFrame
   encodeTest(codec: string, samples: Int16Array): Buffer
   decodeTest(codec: string, payload: Uint8Array): Int16Array
 }

@@ -1,7 +1,14 @@
 // Checks the arguments of the native API. The add-on converts checked values without validating them again.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
-import type { PayloadType, PlayOptions, RecordOptions, SampleRate, StreamDescription } from './types.ts'
+import type {
+  PayloadType,
+  PlayOptions,
+  RecordOptions,
+  SampleRate,
+  SpeechWatchOptions,
+  StreamDescription,
+} from './types.ts'
 
 const KEY_BYTES = {
   AES_CM_128_HMAC_SHA1_80: 30,
@@ -104,4 +111,10 @@ export function checkRecording(
   if (options.max_ms != null) checkInteger('max_ms', options.max_ms, 1, 86_400_000)
   if (options.silence_ms != null) checkInteger('silence_ms', options.silence_ms, 100, 86_400_000)
   if (!/^[0-9A-D*#]{0,16}$/.test(options.finish_keys ?? '')) throw new TypeError('finish_keys: of 0-9 A-D * #')
+}
+
+export function checkSpeechWatch(options: SpeechWatchOptions): [onset_ms: number, end_ms: number, suppress: boolean] {
+  const onset_ms = checkInteger('onset_ms', options.onset_ms, 40, 320)
+  if (onset_ms % 40 !== 0) throw new TypeError('onset_ms: a multiple of 40')
+  return [onset_ms, checkInteger('end_ms', options.end_ms, 200, 5000), options.suppress_noise ?? false]
 }

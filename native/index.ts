@@ -11,6 +11,7 @@ import {
   checkPlay,
   checkRate,
   checkRecording,
+  checkSpeechWatch,
 } from './check.ts'
 
 import {
@@ -21,10 +22,12 @@ import {
   type EngineFeatures,
   type EngineOptions,
   type EngineStats,
+  type HeardFrame,
   type MediaEvent,
   type PlayOptions,
   type RecordOptions,
   type SampleRate,
+  type SpeechWatchOptions,
   type StreamDescription,
   type StreamPolicy,
   type StreamStats,
@@ -80,12 +83,12 @@ export class Stream {
   /**
    * Appends PCM to the live feed of this stream (media streams from a WebSocket). While the feed holds audio, the feed
    * replaces the bridge. It holds up to 10 minutes. Returns the number of samples taken, which is lower when the feed
-   * is full.
+   * is full. `yields`: the voice of a peer whose speech is watched clears the feed while these samples play.
    */
-  feed(samples: Int16Array, rate_hz: SampleRate): number {
+  feed(samples: Int16Array, rate_hz: SampleRate, yields = false): number {
     checkPcm(samples)
     checkRate(rate_hz)
-    return this.#engine.feed(this.id, samples, rate_hz)
+    return this.#engine.feed(this.id, samples, rate_hz, yields)
   }
 
   /** Requests a 'mark' event once all audio fed before the mark has been sent. */
@@ -114,11 +117,23 @@ export class Stream {
     this.#engine.detect(this.id, what.inband_keys ?? false, what.voice ?? false, what.fax_tones ?? false)
   }
 
+  /** Reports the peer's speech in 'speech' events, and lets it stop what yields to it, until `unwatchSpeech`. */
+  watchSpeech(options: SpeechWatchOptions): void {
+    this.#engine.watchSpeech(this.id, ...checkSpeechWatch(options))
+  }
+
+  unwatchSpeech(): void {
+    this.#engine.unwatchSpeech(this.id)
+  }
+
   /** Copies the stream's PCM to JavaScript in 'tap' events until `untap` or the end of the stream. */
   tap(options: TapOptions): void {
     const chunk_ms = checkInteger('chunk_ms', options.chunk_ms ?? 20, 20, 200)
     if (chunk_ms % 20 !== 0) throw new TypeError('chunk_ms: a multiple of 20')
-    this.#engine.tap(this.id, String(options.tap_id), options.what === 'sent', checkRate(options.rate_hz), chunk_ms)
+    const { tap_id, what, suppress_noise = false } = options
+    const rate_hz = checkRate(options.rate_hz)
+    if (suppress_noise && rate_hz !== 8000) throw new TypeError('suppress_noise: at 8000 Hz only')
+    this.#engine.tap(this.id, String(tap_id), what === 'sent', rate_hz, chunk_ms, suppress_noise)
   }
 
   untap(tap_id: string): void {
@@ -390,6 +405,15 @@ export function resample(samples: Int16Array, from_hz: number, to_hz: number): I
   checkInteger('from_hz', from_hz, 4000, 192_000)
   checkInteger('to_hz', to_hz, 4000, 192_000)
   return from_hz === to_hz ? samples : load().resample(samples, from_hz, to_hz)
+}
+
+/** Returns what `watchSpeech` hears, as a function of frames of 20 ms at 8 kHz, for a line without a stream. */
+export function hearing(options: SpeechWatchOptions): (frame: Int16Array) => HeardFrame {
+  const hear = load().hearing(...checkSpeechWatch(options))
+  return frame => {
+    if (frame.length !== 160) throw new TypeError('frame: 160 samples')
+    return hear(frame)
+  }
 }
 
 /** Encodes PCM at the codec's own rate in frames of 20 ms. For tests and fixtures. */

@@ -1,12 +1,24 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { AudioLine } from '../../media/relay/types.ts'
-import type { MediaEvent, TapOptions } from '../../native/index.ts'
+import {
+  type HeardFrame,
+  hearing,
+  type MediaEvent,
+  type SpeechWatchOptions,
+  type TapOptions,
+} from '../../native/index.ts'
 
 const FRAME_MS = 20
 const FRAME = 160
 /** A level below which a frame of the agent is silence. */
 const QUIET = 200
 const MAX_FEED = 8000 * 600
+
+/** `yields`: the caller's voice stops it. */
+interface Fed {
+  readonly samples: Int16Array
+  readonly yields: boolean
+}
 
 /** A telephone line without a network: what the caller says, and what the caller hears, in real time at 8 kHz. */
 export class TerminalLine implements AudioLine {
@@ -22,7 +34,10 @@ export class TerminalLine implements AudioLine {
   #frames = 0
   #said: Int16Array[] = []
   /** Sound and marks in order. */
-  #feed: (Int16Array | string)[] = []
+  #feed: (Fed | string)[] = []
+  #lastMark = ''
+  #since_mark_frames = 0
+  #hear: ((frame: Int16Array) => HeardFrame) | null = null
   #fed = 0
   #sounded = 0
   #silent = 0
@@ -55,11 +70,19 @@ export class TerminalLine implements AudioLine {
     this.#taps.delete(tap_id)
   }
 
-  feed(samples: Int16Array): number {
-    const taken = samples.subarray(0, Math.max(0, MAX_FEED - this.#fed))
-    this.#fed += taken.length
-    this.#feed.push(taken)
-    return taken.length
+  watchSpeech(options: SpeechWatchOptions): void {
+    this.#hear = hearing(options)
+  }
+
+  unwatchSpeech(): void {
+    this.#hear = null
+  }
+
+  feed(given: Int16Array, _rate_hz: number, yields = false): number {
+    const samples = given.subarray(0, Math.max(0, MAX_FEED - this.#fed))
+    this.#fed += samples.length
+    this.#feed.push({ samples, yields })
+    return samples.length
   }
 
   feedMark(name: string): void {
@@ -90,11 +113,25 @@ export class TerminalLine implements AudioLine {
     const loud = sent.some(sample => Math.abs(sample) > QUIET)
     this.#sounded += loud ? 1 : 0
     this.#silent = loud ? 0 : this.#silent + 1
-    const received = this.#said.shift() ?? new Int16Array(FRAME)
+    const said = this.#said.shift() ?? new Int16Array(FRAME)
+    const heard = this.#hear?.(said) ?? { samples: said, edges: [] }
+    for (const { edge, quiet_ms } of heard.edges) this.#speech(edge, quiet_ms)
     for (const [tap_id, tap] of [...this.#taps]) {
+      const received = tap.options.suppress_noise ? heard.samples : said
       const samples = tap.options.what === 'received' ? received : sent
       this.onEvent({ type: 'tap', stream_id: 0, tap_id, samples, offset_ms: tap.frames++ * FRAME_MS })
     }
+  }
+
+  /** Stops what is fed when it yields to the caller's voice, and passes the edges of the caller's speech. */
+  #speech(edge: HeardFrame['edges'][number]['edge'], quiet_ms: number): void {
+    const next = this.#feed.find(part => typeof part !== 'string')
+    if ((edge === 'began' || edge === 'voiced' || edge === 'resumed') && next?.yields) {
+      const played_ms = this.#since_mark_frames * FRAME_MS
+      this.onEvent({ type: 'feed_cut', stream_id: 0, mark: this.#lastMark, played_ms })
+      this.feedClear()
+    }
+    if (edge !== 'voiced') this.onEvent({ type: 'speech', stream_id: 0, edge, quiet_ms })
   }
 
   /** Takes a frame of the feed, and passes the marks that it reaches. */
@@ -104,17 +141,21 @@ export class TerminalLine implements AudioLine {
     for (let part = this.#feed[0]; part !== undefined; part = this.#feed[0]) {
       if (typeof part === 'string') {
         this.#feed.shift()
+        this.#lastMark = part
+        this.#since_mark_frames = 0
         this.onEvent({ type: 'mark', stream_id: 0, name: part })
         continue
       }
-      const taken = part.subarray(0, FRAME - at)
+      const { samples, yields } = part
+      const taken = samples.subarray(0, FRAME - at)
       frame.set(taken, at)
       at += taken.length
       this.#fed -= taken.length
-      if (taken.length < part.length) this.#feed[0] = part.subarray(taken.length)
+      if (taken.length < samples.length) this.#feed[0] = { samples: samples.subarray(taken.length), yields }
       else this.#feed.shift()
       if (at === FRAME) break
     }
+    this.#since_mark_frames++
     return frame
   }
 }

@@ -6,11 +6,10 @@ import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { EventFields, PlaySource } from '../protocol/schema.ts'
 import { Recognition } from '../speech/recognition.ts'
 import type { Recognizer } from '../speech/recognizer.ts'
-import { SpeechEdges } from '../speech/voice-activity.ts'
 import { AppSocket } from './app-socket.ts'
 import { type AppMessage, type Manner, readMessage } from './messages.ts'
 import { Phrases } from './phrases.ts'
-import { Speaker } from './speaker.ts'
+import { type Heard, Speaker } from './speaker.ts'
 import { TurnClock, type TurnFigures } from './turn-clock.ts'
 import { type AudioLine, includes, type RelayRequest } from './types.ts'
 
@@ -37,6 +36,8 @@ const MALFORMED = 64_107
 const NO_RECOGNIZER = 13_343
 /** The silence that ends what the caller says. */
 const SILENCE_MS = 600
+/** The voice that begins what the caller says. A click or a cough of 20 ms is shorter. */
+const ONSETS_MS = { high: 40, medium: 80, low: 160 } as const
 const MAX_SPEECH_MS = 60_000
 /** A recogniser that fails this many times in a row is not asked again. */
 const MAX_FAULTS = 3
@@ -50,7 +51,6 @@ export class Relay {
   readonly #options: RelayOptions
   readonly #socket: AppSocket
   readonly #speaker: Speaker
-  readonly #edges: SpeechEdges
   readonly #turns: TurnClock
   readonly #warned = new Set<number>()
   #recognition: Recognition | null = null
@@ -74,7 +74,6 @@ export class Relay {
     const { request, stream, tap_prefix, clock } = options
     const { tts_language: tts, transcription_language: transcription, voice, model } = request
     this.#language = { tts, transcription, voice, model }
-    this.#edges = new SpeechEdges(request.sensitivity, SILENCE_MS)
     this.#turns = new TurnClock(clock, figures => options.turn(figures))
     this.#speaker = new Speaker({
       ...{ stream, clock, prefix: `${tap_prefix}r` },
@@ -113,8 +112,20 @@ export class Relay {
 
   /** Handles an event of the data plane. Returns true when it belongs to this session. */
   onNative(event: MediaEvent): boolean {
-    if (event.type === 'mark') return this.#speaker.onMark(event.name)
-    return event.type === 'tap' && (this.#recognition?.onTap(event) ?? false)
+    switch (event.type) {
+      case 'mark':
+        return this.#speaker.onMark(event.name)
+      case 'tap':
+        return this.#recognition?.onTap(event) ?? false
+      case 'speech':
+        this.#speech(event.edge, event.quiet_ms)
+        return true
+      case 'feed_cut':
+        this.#interrupted(this.#speaker.onCut(event.mark, event.played_ms))
+        return true
+      default:
+        return false
+    }
   }
 
   #connected(socket: WebSocket): void {
@@ -125,17 +136,21 @@ export class Relay {
     this.#socket.open(socket)
     const { setup, parameters, relay_id } = this.#options.request
     this.#send('setup', { sessionId: relay_id, ...setup, customParameters: parameters })
-    if (!this.#options.recognizer) {
-      this.#warn(NO_RECOGNIZER, 'no speech recognizer is available: the application gets keys only')
-      this.#fault('no speech recognizer is available')
+    const { stream, recognizer } = this.#options
+    const { sensitivity, noise_suppression: suppress_noise = false } = this.#options.request
+    if (!stream.closed) stream.watchSpeech({ onset_ms: ONSETS_MS[sensitivity], end_ms: SILENCE_MS, suppress_noise })
+    if (recognizer) {
+      this.#listen(recognizer)
+      return
     }
-    this.#listen()
+    this.#warn(NO_RECOGNIZER, 'no speech recognizer is available: the application gets keys only')
+    this.#fault('no speech recognizer is available')
   }
 
   // ------------------------------------------------------------------------------------------------ the caller
 
-  #listen(): void {
-    const { request, stream, tap_prefix, clock, recognizer } = this.#options
+  #listen(recognizer: Recognizer): void {
+    const { request, stream, tap_prefix, clock } = this.#options
     const listening = {}
     this.#listening = listening
     const { leg_id, relay_id, account_sid, call_sid, hints, profanity_filter, noise_suppression } = request
@@ -149,33 +164,40 @@ export class Relay {
         silence_ms: SILENCE_MS,
         max_speech_ms: MAX_SPEECH_MS,
       },
-      ...{ stream, tap_prefix, clock, recognizer: recognizer ?? DEAF },
-      frame: samples => this.#frame(samples),
+      ...{ stream, tap_prefix, clock, recognizer },
       started: () => undefined,
       heard: ({ text, language, final }) => this.#heard(text, language, final),
-      ended: fault => this.#listening === listening && this.#recognitionEnded(fault),
+      ended: fault => this.#listening === listening && this.#recognitionEnded(fault, recognizer),
     })
     if (this.#listening === listening) this.#recognition = recognition
   }
 
-  #recognitionEnded(fault: string | null): void {
+  #recognitionEnded(fault: string | null, recognizer: Recognizer): void {
     this.#recognition = this.#listening = null
     if (this.#over || fault === null) return
     this.#fault(`speech recognition failed: ${fault}`)
     this.#warn(NO_RECOGNIZER, `speech recognition failed: ${fault}`)
-    if (++this.#faults < MAX_FAULTS) this.#retry = this.#options.clock.after(RETRY_MS, () => this.#listen())
+    if (++this.#faults < MAX_FAULTS) this.#retry = this.#options.clock.after(RETRY_MS, () => this.#listen(recognizer))
   }
 
-  #frame(samples: Int16Array): void {
+  /** Handles an edge of the caller's speech. The data plane has stopped what plays and yields to it. */
+  #speech(edge: Extract<MediaEvent, { type: 'speech' }>['edge'], quiet_ms: number): void {
     if (this.#over) return
-    const edge = this.#edges.take(samples)
-    if (edge === 'began' || edge === 'voiced') {
-      this.#turns.voiced()
-      // Also speech that began before the agent's does interrupt it.
-      const heard = this.#interruptBy('speech') || includes(this.#options.request.report, 'speech')
-      if (edge === 'began') this.#unreported = !heard
+    switch (edge) {
+      case 'began':
+        this.#turns.voiced()
+        this.#unreported = !(this.#interruptBy('speech') || includes(this.#options.request.report, 'speech'))
+        break
+      case 'resumed':
+        this.#turns.voiced()
+        this.#interruptBy('speech')
+        break
+      case 'paused':
+        this.#turns.paused(quiet_ms)
+        break
+      case 'ended':
+        this.#turns.silent()
     }
-    if (edge === 'ended') this.#turns.silent()
   }
 
   #heard(text: string, language: string | null, final: boolean): void {
@@ -194,13 +216,15 @@ export class Relay {
   /** Stops what is being said if this input may. Returns whether the input is the application's. */
   #interruptBy(input: 'dtmf' | 'speech'): boolean {
     if (!this.#speaker.yieldsTo(input)) return false
-    const heard = this.#speaker.cut()
-    if (heard) {
-      this.#phrases = new Phrases()
-      this.#dropping = this.#turn_is_open
-      this.#send('interrupt', { utteranceUntilInterrupt: heard.text, durationUntilInterruptMs: heard.ms })
-    }
+    this.#interrupted(this.#speaker.cut())
     return true
+  }
+
+  #interrupted(heard: Heard | null): void {
+    if (!heard) return
+    this.#phrases = new Phrases()
+    this.#dropping = this.#turn_is_open
+    this.#send('interrupt', { utteranceUntilInterrupt: heard.text, durationUntilInterruptMs: heard.ms })
   }
 
   // ------------------------------------------------------------------------------------------- the application
@@ -288,7 +312,7 @@ export class Relay {
     this.#recognition = this.#listening = null
     before?.stop()
     this.#retry?.cancel()
-    this.#listen()
+    if (this.#options.recognizer) this.#listen(this.#options.recognizer)
   }
 
   // ------------------------------------------------------------------------------------------------------ faults
@@ -317,13 +341,9 @@ export class Relay {
     this.#over = true
     this.#retry?.cancel()
     this.#recognition?.stop()
+    if (!this.#options.stream.closed) this.#options.stream.unwatchSpeech()
     this.#speaker.drop()
     this.#socket.close()
     this.#options.ended({ reason, hand_off, error_code: fault?.code ?? null, detail: fault?.detail ?? '' })
   }
-}
-
-/** Stands in for the recogniser that an installation lacks. */
-const DEAF: Recognizer = {
-  open: (_settings, listener) => ({ audio: () => undefined, stop: () => listener.ended(null) }),
 }

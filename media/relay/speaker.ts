@@ -42,7 +42,7 @@ const MAX_WAITING_CHARACTERS = 65_536
 const MAX_WAITING = 1000
 
 /** What the caller had heard of a turn when it was interrupted. */
-interface Heard {
+export interface Heard {
   readonly text: string
   readonly ms: number
 }
@@ -93,14 +93,17 @@ export class Speaker {
     return now === undefined || includes(now.interruptible, input)
   }
 
-  /** Stops at once. Returns what the caller had heard of the turn; null when nothing was being said. */
-  cut(): Heard | null {
+  /**
+   * Stops at once. Returns what the caller had heard of the turn; null when nothing was being said. `played_ms` is what
+   * was played of the current saying, when that is known.
+   */
+  cut(played_ms?: number): Heard | null {
     if (!this.speaking) return null
     const now_ms = this.#options.clock.monotonic_ms()
     const playing = [...this.#fed.values()].find(({ began_ms }) => began_ms !== null)
     const turn = this.#first?.turn ?? -1
     const before = this.#heard.turn === turn ? this.#heard : { text: '', began_ms: now_ms }
-    const partly = playing ? heardOf(playing, now_ms) : ''
+    const partly = playing ? heardOf(playing, played_ms ?? now_ms - (playing.began_ms ?? now_ms)) : ''
     this.drop()
     this.#heard = { turn: -1, text: '', began_ms: 0 }
     return { text: (before.text + partly).trim(), ms: Math.max(0, Math.round(now_ms - before.began_ms)) }
@@ -117,18 +120,32 @@ export class Speaker {
 
   /** Handles a mark of the data plane. Returns true when it belongs to this speaker. */
   onMark(name: string): boolean {
-    const { prefix, clock } = this.#options
-    if (!name.startsWith(`${prefix}:`)) return false
-    const [epoch, id, edge] = name.slice(prefix.length + 1).split(':')
-    const fed = Number(epoch) === this.#epoch ? this.#fed.get(Number(id)) : undefined
+    const mark = this.#read(name)
+    if (!mark) return false
+    const fed = mark.current ? this.#fed.get(mark.id) : undefined
     if (!fed) return true
-    if (edge === 'began') this.#began(fed, clock.monotonic_ms())
+    if (mark.edge === 'began') this.#began(fed, this.#options.clock.monotonic_ms())
     else {
-      this.#fed.delete(Number(id))
+      this.#fed.delete(mark.id)
       this.#heard.text += fed.saying.text
       this.#fill()
     }
     return true
+  }
+
+  /**
+   * The data plane has stopped the feed after this mark. Returns what the caller had heard; null when something else is
+   * being said by now, or nothing.
+   */
+  onCut(mark: string, played_ms: number): Heard | null {
+    return this.#read(mark)?.current ? this.cut(played_ms) : null
+  }
+
+  #read(mark: string): { readonly current: boolean; readonly id: number; readonly edge: string } | null {
+    const { prefix } = this.#options
+    if (!mark.startsWith(`${prefix}:`)) return null
+    const [epoch, id, edge = ''] = mark.slice(prefix.length + 1).split(':')
+    return { current: Number(epoch) === this.#epoch, id: Number(id), edge }
   }
 
   #began(fed: Fed, now_ms: number): void {
@@ -182,16 +199,16 @@ export class Speaker {
     this.#fed.set(id, { saying, ready_ms: clock.monotonic_ms(), duration_ms, began_ms: null })
     mark('began')
     for (const { samples, rate_hz } of pieces)
-      if (stream.feed(samples, rate_hz as SampleRate) < samples.length)
+      if (stream.feed(samples, rate_hz as SampleRate, includes(saying.interruptible, 'speech')) < samples.length)
         this.#options.failed('more sound than is held: the rest is dropped')
     mark('over')
     if (saying.loop !== 1) this.#waiting.unshift({ ...saying, loop: saying.loop === 0 ? 0 : saying.loop - 1 })
   }
 }
 
-/** Returns the words of a saying that were heard until `now_ms`. */
-function heardOf({ saying, began_ms, duration_ms }: Fed, now_ms: number): string {
-  const part = duration_ms === 0 ? 1 : (now_ms - (began_ms ?? now_ms)) / duration_ms
+/** Returns the words of a saying that were heard in its first `played_ms`. */
+function heardOf({ saying, duration_ms }: Fed, played_ms: number): string {
+  const part = duration_ms === 0 ? 1 : played_ms / duration_ms
   if (part >= 1) return saying.text
   const characters = Math.max(0, Math.floor(saying.text.length * part))
   return saying.text.slice(0, saying.text.lastIndexOf(' ', characters) + 1)

@@ -7,6 +7,7 @@ export type TurnFigures = Omit<EventFields<'relay.turn'>, 'leg_id' | 'relay_id'>
 export class TurnClock {
   readonly #clock: Clock
   readonly #measured: (figures: TurnFigures) => void
+  /** When the caller's voice was last heard; null while it goes on. */
   #voiced_ms: number | null = null
   #silent_ms: number | null = null
   #prompted: { voiced_ms: number; silent_ms: number; at_ms: number } | null = null
@@ -17,10 +18,14 @@ export class TurnClock {
     this.#measured = measured
   }
 
-  /** The caller's voice was heard. */
+  /** The caller's voice is heard. */
   voiced(): void {
-    this.#voiced_ms = this.#clock.monotonic_ms()
-    this.#silent_ms = null
+    this.#voiced_ms = this.#silent_ms = null
+  }
+
+  /** The caller's voice has not been heard for `quiet_ms`. */
+  paused(quiet_ms: number): void {
+    this.#voiced_ms = this.#clock.monotonic_ms() - quiet_ms
   }
 
   /** The detector takes the caller's speech to be over. */

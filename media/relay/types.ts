@@ -12,5 +12,8 @@ export const includes = (setting: RelayInput, input: 'dtmf' | 'speech'): boolean
 
 export const MAX_DIGITS = 256
 
-/** What a session needs of its leg's stream: the caller's audio, and a feed of sound and marks. */
-export type AudioLine = Pick<Stream, 'closed' | 'tap' | 'untap' | 'feed' | 'feedMark' | 'feedClear'>
+/** What a session needs of its leg's stream: the caller's audio and speech, and a feed of sound and marks. */
+export type AudioLine = Pick<
+  Stream,
+  'closed' | 'tap' | 'untap' | 'watchSpeech' | 'unwatchSpeech' | 'feed' | 'feedMark' | 'feedClear'
+>

@@ -287,6 +287,7 @@ export class Leg {
     else if (event.type === 'voice') this.#emit({ event: 'leg.voice', leg_id, speaking: event.speaking })
     else if (event.type === 'tap') this.#tapped(event)
     else if (event.type === 'mark') this.#marked(event)
+    else if (event.type === 'speech' || event.type === 'feed_cut') this.#relay?.session.onNative(event)
     else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
   }
 

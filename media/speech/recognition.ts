@@ -2,7 +2,6 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { MediaEvent } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { AudioLine } from '../relay/types.ts'
-import { NoiseSuppression } from './noise-suppression.ts'
 import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
 
 export type RecognizeRequest = MethodParams<'recognize.start'>
@@ -13,8 +12,6 @@ interface RecognitionOptions {
   readonly tap_prefix: string
   readonly recognizer: Recognizer
   readonly clock: Clock
-  /** Called with each frame of the inbound track, and with the silence that fills gaps. */
-  readonly frame?: (samples: Int16Array) => void
   readonly started: (track: Track) => void
   readonly heard: (result: Omit<EventFields<'recognize.result'>, 'leg_id' | 'recognize_id'>) => void
   readonly ended: (fault: string | null) => void
@@ -34,8 +31,6 @@ export class Recognition {
   readonly #options: RecognitionOptions
   readonly #taps = new Map<string, Track>()
   readonly #session: RecognitionSession
-  /** Reduces the noise of a track, where that was asked for. */
-  readonly #quieter = new Map<Track, NoiseSuppression>()
   readonly #timer: Timer
   readonly #began_ms: number
   /** Milliseconds of the inbound track that the engine has received. */
@@ -48,7 +43,6 @@ export class Recognition {
     const { leg_id, engine, noise_suppression, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
-    if (noise_suppression) for (const track of this.#taps.values()) this.#quieter.set(track, new NoiseSuppression())
     this.#began_ms = options.clock.monotonic_ms()
     this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
     this.#session = options.recognizer.open(
@@ -60,8 +54,9 @@ export class Recognition {
       },
     )
     if (this.#over) return
+    const how = { rate_hz: RATE_HZ, chunk_ms: CHUNK_MS, suppress_noise: noise_suppression ?? false } as const
     for (const [tap_id, track] of this.#taps)
-      stream.tap({ tap_id, what: track === 'inbound' ? 'received' : 'sent', rate_hz: RATE_HZ, chunk_ms: CHUNK_MS })
+      stream.tap({ tap_id, what: track === 'inbound' ? 'received' : 'sent', ...how })
   }
 
   onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
@@ -75,13 +70,8 @@ export class Recognition {
     this.#session.stop()
   }
 
-  #audio(track: Track, received: Int16Array, offset_ms: number): void {
-    const samples = this.#quieter.get(track)?.take(received) ?? received
-    if (track === 'inbound') {
-      this.#fed_ms += (samples.length * 1000) / RATE_HZ
-      this.#options.frame?.(samples)
-      if (this.#over) return
-    }
+  #audio(track: Track, samples: Int16Array, offset_ms: number): void {
+    if (track === 'inbound') this.#fed_ms += (samples.length * 1000) / RATE_HZ
     this.#session.audio(track, samples, offset_ms)
   }
 

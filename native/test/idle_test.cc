@@ -207,7 +207,7 @@ void listeners() {
   World w;
   TestLeg a(w, 1, {});
   a.stream->describe(filled(kUlaw), w.now);
-  a.stream->tap("t", true, 8000, 20, w.now);
+  a.stream->tap({"t", true, 8000, 20, false}, w.now);
   w.run(2000);
   check::equal(w.count(EventType::tap), 0, "silence costs JavaScript nothing");
 }

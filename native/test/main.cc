@@ -12,6 +12,7 @@ void decode_tests();
 void crossing_tests();
 void pause_tests();
 void idle_tests();
+void speech_watch_tests();
 void conference_tests();
 void g711_tests();
 void recording_tests();
@@ -41,6 +42,7 @@ static void all_tests() {
   decode_tests();
   pause_tests();
   idle_tests();
+  speech_watch_tests();
   conference_tests();
   crossing_tests();
   chunks_tests();

@@ -23,6 +23,8 @@ enum class EventType : uint8_t {
   record_ended,
   rtcp,
   voice,
+  speech,
+  feed_cut,
   tone,
   tap,
   raw,

@@ -25,12 +25,17 @@ void Listening::detect(bool inband, bool voice, bool tones, uint64_t now_us) {
   update(now_us);
 }
 
+void Listening::watch_speech(const SpeechWatchOptions* options, uint64_t now_us) {
+  watch_ = options ? std::make_unique<SpeechWatch>(stream_, *options, now_us) : nullptr;
+  update(now_us);
+}
+
 bool Listening::is_heard() const {
-  return detector_ || stream_.sources().conference() || stream_.sender().taps().any();
+  return detector_ || watch_ || stream_.sources().conference() || stream_.sender().taps().any();
 }
 
 bool Listening::is_needed() const {
-  if (detects() || stream_.sources().conference() || stream_.sender().taps().wants_received()) return true;
+  if (detects() || watch_ || stream_.sources().conference() || stream_.sender().taps().wants_received()) return true;
   const Stream* peer = stream_.peer();
   if (!peer || !peer->config().sends) return false;
   const PayloadFacts& out = peer->config().send;
@@ -86,6 +91,7 @@ void Listening::tick(uint64_t now_us) {
   if (ConferencePort* port = stream_.sources().conference()) port->in.write(pcm, static_cast<size_t>(n));
   stream_.sender().taps().take(stream_, false, pcm, n, hz);
   if (detector_) hear(pcm, n, now_us);
+  if (watch_) watch_->tick(now_us);
   transcode(pcm, n, hz, heard, now_us);
 }
 

@@ -9,6 +9,8 @@
 #include "decode_path.h"
 #include "detect.h"
 #include "resample.h"
+#include "rtp.h"
+#include "speech_watch.h"
 #include "timer.h"
 
 namespace media {
@@ -20,6 +22,12 @@ class Listening {
   explicit Listening(Stream& stream);
 
   void detect(bool inband, bool voice, bool tones, uint64_t now_us);
+  /** Reports the peer's speech, or no longer (null). */
+  void watch_speech(const SpeechWatchOptions* options, uint64_t now_us);
+  /** Takes a packet of audio when it arrives, before the jitter buffer. */
+  void arrived(const RtpView& v, CodecId codec, const uint8_t* payload, uint64_t now_us) {
+    if (watch_) watch_->packet(v.ssrc, v.seq, codec, payload, v.payload, now_us);
+  }
   /** Starts, adjusts or ends decoding. Call it after any change of the stream's consumers or configuration. */
   void update(uint64_t now_us);
   void stop();
@@ -36,6 +44,7 @@ class Listening {
 
   Stream& stream_;
   std::unique_ptr<Detector> detector_;
+  std::unique_ptr<SpeechWatch> watch_;
   std::unique_ptr<Resampler> to_detector_;
   bool inband_ = false, voice_ = false, tones_ = false;
   Timer timer_;

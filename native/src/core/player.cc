@@ -83,13 +83,15 @@ int Player::pull(int16_t* out, int samples, int rate_hz) {
   return made;
 }
 
-void Feed::add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz) {
+void Feed::add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields) {
   held_ += samples->size();
-  chunks_.push_back({std::move(samples), rate_hz, 0, {}});
+  chunks_.push_back({std::move(samples), rate_hz, 0, {}, yields});
 }
 
 void Feed::take_due_marks(std::vector<std::string>& passed) {
   while (!chunks_.empty() && !chunks_.front().samples) {
+    last_mark_ = chunks_.front().mark;
+    since_mark_us_ = 0;
     passed.push_back(std::move(chunks_.front().mark));
     chunks_.pop_front();
   }
@@ -107,6 +109,7 @@ void Feed::pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>
     std::memcpy(in, c.samples->data() + c.at, n * 2);
     c.at += n;
     held_ -= n;
+    fifo_yields_ = c.yields;
     if (!resampler_ || resampler_->from() != c.rate_hz || resampler_->to() != rate_hz)
       resampler_ = std::make_unique<Resampler>(c.rate_hz, rate_hz);
     const int got = resampler_->run(in, static_cast<int>(block), made);
@@ -117,7 +120,15 @@ void Feed::pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>
   std::memcpy(out, fifo_.data(), n * 2);
   std::memset(out + n, 0, (want - n) * 2);
   fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(n));
+  since_mark_us_ += n * 1'000'000 / static_cast<uint64_t>(rate_hz);
   if (fifo_.empty()) take_due_marks(passed);
+}
+
+bool Feed::yields() const {
+  if (!fifo_.empty()) return fifo_yields_;
+  for (const auto& c : chunks_)
+    if (c.samples) return c.yields;
+  return false;
 }
 
 void Feed::clear(std::vector<std::string>& passed) {

@@ -52,13 +52,19 @@ class Player {
 class Feed {
  public:
   bool empty() const { return held_ == 0 && fifo_.empty(); }
-  void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz);
-  void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name)}); }
+  /** `yields`: the peer's voice may stop the feed while this plays. */
+  void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields);
+  void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name), false}); }
   /** Writes `samples` samples; silence replaces missing PCM. Appends to `passed` the marks that playing has reached. */
   void pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed);
   void clear(std::vector<std::string>& passed);
   /** Moves to `passed` the marks that have no audio before them. */
   void take_due_marks(std::vector<std::string>& passed);
+  /** Reports whether the audio that plays next yields to the peer's voice. */
+  bool yields() const;
+  /** Returns the last mark that playing has reached, and the length of what has played since. */
+  const std::string& last_mark() const { return last_mark_; }
+  uint64_t since_mark_ms() const { return since_mark_us_ / 1000; }
 
  private:
   struct Chunk {
@@ -66,11 +72,15 @@ class Feed {
     int rate_hz;
     size_t at;
     std::string mark;
+    bool yields;
   };
   std::deque<Chunk> chunks_;
   size_t held_ = 0;
   std::unique_ptr<Resampler> resampler_;
   std::vector<int16_t> fifo_;
+  bool fifo_yields_ = false;
+  std::string last_mark_;
+  uint64_t since_mark_us_ = 0;
 };
 
 }  // namespace media

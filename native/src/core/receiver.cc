@@ -237,8 +237,10 @@ void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& f
     transcoding_ = !relays;
   else if (peer_ && !relays && !transcoding_)
     peer_->sources().sound_pause(payload, v.payload, now_us);
-  if (decode_ && (!relays || stream_.listening().is_heard()))
+  if (decode_ && (!relays || stream_.listening().is_heard())) {
     decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);
+    if (!noise) stream_.listening().arrived(v, facts.codec, payload, now_us);
+  }
   // Relay last, because this rewrites the packet in place.
   if (relays) pass(packet, v, facts, now_us);
 }

@@ -48,9 +48,9 @@ void Sources::end_play(const char* reason) {
   stream_.tell(std::move(e));
 }
 
-void Sources::feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
+void Sources::feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us) {
   if (!feed_) feed_ = std::make_unique<Feed>();
-  feed_->add(std::move(samples), rate_hz);
+  feed_->add(std::move(samples), rate_hz, yields);
   start_clock(now_us);
 }
 
@@ -67,6 +67,12 @@ void Sources::feed_clear() {
   std::vector<std::string> passed;
   feed_->clear(passed);
   tell_marks(passed);
+}
+
+void Sources::yield_to_voice() {
+  if (!feed_ || feed_->empty() || !feed_->yields()) return;
+  stream_.tell(EventType::feed_cut, static_cast<int64_t>(feed_->since_mark_ms()), 0, feed_->last_mark().c_str());
+  feed_clear();
 }
 
 void Sources::tell_marks(const std::vector<std::string>& marks) {

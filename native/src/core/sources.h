@@ -27,9 +27,11 @@ class Sources {
   void play(std::unique_ptr<Player> player, uint64_t now_us);
   /** Stops the play of this id. An empty id stops any play. */
   void stop_play(const std::string& id);
-  void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us);
+  void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us);
   void feed_mark(std::string name);
   void feed_clear();
+  /** The peer's voice was heard: clears the feed if what plays yields to it, and reports that before its marks. */
+  void yield_to_voice();
   void send_keys(KeySender::Request request, uint64_t now_us);
   bool sends_keys() const { return keys_ && keys_->busy(); }
   void join(std::shared_ptr<ConferencePort> port);

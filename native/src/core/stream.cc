@@ -81,8 +81,8 @@ void Stream::send_to(Stream* peer, uint64_t now_us) {
   if (!closed_) listening_.update(now_us);
 }
 
-void Stream::tap(std::string id, bool sent, int rate_hz, int chunk_ms, uint64_t now_us) {
-  sender_.taps().add(std::move(id), sent, rate_hz, chunk_ms);
+void Stream::tap(TapOptions options, uint64_t now_us) {
+  sender_.taps().add(std::move(options));
   listening_.update(now_us);
 }
 

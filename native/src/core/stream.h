@@ -67,8 +67,8 @@ class Stream {
   void relay_keys(bool enabled) { receiver_.keys().pass_on(enabled); }
   void play(std::unique_ptr<Player> player, uint64_t now_us) { sources_.play(std::move(player), now_us); }
   void stop_play(const std::string& id) { sources_.stop_play(id); }
-  void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
-    sources_.feed(std::move(samples), rate_hz, now_us);
+  void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us) {
+    sources_.feed(std::move(samples), rate_hz, yields, now_us);
   }
   void feed_mark(std::string name) { sources_.feed_mark(std::move(name)); }
   void feed_clear() { sources_.feed_clear(); }
@@ -76,7 +76,9 @@ class Stream {
   void detect(bool inband, bool voice, bool tones, uint64_t now_us) {
     listening_.detect(inband, voice, tones, now_us);
   }
-  void tap(std::string id, bool sent, int rate_hz, int chunk_ms, uint64_t now_us);
+  /** Reports the peer's speech from now on, or no longer (null). */
+  void watch_speech(const SpeechWatchOptions* options, uint64_t now_us) { listening_.watch_speech(options, now_us); }
+  void tap(TapOptions options, uint64_t now_us);
   void untap(const std::string& id, uint64_t now_us);
   void record(std::shared_ptr<Recording> recording, int track, bool sent);
   void unrecord(const Recording* recording);

@@ -11,10 +11,12 @@ namespace {
 constexpr size_t kMostTaps = 8;
 }
 
-void Taps::add(std::string id, bool sent, int rate_hz, int chunk_ms) {
-  remove(id);
+void Taps::add(TapOptions o) {
+  remove(o.id);
   if (taps_.size() >= kMostTaps) return;
-  taps_.push_back({std::move(id), sent, rate_hz, static_cast<size_t>(rate_hz / 1000 * chunk_ms), {}, nullptr, 0});
+  auto quieter = o.suppress_noise ? std::make_unique<NoiseSuppression>() : nullptr;
+  const auto chunk = static_cast<size_t>(o.rate_hz / 1000 * o.chunk_ms);
+  taps_.push_back({std::move(o.id), o.sent, o.rate_hz, chunk, {}, nullptr, std::move(quieter), 0});
 }
 
 void Taps::remove(const std::string& id) {
@@ -33,6 +35,7 @@ void Taps::take(const Stream& of, bool sent, const int16_t* pcm, int samples, in
     if (!t.resampler || t.resampler->from() != rate_hz) t.resampler = std::make_unique<Resampler>(rate_hz, t.rate_hz);
     int16_t converted[kMaxFrameSamples];
     const int n = t.resampler->run(pcm, samples, converted);
+    if (t.quieter && n == NoiseSuppression::kFrame) t.quieter->take(converted, converted);
     t.held.insert(t.held.end(), converted, converted + n);
     while (t.held.size() >= t.chunk) tell_chunk(of, t);
   }

@@ -9,16 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "noise_suppression.h"
 #include "resample.h"
 
 namespace media {
 
 class Stream;
 
+struct TapOptions {
+  std::string id;
+  bool sent = false;
+  int rate_hz = 8000, chunk_ms = 20;
+  /** Reduce steady noise; at 8 kHz only. */
+  bool suppress_noise = false;
+};
+
 class Taps {
  public:
   /** Adds a tap, or replaces the tap with the same id. Does nothing when the stream has the maximum number of taps. */
-  void add(std::string id, bool sent, int rate_hz, int chunk_ms);
+  void add(TapOptions options);
   void remove(const std::string& id);
   bool any() const { return !taps_.empty(); }
   bool wants_sent() const { return wants(true); }
@@ -36,6 +45,7 @@ class Taps {
     size_t chunk;
     std::vector<int16_t> held;
     std::unique_ptr<Resampler> resampler;
+    std::unique_ptr<NoiseSuppression> quieter;
     uint64_t emitted = 0;
   };
   bool wants(bool sent) const {

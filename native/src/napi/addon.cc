@@ -29,6 +29,8 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("feedClear", &EngineSkin::feed_clear),
                            InstanceMethod("sendKeys", &EngineSkin::send_keys),
                            InstanceMethod("detect", &EngineSkin::detect),
+                           InstanceMethod("watchSpeech", &EngineSkin::watch_speech),
+                           InstanceMethod("unwatchSpeech", &EngineSkin::unwatch_speech),
                            InstanceMethod("tap", &EngineSkin::tap),
                            InstanceMethod("untap", &EngineSkin::untap),
                            InstanceMethod("record", &EngineSkin::record),
@@ -152,7 +154,8 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   Napi::Value feed(const Napi::CallbackInfo& i) {
     auto pcm = samples(i[1]);
     const int rate = i[2].ToNumber().Int32Value();
-    core(i.Env()).with(id_of(i), [pcm, rate](Stream& s, uint64_t now) { s.feed(pcm, rate, now); });
+    const bool yields = i[3].ToBoolean();
+    core(i.Env()).with(id_of(i), [=](Stream& s, uint64_t now) { s.feed(pcm, rate, yields, now); });
     return Napi::Number::New(i.Env(), static_cast<double>(pcm->size()));
   }
   void feed_mark(const Napi::CallbackInfo& i) {
@@ -170,12 +173,17 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     const bool inband = i[1].ToBoolean(), voice = i[2].ToBoolean(), tones = i[3].ToBoolean();
     core(i.Env()).with(id_of(i), [=](Stream& s, uint64_t now) { s.detect(inband, voice, tones, now); });
   }
+  void watch_speech(const Napi::CallbackInfo& i) {
+    const SpeechWatchOptions options{i[1].ToNumber().Int32Value(), i[2].ToNumber().Int32Value(), i[3].ToBoolean()};
+    core(i.Env()).with(id_of(i), [options](Stream& s, uint64_t now) { s.watch_speech(&options, now); });
+  }
+  void unwatch_speech(const Napi::CallbackInfo& i) {
+    core(i.Env()).with(id_of(i), [](Stream& s, uint64_t now) { s.watch_speech(nullptr, now); });
+  }
   void tap(const Napi::CallbackInfo& i) {
-    const bool sent = i[2].ToBoolean();
-    const int rate = i[3].ToNumber().Int32Value(), chunk = i[4].ToNumber().Int32Value();
-    core(i.Env()).with(id_of(i), [=, id = i[1].ToString().Utf8Value()](Stream& s, uint64_t now) {
-      s.tap(id, sent, rate, chunk, now);
-    });
+    const TapOptions options{i[1].ToString().Utf8Value(), i[2].ToBoolean(), i[3].ToNumber().Int32Value(),
+                             i[4].ToNumber().Int32Value(), i[5].ToBoolean()};
+    core(i.Env()).with(id_of(i), [options](Stream& s, uint64_t now) { s.tap(options, now); });
   }
   void untap(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i),
@@ -256,6 +264,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
               }));
   exports.Set("features", Napi::Function::New(env, features));
   exports.Set("resample", Napi::Function::New(env, resample));
+  exports.Set("hearing", Napi::Function::New(env, hearing));
   exports.Set("encodeTest", Napi::Function::New(env, encode_all));
   exports.Set("decodeTest", Napi::Function::New(env, decode_all));
   return exports;

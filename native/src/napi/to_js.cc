@@ -26,6 +26,8 @@ const char* name_of(EventType type) {
     case EventType::record_ended: return "record_ended";
     case EventType::rtcp: return "rtcp";
     case EventType::voice: return "voice";
+    case EventType::speech: return "speech";
+    case EventType::feed_cut: return "feed_cut";
     case EventType::tone: return "tone";
     case EventType::tap: return "tap";
     case EventType::raw: return "raw";
@@ -106,6 +108,14 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
     case EventType::voice:
       o.Set("speaking", e.flag);
       number("lasted_ms");
+      break;
+    case EventType::speech:
+      o.Set("edge", e.text);
+      number("quiet_ms");
+      break;
+    case EventType::feed_cut:
+      o.Set("mark", e.text);
+      number("played_ms");
       break;
     case EventType::tone:
       o.Set("tone", e.text);

@@ -1,10 +1,12 @@
 #include "tools.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "../core/resample.h"
+#include "../core/speech_watch.h"
 #include "values.h"
 
 namespace media::skin {
@@ -52,6 +54,29 @@ Napi::Value encode_all(const Napi::CallbackInfo& i) {
     out.insert(out.end(), payload, payload + n);
   }
   return Napi::Buffer<uint8_t>::Copy(i.Env(), out.data(), out.size());
+}
+
+Napi::Value hearing(const Napi::CallbackInfo& i) {
+  const SpeechWatchOptions options{i[0].ToNumber().Int32Value(), i[1].ToNumber().Int32Value(), i[2].ToBoolean()};
+  const auto heard = std::make_shared<Hearing>(options);
+  return Napi::Function::New(i.Env(), [heard](const Napi::CallbackInfo& call) -> Napi::Value {
+    const auto frame = call[0].As<Napi::Int16Array>();
+    auto clean = Napi::Int16Array::New(call.Env(), Hearing::kFrame);
+    auto list = Napi::Array::New(call.Env());
+    uint32_t n = 0;
+    for (const auto edge : heard->take(frame.Data(), clean.Data())) {
+      const char* name = SpeechEdges::name(edge);
+      if (!name && !SpeechEdges::is_voice(edge)) continue;
+      auto told = Napi::Object::New(call.Env());
+      told.Set("edge", name ? name : "voiced");
+      told.Set("quiet_ms", heard->quiet_ms());
+      list.Set(n++, told);
+    }
+    auto out = Napi::Object::New(call.Env());
+    out.Set("samples", clean);
+    out.Set("edges", list);
+    return out;
+  });
 }
 
 Napi::Value decode_all(const Napi::CallbackInfo& i) {

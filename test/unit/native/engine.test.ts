@@ -10,6 +10,7 @@ import {
   type EngineOptions,
   encodeAll,
   features,
+  hearing,
   type MediaEvent,
   resample,
   type Stream,
@@ -424,4 +425,18 @@ t.test('files are resampled, encoded and decoded at their level', async t => {
     const back = decodeAll(codec, frames)
     t.ok(Math.abs(level(back.subarray(rate / 10, (rate * 4) / 10)) + 10) < 1, `${codec}: level within 1 dB`)
   }
+})
+
+t.test('a line without a stream hears speech as a watched stream does', t => {
+  const hear = hearing({ onset_ms: 40, end_ms: 600 })
+  const said = Int16Array.from([...new Int16Array(1600), ...tone(220, 200), ...new Int16Array(8000)])
+  const heard: string[] = []
+  for (let at = 0; at + 160 <= said.length; at += 160)
+    for (const { edge } of hear(said.subarray(at, at + 160)).edges)
+      if (edge !== 'voiced') heard.push(`${edge} ${at / 8}`)
+  t.strictSame(heard, ['began 220', 'paused 440', 'ended 980'])
+  t.throws(() => hear(new Int16Array(80)), /160 samples/)
+  t.throws(() => hearing({ onset_ms: 50, end_ms: 600 }), /onset_ms: a multiple of 40/)
+  t.throws(() => hearing({ onset_ms: 40, end_ms: 10 }), /end_ms: 200 to 5000/)
+  t.end()
 })
