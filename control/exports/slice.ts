@@ -29,7 +29,7 @@ export type SliceOutcome =
   | { readonly failed: string }
 
 /** Rows of one read. They bound the memory, and how long a read keeps the log of the store from being cut. */
-const READ_ROWS = 1000
+const READ_ROWS = 500
 /** Positions of one read where most calls do not match. */
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */

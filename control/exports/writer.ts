@@ -12,7 +12,7 @@ export interface SliceWriter {
 }
 
 /** The heap of the thread. What it needs at once is the rows of one read. */
-const LIMITS = { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 8 } as const
+const LIMITS = { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 6 } as const
 
 /** Starts the thread. */
 export function startSliceWriter(data: ExportThreadData): SliceWriter {

@@ -5,7 +5,6 @@ import {
   findAnyReleaseRequest,
   type ReleaseRequestRow,
 } from '../../core/state/alerts/containments.ts'
-import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import { type Carrier, findCarrier } from '../../core/state/configuration/carriers.ts'
 import { findImport, type NumberImportRow } from '../../core/state/configuration/number-imports.ts'
 import { findAnyNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
@@ -87,11 +86,6 @@ const member: Loader<'member', MemberRow> = { name: 'member', load: (db, { id })
 
 const node: Loader<'node', NodeRow> = { name: 'node', load: (db, { id }) => findNode(db, id) }
 
-const callExport: Loader<'job', CallExportRow> = {
-  name: 'job',
-  load: (db, { id }) => findCallExport(db, { project_id: null, subaccount_id: null }, id),
-}
-
 /** Declares an endpoint of /operator/v1. `{project_id}` loads a project of any organization, as `customer`. */
 export const route = routesWith({
   organization_id: organization,
@@ -109,5 +103,4 @@ export const route = routesWith({
   request_id: releaseRequest,
   node_id: node,
   member_id: member,
-  export_id: callExport,
 } as const)

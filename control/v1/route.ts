@@ -1,7 +1,6 @@
 import { type AlertPolicyRow, findAlertPolicy } from '../../core/state/alerts/alert-policies.ts'
 import { findAlert } from '../../core/state/alerts/alerts.ts'
 import { findContainment } from '../../core/state/alerts/containments.ts'
-import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import { findProjectCall } from '../../core/state/calls/call-history.ts'
 import { findProjectRecording, type RecordingRow } from '../../core/state/calls/calls.ts'
 import {
@@ -22,6 +21,7 @@ import { findEndpoint } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findSubaccount, type SubaccountRow } from '../../core/state/people/subaccounts.ts'
 import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
+import { exportLoader } from '../exports/routes.ts'
 import { type Loader, routesWith } from '../http/route.ts'
 import { loadTrunk } from './trunk-present.ts'
 
@@ -102,12 +102,6 @@ const recording: Loader<'recording', RecordingRow & OfTrunk> = {
   subaccount_id: row => row.trunk_subaccount_id,
 }
 
-const callExport: Loader<'job', CallExportRow> = {
-  name: 'job',
-  load: (db, { id, project_id }) => findCallExport(db, { project_id, subaccount_id: null }, id),
-  subaccount_id: row => row.subaccount_id,
-}
-
 const conference: Loader<'conference', ConferenceRow> = {
   name: 'conference',
   load: (db, { id, project_id }) => findConference(db, project_id, id),
@@ -153,7 +147,7 @@ const LOADERS = {
   containment_id: containment,
   call_id: call,
   recording_id: recording,
-  export_id: callExport,
+  export_id: exportLoader('project'),
   conference_id: conference,
   participant_id: participant,
   queue_id: ofProject('queue', findQueue),

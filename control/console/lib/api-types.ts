@@ -77,13 +77,17 @@ export interface OperatorProjectRisk {
     | 'international-premium'
     | 'north-american-premium'
     | 'cuba'
-    | 'latvia')[]
+    | 'latvia'
+    | 'national-premium'
+    | 'caribbean')[]
   readonly closed: readonly ('satellite'
     | 'international-networks'
     | 'international-premium'
     | 'north-american-premium'
     | 'cuba'
-    | 'latvia')[]
+    | 'latvia'
+    | 'national-premium'
+    | 'caribbean')[]
 }
 
 export interface OperatorInvitationCreation {
@@ -181,7 +185,9 @@ export interface ProjectRiskRequest {
     | 'international-premium'
     | 'north-american-premium'
     | 'cuba'
-    | 'latvia')[]
+    | 'latvia'
+    | 'national-premium'
+    | 'caribbean')[]
 }
 
 export interface ProjectCeilingsRequest {

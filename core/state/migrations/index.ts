@@ -20,6 +20,7 @@ import * as highRisks from './0023-high-risks.ts'
 import * as hoursAndTransfers from './0024-hours-and-transfers.ts'
 import * as voiceControl from './0030-voice-control.ts'
 import * as voiceDocuments from './0031-voice-documents.ts'
+import * as moreHighRisks from './0034-more-high-risks.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -44,4 +45,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0024-hours-and-transfers': hoursAndTransfers,
   '0030-voice-control': voiceControl,
   '0031-voice-documents': voiceDocuments,
+  '0034-more-high-risks': moreHighRisks,
 }

@@ -9,7 +9,13 @@ import {
 import { highRiskOf } from '../../../domain/fraud/high-risk.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
-import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
+import {
+  type CalledNumber,
+  normalizeNumber,
+  type ParsedNumber,
+  parseCalled,
+  parseNumber,
+} from '../../../domain/numbers/parse.ts'
 import { isWithin, localTimeOf, localTimeText } from '../../../domain/policies/calling-hours.ts'
 import { dayOf } from '../../../domain/rating/day.ts'
 import { ceilings } from '../ceilings/index.ts'
@@ -75,7 +81,7 @@ export function gather(query: Query, given: AdmissionRequest, store_ms: number):
     offer: request.offer,
     called,
     caller,
-    risk: digits ? riskOf(project, digits) : null,
+    risk: outbound && called.number ? riskOf(project, called.number) : null,
     policies: digits ? readRules(query, policies, digits) : [],
     containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
     billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
@@ -128,8 +134,8 @@ const switchedOffBy = (policies: readonly Row[]): string | null => {
   return off ? `"${text(off, 'name')}"` : null
 }
 
-function riskOf(project: Row, digits: string): AdmissionFacts['risk'] {
-  const risk = highRiskOf(digits)
+function riskOf(project: Row, called: ParsedNumber): AdmissionFacts['risk'] {
+  const risk = highRiskOf(called)
   if (!risk) return null
   const open: unknown = JSON.parse(text(project, 'open_risks'))
   return { name: risk.name, label: risk.label, open: Array.isArray(open) && open.includes(risk.name) }
