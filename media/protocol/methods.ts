@@ -125,7 +125,15 @@ export const METHODS = {
   'leg.remote_answer': method(
     Type.Object({ leg_id: Id, sdp: Sdp, places: Type.Optional(Places) }, closed),
     Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
-    ['leg_unknown', 'offer_missing', 'sdp_malformed', 'address_unknown', 'codec_not_offered', 'srtp_required'],
+    [
+      'leg_unknown',
+      'offer_missing',
+      'sdp_malformed',
+      'address_unknown',
+      'codec_not_offered',
+      'srtp_required',
+      'audio_refused',
+    ],
   ),
   /** Returns to the last settled state after an offer of either side was refused. */
   'leg.rollback': method(Leg, Empty, ['leg_unknown']),

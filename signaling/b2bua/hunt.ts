@@ -373,7 +373,7 @@ function detailOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): string {
 /** The SIP server generates responses for silence (408) and unreachable targets (503, 416). These have no source. */
 function failureOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): AttemptFailure {
   if (outcome.kind === 'silent') return { kind: 'no_response' }
-  if (outcome.kind === 'bad_answer') return { kind: 'response', code: 488 }
+  if (outcome.kind === 'bad_answer') return { kind: 'response', code: outcome.code }
   if (outcome.kind === 'failed') return { kind: 'transport' }
   const { status, source } = outcome.response
   const made_up = source.address === '' || source.port === 0

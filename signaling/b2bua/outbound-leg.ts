@@ -6,6 +6,7 @@ import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import type { DialogTags } from './refer-to.ts'
+import { answerCode } from './refusal.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
@@ -27,9 +28,18 @@ interface OutboundListener extends LegListener {
 export type LegOutcome =
   | { readonly kind: 'answered'; readonly response: SipResponse }
   | { readonly kind: 'refused'; readonly response: SipResponse }
-  /** The peer answered with SDP that we cannot use, and we have hung up. */
-  | { readonly kind: 'bad_answer'; readonly detail: string }
+  /** The peer answered with SDP that we cannot use, and we have hung up. `code`: what that means for the caller. */
+  | { readonly kind: 'bad_answer'; readonly code: 488 | 502; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
+
+interface Unusable {
+  /** Null when the answer is not to blame. */
+  readonly code: 488 | 502 | null
+  readonly detail: string
+}
+
+/** RFC 3261 §13.2.1: the 2xx to an INVITE with an offer has the answer, unless a reliable 18x had it. */
+const NO_SDP: Unusable = { code: 502, detail: 'the 200 has no SDP' }
 
 /** The leg of one INVITE that we send, from the INVITE to the leg's end. */
 export class OutboundLeg extends Leg {
@@ -137,10 +147,13 @@ export class OutboundLeg extends Leg {
       return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
     }
     const { sdp } = result.response.content()
-    const bad = sdp === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : sdp === '' ? null : await this.#take(sdp)
-    if (bad !== null) {
-      void result.dialog.bye({ Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
-      return { kind: 'bad_answer', detail: bad }
+    const bad = sdp === '' && this.#earlySdp === '' ? NO_SDP : sdp === '' ? null : await this.#take(sdp)
+    if (bad) {
+      // RFC 3261 §13.2.2.4: a 2xx whose SDP cannot be used gets an ACK and a BYE.
+      void result.dialog.bye(bad.code === null ? {} : { Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
+      return bad.code === null
+        ? { kind: 'failed', detail: bad.detail, link_lost: false }
+        : { kind: 'bad_answer', code: bad.code, detail: bad.detail }
     }
     if (this.ended) {
       void result.dialog.bye()
@@ -169,8 +182,8 @@ export class OutboundLeg extends Leg {
     this.#invite?.cancel()
   }
 
-  /** Applies an SDP answer. Returns null, or what is wrong with it. */
-  async #take(sdp: string): Promise<string | null> {
+  /** Applies an SDP answer. Returns null, or what is wrong. */
+  async #take(sdp: string): Promise<Unusable | null> {
     if (sdp === this.#earlySdp) return null
     try {
       await this.takeAnswer(sdp)
@@ -178,7 +191,7 @@ export class OutboundLeg extends Leg {
       return null
     } catch (error) {
       this.log.info({ err: error }, 'SDP of an answer cannot be used')
-      return error instanceof Error ? error.message : String(error)
+      return { code: answerCode(error), detail: error instanceof Error ? error.message : String(error) }
     }
   }
 

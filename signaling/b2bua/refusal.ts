@@ -10,6 +10,16 @@ export const refusalCode = (error: unknown): number =>
       : 488
     : 500
 
+/**
+ * Returns the SIP code of a call whose 2xx has an SDP that the media worker refused. A rejected audio line is an answer
+ * (RFC 3264 §6), so the callee has refused the call. Any other refusal is of a response that is not valid (RFC 3261
+ * §21.5.3): the caller's own offer was right. Null: the fault is ours.
+ */
+export function answerCode(error: unknown): 488 | 502 | null {
+  if (!(error instanceof MediaRefusal) || refusalCode(error) === 503) return null
+  return error.reason === 'audio_refused' ? 488 : 502
+}
+
 export const warning = (error: unknown): Record<string, string> =>
   error instanceof MediaRefusal
     ? {

@@ -164,9 +164,9 @@ class Audio {
     this.#own = sdp
   }
 
-  /** Sends to where the platform's SDP says, with a payload type of both descriptions. */
+  /** Sends to the first port of the platform’s SDP, with a payload type of both descriptions. */
   sendTo(theirs: string): void {
-    const [, port = '0', types = '0'] = /^m=audio (\d+) \S+ (.*)$/m.exec(theirs) ?? []
+    const [, port = '0', types = '0'] = /^m=audio ([1-9]\d*) \S+ (.*)$/m.exec(theirs) ?? []
     const own = /m=audio\s+\S+\s+\S+\s+([\d ]+)/.exec(this.#own)?.[1]?.trim().split(/\s+/) ?? []
     const type = Number(types.split(' ').find(type => own.includes(type)) ?? types.split(' ')[0])
     const host = /^c=IN IP4 (\S+)/m.exec(theirs)?.[1] ?? '127.0.0.1'

@@ -9,11 +9,12 @@ import type { MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
 import { answeredSecurity } from './security.ts'
 import type { LocalSide, PayloadUse, Settled } from './settled.ts'
 
-export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required'
+export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required' | 'audio_refused'
 
 /**
- * Reads the peer's answer to `local`. A rejected audio line (port 0) refuses the call. The answer's m= lines should be
- * those of the offer (RFC 3264 §6); when they are not, its first audio line counts.
+ * Reads the peer's answer to `local`. One that rejects the audio (port 0) is `audio_refused`; the other refusals are of
+ * answers that RFC 3264 §6 does not allow. The answer's m= lines should be those of the offer. When they are not, the
+ * first audio line counts that answers ours; the one in our place is tried first.
  */
 export function readAnswer(
   sdp: Sdp,
@@ -21,13 +22,23 @@ export function readAnswer(
   own: LocalSide,
   continuity: Continuity,
 ): Settled | Refused<AnswerRefusal> {
-  const inPlace = sdp.lines[continuity.audio]
-  const line = inPlace?.kind === 'audio' ? inPlace : sdp.lines.find(({ kind }) => kind === 'audio')
   const ours = local.lines[continuity.audio]
   if (!ours) throw new Error('our own offer has an audio line')
-  if (!line) return refuse('sdp_malformed', 'the answer has no audio line (RFC 3264 §6)')
+  const inPlace = sdp.lines[continuity.audio]
+  const lines = [inPlace, ...sdp.lines.filter(line => line !== inPlace)].filter(line => line?.kind === 'audio')
+  const read = lines.flatMap(line => (line ? [readLine(line, ours, own, continuity)] : []))
+  const settled = read.find(outcome => !('refused' in outcome))
+  return settled ?? read[0] ?? refuse('sdp_malformed', 'the answer has no audio line (RFC 3264 §6)')
+}
+
+function readLine(
+  line: MediaLine,
+  ours: OwnLine,
+  own: LocalSide,
+  continuity: Continuity,
+): Settled | Refused<AnswerRefusal> {
   if (line.fault !== null) return refuse('sdp_malformed', line.fault)
-  if (line.port === 0) return refuse('codec_not_offered', `${line.where}: audio was refused with port 0`)
+  if (line.port === 0) return refuse('audio_refused', `${line.where}: audio was refused with port 0`)
   const types = continuity.payload_types
   const offered = (encoding: Encoding): number | undefined => {
     const type = types[encodingKey(encoding)]

@@ -234,7 +234,7 @@ export type CallOutcome =
 export function judgeCall(where: string, outcome: CallOutcome): Verdict {
   if (outcome.answered) return passed(`${where} answered, with ${outcome.codec ?? 'no codec'}.`)
   const { sip_code: code, detail } = outcome
-  if (/codec|SDP|488/i.test(detail) || code === 488)
+  if (/codec|SDP|488|audio/i.test(detail) || code === 488)
     return failed(
       `${where} and the trunk agreed on no codec (${detail}).`,
       'Give the trunk and the peer a codec in common, and the same media security.',

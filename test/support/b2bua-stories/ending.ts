@@ -131,15 +131,15 @@ export const ENDING: readonly Story[] = [
     row: { status: 'canceled', sip_code: 487 },
   },
   {
-    title: 'a target that answers with a codec that was not offered gets an ACK and a BYE, and the caller a 488',
-    peer: [caller.invite(), ...provisionals, receive.response(488), caller.ackOfFailure],
+    title: 'a target that answers with a codec that was not offered gets an ACK and a BYE, and the caller a 502',
+    peer: [caller.invite(), ...provisionals, receive.response(502), caller.ackOfFailure],
     target: [
       inviteToAnswerLater,
       answerInvite(200, 'OK', { sdp: audioSdp({ payloads: '3', maps: 'a=rtpmap:3 GSM/8000' }) }),
       receive.request('ACK'),
       ...ended,
     ],
-    row: { status: 'failed', sip_code: 488 },
+    row: { status: 'failed', sip_code: 502 },
     only: 'udp',
   },
   {

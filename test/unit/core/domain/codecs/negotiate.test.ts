@@ -355,7 +355,7 @@ t.test('our offer lists the other leg’s codec first and uses the codec that th
   ])
   t.match(answer('3'), { refused: 'codec_not_offered' })
   t.match(readAnswer(parsed(offerText('0').replace('audio 4000', 'audio 0')), local, own(), continuity), {
-    refused: 'codec_not_offered',
+    refused: 'audio_refused',
   })
   const two = parsed(`${offerText('0')}m=video 0 RTP/AVP 31\r\n`)
   t.match(readAnswer(two, local, own(), continuity), { codec: 'PCMU' }, 'a line more than offered')
@@ -363,6 +363,8 @@ t.test('our offer lists the other leg’s codec first and uses the codec that th
     `${offerText('0').replace('m=audio 4000 RTP/AVP 0', 'm=video 0 RTP/AVP 31\r\nm=audio 4002 RTP/AVP 0')}`,
   )
   t.match(readAnswer(moved, local, own(), continuity), { remote: { rtp_port: 4002 } }, 'its first audio line counts')
+  const secured = parsed(`${offerText('0').replace('RTP/AVP', 'RTP/SAVP')}m=audio 4002 RTP/AVP 0\r\n`)
+  t.match(readAnswer(secured, local, own(), continuity), { remote: { rtp_port: 4002 } }, 'the line that answers ours')
 })
 
 t.test('a secured offer lists every suite, and its answer must select one by its tag', async t => {
