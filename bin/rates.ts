@@ -9,6 +9,13 @@ interface Json {
   readonly json?: boolean
 }
 
+interface MarginOptions extends Json {
+  readonly from: string
+  readonly to: string
+  readonly by: string
+  readonly project?: string
+}
+
 interface ImportOptions extends Json {
   readonly name?: string
   readonly direction: 'outbound' | 'inbound'
@@ -76,9 +83,11 @@ export function ratesCommand(): Command {
     .requiredOption('--from <day>', 'first day, such as 2026-11-01')
     .requiredOption('--to <day>', 'last day')
     .addOption(new Option('--by <group>').choices(['day', 'carrier', 'project', 'destination', 'call']).default('day'))
+    .option('--project <id>', 'of one project alone')
     .option('--json', 'as JSON')
-    .action(async ({ from, to, by, ...options }: Json & { from: string; to: string; by: string }) => {
-      const answer = (await ask('get /margins', { query: { from, to, group_by: by } })) as { data: object[] }
+    .action(async ({ from, to, by, project, ...options }: MarginOptions) => {
+      const of = project === undefined ? {} : { project_id: project }
+      const answer = (await ask('get /margins', { query: { from, to, group_by: by, ...of } })) as { data: object[] }
       print(options.json ? answer : answer.data, options)
     })
   return command

@@ -1,6 +1,6 @@
 import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
-import { type Clock, pause } from '../core/runtime/clock.ts'
+import { type Clock, iso, pause } from '../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
@@ -9,6 +9,7 @@ import type { Registry } from '../core/runtime/metrics.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
+import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
 import type { State } from '../core/state/index.ts'
 import {
   endCallsOfLostNodes,
@@ -108,6 +109,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     ...{ clock, realm: config.domain, snapshot },
     crypto: digestCrypto(config.drachtio_secret),
     proved: digestProofs({ state, clock, log }),
+    guessed: (trunk_id, address) =>
+      void noteGuesser(state.db, { trunk_id, address, now: iso(clock.now()) }).catch(err =>
+        log.warn({ err, trunk_id }, 'could not note who guessed a password'),
+      ),
   })
   const tokens = new AuthTokens(config.master_key, snapshot)
   const authToken = (project_id: string): string | null => tokens.of(project_id)

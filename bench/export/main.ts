@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openState } from '../../core/state/index.ts'
+import { isPassing, openState } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { addTrunk, ask, isAnswered, quantile, setUpsDuring } from '../set-up.ts'
@@ -127,7 +127,15 @@ function rateList(): string {
 async function fill(): Promise<void> {
   const { folder, made } = up
   const state = await openState({ data_dir: folder })
-  const run = (sql: string): Promise<void> => queueWrite(state.db, { sql, parameters: [] })
+  const run = async (sql: string): Promise<void> => {
+    // The platform writes too, and on a busy machine the lock may be its own for longer than a statement waits.
+    for (;;)
+      try {
+        return await queueWrite(state.db, { sql, parameters: [] })
+      } catch (error) {
+        if (!isPassing(error)) throw error
+      }
+  }
   try {
     for (let first = 0; first < ROWS; first += CHUNK) {
       const calls = `with recursive n(i) as (select ${first} union all select i + 1 from n

@@ -46,6 +46,8 @@ type ClientOutcome =
 const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
+/** After so many wrong passwords of one address the edge blocks it. */
+const GUESSES_OF_A_STRANGER = 5
 /** How long a flow that proved a password is exempt from the guess limit of its address. */
 const PROVEN_MS = 2 * 3_600_000
 
@@ -62,6 +64,7 @@ export class DigestAuthenticator {
   readonly #proven = new LRUCache<string, number>({ max: MAX_GUESSERS })
   readonly #md5_clients = new Md5Clients()
   readonly #told: (trunk_id: string, address: string) => void
+  readonly #guessedOf: (trunk_id: string, address: string) => void
   #swept_ms = 0
   #realms: { readonly of: Snapshot | null; readonly realms: Realms } = { of: null, realms: compileRealms([]) }
 
@@ -73,8 +76,11 @@ export class DigestAuthenticator {
     readonly crypto: DigestCrypto
     /** Called whenever a trunk's peer has proved a password. */
     readonly proved: (trunk_id: string, address: string) => void
+    /** Called once a minute for an address that guesses, with the trunk whose user it named last. */
+    readonly guessed: (trunk_id: string, address: string) => void
   }) {
     this.#told = options.proved
+    this.#guessedOf = options.guessed
     this.#clock = options.clock
     this.#crypto = options.crypto
     this.#realm = options.realm
@@ -109,7 +115,9 @@ export class DigestAuthenticator {
     }
     // A client with the right password but a repeated nonce count needs a new nonce, as with a stale one.
     if (outcome.kind === 'stale' || outcome.why === 'replayed') return this.#challenge(request, true)
-    this.#guessed(request)
+    const named = credentials[0]
+    if (this.#guessed(request) === GUESSES_OF_A_STRANGER && named)
+      this.#guessedOf(named.trunk_id, request.source.address)
     return this.#challenge(request, false)
   }
 
@@ -186,11 +194,13 @@ export class DigestAuthenticator {
     return (this.#proven.get(flowKey(source)) ?? 0) <= now_ms
   }
 
-  #guessed({ source }: SipRequest): void {
+  /** Counts a guess. Returns how many the address has made in this minute. */
+  #guessed({ source }: SipRequest): number {
     const key = holderKey(source)
     const known = this.#guesses.get(key) ?? { count: 0, since_ms: this.#clock.monotonic_ms() }
     known.count++
     this.#guesses.set(key, known)
+    return known.count
   }
 
   #proved({ source }: SipRequest, now_ms: number): void {

@@ -1,3 +1,5 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { noteGuesser } from '../../core/state/alerts/traffic-facts.ts'
 import { type AlertWorld, alertWorld, pricedCall, report, setBalance } from '../support/alert-world.ts'
 import { freshKey } from '../support/control-plane.ts'
 import t from '../support/harness/index.ts'
@@ -271,6 +273,33 @@ t.test('new_source_ip: fires for an address that has never used the digest trunk
   await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
   await w.look()
   t.match(await w.alerts('new_source_ip'), [{ state: 'resolved' }])
+})
+
+t.test('new_source_ip: fires for a stranger who was blocked after wrong passwords of the trunk', async t => {
+  const w = await alertWorld(t)
+  const [trunk_id, other] = [await addTrunk(w), await addTrunk(w, { name: 'Other branch' })]
+  const call = { trunk_id, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 200 }
+  await pricedCall(w, { ...call, source_ip: '192.0.2.1' })
+  await w.look()
+  const guess = (address: string) => noteGuesser(w.state.db, { trunk_id, address, now: iso(w.clock.now()) })
+  await guess('192.0.2.1')
+  await w.look()
+  t.same(await w.alerts('new_source_ip'), [], 'a telephone of the customer that mistypes is no stranger')
+  await w.pass(MINUTE_MS)
+  await guess('203.0.113.66')
+  await guess('203.0.113.66')
+  await w.look()
+  const [alert, ...more] = await w.alerts('new_source_ip')
+  t.same(more, [], 'once')
+  t.match(alert, {
+    state: 'firing',
+    severity: 'warning',
+    trunk_id,
+    reason: /203\.0\.113\.66.*guessed passwords of trunk/,
+  })
+  await pricedCall(w, { ...call, trunk_id: other, source_ip: '192.0.2.7' })
+  await w.look()
+  t.equal((await w.alerts('new_source_ip')).length, 1, 'and concerns no other trunk')
 })
 
 t.test(

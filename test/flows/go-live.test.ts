@@ -1,26 +1,59 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { unseal } from '../../core/runtime/secrets.ts'
 import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
 import { openAgent, place } from '../support/agents.ts'
 import { strowger } from '../support/child.ts'
 import { freshKey } from '../support/control-plane.ts'
-import t from '../support/harness/index.ts'
+import t, { type Test } from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
+import type { World } from '../support/world.ts'
 
-// An operator opens for business by /operator/v1 alone: a customer, a carrier, prices, costs, numbers and money. Then
-// the customer's calls reach the carrier, and the books of both agree to the minor unit.
+// An operator opens for business: a customer, a carrier, prices, costs, numbers and money. Then the customer's calls
+// reach the carrier, and the books of both agree to the minor unit. The same story is told twice, on a platform whose
+// data folder was empty: by /operator/v1 alone, and by the command line alone.
 
-const CARRIER = '127.77.0.1'
-const OFFICE = '127.77.0.2'
-const list = (...lines: string[]): string => ['prefix,label,rate,unit,initial,additional', ...lines, ''].join('\n')
+const list = (rate: number): string => `prefix,label,rate,unit,initial,additional\n234,Nigeria,${rate},minute,60,60\n`
+const BOOKS = [
+  { direction: 'outbound', price: 100, cost: 40 },
+  { direction: 'inbound', price: 30, cost: 10 },
+] as const
 const dayAt = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+const SPAN = { from: dayAt(-1), to: dayAt(1) }
 
-t.test('a customer goes live by /operator/v1, is charged, and another customer sees nothing of it', async t => {
-  const rival = await sharedWorld(t)
-  const made = await strowger(['operator', 'key', 'create', 'Desk', '--json'], { STROWGER_DATA: rival.data_dir }).ended
+/** Who is opened for: a customer with one number, and the carrier's address. */
+interface Business {
+  readonly name: string
+  readonly e164: string
+  readonly carrier: { readonly ip: string; readonly port: number }
+}
+
+interface Opened {
+  readonly project_id: string
+  readonly carrier_id: string
+}
+
+/** What an operator does, by one of the ways to do it. */
+interface Desk {
+  /** Opens for business, up to a closed checklist. The number is given to the customer, or offered to it alone. */
+  open(business: Business): Promise<Opened & { readonly offered: boolean }>
+  goLive(project_id: string): Promise<{ readonly open: readonly string[]; readonly sandbox: boolean }>
+  topUp(project_id: string, minor: number): Promise<void>
+  balance(project_id: string): Promise<object>
+  // biome-ignore lint/suspicious/noExplicitAny: answers of several shapes.
+  margins(project_id: string, by: string): Promise<any>
+  carrierTotal(carrier_id: string): Promise<object>
+}
+
+const contact = { time_zone: 'Africa/Lagos', contact_email: 'desk@couriers.example' }
+
+/** The desk by /operator/v1, with a key. */
+async function byApi(t: Test, w: World): Promise<Desk> {
+  const made = await strowger(['operator', 'key', 'create', 'Desk', '--json'], { STROWGER_DATA: w.data_dir }).ended
   const { operator_key } = JSON.parse(made.stdout)
   const ask = async (method: string, path: string, body?: object, etag?: string) => {
-    const answer = await fetch(`${rival.base_url}/operator/v1${path}`, {
+    const answer = await fetch(`${w.base_url}/operator/v1${path}`, {
       method,
       headers: {
         Authorization: `Bearer ${operator_key}`,
@@ -34,57 +67,119 @@ t.test('a customer goes live by /operator/v1, is charged, and another customer s
     t.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${text.slice(0, 300)}`)
     return { etag: answer.headers.get('etag') ?? '', body: text === '' ? undefined : JSON.parse(text) }
   }
-  const carrier = await openAgent(t, { ip: CARRIER })
-  const office = await openAgent(t, { ip: OFFICE })
-
-  const contact = { time_zone: 'Africa/Lagos', contact_email: 'desk@couriers.example' }
-  const { project } = (await ask('POST', '/organizations', { name: 'Couriers', ...contact })).body
-  const project_id: string = project.id
-  const { body: telco } = await ask('POST', '/carriers', {
-    ...{ name: 'Telco', sources: [`${CARRIER}/32`], routes: [{ prefix: '234', cost_minor: 999 }] },
-    targets: [{ sip_uri: `sip:${CARRIER}:${carrier.port}` }],
-  })
-  for (const [direction, price, cost] of [
-    ['outbound', 100, 40],
-    ['inbound', 30, 10],
-  ] as const) {
-    const name = `November, ${direction}`
-    const rates = (rate: number) => list(`234,Nigeria,${rate},minute,60,60`)
-    await ask('POST', '/price-books/imports', { name, direction, project_id, csv: rates(price) })
-    await ask('POST', '/cost-books/imports', { name, direction, carrier_id: telco.id, csv: rates(cost) })
+  return {
+    async open({ name, e164, carrier }) {
+      const { project } = (await ask('POST', '/organizations', { name, ...contact })).body
+      const project_id: string = project.id
+      const { body: telco } = await ask('POST', '/carriers', {
+        ...{ name: `Telco of ${name}`, sources: [`${carrier.ip}/32`], routes: [{ prefix: '234', cost_minor: 999 }] },
+        targets: [{ sip_uri: `sip:${carrier.ip}:${carrier.port}` }],
+      })
+      for (const { direction, price, cost } of BOOKS) {
+        const book = { name: `November, ${direction}`, direction }
+        await ask('POST', '/price-books/imports', { ...book, project_id, csv: list(price) })
+        await ask('POST', '/cost-books/imports', { ...book, carrier_id: telco.id, csv: list(cost) })
+      }
+      const csv = `number,offered_to\n${e164},${project_id}\n`
+      const { body: preview } = await ask('POST', '/number-imports', { name: 'Lagos', csv })
+      await ask('POST', `/number-imports/${preview.id}/confirm`)
+      await until('the number is in the inventory', async () => {
+        const { body } = await ask('GET', `/number-imports/${preview.id}`)
+        return body.state === 'completed'
+      })
+      return { project_id, carrier_id: telco.id, offered: true }
+    },
+    async topUp(project_id, amount_minor) {
+      await ask('POST', `/projects/${project_id}/top-ups`, { amount_minor, reason: 'first payment' })
+    },
+    async goLive(project_id) {
+      const { open } = (await ask('GET', `/projects/${project_id}/checklist`)).body
+      const { etag } = await ask('GET', `/projects/${project_id}`)
+      const { body } = await ask('POST', `/projects/${project_id}/go-live`, { reason: 'open' }, etag)
+      return { open, sandbox: body.sandbox }
+    },
+    balance: async project_id => (await ask('GET', `/projects/${project_id}/balance`)).body,
+    margins: async (project_id, group_by) =>
+      (await ask('GET', `/margins?${new URLSearchParams({ ...SPAN, group_by, project_id })}`)).body,
+    carrierTotal: async id => (await ask('GET', `/carriers/${id}/metrics?${new URLSearchParams(SPAN)}`)).body.total,
   }
-  const e164 = '+2342017770001'
-  const csv = `number,offered_to\n${e164},${project_id}\n`
-  const { body: preview } = await ask('POST', '/number-imports', { name: 'Lagos', csv })
-  await ask('POST', `/number-imports/${preview.id}/confirm`)
-  await until('the number is in the inventory', async () => {
-    const { body } = await ask('GET', `/number-imports/${preview.id}`)
-    return body.state === 'completed'
-  })
+}
 
-  const account = await rival.state.db
+/** The desk by the `strowger` command. */
+function byCommand(t: Test, w: World): Desk {
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await strowger([...words, '--json'], { STROWGER_DATA: w.data_dir }).ended
+    t.equal(code, 0, `${words.join(' ')}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+  const span = ['--from', SPAN.from, '--to', SPAN.to]
+  return {
+    async open({ name, e164, carrier }) {
+      const { project } = await run(
+        'org',
+        'create',
+        name,
+        '--email',
+        contact.contact_email,
+        '--time-zone',
+        'Africa/Lagos',
+      )
+      const project_id: string = project.id
+      const ways = ['--source', `${carrier.ip}/32`, '--target', `sip:${carrier.ip}:${carrier.port}`, '--route', '234']
+      const { id: carrier_id } = await run('carriers', 'add', `Telco of ${name}`, ...ways)
+      for (const { direction, price, cost } of BOOKS)
+        for (const [command, rate, of] of [
+          ['rates', price, ['--project', project_id]],
+          ['costs', cost, ['--carrier', carrier_id]],
+        ] as const) {
+          const file = join(w.data_dir, `${command}-${direction}.csv`)
+          writeFileSync(file, list(rate))
+          await run(command, 'import', file, '--direction', direction, '--yes', ...of)
+        }
+      await run('numbers', 'add', e164)
+      t.match(await run('numbers', 'assign', e164, project_id), { project_id, status: 'held' })
+      return { project_id, carrier_id, offered: false }
+    },
+    async topUp(project_id, minor) {
+      await run('balance', 'top-up', project_id, String(minor), '--reason', 'first payment')
+    },
+    async goLive(project_id) {
+      const { open } = await run('project', 'checklist', project_id)
+      const { sandbox } = await run('project', 'go-live', project_id, '--reason', 'open')
+      return { open, sandbox }
+    },
+    balance: project_id => run('balance', 'show', project_id),
+    margins: (project_id, by) => run('rates', 'margins', ...span, '--by', by, '--project', project_id),
+    carrierTotal: async id => (await run('carriers', 'metrics', id, ...span)).total,
+  }
+}
+
+/** The customer of the project, with a credential of each kind. */
+async function signedIn(w: World, project_id: string, e164: string): Promise<World> {
+  const { db } = w.state
+  const account = await db
     .selectFrom('voice_account')
     .selectAll()
     .where('project_id', '=', project_id)
     .executeTakeFirstOrThrow()
-  const customer = rival.as({
+  return w.as({
     project_id,
     account_sid: account.account_sid,
-    auth_token: unseal(rival.master_key, account.auth_token_sealed),
-    api_key: await addAdminKey(rival.state.db, project_id, new Date().toISOString(), null),
+    auth_token: unseal(w.master_key, account.auth_token_sealed),
+    api_key: await addAdminKey(db, project_id, new Date().toISOString(), null),
     numbers: [e164],
   })
-  const order = (of: typeof customer) =>
-    of.manage('POST', '/number-orders', { numbers: [e164] }, { 'idempotency-key': freshKey() })
-  t.equal((await order(rival)).status, 404, 'what is offered to one customer is nobody else’s')
-  t.equal((await order(customer)).status, 201)
-  await ask('POST', `/projects/${project_id}/top-ups`, { amount_minor: 10_000, reason: 'first payment' })
-  t.same((await ask('GET', `/projects/${project_id}/checklist`)).body.open, [])
-  const { etag } = await ask('GET', `/projects/${project_id}`)
-  t.equal((await ask('POST', `/projects/${project_id}/go-live`, { reason: 'open' }, etag)).body.sandbox, false)
+}
 
-  const target = { sip_uri: `sip:${OFFICE}:${office.port}`, transport: 'udp', priority: 1, weight: 1 }
-  const trunk_id = await customer.addTrunk(OFFICE, { targets: [target] })
+/** A call of the customer's trunk, one of the carrier, and one of the API. Each reaches the other side. */
+async function threeCalls(
+  t: Test,
+  customer: World,
+  e164: string,
+  { carrier, office }: Record<'carrier' | 'office', Agent>,
+) {
+  const target = { sip_uri: `sip:${office.ip}:${office.port}`, transport: 'udp', priority: 1, weight: 1 }
+  const trunk_id = await customer.addTrunk(office.ip, { targets: [target] })
   await customer.routeToTrunk(e164, trunk_id)
   const { sip } = customer
   const outbound = await place(office, `sip:+2348035550001@${sip.host}`, { to: sip, caller: e164 })
@@ -99,17 +194,38 @@ t.test('a customer goes live by /operator/v1, is charged, and another customer s
   const created = await customer.voice('POST', '/Calls.json', form)
   t.match(await customer.ended(created.body.sid), { status: 'completed' })
   t.equal(carrier.invites.length, 2, 'the call of the API reached the carrier')
+}
 
-  const balance = async () => (await ask('GET', `/projects/${project_id}/balance`)).body
-  await until('all three calls are charged', async () => (await balance()).balance_minor === 10_000 - 100 - 30 - 100)
-  t.match(await balance(), { held_minor: 0 })
-  const span = `from=${dayAt(-1)}&to=${dayAt(1)}`
-  const margins = async (by: string) =>
-    (await ask('GET', `/margins?${span}&group_by=${by}&project_id=${project_id}`)).body
+type Agent = Awaited<ReturnType<typeof openAgent>> & { readonly ip: string }
+
+async function story(
+  t: Test,
+  rival: World,
+  desk: Desk,
+  at: { readonly name: string; readonly e164: string; readonly net: string },
+) {
+  const { name, e164, net } = at
+  const agent = async (ip: string): Promise<Agent> => Object.assign(await openAgent(t, { ip }), { ip })
+  const [carrier, office] = [await agent(`${net}.1`), await agent(`${net}.2`)]
+  const { project_id, carrier_id, offered } = await desk.open({ name, e164, carrier })
+  const customer = await signedIn(rival, project_id, e164)
+  const order = (of: World) =>
+    of.manage('POST', '/number-orders', { numbers: [e164] }, { 'idempotency-key': freshKey() })
+  t.not((await order(rival)).status, 201, 'what is for one customer is nobody else’s')
+  if (offered) t.equal((await order(customer)).status, 201)
+  await desk.topUp(project_id, 10_000)
+  t.same(await desk.goLive(project_id), { open: [], sandbox: false })
+
+  await threeCalls(t, customer, e164, { carrier, office })
+  const { db } = rival.state
+  await until('all three calls are charged', async () => {
+    const settled = db.selectFrom('reservation').select('call_sid').where('project_id', '=', project_id)
+    return (await settled.where('settled_at', 'is not', null).execute()).length === 3
+  })
+  t.match(await desk.balance(project_id), { balance_minor: 10_000 - 100 - 30 - 100, held_minor: 0 })
   const sums = { calls: 3, charge_minor: 230, cost_minor: 90, margin_minor: 140 }
-  t.match(await margins('carrier'), { data: [{ key: telco.id, ...sums }], total: sums })
-  t.match(await margins('day'), { total: sums })
-  const calls = (await margins('call')).data
+  t.match(await desk.margins(project_id, 'carrier'), { data: [{ key: carrier_id, ...sums }], total: sums })
+  const calls = (await desk.margins(project_id, 'call')).data
   t.same(
     calls.map((row: { charge_minor: number; margin_minor: number }) => [row.charge_minor, row.margin_minor]),
     [
@@ -118,7 +234,7 @@ t.test('a customer goes live by /operator/v1, is charged, and another customer s
       [100, 60],
     ],
   )
-  t.match((await ask('GET', `/carriers/${telco.id}/metrics?${span}`)).body.total, {
+  t.match(await desk.carrierTotal(carrier_id), {
     ...{ attempts: 2, answered: 2, asr_pct: 100, charge_minor: 200, cost_minor: 80, margin_minor: 120 },
   })
 
@@ -131,13 +247,24 @@ t.test('a customer goes live by /operator/v1, is charged, and another customer s
     t.equal((await rival.manage('GET', `/calls/${sid}`)).status, 404)
   }
   t.same((await rival.manage('GET', '/calls')).body.data, [])
-  for (const path of ['/numbers', '/numbers/available?prefix=234201777', '/audit', '/billing/balance']) {
+  const theirs = new RegExp(`${name}|\\${e164}`)
+  for (const path of ['/numbers', `/numbers/available?prefix=${e164.slice(1, 10)}`, '/audit', '/billing/balance']) {
     const { status, bytes } = await rival.manage('GET', path)
     t.equal(status, 200, path)
-    t.notMatch(bytes.toString(), /Couriers|\+2342017770001|Telco/, path)
+    t.notMatch(bytes.toString(), theirs, path)
   }
-  const theirs = await fetch(`${rival.base_url}/operator/v1/projects/${project_id}`, {
+  const asOperator = await fetch(`${rival.base_url}/operator/v1/projects/${project_id}`, {
     headers: { Authorization: `Bearer ${customer.api_key}` },
   })
-  t.equal(theirs.status, 401, 'a customer is no operator')
+  t.equal(asOperator.status, 401, 'a customer is no operator')
+}
+
+t.test('a customer goes live by /operator/v1, is charged, and another customer sees nothing of it', async t => {
+  const rival = await sharedWorld(t)
+  await story(t, rival, await byApi(t, rival), { name: 'Couriers', e164: '+2342017770001', net: '127.77.0' })
+})
+
+t.test('a customer goes live by the command line, is charged, and another customer sees nothing of it', async t => {
+  const rival = await sharedWorld(t)
+  await story(t, rival, byCommand(t, rival), { name: 'Bakers', e164: '+2342018880001', net: '127.78.0' })
 })

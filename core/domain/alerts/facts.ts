@@ -57,6 +57,8 @@ export interface SourceSeen {
   readonly calls: number
   /** Spend of its calls in the window. */
   readonly spend_minor: number
+  /** When it was blocked after wrong passwords of the trunk; null for a source of calls alone. */
+  readonly blocked_at: string | null
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ApplyFacts, BalanceFacts, HealthFacts, ServiceTraffic, SpendFacts } from './facts.ts'
+import type { ApplyFacts, BalanceFacts, HealthFacts, ServiceTraffic, SourceSeen, SpendFacts } from './facts.ts'
 import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Scope, SubjectType } from './types.ts'
 
 export type * from './facts.ts'
@@ -184,10 +184,22 @@ const NEW_FOR_MS = 24 * 3_600_000
 export const isNew = (group: { readonly first_seen_at: string | null }, now: string): boolean =>
   group.first_seen_at === null || Date.parse(now) - Date.parse(group.first_seen_at) < NEW_FOR_MS
 
+const guessed = (trunk: ServiceTraffic, { address }: SourceSeen, blocked_at: string): Finding => ({
+  ...ofTrunk('new_source_ip', trunk, 'warning', address),
+  reason: `Somebody at ${address}, an address that had not been used before, guessed passwords of trunk ${trunk.name}. The address is blocked for a while.`,
+  remediation: 'If the address is yours, correct its password. If not, the password held; choose a long one.',
+  evidence: [evidence('Address', { text: address, note: `blocked ${blocked_at}` })],
+  suggested_actions: [credentials(trunk)],
+})
+
 export function judgeNewSource(policy: AlertPolicy, trunks: readonly ServiceTraffic[]): Look {
   const found = nothing()
   for (const trunk of trunks)
     for (const source of trunk.new_sources) {
+      if (source.blocked_at !== null && source.calls === 0) {
+        found.findings.push(guessed(trunk, source, source.blocked_at))
+        continue
+      }
       if (source.calls < (policy.threshold.min_events ?? 1)) continue
       found.findings.push({
         ...ofTrunk('new_source_ip', trunk, source.spend_minor > 0 ? 'warning' : 'info', source.address),

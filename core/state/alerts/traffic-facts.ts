@@ -189,23 +189,30 @@ async function noteDestinations(
   return known
 }
 
-/** Returns sources of digest trunks first seen within the window, on trunks with earlier calls from elsewhere. */
+/**
+ * Returns sources of digest trunks first seen within the window: of trunks with earlier calls from elsewhere, and
+ * strangers who were blocked after wrong passwords.
+ */
 async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, SourceSeen[]>> {
   const { project, now_ms, new_source_seconds, window_seconds } = options
   const rows = await db
     .selectFrom('trunk_source_seen as s')
     .innerJoin('trunk', 'trunk.id', 's.trunk_id')
-    .select(['s.trunk_id', 's.address', 's.first_seen_at', 's.calls'])
+    .select(['s.trunk_id', 's.address', 's.first_seen_at', 's.calls', 's.blocked_at'])
     .where('s.project_id', '=', project.id)
     .where('trunk.auth_mode', '=', 'digest')
     .where('s.first_seen_at', '>=', iso(now_ms - new_source_seconds * 1000))
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('trunk_source_seen as o')
-          .select('o.address')
-          .whereRef('o.trunk_id', '=', 's.trunk_id')
-          .whereRef('o.first_seen_at', '<', 's.first_seen_at'),
-      ),
+    .where(({ or, eb, exists, selectFrom }) =>
+      or([
+        eb('s.blocked_at', 'is not', null),
+        exists(
+          selectFrom('trunk_source_seen as o')
+            .select('o.address')
+            .whereRef('o.trunk_id', '=', 's.trunk_id')
+            .where('o.calls', '>', 0)
+            .whereRef('o.first_seen_at', '<', 's.first_seen_at'),
+        ),
+      ]),
     )
     .limit(1000)
     .execute()
@@ -226,6 +233,29 @@ async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, 
       { ...seen, spend_minor: spent.get(`${trunk_id} ${seen.address}`) ?? 0 },
     ])
   return found
+}
+
+/**
+ * Notes that a stranger who guessed the password of a trunk was blocked. An address from which the trunk was used
+ * before is no stranger's: somebody of the customer mistyped.
+ */
+export async function noteGuesser(
+  db: Db,
+  { trunk_id, address, now }: { readonly trunk_id: string; readonly address: string; readonly now: string },
+): Promise<void> {
+  const trunk = await db.selectFrom('trunk').select('project_id').where('id', '=', trunk_id).executeTakeFirst()
+  if (!trunk) return
+  const seen = { trunk_id, address, ...trunk, first_seen_at: now, last_seen_at: now, calls: 0, blocked_at: now }
+  await db
+    .insertInto('trunk_source_seen')
+    .values(seen)
+    .onConflict(conflict =>
+      conflict
+        .columns(['trunk_id', 'address'])
+        .doUpdateSet({ first_seen_at: now, last_seen_at: now, blocked_at: now })
+        .where('trunk_source_seen.calls', '=', 0),
+    )
+    .execute()
 }
 
 const SOURCES_CURSOR = 'sources'

@@ -21,6 +21,7 @@ import * as hoursAndTransfers from './0024-hours-and-transfers.ts'
 import * as voiceControl from './0030-voice-control.ts'
 import * as voiceDocuments from './0031-voice-documents.ts'
 import * as moreHighRisks from './0034-more-high-risks.ts'
+import * as refusedGuessers from './0035-refused-guessers.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -46,4 +47,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0030-voice-control': voiceControl,
   '0031-voice-documents': voiceDocuments,
   '0034-more-high-risks': moreHighRisks,
+  '0035-refused-guessers': refusedGuessers,
 }

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { AlertKind, AlertSeverity, AlertSourceState, AlertState, SubjectType } from '../../domain/alerts/types.ts'
 import type { Flag, Instant, Json } from './configuration.ts'
 
@@ -105,7 +106,7 @@ export interface DestinationProfileTable {
   nights: number
 }
 
-/** A source address of a trunk's calls. */
+/** A source address of a trunk's calls, or of a stranger who guessed its password. */
 export interface TrunkSourceSeenTable {
   trunk_id: string
   address: string
@@ -113,6 +114,8 @@ export interface TrunkSourceSeenTable {
   first_seen_at: Instant
   last_seen_at: Instant
   calls: number
+  /** When a stranger was blocked there after wrong passwords; null for a source of calls alone. */
+  blocked_at: Generated<Instant | null>
 }
 
 /** The position that a background reader of calls has reached. */

@@ -26,10 +26,12 @@ function desk() {
     every: () => ({ cancel: () => undefined }),
   }
   const proofs: string[] = []
+  const guesses: string[] = []
   const authenticator = new DigestAuthenticator({
     ...{ clock, realm: 'fallback.example', snapshot: () => snapshot },
     crypto: digestCrypto(''),
     proved: (trunk_id, address) => proofs.push(`${trunk_id} ${address}`),
+    guessed: (trunk_id, address) => guesses.push(`${trunk_id} ${address}`),
   })
   const check = (
     authorization: string | null,
@@ -58,6 +60,7 @@ function desk() {
   return {
     check,
     proofs,
+    guesses,
     challenge,
     answer,
     later: (ms: number) => {
@@ -142,6 +145,18 @@ t.test('an address that guesses is refused for a minute, and other addresses are
   t.equal(d.check(d.answer({ nonce: d.challenge('10.0.0.2') }), URI, '10.0.0.2').kind, 'authenticated')
   d.later(61_000)
   t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated')
+})
+
+t.test('a stranger who guesses the password of a trunk is told once, by the trunk that it names', async t => {
+  const d = desk()
+  const guess = (address: string, username = secret.username) =>
+    d.check(d.answer({ nonce: d.challenge(address), password: 'wrong', username }), URI, address)
+  for (let count = 0; count < 4; count++) guess('10.0.0.3')
+  t.same(d.guesses, [], 'whoever mistypes is no stranger yet')
+  for (let count = 0; count < 4; count++) guess('10.0.0.3')
+  t.same(d.guesses, ['trk_1 10.0.0.3'])
+  for (let count = 0; count < 9; count++) guess('10.0.0.4', 'nobody')
+  t.same(d.guesses, ['trk_1 10.0.0.3'], 'a user whom nobody has is of no trunk')
 })
 
 t.test('only failures with a nonce that we issued to that address and transport count', async t => {

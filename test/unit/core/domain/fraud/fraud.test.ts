@@ -26,7 +26,9 @@ const trunk = (destinations: readonly DestinationGroup[], over: Partial<ServiceT
   ...over,
 })
 const CHEAP = { rate_minor_per_minute: 200, rate_prefix: '234', common_digits: '23480' }
-const stranger = (spend_minor: number) => [{ address: '198.51.100.9', first_seen_at: NOW, calls: 5, spend_minor }]
+const stranger = (spend_minor: number) => [
+  { address: '198.51.100.9', first_seen_at: NOW, calls: 5, spend_minor, blocked_at: null },
+]
 
 t.test('closes destinations in order of severity, each with its reason', async t => {
   const cases: readonly (readonly [what: string, traffic: ServiceTraffic, reason: string | null])[] = [
