@@ -83,6 +83,13 @@ export class Caller {
     return known()
   }
 
+  /** Resolves when the sound since `forget` is over: all packets of a busy machine have come, and 200 ms of silence. */
+  async soundEnd(limit_ms: number): Promise<void> {
+    const deadline_ms = performance.now() + limit_ms
+    const over = () => this.heard.length > 10 && this.heard.slice(-10).every(({ loud }) => !loud)
+    while (!over() && performance.now() < deadline_ms) await new Promise(resolve => setTimeout(resolve, 50))
+  }
+
   /** Returns when the sound that went on at `from_ms` ended: the last loud packet before 100 ms of silence. */
   soundedUntil(from_ms: number): number {
     let last_ms = from_ms

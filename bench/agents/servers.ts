@@ -10,9 +10,20 @@ export interface Servers {
   readonly agent_url: string
   readonly stt_url: string
   readonly tts_url: string
-  /** When the recogniser told the latest words of a caller, by call. */
-  readonly recognised_ms: ReadonlyMap<string, number>
+  /** When each step of the latest turn happened, by call. */
+  readonly stamps: ReadonlyMap<string, Partial<Stamps>>
+  /** Called when the recogniser has told the words of a call. */
+  onRecognised: (call: string) => void
   close(): void
+}
+
+/** Monotonic milliseconds. */
+interface Stamps {
+  readonly recognised: number
+  readonly agent_got: number
+  readonly agent_sent: number
+  readonly voice_got: number
+  readonly voice_sent: number
 }
 
 /** The answer that the agent speaks. */
@@ -22,11 +33,17 @@ const PAUSE_FRAMES = 15
 const SPOKEN_FRAMES = 10
 
 export async function startServers(): Promise<Servers> {
-  const recognised_ms = new Map<string, number>()
+  const stamps = new Map<string, Partial<Stamps>>()
+  const stamp = (call: string, step: keyof Stamps) =>
+    stamps.set(call, { ...(step === 'recognised' ? {} : stamps.get(call)), [step]: performance.now() })
   const wav = answer()
   const http = createServer((request, response) => void speak(request, response).catch(console.error))
   const speak = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    for await (const _ of request);
+    const text: string[] = []
+    for await (const chunk of request) text.push(String(chunk))
+    const [call = ''] = String(JSON.parse(text.join('')).text).split(' ')
+    stamp(call, 'voice_got')
+    stamp(call, 'voice_sent')
     response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav)
   }
   const stt = new WebSocketServer({ port: 0, host: '127.0.0.1' })
@@ -43,7 +60,8 @@ export async function startServers(): Promise<Servers> {
       quiet = voice ? 0 : quiet + 1
       if (loud < SPOKEN_FRAMES || quiet < PAUSE_FRAMES) return
       loud = 0
-      recognised_ms.set(call, performance.now())
+      stamp(call, 'recognised')
+      servers.onRecognised(call)
       socket.send(JSON.stringify({ event: 'transcript', track: 'inbound', transcript: 'words', final: true }))
     })
   })
@@ -55,14 +73,17 @@ export async function startServers(): Promise<Servers> {
       const message = JSON.parse(String(data))
       if (message.type === 'setup') call = message.callSid
       if (message.type !== 'prompt' || !message.last) return
+      stamp(call, 'agent_got')
+      stamp(call, 'agent_sent')
       socket.send(JSON.stringify({ type: 'text', token: `${call} answers for turn ${++turn}.`, last: true }))
     })
   })
   http.listen(0, '127.0.0.1')
   await Promise.all([once(http, 'listening'), once(stt, 'listening'), once(agent, 'listening')])
   const port = (server: { address(): unknown }) => (server.address() as AddressInfo).port
-  return {
-    recognised_ms,
+  const servers: Servers = {
+    stamps,
+    onRecognised: () => undefined,
     agent_url: `ws://127.0.0.1:${port(agent)}/`,
     stt_url: `ws://127.0.0.1:${port(stt)}/`,
     tts_url: `http://127.0.0.1:${port(http)}/`,
@@ -75,6 +96,7 @@ export async function startServers(): Promise<Servers> {
       http.closeAllConnections()
     },
   }
+  return servers
 }
 
 /** A sound without pauses, so that every gap in what is heard is a fault. */

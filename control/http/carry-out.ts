@@ -8,13 +8,13 @@ import { findAnyProject } from '../../core/state/people/customers.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
 import { auditEvents } from './audit.ts'
 import type { Caller } from './caller.ts'
+import { errorsIn } from './errors-in.ts'
 import { earlierOutcome, type IdempotentRequest, idempotentRequest, keepOutcome } from './idempotency.ts'
 import { etag, mismatch } from './if-match.ts'
 import type { Asked } from './pipeline.ts'
 import { type Change, isRefusal, notFound, type Refusal, Refused, refuse, WrittenJson } from './reply.ts'
 import type { Answer, Loaders, Route, RouteContext } from './route.ts'
 import type { HttpServices } from './services.ts'
-import { fieldErrors } from './validate.ts'
 
 /** The request as it was sent; a command of the CLI makes one too. */
 export interface Sent {
@@ -147,7 +147,7 @@ async function answered(run: Run, db: Db, now: string): Promise<Answer | Refusal
     request: ctx.req,
   }
   const answer = await route.run(Object.assign(context, loaded))
-  if (run.check_replies && !isRefusal(answer)) checkReply(route, answer)
+  if (run.check_replies && !isRefusal(answer)) await checkReply(route, answer)
   return answer
 }
 
@@ -182,12 +182,12 @@ function idOf({ if_match = '', loaders }: Route, params: Run['params']): string 
   return named?.[1] ?? if_match
 }
 
-function checkReply(route: Route, answer: Answer): void {
+async function checkReply(route: Route, answer: Answer): Promise<void> {
   const schema = route.replies[answer.status]
   const where = `${route.method} ${route.path} ${answer.status}`
   if (schema === undefined) throw new Error(`${where} is not declared`)
   if (schema === null && answer.body !== undefined) throw new Error(`${where} has a body`)
   const body = answer.body instanceof WrittenJson ? JSON.parse(answer.body.text) : answer.body
-  const errors = schema === null ? [] : fieldErrors(schema, body)
+  const errors = schema === null ? [] : await errorsIn(schema, body)
   if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
 }

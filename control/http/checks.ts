@@ -1,8 +1,8 @@
 import { withoutScope } from './access.ts'
 import type { Caller } from './caller.ts'
+import { errorsIn } from './errors-in.ts'
 import { invalidFields, type Refusal, refuse } from './reply.ts'
 import type { Route } from './route.ts'
-import { fieldErrors } from './validate.ts'
 
 // Checks of a request that need no database, for requests that HTTP brings and for those of commands.
 
@@ -29,7 +29,7 @@ const reachableFromSubaccount = (route: Route): boolean =>
   )
 
 /** Refuses a body that does not fit the route's schema. */
-export function bodyErrors(route: Route, body: object | undefined): Refusal | null {
+export async function bodyErrors(route: Route, body: object | undefined): Promise<Refusal | null> {
   if (!route.body) {
     const [name] = Object.keys(body ?? {})
     if (name === undefined) return null
@@ -37,6 +37,6 @@ export function bodyErrors(route: Route, body: object | undefined): Refusal | nu
     return refuse('validation_failed', { value: `/${name} is not a field of this request` }, { errors })
   }
   if (body === undefined) return refuse('body_malformed', { value: 'it is missing' })
-  const errors = fieldErrors(route.body, body)
+  const errors = await errorsIn(route.body, body)
   return errors.length === 0 ? null : invalidFields(errors)
 }

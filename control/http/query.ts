@@ -1,14 +1,14 @@
+import { errorsIn } from './errors-in.ts'
 import { withUtcInstants } from './instants.ts'
 import { type Refusal, refuse } from './reply.ts'
 import type { TObject, TSchema } from './schema.ts'
-import { fieldErrors } from './validate.ts'
 
 /**
  * Parses query parameters by the route's schema, converting text to numbers and booleans. Unknown and repeated
  * parameters are refused.
  */
-export function queryOf(search: string, schema: TObject | undefined): Record<string, unknown> | Refusal {
-  if (search === '' && !schema) return {}
+export async function queryOf(search: string, schema: TObject | undefined): Promise<Record<string, unknown> | Refusal> {
+  if (search === '' && !schema?.required?.length) return {}
   const given = new URLSearchParams(search)
   const query: Record<string, unknown> = {}
   const properties: Record<string, TSchema> = schema?.properties ?? {}
@@ -20,7 +20,7 @@ export function queryOf(search: string, schema: TObject | undefined): Record<str
     query[name] = coerced(values[0] ?? '', known)
   }
   if (!schema) return query
-  const errors = fieldErrors(schema, query)
+  const errors = await errorsIn(schema, query)
   if (errors.length === 0) return withUtcInstants(schema, query)
   return refuse(
     'validation_failed',

@@ -54,8 +54,8 @@ export const judged = <Known extends Brought, Start extends object>(
       const if_match = bearer.if_match(route)
       return isRefusal(if_match) ? if_match : { if_match }
     })
-    .gather('query', ({ ctx, route }) => {
-      const query = queryOf(ctx.querystring, route.query)
+    .gather('query', async ({ ctx, route }) => {
+      const query = await queryOf(ctx.querystring, route.query)
       return isRefusal(query) ? query : { query }
     })
     .check('fields', ({ route, body }) => bodyErrors(route, body))

@@ -1,12 +1,12 @@
 import type { ParameterizedContext } from 'koa'
 import { countBadCredential } from '../http/bad-credentials.ts'
+import { errorsIn } from '../http/errors-in.ts'
 import { createMatcher } from '../http/matcher.ts'
 import { pipeline } from '../http/pipeline.ts'
 import { createRateLimiter, type RateLimit } from '../http/rate-limit.ts'
 import { Refused } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices, Services } from '../http/services.ts'
-import { fieldErrors } from '../http/validate.ts'
 import { authenticate } from './basic.ts'
 import { forReason, isVoiceRefusal, notProxied, numbered, type VoiceRefusal, voiceErrorBody } from './errors.ts'
 import { formOf, readForm } from './form.ts'
@@ -102,7 +102,7 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
       const query = new URLSearchParams(ctx.querystring)
       const answer = await route.run({ account, services, now_ms: clock.now(), request, query, path, params, form })
       if (isVoiceRefusal(answer)) return answer
-      if (api.check_replies) checkReply(route, answer)
+      if (api.check_replies) await checkReply(route, answer)
       for (const topic of answer.wake ?? []) bus.ring(topic)
       return answer
     })
@@ -136,11 +136,11 @@ function finder(routes: readonly VoiceRoute[]) {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
 
-function checkReply(route: VoiceRoute, answer: VoiceAnswer): void {
+async function checkReply(route: VoiceRoute, answer: VoiceAnswer): Promise<void> {
   const schema = route.replies[answer.status]
   const where = `${route.method} ${route.path} ${answer.status}`
   if (schema === undefined) throw new Error(`${where} is not declared`)
-  const errors = schema === null ? [] : fieldErrors(schema, answer.body)
+  const errors = schema === null ? [] : await errorsIn(schema, answer.body)
   if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
 }
 

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads'
-import { resample, type SampleRate } from '../../native/index.ts'
+import { resample } from '../../native/index.ts'
 import type { AudioJob, AudioReply } from './audio-threads.ts'
 import { decodeAudio } from './decode.ts'
 import { mp3Decoder } from './mp3.ts'
-import { MAX_PLAYED_SAMPLES } from './pcm.ts'
+import { playedRate } from './pcm.ts'
 
 /** A thread of audio-threads.ts. It does one job at a time. */
 
@@ -33,8 +33,6 @@ async function decode({ bytes, content_type }: Extract<AudioJob, { bytes: Uint8A
  */
 function fit({ samples, rate_hz, to_hz, from_ms }: Extract<AudioJob, { samples: Int16Array }>): AudioReply {
   const rest = samples.slice(Math.round((from_ms * rate_hz) / 1000))
-  const rates: SampleRate[] = [24_000, 16_000, 8000]
-  const seconds = rest.length / rate_hz
-  const best = rates.find(rate => rate <= to_hz && seconds * rate <= MAX_PLAYED_SAMPLES) ?? 8000
+  const best = playedRate(rest.length, rate_hz, to_hz)
   return { pcm: { samples: resample(rest, rate_hz, best), rate_hz: best } }
 }

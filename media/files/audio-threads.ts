@@ -2,7 +2,8 @@ import { Worker } from 'node:worker_threads'
 import { lateThread } from '../../core/runtime/doors.ts'
 import type { SampleRate } from '../../native/index.ts'
 import { FairQueue } from './fair-queue.ts'
-import { type Decoded, type Pcm, unsupported } from './pcm.ts'
+import { type Decoded, type Pcm, playedRate, unsupported } from './pcm.ts'
+import { readPlainWav } from './wav.ts'
 
 export type AudioJob =
   | { readonly bytes: Uint8Array; readonly content_type: string | null }
@@ -15,7 +16,8 @@ export type Owner = string
 
 /**
  * Decodes and resamples audio on separate threads, because a long file takes seconds and must not delay other calls.
- * The threads start with the first job and end after a minute without one.
+ * The threads start with the first job and end after a minute without one. A short piece that needs only a copy, as
+ * most engines of speech send it, is read at once: the way to a thread and back would take longer.
  */
 export interface AudioThreads {
   /** Decodes a file. Takes ownership of the bytes, which the caller must not use afterwards. */
@@ -30,6 +32,8 @@ const IDLE_MS = 60_000
 /** A job that takes longer fails, and its thread is terminated. */
 const JOB_LIMIT_MS = 60_000
 const OWNER_BYTES = 256 * 1024 * 1024
+/** Copying this much takes less than 0.1 ms. */
+const COPY_BYTES = 512 * 1024
 
 export function createAudioThreads(): AudioThreads {
   // One project can occupy only one of the threads.
@@ -94,9 +98,13 @@ export function createAudioThreads(): AudioThreads {
   const refused = unsupported('too much audio of the project waits to be decoded')
   return {
     async decode(bytes, content_type, owner) {
+      const plain = bytes.byteLength <= COPY_BYTES ? readPlainWav(asBuffer(bytes)) : null
+      if (plain) return { pcm: plain }
       return (await queue.run(owner, bytes.byteLength, () => run({ bytes, content_type }))) ?? refused
     },
     async fit({ samples, rate_hz }, to_hz, from_ms, owner) {
+      const fits = from_ms === 0 && playedRate(samples.length, rate_hz, to_hz) === rate_hz
+      if (fits && samples.byteLength <= COPY_BYTES) return { pcm: { samples: new Int16Array(samples), rate_hz } }
       const job = { samples, rate_hz, to_hz, from_ms }
       return (await queue.run(owner, samples.byteLength, () => run(job))) ?? refused
     },
@@ -106,6 +114,8 @@ export function createAudioThreads(): AudioThreads {
     },
   }
 }
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Reports whether the bytes fill their buffer, so that it can be transferred without a copy. */
 const whole = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>

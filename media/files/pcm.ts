@@ -1,3 +1,5 @@
+import type { SampleRate } from '../../native/types.ts'
+
 /** Mono audio as 16-bit samples. */
 export interface Pcm {
   readonly samples: Int16Array
@@ -12,7 +14,7 @@ export const unsupported = (detail: string) => ({ refused: 'audio_unsupported', 
 export const MAX_SECONDS = 2400
 
 /** The longest prompt for the data plane: forty minutes at 8 kHz, about thirteen at 24 kHz. */
-export const MAX_PLAYED_SAMPLES = MAX_SECONDS * 8000
+const MAX_PLAYED_SAMPLES = MAX_SECONDS * 8000
 /** The longest speech: ten minutes. */
 export const MAX_SPEECH_SECONDS = 600
 
@@ -39,6 +41,26 @@ export function compressUlaw(sample: number): number {
   const magnitude = Math.min(sample < 0 ? ~sample : sample, 32_635) + 0x84
   const segment = Math.floor(Math.log2(magnitude)) - 7
   return ~(sign | (segment << 4) | ((magnitude >> (segment + 3)) & 0x0f)) & 0xff
+}
+
+let ulawCodes: Uint8Array | null = null
+let ulawLevels: Int16Array | null = null
+
+/** Converts samples to µ-law, by a table: live audio passes here 50 times a second for each stream. */
+export function toUlaw(samples: Int16Array): Buffer {
+  // The index is the sample as an unsigned number of 16 bits.
+  ulawCodes ??= Uint8Array.from({ length: 65_536 }, (_, index) => compressUlaw((index << 16) >> 16))
+  const bytes = Buffer.allocUnsafe(samples.length)
+  for (let at = 0; at < samples.length; at++) bytes[at] = ulawCodes[(samples[at] ?? 0) & 0xffff] ?? 0
+  return bytes
+}
+
+/** Converts µ-law to samples. */
+export function fromUlaw(bytes: Uint8Array): Int16Array {
+  ulawLevels ??= Int16Array.from({ length: 256 }, (_, code) => expandUlaw(code))
+  const samples = new Int16Array(bytes.length)
+  for (let at = 0; at < bytes.length; at++) samples[at] = ulawLevels[bytes[at] ?? 0] ?? 0
+  return samples
 }
 
 /** Reads one sample of a file. `at` is a byte offset. */
@@ -75,6 +97,13 @@ export function toMono(bytes: Uint8Array, format: SampleFormat, channels: number
     samples[frame] = Math.round(sum / channels)
   }
   return samples
+}
+
+/** Returns the rate at which samples are played to a leg of `to_hz`, or a lower one when they are very long. */
+export function playedRate(samples: number, rate_hz: number, to_hz: SampleRate): SampleRate {
+  const rates: SampleRate[] = [24_000, 16_000, 8000]
+  const seconds = samples / rate_hz
+  return rates.find(rate => rate <= to_hz && seconds * rate <= MAX_PLAYED_SAMPLES) ?? 8000
 }
 
 /** Reports whether the channels and the rate in a file's header are plausible. */

@@ -1,4 +1,13 @@
-import { type Decoded, SAMPLE_FORMATS, type SampleFormat, sane, toMono, unsupported } from './pcm.ts'
+import {
+  type Decoded,
+  MAX_SECONDS,
+  type Pcm,
+  SAMPLE_FORMATS,
+  type SampleFormat,
+  sane,
+  toMono,
+  unsupported,
+} from './pcm.ts'
 
 /** The contents of a WAV header, with the position of the audio. */
 interface WavLayout {
@@ -36,6 +45,22 @@ export function wavLayout(bytes: Buffer): WavLayout | null {
     at = body + size + (size & 1)
   }
   return null
+}
+
+/** Samples of 16 bits of one channel, as nearly every engine sends them: reading them is a copy. */
+const isPlain = ({ format, channels, bits }: WavLayout): boolean => format === 1 && channels === 1 && bits === 16
+
+/** Decodes a WAV file of plain samples into shared memory, which costs a copy; null for any other file. */
+export function readPlainWav(bytes: Buffer): Pcm | null {
+  const layout = wavLayout(bytes)
+  if (!layout || !isPlain(layout) || !sane(layout.channels, layout.rate_hz)) return null
+  const { data_at, rate_hz } = layout
+  const length = Math.min(Math.floor((dataEnd(bytes, layout) - data_at) / 2), MAX_SECONDS * rate_hz)
+  if (length <= 0) return null
+  const samples = new Int16Array(new SharedArrayBuffer(length * 2))
+  // The bytes may begin at an odd address.
+  new Uint8Array(samples.buffer).set(bytes.subarray(data_at, data_at + length * 2))
+  return { samples, rate_hz }
 }
 
 /** Decodes WAV with 8, 16, 24 or 32-bit PCM, 32-bit float, µ-law or A-law, and up to eight channels. */

@@ -17,6 +17,11 @@ export type ConnectWebSocket = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<Connected>
 
+/** Sends live audio as text in one write. Given a string, the library writes header and text as two pieces. */
+export function sendText(socket: WebSocket, text: string): void {
+  socket.send(Buffer.from(text), { binary: false })
+}
+
 const CONNECT_TIMEOUT_MS = 5000
 const MAX_FRAME_BYTES = 1 << 20
 

@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws'
 import type { MediaEvent, Stream } from '../../native/index.ts'
-import { compressUlaw, expandUlaw } from '../files/pcm.ts'
+import { fromUlaw, toUlaw } from '../files/pcm.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
-import type { ConnectWebSocket } from './connect.ts'
+import { type ConnectWebSocket, sendText } from './connect.ts'
 
 /**
  * A media stream in the compatible form (voice-compat.md §12.5): JSON text frames with µ-law at 8 kHz, in both
@@ -127,7 +127,7 @@ export class MediaStream {
   }
 
   #media(track: Track, samples: Int16Array, offset_ms: number): void {
-    const payload = Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
+    const payload = toUlaw(samples).toString('base64')
     const chunk = String(++this.#chunks[track])
     this.#queueFrame({ event: 'media', media: { track, chunk, timestamp: String(Math.round(offset_ms)), payload } })
   }
@@ -147,7 +147,7 @@ export class MediaStream {
 
   #flush(max_unsent_bytes: number): void {
     while (this.#socket && this.#queue.length > 0 && this.#socket.bufferedAmount < max_unsent_bytes)
-      this.#socket.send(this.#queue.shift() ?? '')
+      sendText(this.#socket, this.#queue.shift() ?? '')
   }
 
   #receive(text: string | null): void {
@@ -168,7 +168,7 @@ export class MediaStream {
   }
 
   #play(payload: string): void {
-    const samples = Int16Array.from(Buffer.from(payload, 'base64'), expandUlaw)
+    const samples = fromUlaw(Buffer.from(payload, 'base64'))
     if (samples.length === 0) return
     const taken = this.#options.stream.feed(samples, RATE_HZ)
     if (taken < samples.length)

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws'
-import { compressUlaw } from '../files/pcm.ts'
-import type { ConnectWebSocket } from '../forks/connect.ts'
+import { toUlaw } from '../files/pcm.ts'
+import { type ConnectWebSocket, sendText } from '../forks/connect.ts'
 import {
   RATE_HZ,
   type RecognitionListener,
@@ -47,7 +47,7 @@ class Conversation implements RecognitionSession {
 
   audio(track: Track, samples: Int16Array, offset_ms: number): void {
     if (this.#over) return
-    const payload = Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
+    const payload = toUlaw(samples).toString('base64')
     this.#queue.push(this.#frame('media', { media: { track, timestamp: String(Math.round(offset_ms)), payload } }))
     if (this.#queue.length > MAX_QUEUED) this.#queue.shift()
     this.#flush()
@@ -86,7 +86,7 @@ class Conversation implements RecognitionSession {
 
   #flush(): void {
     while (this.#socket && this.#queue.length > 0 && this.#socket.bufferedAmount < MAX_UNSENT_BYTES)
-      this.#socket.send(this.#queue.shift() ?? '')
+      sendText(this.#socket, this.#queue.shift() ?? '')
   }
 
   #receive(text: string): void {

@@ -38,7 +38,7 @@ t.test('every operation has an example that fits its schemas', async t => {
     if (!example) continue
     const where = nameOf(route)
     if (route.body) t.same(fieldErrors(route.body, example.body), [], `${where}: request; ${AGAIN}`)
-    t.notOk(isRefusal(queryOf(example.query ?? '', route.query)), `${where}: query`)
+    t.notOk(isRefusal(await queryOf(example.query ?? '', route.query)), `${where}: query`)
     const schema = route.replies[example.status]
     t.not(schema, undefined, `${where}: the route declares ${example.status}`)
     if (schema) t.same(fieldErrors(schema, example.response), [], `${where}: answer; ${AGAIN}`)

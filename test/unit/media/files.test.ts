@@ -12,7 +12,7 @@ import { decodeAudio } from '../../../media/files/decode.ts'
 import { FairQueue } from '../../../media/files/fair-queue.ts'
 import { Lru } from '../../../media/files/lru.ts'
 import { mp3Decoder as mp3 } from '../../../media/files/mp3.ts'
-import { expandAlaw, expandUlaw } from '../../../media/files/pcm.ts'
+import { compressUlaw, expandAlaw, expandUlaw, fromUlaw, toUlaw } from '../../../media/files/pcm.ts'
 import { inspectRecording, repairRecordings } from '../../../media/files/repair.ts'
 import { ringbackPieces } from '../../../media/files/ringback.ts'
 import { createSpeech, voiceName } from '../../../media/files/speech.ts'
@@ -49,6 +49,37 @@ t.test('G.711 bytes expand to the values of the recommendation’s tables', asyn
   // The extreme values of ITU-T G.711 tables 1a and 2a, scaled to 16 bits.
   t.strictSame([0x00, 0x80, 0x7f, 0xff, 0x0f, 0x70].map(expandUlaw), [-32124, 32124, 0, 0, -16764, -120])
   t.strictSame([0xd5, 0x55, 0x2a, 0xaa, 0x00].map(expandAlaw), [8, -8, -32256, 32256, -5504])
+  const samples = Int16Array.from({ length: 65_536 }, (_, index) => index - 32_768)
+  t.ok(
+    toUlaw(samples).every((code, at) => code === compressUlaw(samples[at] ?? 0)),
+    'the table of µ-law holds every sample',
+  )
+  const codes = Uint8Array.from({ length: 256 }, (_, code) => code)
+  t.strictSame([...fromUlaw(codes)], [...codes].map(expandUlaw))
+})
+
+t.test('a short WAV file of plain samples is read at once, to the same sound as by a thread', async t => {
+  const samples = tone(440, 300)
+  const file = wavBytes(8000, samples)
+  // Long enough for a thread, by a chunk that is skipped.
+  const long = Buffer.concat([
+    file.subarray(0, 36),
+    Buffer.from('junk\0\0\x10\0'),
+    Buffer.alloc(1 << 20),
+    file.subarray(36),
+  ])
+  for (const bytes of [Buffer.concat([Buffer.alloc(1), file]).subarray(1), long]) {
+    const decoded = await audio.decode(new Uint8Array(bytes), 'audio/wav', owner)
+    t.strictSame('pcm' in decoded && [...decoded.pcm.samples], [...samples])
+    if (!('pcm' in decoded)) continue
+    const fitted = await audio.fit(decoded.pcm, 8000, 0, owner)
+    t.strictSame('pcm' in fitted && [...fitted.pcm.samples], [...samples])
+    t.ok('pcm' in fitted && fitted.pcm.samples.buffer instanceof ArrayBuffer, 'the data plane gets memory of its own')
+    const later = await audio.fit(decoded.pcm, 8000, 100, owner)
+    t.equal('pcm' in later && later.pcm.samples.length, samples.length - 800, 'from an offset on')
+  }
+  const none = await audio.decode(new Uint8Array(file.subarray(0, 44)), 'audio/wav', owner)
+  t.match(none, { refused: 'audio_unsupported', detail: 'the file has no audio' })
 })
 
 t.test('files of every supported format decode to the right frequency, level and length', async t => {
