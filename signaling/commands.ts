@@ -1,4 +1,9 @@
-import type { ConferenceCommand, DequeueCommand, RecordingCommand } from '../core/domain/calls/control-commands.ts'
+import type {
+  ActivityCommand,
+  ConferenceCommand,
+  DequeueCommand,
+  RecordingCommand,
+} from '../core/domain/calls/control-commands.ts'
 import { Sleeper } from '../core/runtime/sleeper.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/calls/call-commands.ts'
 import { updateRecording } from '../core/state/calls/recordings.ts'
@@ -10,6 +15,7 @@ import { endUnplaced } from './admission/originate.ts'
 import type { Call } from './b2bua/call.ts'
 import { InboundCall } from './b2bua/inbound-call.ts'
 import { OutboundCall } from './b2bua/outbound-call.ts'
+import { carryOutActivity } from './scripts/activities.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
 import type { ScriptContext } from './scripts/context.ts'
 import { recordByApi } from './scripts/recorder.ts'
@@ -90,6 +96,8 @@ export class CommandTaker {
         return controlRoom(this.#shared, JSON.parse(command.payload) as ConferenceCommand)
       case 'recording':
         return this.#record(call, JSON.parse(command.payload) as RecordingCommand)
+      case 'activity':
+        return carryOutActivity(this.#ctx, this.#shared, call, JSON.parse(command.payload) as ActivityCommand)
       case 'dequeue': {
         const taken = this.#shared.queues.take(command.call_sid, JSON.parse(command.payload) as DequeueCommand)
         return taken ? 'done' : 'not_live'

@@ -35,6 +35,9 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
   conference: /^.{1,128}$/,
   /** The sid of its call, or its label. */
   participant: /^.{1,128}$/,
+  /** The sid or the name of what runs on a call. */
+  activity: /^.{1,64}$/,
+  subscription_sid: sid('ZY'),
   /** A recording of a call; the only one that runs has a name too. */
   call_recording: /^(RE[0-9a-f]{32}|Twilio\.CURRENT)$/,
   /** The sid of its call, or the one who waits longest. */

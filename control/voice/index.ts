@@ -1,4 +1,5 @@
 import { account } from './account.ts'
+import { activities } from './activities.ts'
 import { applications } from './applications.ts'
 import { call } from './call.ts'
 import { calls } from './calls.ts'
@@ -22,6 +23,7 @@ export const VOICE_ROUTES: readonly VoiceRoute[] = [
   ...liveRecordings,
   ...participants,
   ...queues,
+  ...activities,
   ...account,
   ...numbers,
   ...applications,

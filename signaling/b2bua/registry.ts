@@ -10,12 +10,22 @@ export interface LiveRecording {
   resume(): void
 }
 
+/** What runs on a call beside its document. */
+interface LiveActivity {
+  readonly call_sid: string
+  stop(): void
+}
+
 /** The live calls of this node, by sid. A call adds itself when it is created and is removed when it has ended. */
 export class CallRegistry {
   readonly #calls = new Map<string, Call>()
   readonly #idle = new Set<() => void>()
   /** The recordings that run, by sid. That of a conference may outlive its call. */
   readonly recordings = new Map<string, LiveRecording>()
+  /** Streams, recording servers, transcriptions and subscriptions that run, by sid. */
+  readonly activities = new Map<string, LiveActivity>()
+  /** Those who hear the JSON messages of a call's client, by the sid of the call. */
+  readonly messageListeners = new Map<string, Set<(content: string) => void>>()
 
   get size(): number {
     return this.#calls.size

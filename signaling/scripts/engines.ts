@@ -26,3 +26,10 @@ export function enginesOf({ ctx, row_now }: Call): Engines {
     missing: [...lacking(application?.stt, stt), ...lacking(application?.tts, tts)],
   }
 }
+
+/** Whether an engine writes down what is said freely: pocketsphinx hears phrases. Null: the call's own engine. */
+export function transcribes(call: Call, named: string | null): boolean {
+  if (named !== null) return named !== 'pocketsphinx'
+  const { stt } = enginesOf(call)
+  return (stt !== null && stt.engine !== 'pocketsphinx') || call.ctx.config.transcriber_url !== null
+}

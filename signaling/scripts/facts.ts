@@ -1,12 +1,12 @@
 import { ESPEAK_LANGUAGES, ESPEAK_VOICES } from '../../core/domain/speech/engines.ts'
 import type { StartFacts } from '../../markup/interpreter/types.ts'
 import type { ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
-import { enginesOf } from './engines.ts'
+import { enginesOf, transcribes } from './engines.ts'
 
 /** Returns the facts that a run starts with: its leg, and the speech engines of this platform. */
 export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, fallback }: ScriptEntry): StartFacts {
   const { from, to, account_sid } = call.facts
-  const { transcriber_url, siprec, tts_choices, stt_choices } = call.ctx.config
+  const { siprec, tts_choices, stt_choices } = call.ctx.config
   const { tts, stt } = enginesOf(call)
   const espeak = tts.engine === 'espeak-ng'
   return {
@@ -25,8 +25,7 @@ export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, 
       providers: { tts: tts.engine, stt: stt?.engine ?? null },
       choices: { tts: tts_choices.map(({ engine }) => engine), stt: stt_choices.map(({ engine }) => engine) },
       recognizer: stt !== null,
-      // Pocketsphinx hears phrases, not what people say freely.
-      transcriber: (stt !== null && stt.engine !== 'pocketsphinx') || transcriber_url !== null,
+      transcriber: transcribes(call, null),
     },
     siprec_connectors: siprec.map(({ name }) => name),
   }

@@ -5,6 +5,7 @@ import type { MethodParams } from '../../media/protocol/schema.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { enginesOf } from './engines.ts'
+import { activityBegins, activityEnds } from './live-activity.ts'
 import { tell } from './tell.ts'
 
 interface Listening {
@@ -30,12 +31,12 @@ const HOUR_MS = 3_600_000
 
 /** Speech recognition on one leg: for Gather, and for live transcriptions. */
 export class Recognitions {
-  readonly #host: ScriptHost
+  readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   /** Keyed by the media worker's `recognize_id`. */
   readonly #live = new Map<string, Listening | Transcribing>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
     this.#host = host
     this.#emit = emit
   }
@@ -60,9 +61,12 @@ export class Recognitions {
     })
   }
 
-  transcribe(command: StartTranscription): void {
-    const recognize_id = `GT${newId.uuid().replaceAll('-', '')}`
+  /** `made`: the sid of a transcription that the API has begun. */
+  transcribe(command: StartTranscription, made?: string): void {
+    const recognize_id = made ?? newId.sid('GT')
     this.#live.set(recognize_id, { kind: 'transcription', command, sequence: 0 })
+    const about = { sid: recognize_id, kind: 'transcription', name: command.name, made: made !== undefined } as const
+    activityBegins(this.#host.call, { ...about, stop: () => this.stop(command.id) })
     const { track, language, hints, model, profanity_filter, punctuation, partial_results } = command
     const begun = this.#begin(recognize_id, {
       ...chosenEngine(this.#host, command.engine ?? null),
@@ -203,6 +207,7 @@ export class Recognitions {
     const live = this.#live.get(recognize_id)
     if (live?.kind === 'gather') live.limit?.cancel()
     this.#live.delete(recognize_id)
+    if (live?.kind === 'transcription') activityEnds(this.#host.call, recognize_id)
   }
 
   #stop(recognize_id: string): void {
@@ -232,7 +237,7 @@ export class Recognitions {
 }
 
 /** Names the engine that the document or the application chose; nothing when the operator's serves. */
-function chosenEngine({ call }: ScriptHost, named: string | null): { engine?: string } {
+function chosenEngine({ call }: Pick<ScriptHost, 'call'>, named: string | null): { engine?: string } {
   const engine = named ?? enginesOf(call).chosen.stt
   return engine === null ? {} : { engine }
 }

@@ -5,6 +5,7 @@ import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, DialogHandler, InviteResult } from '../drachtio/types.ts'
 import { isMadeUp } from '../trunks/health.ts'
+import { activityBegins, activityEnds } from './live-activity.ts'
 import { requireConsent } from './recording-consent.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
@@ -40,20 +41,23 @@ const BOUNDARY = 'strowger-siprec'
  * stream per track and the metadata of RFC 7865. The streams copy what the leg receives and hears.
  */
 export class Siprec {
-  readonly #host: ScriptHost
+  readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   readonly #sessions = new Map<string, Session>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
     this.#host = host
     this.#emit = emit
   }
 
-  start(command: StartSiprec): void {
-    const sid = `SR${newId.uuid().replaceAll('-', '')}`
+  /** `made`: the sid of a session that the API has begun. */
+  start(command: StartSiprec, made?: string): void {
+    const sid = made ?? newId.sid('SR')
     const legs = WHAT[command.track].map((what, index) => ({ leg_id: `${sid}-${index}`, what }))
     const session: Session = { sid, command, legs, dialog: null, cancel: null }
     this.#sessions.set(command.id, session)
+    const about = { sid, kind: 'siprec', name: command.name, made: made !== undefined } as const
+    activityBegins(this.#host.call, { ...about, stop: () => this.stop(command.id) })
     this.#begin(session).catch(error => {
       const detail =
         error instanceof MediaRefusal ? error.detail : error instanceof Error ? error.message : String(error)
@@ -146,6 +150,7 @@ export class Siprec {
   #over(session: Session, fault: string | null): void {
     if (!this.#sessions.delete(session.command.id)) return
     const { call } = this.#host
+    activityEnds(call, session.sid)
     session.cancel?.()
     void session.dialog?.bye()
     for (const { leg_id } of session.legs) void call.session.closeLeg(leg_id)

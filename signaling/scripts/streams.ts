@@ -5,6 +5,7 @@ import type { Event, StartStream } from '../../markup/interpreter/types.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { ScriptContext } from './context.ts'
+import { activityBegins, activityEnds } from './live-activity.ts'
 import { tell } from './tell.ts'
 
 interface Stream {
@@ -16,22 +17,33 @@ const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_trac
 
 /** Streams the media of one leg to WebSockets (voice-compat.md §12.5). */
 export class Streams {
-  readonly #ctx: ScriptContext
-  readonly #host: ScriptHost
+  readonly #ctx: Pick<ScriptContext, 'authToken'>
+  readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   readonly #streams = new Map<string, Stream>()
 
-  constructor(ctx: ScriptContext, host: ScriptHost, emit: (event: Event) => void) {
+  constructor(
+    ctx: Pick<ScriptContext, 'authToken'>,
+    host: Pick<ScriptHost, 'call' | 'leg'>,
+    emit: (event: Event) => void,
+  ) {
     this.#ctx = ctx
     this.#host = host
     this.#emit = emit
   }
 
-  start(command: StartStream): void {
+  /** `made`: the sid of a stream that the API has begun. */
+  start(command: StartStream, made?: string): void {
     const { call, leg } = this.#host
-    const stream: Stream = { command, stream_sid: `MZ${newId.uuid().replaceAll('-', '')}` }
+    const stream: Stream = { command, stream_sid: made ?? newId.sid('MZ') }
     const fork_id = stream.stream_sid
     this.#streams.set(fork_id, stream)
+    // A Connect ends with its stream, which only the application ends.
+    if (!command.both_ways) {
+      const { id, name } = command
+      const about = { sid: fork_id, kind: 'stream', name, made: made !== undefined } as const
+      activityBegins(call, { ...about, stop: () => this.stop(id) })
+    }
     const auth_token = this.#ctx.authToken(call.project_id)
     leg.session.hub
       .request('fork.start', {
@@ -63,7 +75,7 @@ export class Streams {
 
   media(event: MediaEvent): void {
     if (event.event === 'fork.started') this.#tell(event.fork_id, 'stream-started', null)
-    else if (event.event === 'fork.warning')
+    else if (event.event === 'fork.warning' && this.#streams.has(event.fork_id))
       this.#host.call.event('warning', event.code, { detail: event.detail, stream: event.fork_id })
     else if (event.event === 'fork.ended') this.#over(event.fork_id, event.error_code, event.detail)
   }
@@ -82,6 +94,7 @@ export class Streams {
       number === null ? null : `${number}: ${detail}`,
     )
     this.#streams.delete(fork_id)
+    activityEnds(this.#host.call, fork_id)
     if (number !== null) this.#host.call.event('error', number, { detail, stream: fork_id })
     this.#emit({ type: 'stream_ended', id: stream.command.id, number, detail })
   }

@@ -1,7 +1,9 @@
 import { documentUrl } from '../../core/runtime/document-address.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { expandUlaw } from '../../media/files/pcm.ts'
 import { readWav, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
+import { socketServer } from '../support/recognizer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import type { Line } from '../support/softphone.ts'
 import { stockClient } from '../support/stock-library.ts'
@@ -280,6 +282,61 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     for (const { line } of [first, second]) line.hangUp()
     await Promise.all([w.ended(first.sid), w.ended(second.sid)])
     await t.rejects(client.calls(first.sid).recordings.create(), { status: 400, code: 21220 })
+  })
+
+  await t.test('a stream, begun beside the document or by it, is stopped alone; messages reach clients', async t => {
+    const heard = { inbound: 0, outbound: 0 }
+    const server = await socketServer(t, frame => {
+      if (frame.event !== 'media') return
+      const samples = Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw)
+      const hz = frame['media'].track === 'inbound' ? 650 : 900
+      if (toneLevelDbm0(samples, hz) > -30) heard[frame['media'].track as 'inbound' | 'outbound']++
+    })
+    const own = `<Stream url="${server.url}/own" name="own"/>`
+    const talk = await callOut(doc(`<Start>${own}</Start><Play loop="0">${url}/900.wav</Play>`))
+    const ended = (at: number) => () => server.connections[at]?.frames.some(({ event }) => event === 'stop')
+    await until('the stream of the document', () => server.connections[0]?.frames[1])
+    const callback = { statusCallback: `${url}/streamed`, statusCallbackMethod: 'GET' }
+    const begun = await client
+      .calls(talk.sid)
+      .streams.create({ url: `${server.url}/api`, name: 'ears', track: 'both_tracks', ...callback })
+    const humming = talk.line.hum(650)
+    await until('both sides are streamed', () => heard.inbound > 0 && heard.outbound > 0)
+    await humming()
+    t.equal(server.connections[1]?.frames[1]?.['start'].streamSid, begun.sid)
+    await client.calls(talk.sid).streams('ears').update({ status: 'stopped' })
+    await until('it has stopped', ended(1))
+    t.notOk(ended(0)(), 'the other goes on')
+    await until('both callbacks', () => all('/streamed').length === 2)
+    t.match(all('/streamed'), [
+      { StreamEvent: 'stream-started', StreamSid: begun.sid, StreamName: 'ears' },
+      { StreamEvent: 'stream-stopped' },
+    ])
+    const theirs = server.connections[0]?.frames[1]?.['start'].streamSid
+    t.equal((await client.calls(talk.sid).streams(theirs).update({ status: 'stopped' })).name, 'own')
+    await until('that of the document has stopped', ended(0))
+    await talk.line.hears(900)
+
+    // The far telephone stands in for a browser.
+    await w.state.db.updateTable('call').set({ origin: 'client' }).where('sid', '=', talk.sid).execute()
+    await client.calls(talk.sid).userDefinedMessages.create({ content: '{"seat":12}' })
+    const message = await until('the message', () => talk.line.requests.find(one => one.message.method === 'MESSAGE'))
+    t.equal(message.body, '{"seat":12}')
+    const json = { headers: { 'Content-Type': 'application/json' }, body: '{"row":7}' }
+    t.equal((await talk.line.send('MESSAGE', json))?.status, 405, 'nobody has asked for messages')
+    const subscriptions = client.calls(talk.sid).userDefinedMessageSubscriptions
+    const subscription = await subscriptions.create({ callback: `${url}/messages`, method: 'GET' })
+    await until('it is heard', async () => (await talk.line.send('MESSAGE', json))?.status === 202)
+    t.match(await town.told('/messages'), {
+      CallSid: talk.sid,
+      Content: '{"row":7}',
+      SubscriptionSid: subscription.sid,
+    })
+    t.equal(await subscriptions(subscription.sid).remove(), true)
+    await until('it is over', async () => (await talk.line.send('MESSAGE', json))?.status === 405)
+    talk.line.hangUp()
+    await w.ended(talk.sid)
+    await t.rejects(client.calls(talk.sid).streams.create({ url: server.url }), { status: 400, code: 21220 })
   })
 
   await t.test('a document pauses its recordings: by verbs, and while a secret is typed', async t => {

@@ -9,6 +9,7 @@ import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { echoAgent, relayApp } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
 import { HAS_POCKETSPHINX, person, understood } from '../support/spoken.ts'
+import { stockClient } from '../support/stock-library.ts'
 import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
@@ -515,6 +516,28 @@ t.test('verbs with media', async t => {
     )
     t.equal(methodOf('/tape'), 'GET')
     t.same(all('/never'), [])
+  })
+
+  await t.test('a transcription by the API writes down what is said until the API stops it', async t => {
+    await w.state.db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+    const { client } = stockClient(w)
+    const talk = await callOut(doc(`<Play loop="0">${url}/900.wav</Play>`))
+    const { sid } = await client
+      .calls(talk.sid)
+      .transcriptions.create({ track: 'inbound_track', name: 'notes', statusCallbackUrl: `${url}/notes` })
+    await until('it listens', () => all('/notes').length > 0)
+    const stop = talk.line.hum(600)
+    await until('the words', () => all('/notes').length > 1)
+    await stop()
+    await client.calls(talk.sid).transcriptions(sid).update({ status: 'stopped' })
+    await until('the end', () => all('/notes').length === 3)
+    t.match(all('/notes'), [
+      { TranscriptionEvent: 'transcription-started', TranscriptionSid: sid, TranscriptionName: 'notes' },
+      { TranscriptionEvent: 'transcription-content', Final: 'true', TranscriptionData: /two large pizzas/ },
+      { TranscriptionEvent: 'transcription-stopped' },
+    ])
+    await talk.line.hears(900)
+    talk.line.hangUp()
   })
 
   await t.test('Echo sends back what the caller says', async t => {

@@ -6,6 +6,7 @@ import { addCarrier } from '../support/carriers.ts'
 import t from '../support/harness/index.ts'
 import { freePort } from '../support/ports.ts'
 import { type Line, openSoftphone } from '../support/softphone.ts'
+import { stockClient } from '../support/stock-library.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
@@ -381,6 +382,26 @@ t.test('verbs that connect several callers', async t => {
     const none = await callOut(doc(`<Start><Siprec connectorName="other" statusCallback="${url}/no-vault"/></Start>`))
     t.match(await told('/no-vault'), { SiprecEvent: 'siprec-error' })
     await none.line.over()
+  })
+
+  await t.test('Siprec by the API: a recording server gets the call until the API stops it', async t => {
+    const vault = await openSoftphone(t, '127.0.0.67', recorder_port)
+    await w.state.db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+    const { client } = stockClient(w)
+    const talk = await callOut(doc(`<Play loop="0">${url}/900.wav</Play>`))
+    const started = { connectorName: 'vault', name: 'law', track: 'inbound_track' as const }
+    const { sid } = await client.calls(talk.sid).siprec.create({ ...started, statusCallback: `${url}/law-api` })
+    const session = await vault.incoming('vault')
+    await session.answer()
+    const stop = talk.line.hum(620)
+    await session.hears(620)
+    await stop()
+    t.equal((await client.calls(talk.sid).siprec('law').update({ status: 'stopped' })).status, 'stopped')
+    t.equal(await session.over(), 'peer')
+    await until('both callbacks', () => all('/law-api').length === 2)
+    t.match(all('/law-api'), [{ SiprecEvent: 'siprec-started', SiprecSid: sid }, { SiprecEvent: 'siprec-stopped' }])
+    await talk.line.hears(900)
+    talk.line.hangUp()
   })
 
   await t.test('Siprec: a recording server’s address passes the same guard as a call’s', async t => {

@@ -1,5 +1,6 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { type ActivityRow, insertActivity } from '../../core/state/calls/activities.ts'
 import { addParticipant, openConference } from '../../core/state/calls/conferences.ts'
 import { addMember, ensureQueue } from '../../core/state/calls/queues.ts'
 import type { ControlPlane } from './control-plane.ts'
@@ -26,4 +27,17 @@ export async function addQueue(w: ControlPlane, name: string, call_sid: string |
     return row
   })
   return queue.sid
+}
+
+/** Adds something that runs on a call, as a signaling node does. Returns its sid. */
+export async function addActivity(
+  w: ControlPlane,
+  call_sid: string,
+  kind: ActivityRow['kind'],
+  name: string | null = null,
+): Promise<string> {
+  const sid = newId.sid({ stream: 'MZ', siprec: 'SR', transcription: 'GT', subscription: 'ZY' }[kind])
+  const { project_id } = w.demo
+  await w.state.transaction(trx => insertActivity(trx, { sid, call_sid, project_id, kind, name }, w.clock.now()))
+  return sid
 }

@@ -53,3 +53,45 @@ export type RecordingCommand =
     }
   | { readonly act: 'stop' | 'resume'; readonly sid: string }
   | { readonly act: 'pause'; readonly sid: string; readonly behavior: PauseBehavior }
+
+type Track = 'inbound_track' | 'outbound_track' | 'both_tracks'
+
+/** What a program may start on a call, with what it needs. The nouns of <Start> have the same settings. */
+export type ActivityStart =
+  | {
+      readonly kind: 'stream'
+      readonly url: string
+      readonly track: Track
+      readonly parameters: Readonly<Record<string, string>>
+      readonly callback: Sound | null
+    }
+  | {
+      readonly kind: 'siprec'
+      /** A configured recording server; null is the first. */
+      readonly connector: string | null
+      readonly track: Track
+      readonly parameters: Readonly<Record<string, string>>
+      readonly callback: Sound | null
+    }
+  | {
+      readonly kind: 'transcription'
+      readonly track: Track
+      readonly language: string
+      readonly inbound_label: string | null
+      readonly outbound_label: string | null
+      readonly partial_results: boolean
+      readonly model: string | null
+      readonly hints: readonly string[]
+      readonly profanity_filter: boolean
+      readonly punctuation: boolean
+      readonly engine: string | null
+      readonly callback: Sound | null
+    }
+  /** Sends the messages of the call's client to the callback. */
+  | { readonly kind: 'subscription'; readonly callback: Sound }
+
+/** Starts what has a row already, stops it, or sends a message to the client of the call. */
+export type ActivityCommand =
+  | (ActivityStart & { readonly act: 'start'; readonly sid: string; readonly name: string | null })
+  | { readonly act: 'stop'; readonly sid: string }
+  | { readonly act: 'message'; readonly sid: string; readonly content: string }

@@ -22,6 +22,7 @@ import * as voiceControl from './0030-voice-control.ts'
 import * as voiceDocuments from './0031-voice-documents.ts'
 import * as moreHighRisks from './0034-more-high-risks.ts'
 import * as refusedGuessers from './0035-refused-guessers.ts'
+import * as callActivities from './0037-call-activities.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -48,4 +49,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0031-voice-documents': voiceDocuments,
   '0034-more-high-risks': moreHighRisks,
   '0035-refused-guessers': refusedGuessers,
+  '0037-call-activities': callActivities,
 }

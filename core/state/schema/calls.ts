@@ -115,7 +115,7 @@ export interface CallEventTable {
 export interface CallCommandTable {
   id: Generated<number>
   call_sid: string
-  kind: 'originate' | 'redirect' | 'hangup' | 'cancel' | 'conference' | 'dequeue' | 'recording'
+  kind: 'originate' | 'redirect' | 'hangup' | 'cancel' | 'conference' | 'dequeue' | 'recording' | 'activity'
   payload: Json
   created_at: Instant
   taken_by: string | null

@@ -101,6 +101,7 @@ export interface Schema {
   conference_participant: voice.ConferenceParticipantTable
   call_queue: voice.CallQueueTable
   queue_member: voice.QueueMemberTable
+  call_activity: voice.CallActivityTable
   voice_document: voice.VoiceDocumentTable
   voice_document_revision: voice.VoiceDocumentRevisionTable
   price_book_draft: rating.PriceBookDraftTable

@@ -72,6 +72,20 @@ export interface QueueMemberTable {
   enqueued_at: Instant
 }
 
+/** What runs on a call beside its document, or a program's wish to hear of its messages. */
+export interface CallActivityTable {
+  /** `MZ`, `SR`, `GT` or `ZY`, by its kind. */
+  sid: string
+  call_sid: string
+  project_id: string
+  kind: 'stream' | 'siprec' | 'transcription' | 'subscription'
+  name: string | null
+  /** It is over with its call too, whoever wrote the end of the call. */
+  status: 'in-progress' | 'stopped'
+  created_at: Instant
+  updated_at: Instant
+}
+
 /** A document of markup that the platform serves. */
 export interface VoiceDocumentTable {
   /** `doc_` and a UUID. */

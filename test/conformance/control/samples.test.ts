@@ -11,7 +11,7 @@ import { putSandboxCarrier } from '../../../core/state/configuration/bootstrap.t
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
 import { acceptConsent, addRecording } from '../../support/recordings.ts'
-import { addConference, addQueue } from '../../support/rooms.ts'
+import { addActivity, addConference, addQueue } from '../../support/rooms.ts'
 import { stockClient } from '../../support/stock-library.ts'
 import { exampleNow, fieldsOf } from './examples.ts'
 import { nameOf } from './recipes.ts'
@@ -115,10 +115,10 @@ t.test('each sample of the voice-calls API is carried out', async t => {
     const form = { To: '+2348030000001', From: environment.FROM_NUMBER, Twiml: '<Response/>' }
     const { sid } = (await w.voice('POST', '/Calls.json', form)).body
     call_sid = sid
-    // A redirect needs a live call; signaling, which would answer it, does not run here.
+    // A redirect needs a live call, and a message one of a client; signaling, which would answer it, does not run here.
     await w.state.db
       .updateTable('call')
-      .set({ status: 'in-progress', node_id: newId.node() })
+      .set({ status: 'in-progress', node_id: newId.node(), origin: 'client' })
       .where('sid', '=', sid)
       .execute()
     return sid
@@ -146,6 +146,11 @@ t.test('each sample of the voice-calls API is carried out', async t => {
         .execute()
       return sid
     },
+    activity: async ({ path }) => {
+      const kind = path.includes('/Streams') ? 'stream' : path.includes('/Siprec') ? 'siprec' : 'transcription'
+      return addActivity(w, call_sid, kind)
+    },
+    subscription_sid: () => addActivity(w, call_sid, 'subscription'),
     number_sid: async () => (await w.voice('GET', '/IncomingPhoneNumbers.json')).body.incoming_phone_numbers[0].sid,
     application_sid: async () => {
       const body = { name: 'Sampled', voice_url: 'https://app.example.com/voice', voice_method: 'POST' }

@@ -17,6 +17,8 @@ const SIDS: Readonly<Record<string, () => string>> = {
   participant: newId.call,
   queue_sid: () => newId.sid('QU'),
   member: newId.call,
+  activity: () => newId.sid('MZ'),
+  subscription_sid: () => newId.sid('ZY'),
   number_sid: newId.number,
   application_sid: newId.application,
   call_recording: newId.recording,
