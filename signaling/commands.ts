@@ -17,6 +17,7 @@ import { InboundCall } from './b2bua/inbound-call.ts'
 import { OutboundCall } from './b2bua/outbound-call.ts'
 import { carryOutActivity } from './scripts/activities.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
+import { CallToApplication } from './scripts/call-to-application.ts'
 import type { ScriptContext } from './scripts/context.ts'
 import { recordByApi } from './scripts/recorder.ts'
 import { controlRoom } from './scripts/room-control.ts'
@@ -89,8 +90,7 @@ export class CommandTaker {
         await call.end({ cause: 'api' })
         return 'done'
       case 'redirect':
-        if (!(call instanceof OutboundCall || call instanceof InboundCall || call instanceof ApplicationCall))
-          return 'not_live'
+        if (!isRedirected(call)) return 'not_live'
         return redirect(call, command.payload)
       case 'conference':
         return controlRoom(this.#shared, JSON.parse(command.payload) as ConferenceCommand)
@@ -130,7 +130,12 @@ export class CommandTaker {
   }
 }
 
-function redirect(call: OutboundCall | InboundCall | ApplicationCall, json: string): string {
+/** The calls that run documents. */
+type Redirected = OutboundCall | InboundCall | ApplicationCall | CallToApplication
+const isRedirected = (call: Call | undefined): call is Redirected =>
+  [OutboundCall, InboundCall, ApplicationCall, CallToApplication].some(kind => call instanceof kind)
+
+function redirect(call: Redirected, json: string): string {
   const payload = JSON.parse(json) as Redirect
   const fallback: Target | null = payload.fallback_url
     ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }

@@ -1,4 +1,4 @@
-import { takeAdmission } from '../../core/state/calls/leases.ts'
+import { askAdmission } from '../../core/state/calls/leases.ts'
 import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import { findTrunk } from '../../core/state/configuration/trunks.ts'
 import { findApplication } from '../../core/state/configuration/voice-applications.ts'
@@ -80,23 +80,19 @@ export const admission = [
       const id = type === 'automation' ? project.id : service_id
       if (!(await hasService(db, project.id, type, id)))
         return invalid('/service_id', `is not a ${type.replace('_', ' ')} of the project`)
-      const outcome = await takeAdmission(
-        db,
-        {
-          call_sid: 'dry-run',
-          part: 'outbound',
-          way: type === 'trunk' || type === 'subtrunk' ? 'peer' : 'create',
-          node_id: 'dry-run',
-          project_id: project.id,
-          service: { type, id },
-          called,
-          caller,
-          transport: body.transport ?? null,
-          offer: body.offer ?? null,
-          now_ms: services.clock.now(),
-        },
-        { dry_run: true },
-      )
+      const outcome = await askAdmission(db, {
+        call_sid: 'dry-run',
+        part: 'outbound',
+        way: type === 'trunk' || type === 'subtrunk' ? 'peer' : 'create',
+        node_id: 'dry-run',
+        project_id: project.id,
+        service: { type, id },
+        called,
+        caller,
+        transport: body.transport ?? null,
+        offer: body.offer ?? null,
+        now_ms: services.clock.now(),
+      })
       const price = outcome.price && {
         price_book_id: outcome.price.price_book_id,
         match: `+${outcome.price.rate_prefix}`,

@@ -11,6 +11,7 @@ import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { ownTargets } from '../b2bua/routes.ts'
 import { answeredHost, type ScriptEntry } from '../b2bua/script-host.ts'
+import { CallToApplication } from '../scripts/call-to-application.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
 import type { AdmissionContext } from './context.ts'
@@ -22,6 +23,9 @@ import { admitRow, asksOf, hopsOf, limitsOf, ownLine, trunkOfCaller } from './pl
 const QUEUE_LIMIT_MS = 60_000
 const QUEUE_RETRY_MS = 250
 const DEFAULT_RING_SECONDS = 60
+
+/** A call of the API, to somewhere else or to an application of its own project. */
+type Created = OutboundCall | CallToApplication
 
 /** Admits and places API calls, and queues the ones that must wait. */
 export class Originator {
@@ -67,6 +71,12 @@ export class Originator {
     if (!outcome.called || outcome.caller_e164 === null) return this.#refuse(row, 'number_invalid')
     const session = await this.#ctx.media.open(row.sid, row.project_id)
     if (!session) return this.#refuse(row, 'media_unavailable')
+    if (line?.kind === 'application') {
+      const limits = limitsOf(outcome, request.time_limit_seconds ?? null)
+      const answered = (leg: Leg): void => void this.#answered(inside, leg)
+      const inside: CallToApplication = new CallToApplication(this.#ctx, { row, session, limits, answered })
+      return inside.begin(line)
+    }
     const call: OutboundCall = new OutboundCall(this.#ctx, {
       row,
       session,
@@ -112,7 +122,7 @@ export class Originator {
     return rows
   }
 
-  async #answered(call: OutboundCall, leg: Leg): Promise<void> {
+  async #answered(call: Created, leg: Leg): Promise<void> {
     const { send_digits } = call.request
     const { record } = call.request
     if (record) recordCall(call, leg, record)
@@ -186,7 +196,7 @@ export async function endUnplaced(
 }
 
 /** Returns the first document of an API call: the URL when it has one, else the inline markup. */
-function entryOf(call: OutboundCall): ScriptEntry {
+function entryOf(call: Created): ScriptEntry {
   const { url, method, markup, fallback_url, fallback_method } = call.request
   return {
     kind: 'call',
@@ -196,7 +206,7 @@ function entryOf(call: OutboundCall): ScriptEntry {
 }
 
 /** Sends digits. Resolves when the last one has been sent, or none can be: the first document begins then. */
-function digitsSent(call: OutboundCall, leg: Leg, digits: string): Promise<void> {
+function digitsSent(call: Created, leg: Leg, digits: string): Promise<void> {
   const send_id = `${leg.id}-dial`
   return new Promise(resolve => {
     const done = (): void => {
@@ -215,7 +225,7 @@ function digitsSent(call: OutboundCall, leg: Leg, digits: string): Promise<void>
 }
 
 /** Records a call that was created with `Record`, from its answer to its end. */
-function recordCall(call: OutboundCall, leg: Leg, wanted: RecordRequest): void {
+function recordCall(call: Created, leg: Leg, wanted: RecordRequest): void {
   const dual = wanted.channels === 'dual' || wanted.channels === 2
   let ended: () => void = () => undefined
   call.endAfter(

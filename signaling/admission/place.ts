@@ -15,9 +15,11 @@ import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
-import type { TrunkConfig } from '../trunks/snapshot.ts'
+import { goesRound } from '../scripts/circles.ts'
+import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
 import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
@@ -80,21 +82,26 @@ export const limitsOf = (decided: Decided, own_seconds: number | null) => {
   }
 }
 
-/** A call of a project to one of its own numbers that a trunk has. It stays on the platform. */
-interface OwnLine {
-  readonly trunk: TrunkConfig
-  readonly service: Ask['service']
-}
+/** A call of a project to one of its own numbers. It stays on the platform. */
+type OwnLine = { readonly service: Ask['service'] } & (
+  | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
+  | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
+)
 
-/** Returns the line of a number that the project itself routes to a trunk or subtrunk; null for all other numbers. */
+/** Returns the line of a number that the project itself holds and routes; null for all other numbers. */
 export function ownLine(ctx: CallContext, project_id: string, called: string): OwnLine | null {
   const snapshot = ctx.snapshot()
   const number = snapshot.numbers.get(parseNumber(called, DEFAULT_COUNTRY)?.e164 ?? '')
   if (number?.project_id !== project_id || number.status !== 'held' || number.route_id === null) return null
   const { route_kind: type, route_id: id } = number
-  if (type !== 'trunk' && type !== 'subtrunk') return null
+  if (type === null) return null
+  const service = { type, id }
+  if (type === 'voice_application') {
+    const application = snapshot.applications.get(id)
+    return application ? { kind: 'application', number, application, service } : null
+  }
   const trunk = snapshot.trunks.get(type === 'trunk' ? id : (snapshot.trunk_of_subtrunk.get(id) ?? ''))
-  return trunk ? { trunk, service: { type, id } } : null
+  return trunk ? { kind: 'trunk', trunk, service } : null
 }
 
 /** Returns the admission requests of a call to a number: to the network, or for both sides of one that stays here. */
@@ -110,11 +117,11 @@ export const asksOf = (
       ]
     : [{ ...ask, part: 'outbound', way }]
 
-/** Returns the hops of an admitted call to a number: those of the project's own line, else to the public network. */
+/** Returns the hops of an admitted call to a number: those of the project's own trunk, else to the public network. */
 export const hopsOf = (
   ctx: CallContext,
   to: { readonly project_id: string; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
-  line: OwnLine | null,
+  line: Extract<OwnLine, { kind: 'trunk' }> | null,
 ): HuntHop[] => (line ? deliveryHops(ctx, line.trunk, to.outgoing) : hopsToWorld(ctx, to))
 
 /** Returns the hops of an admitted call to the public network. */
@@ -152,9 +159,11 @@ async function placeNumber(
   const sent_on = command.caller_id_source === 'parent' && parent.row_now.direction === 'inbound'
   const forwarded_caller = sent_on && mayBeForwarded(parent.row_now)
   const trunk = trunkOfCaller(ctx, command.caller_id) ?? (sent_on ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
-  const row = childRow(parent, command, number, trunk?.id ?? null)
-  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const line = ownLine(ctx, parent.project_id, number)
+  const circle = line?.kind === 'application' ? goesRound(parent, line.number.e164) : null
+  if (circle) return { refused: { ...circle, number: 13227 } }
+  const to = line?.kind === 'application' ? line.number.e164 : number
+  const inserted = await insertCall(ctx.state.db, childRow(parent, command, to, trunk?.id ?? null), ctx.clock.now())
   const ask = {
     project_id: parent.project_id,
     service: serviceOf(parent),
@@ -168,6 +177,16 @@ async function placeNumber(
   const outcome = await admitRow(ctx, inserted, asksOf('dial_number', ask, line))
   if (!outcome.admitted || !outcome.called || outcome.caller_e164 === null)
     return outcome.admitted ? refusedBy('number_invalid') : refusedBy(outcome.reason, outcome.sentence)
+  if (line?.kind === 'application') {
+    const { application } = line
+    beginApplication(ctx, parent, options, {
+      row: inserted,
+      application,
+      parameters: {},
+      limits: limitsOf(outcome, null),
+    })
+    return null
+  }
   const outgoing: Outgoing = {
     call_sid: inserted.sid,
     called_e164: outcome.called.e164,
@@ -315,6 +334,19 @@ function beginChild(
   const call = new OutboundCall(ctx, { row, session: parent.session, limits, watcher: options.watcher })
   options.created(call)
   call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
+}
+
+/** Begins the call of an application of the project, in its parent's media session. */
+function beginApplication(
+  ctx: AdmissionContext,
+  { session }: Call,
+  { created, watcher }: ChildAsked,
+  parts: Pick<ConstructorParameters<typeof ApplicationCall>[1], 'row' | 'application' | 'parameters' | 'limits'>,
+): void {
+  session.hold()
+  const call = new ApplicationCall(ctx, { ...parts, session, watcher })
+  created(call)
+  void call.begin()
 }
 
 /** Returns a refusal with the error number of the compatible API (voice-compat.md §11, Number). */

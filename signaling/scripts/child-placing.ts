@@ -2,6 +2,7 @@ import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall, OutboundWatcher } from '../b2bua/outbound-call.ts'
+import type { ApplicationCall } from './application-call.ts'
 
 /** The interface by which scripts have calls placed and referrals admitted; `admission/` implements it. */
 
@@ -13,7 +14,7 @@ export interface ChildAsked {
   readonly command: DialChild
   /** The leg whose codecs the child's offer puts first. */
   readonly prefer: Leg
-  readonly created: (call: OutboundCall) => void
+  readonly created: (call: OutboundCall | ApplicationCall) => void
   readonly watcher: OutboundWatcher
 }
 

@@ -10,6 +10,7 @@ import { answeredHost } from '../b2bua/script-host.ts'
 import { ApplicationCall } from './application-call.ts'
 import type { ChildAsked, NotPlaced } from './child-placing.ts'
 import { childRow } from './child-row.ts'
+import { goesRound } from './circles.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import type { Script } from './script.ts'
 
@@ -22,9 +23,6 @@ interface Child {
   transferred: boolean
   ended: boolean
 }
-
-/** The request for a child, whether admission places it or it is an application. */
-type PlaceAsked = Omit<ChildAsked, 'created'> & { readonly created: (call: OutboundCall | ApplicationCall) => void }
 
 const END_CAUSES = {
   timeout: 'ring_timeout',
@@ -205,7 +203,7 @@ export class Children {
     const { host } = this.#script
     const { name } = child
     const call_sid = (): string => child.call?.sid ?? ''
-    const asked: PlaceAsked = {
+    const asked: ChildAsked = {
       command: child.command,
       prefer: host.leg,
       created: call => {
@@ -299,7 +297,7 @@ export class Children {
 }
 
 /** Places a voice application of the same project as a child call. The call is internal, so it needs no admission. */
-async function placeApplication(parent: Call, options: PlaceAsked): Promise<NotPlaced | null> {
+async function placeApplication(parent: Call, options: ChildAsked): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options
   if (command.target.kind !== 'application') throw new Error('not an application')
@@ -308,6 +306,8 @@ async function placeApplication(parent: Call, options: PlaceAsked): Promise<NotP
   if (application?.project_id !== parent.project_id)
     return { refused: { sip_code: 404, number: null, detail: `no voice application "${id}" of this project` } }
   const row = childRow(parent, command, `application:${id}`, null)
+  const circle = goesRound(parent, row.to_number)
+  if (circle) return { refused: { ...circle, number: 13227 } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   parent.session.hold()
   const { session } = parent

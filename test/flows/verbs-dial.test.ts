@@ -269,6 +269,55 @@ t.test('verbs that bridge calls', async t => {
     t.same(ends, { [first]: 'busy', [second]: 'canceled', [third]: 'completed' })
   })
 
+  await t.test('Dial and a call of the API to an application’s own number stay on the platform', async t => {
+    const own = w.numbers[4] ?? ''
+    await w.routeToApplication(own, `${url}/own`)
+    const { db } = w.state
+    const callsTo = () => db.selectFrom('call').selectAll().where('to_number', '=', own).orderBy('position').execute()
+    const heard = far.calls.length
+
+    pages['/own'] = doc(`<Play>${url}/900.wav</Play><Dial ${from} action="${url}/round">${own}</Dial><Hangup/>`)
+    pages['/round'] = doc('<Hangup/>')
+    const line = await town.callIn(doc(`<Dial ${from} action="${url}/own-over">${own}</Dial>`))
+    await line.hears(900)
+    t.match(await told('/own'), { To: own, From: trunk_number })
+    t.match(await told('/round'), { DialCallStatus: 'failed' }, 'an application that calls itself is not called again')
+    t.match(await told('/own-over'), { DialCallStatus: 'completed' })
+    const [child, ...others] = await callsTo()
+    t.same(others, [])
+    const lease = await db
+      .selectFrom('lease')
+      .select('part')
+      .where('call_sid', '=', child?.sid ?? '')
+      .execute()
+    t.same(lease.map(({ part }) => part).sort(), ['inbound', 'on_net'], 'both sides took a slot')
+
+    pages['/own'] = doc(`<Gather numDigits="1" timeout="30" action="${url}/pressed"/>`)
+    pages['/pressed'] = doc(`<Play>${url}/900.wav</Play><Hangup/>`)
+    const form = { To: own, From: trunk_number, InlineMarkup: doc('<Play digits="ww7"/><Pause length="60"/>') }
+    const made = await w.voice('POST', '/Calls.json', form)
+    t.equal(made.status, 201, JSON.stringify(made.body))
+    t.match(await told('/pressed'), { Digits: '7', To: own, Direction: 'inbound' })
+    t.match(await w.ended(made.body.sid), { status: 'completed' })
+    const [, created, side] = await until('both calls have ended', async () => {
+      const rows = await callsTo()
+      return rows.length === 3 && rows.every(row => row.ended_at !== null) && rows
+    })
+    t.match(created, { sid: made.body.sid, direction: 'outbound-api' })
+    t.match(side, { parent_call_sid: made.body.sid, direction: 'inbound', status: 'completed' })
+    t.not(side?.application_id, created?.application_id, 'each side is of its own service')
+    const charged = db
+      .selectFrom('reservation')
+      .selectAll()
+      .where(
+        'call_sid',
+        'in',
+        (await callsTo()).map(({ sid }) => sid),
+      )
+    t.same(await charged.execute(), [], 'and costs nothing')
+    t.equal(far.calls.length, heard, 'no telephone outside was called')
+  })
+
   await t.test('Refer transfers the caller, and its action receives the outcome', async t => {
     const line = await town.callIn(
       doc(`<Refer action="${url}/referred" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`),

@@ -18,6 +18,10 @@ export const takeAdmission = (
   { dry_run = false }: { readonly dry_run?: boolean } = {},
 ): Promise<AdmissionOutcome> => callProcedure(db, 'take_admission', { request, dry_run })
 
+/** Says how a call of a trunk's peer or of a program would be decided now, also to one of the project's own numbers. */
+export const askAdmission = (db: Db | Trx, request: AdmissionRequest): Promise<AdmissionOutcome> =>
+  callProcedure(db, 'would_admit', request)
+
 /**
  * Releases every slot of a call and settles its money. Idempotent. The end of a call does it in the transaction of its
  * CDR; this is for slots without a call.

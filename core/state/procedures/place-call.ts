@@ -1,8 +1,8 @@
 import { voiceService } from '../../domain/admission/index.ts'
 import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
+import { wouldAdmit } from './admission/own-line.ts'
 import type { AdmissionRequest } from './admission/request.ts'
 import { number, type Query, tuples } from './admission/steps.ts'
-import { take } from './admission/take.ts'
 import { type CallRow, insertCall, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API to queue. */
@@ -38,7 +38,7 @@ export function place(query: Query, input: PlaceInput): Placed {
   const [seen] = query(DRAINING)
   if (seen && number(seen, 'nodes') > 0 && seen['nodes'] === seen['draining']) return { refused: 'draining', facts: {} }
   // A dry run: the call takes its slots when it leaves.
-  const outcome = take(query, { request: askOf(input), dry_run: true })
+  const outcome = wouldAdmit(query, askOf(input))
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
   const at = new Date(input.now_ms).toISOString()
   const call: NewCall = {

@@ -1,3 +1,4 @@
+import { wouldAdmit } from './admission/own-line.ts'
 import type { Query } from './admission/steps.ts'
 import { take } from './admission/take.ts'
 import { chainAudit } from './audit-chain.ts'
@@ -14,6 +15,7 @@ import { writeCall } from './running/write.ts'
 /** All procedures. Only core/state calls them. Inputs and results are plain data. */
 export const PROCEDURES = {
   take_admission: take,
+  would_admit: wouldAdmit,
   extend_reservation: ceilings.extend,
   release_admission: ceilings.release,
   prune_hours: (query, _: null) => ceilings.prune(query),
