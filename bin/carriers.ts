@@ -137,7 +137,7 @@ function flowCommands(command: Command): void {
 function metricsCommand(command: Command): void {
   command
     .command('metrics')
-    .description('attempts, ASR, ACD, PDD, cost and margin of the calls that were sent to a carrier, by day')
+    .description('attempts, ASR, ACD, PDD, cost, margin and media of the calls of a carrier, by day')
     .argument('<id>')
     .requiredOption('--from <day>', 'first day, such as 2026-11-01')
     .requiredOption('--to <day>', 'last day')
@@ -160,6 +160,13 @@ interface Figures {
   readonly pdd_ms: number | null
   readonly cost_minor: number | null
   readonly margin_minor: number | null
+  readonly media: {
+    readonly packets_received: number
+    readonly packets_sent: number
+    readonly packets_lost: number
+    readonly jitter_ms: number | null
+    readonly mos: number | null
+  } | null
 }
 
 const figuresLine = (name: string | null, figures: Figures): string =>
@@ -171,7 +178,17 @@ const figuresLine = (name: string | null, figures: Figures): string =>
     `PDD ${figures.pdd_ms ?? '-'} ms`,
     `cost ${figures.cost_minor ?? '-'}`,
     `margin ${figures.margin_minor ?? '-'}`,
+    ...mediaWords(figures),
   ].join('  ')
+
+const mediaWords = ({ media }: Figures): string[] =>
+  media
+    ? [
+        `packets ${media.packets_received} in, ${media.packets_lost} lost, ${media.packets_sent} out`,
+        `jitter ${media.jitter_ms ?? '-'} ms`,
+        `MOS ${media.mos ?? '-'}`,
+      ]
+    : []
 
 const POLL_MS = 300
 /** The platform ends a test after two minutes. */

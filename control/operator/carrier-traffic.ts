@@ -1,5 +1,7 @@
+import { type CarrierMedia, hasCarrierMedia, presentCarrierMedia } from '../../core/domain/metrics/index.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { type CarrierDay, carrierDays } from '../../core/state/calls/carrier-figures.ts'
+import { carrierMediaDays } from '../../core/state/calls/carrier-media.ts'
 import { type Carrier, setCarrierEnabled } from '../../core/state/configuration/carriers.ts'
 import { withoutScope } from '../http/access.ts'
 import { invalid } from '../http/reply.ts'
@@ -65,6 +67,23 @@ const flow = (of: {
 
 const Percent = nullable(Type.Number(), { description: 'With one decimal; null without attempts.' })
 
+const media = nullable(
+  resource('OperatorCarrierMedia', {
+    legs: described(Count64, 'Legs to and from the carrier that ended on the day, answered or not.'),
+    packets_received: described(Count64, 'RTP packets from the carrier.'),
+    packets_sent: described(Count64, 'RTP packets to the carrier.'),
+    octets_received: described(Count64, 'Octets of the payloads of packets from the carrier.'),
+    octets_sent: described(Count64, 'Octets of the payloads of packets to the carrier.'),
+    packets_lost: described(Count64, 'Packets from the carrier that never came (RFC 3550 §A.3).'),
+    packets_late: described(Count64, 'Packets that came after their turn to be played.'),
+    packets_discarded: described(Count64, 'Packets that came and were not used.'),
+    packets_unsent: described(Count64, 'Packets that the machine did not take.'),
+    jitter_ms: nullable(Type.Number(), { description: 'Mean interarrival jitter of the legs; null without media.' }),
+    mos: nullable(Type.Number(), { description: 'Mean opinion score of the legs, 1 to 5; null without media.' }),
+  }),
+  { description: 'Final media figures of both directions of calls; null for days more than 30 days ago.' },
+)
+
 const figures = {
   attempts: described(Count64, 'INVITEs to the carrier’s targets, also those after which another target was tried.'),
   answered: described(Count64, 'Attempts that were answered.'),
@@ -75,6 +94,7 @@ const figures = {
   charge_minor: nullable(Int64, { description: 'What customers paid for the calls; null without operator:money.' }),
   cost_minor: nullable(Int64, { description: 'What the carrier takes for them; null without operator:money.' }),
   margin_minor: nullable(Int64, { description: 'The difference; null without operator:money.' }),
+  media,
 }
 
 const Metrics = resource('OperatorCarrierMetrics', {
@@ -103,7 +123,7 @@ const added = (sum: Sums, day: Sums): Sums => ({
 
 const mean = (sum: number, count: number): number | null => (count === 0 ? null : Math.round(sum / count))
 
-const figuresOf = (sums: Sums, money: boolean) => ({
+const figuresOf = (sums: Sums, media: readonly CarrierMedia[] | null, money: boolean) => ({
   attempts: sums.attempts,
   answered: sums.answered,
   asr_pct: sums.attempts === 0 ? null : Math.round((sums.answered / sums.attempts) * 1000) / 10,
@@ -113,6 +133,7 @@ const figuresOf = (sums: Sums, money: boolean) => ({
   charge_minor: money ? sums.charge_minor : null,
   cost_minor: money ? sums.cost_minor : null,
   margin_minor: money ? sums.charge_minor - sums.cost_minor : null,
+  media: media && presentCarrierMedia(media),
 })
 
 export const carrierTraffic = [
@@ -139,22 +160,29 @@ export const carrierTraffic = [
     path: '/carriers/{carrier_id}/metrics',
     summary: 'Figures of the calls that were sent to a carrier, by day',
     description:
-      'An attempt counts on the day (UTC) on which it began. Both ends are included, at most 92 days; ' +
-      'days without an attempt are left out.',
+      'An attempt counts on the day (UTC) on which it began, media on the day on which its leg ended. Both ends ' +
+      'are included, at most 92 days; days with neither are left out.',
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object({ from: Day, to: Day }, { additionalProperties: false }),
     replies: { 200: Metrics },
-    async run({ db, carrier, caller, query: { from, to } }) {
+    async run({ db, carrier, caller, now, query: { from, to } }) {
       if (from > to) return invalid('from', 'is after to')
       if (Date.parse(to) - Date.parse(from) >= MAX_DAYS * DAY_MS)
         return invalid('from', `is ${MAX_DAYS} days before to`)
-      const days = await carrierDays(db, carrier.id, { from, to })
+      const attempts = new Map((await carrierDays(db, carrier.id, { from, to })).map(day => [day.day, day]))
+      const kept = (day: string): boolean => hasCarrierMedia(day, Date.parse(now))
+      const legs = await carrierMediaDays(db, carrier.id, { from, to })
+      const measured = new Map([...legs].filter(([day]) => kept(day)))
+      const mediaOf = (day: string) => (kept(day) ? [measured.get(day) ?? []].flat() : null)
       const money = withoutScope(caller, 'operator:money') === null
       const body: Static<typeof Metrics> = {
         ...{ carrier_id: carrier.id, currency: CURRENCY, from, to },
-        days: days.map(({ day, ...sums }) => ({ day, ...figuresOf(sums, money) })),
-        total: figuresOf(days.reduce(added, NONE), money),
+        days: [...new Set([...attempts.keys(), ...measured.keys()])].sort().map(day => ({
+          day,
+          ...figuresOf(attempts.get(day) ?? NONE, mediaOf(day), money),
+        })),
+        total: figuresOf([...attempts.values()].reduce(added, NONE), kept(to) ? [...measured.values()] : null, money),
       }
       return { status: 200, body }
     },

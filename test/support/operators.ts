@@ -8,7 +8,10 @@ import { type Answer, type ControlPlane, freshKey } from './control-plane.ts'
 // Operators, who use /operator/v1 of a control plane.
 
 /** Inserts a key of an operator with all scopes. Returns it as a client sends it. */
-export async function operatorKey(w: ControlPlane, changes: Partial<OperatorKeyRow> = {}): Promise<string> {
+export async function operatorKey(
+  w: Pick<ControlPlane, 'state'>,
+  changes: Partial<OperatorKeyRow> = {},
+): Promise<string> {
   const { public_id, secret } = newId.apiKey()
   const row: OperatorKeyRow = {
     id: newId.operatorKey(),

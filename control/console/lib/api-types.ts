@@ -548,6 +548,21 @@ export interface OperatorCarrierDay {
   readonly charge_minor: number | null
   readonly cost_minor: number | null
   readonly margin_minor: number | null
+  readonly media: OperatorCarrierMedia | null
+}
+
+export interface OperatorCarrierMedia {
+  readonly legs: number
+  readonly packets_received: number
+  readonly packets_sent: number
+  readonly octets_received: number
+  readonly octets_sent: number
+  readonly packets_lost: number
+  readonly packets_late: number
+  readonly packets_discarded: number
+  readonly packets_unsent: number
+  readonly jitter_ms: number | null
+  readonly mos: number | null
 }
 
 export interface OperatorCarrierTotal {
@@ -560,6 +575,7 @@ export interface OperatorCarrierTotal {
   readonly charge_minor: number | null
   readonly cost_minor: number | null
   readonly margin_minor: number | null
+  readonly media: OperatorCarrierMedia | null
 }
 
 export interface OperatorCarrierTest {

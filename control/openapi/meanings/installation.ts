@@ -2,8 +2,8 @@
 export const INSTALLATION: Readonly<Record<string, string>> = {
   'OperatorProject.risk': 'High-risk destinations, which are closed unless an operator opened them.',
   'UpdateProjectRequest.risk': 'High-risk destinations to open or close. It needs `operator:fraud`.',
-  'OperatorCarrierMetrics.days': 'Days with an attempt, in order.',
-  'OperatorCarrierMetrics.total': 'Sums and means over all days.',
+  'OperatorCarrierMetrics.days': 'Days with an attempt or a leg, in order.',
+  'OperatorCarrierMetrics.total': 'Sums and means over all days; of media, over those whose figures are kept.',
   'OperatorCarrierTest.result': '`running` until the last check is done.',
   'OperatorCarrier.targets': 'Servers of the carrier.',
   'OperatorCarrier.routes': 'Prefixes that it serves.',

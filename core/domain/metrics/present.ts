@@ -57,8 +57,12 @@ export function pddQuantile(window: Figures, share: number): number | null {
 }
 
 /** Mean MOS of a window's legs, with two decimals; null when none was measured. */
-export const meanMos = ({ mos_legs, mos_thousandths }: Figures): number | null =>
+export const meanMos = ({ mos_legs, mos_thousandths }: Pick<Figures, 'mos_legs' | 'mos_thousandths'>): number | null =>
   mos_legs === 0 ? null : hundredths(mos_thousandths / mos_legs / 1000)
+
+/** Mean interarrival jitter of a window's legs, in ms with two decimals; null when none was measured. */
+export const meanJitter = ({ jitter_legs, jitter_us }: Pick<Figures, 'jitter_legs' | 'jitter_us'>): number | null =>
+  jitter_legs === 0 ? null : hundredths(jitter_us / jitter_legs / 1000)
 
 /** Adds up figures. */
 export const sumOfFigures = (all: readonly Figures[]): Figures =>
@@ -92,7 +96,7 @@ interface MediaMetrics {
 export function mediaMetricsOf(window: Figures): MediaMetrics {
   const expected = window.packets_received + window.packets_lost
   return {
-    jitter_ms: window.jitter_legs === 0 ? null : hundredths(window.jitter_us / window.jitter_legs / 1000),
+    jitter_ms: meanJitter(window),
     mos: meanMos(window),
     packet_loss_pct: expected === 0 ? null : percent(window.packets_lost, expected, 2),
     no_media_calls: window.no_media_calls,

@@ -195,3 +195,26 @@ t.test('the addresses of a carrier obey the rule for those of customers', async 
   })
   t.equal((await change(ask, 'DELETE', `/carriers/${body.id}`, undefined)).status, 204)
 })
+
+t.test('the media of a carrier stands by day and in total, also of days without an attempt', async t => {
+  const { body } = await ask('POST', '/carriers', { ...LAGOS, name: 'Media Telecom', sources: ['203.0.113.128/25'] })
+  const today_ms = Date.parse(now.slice(0, 10))
+  const day = (back: number): string => new Date(today_ms - back * 86_400_000).toISOString().slice(0, 10)
+  const step = (back: number, hour: number, mos: number | null, jitter_us: number) => ({
+    ...{ carrier_id: body.id, step_ms: 3_600_000, begin_ms: Date.parse(day(back)) + hour * 3_600_000, legs: 2 },
+    ...{ packets_received: 1000, packets_sent: 900, octets_received: 160_000, octets_sent: 144_000, packets_lost: 7 },
+    ...{ packets_late: 1, packets_discarded: 2, packets_unsent: 0, jitter_legs: 2, jitter_us },
+    ...{ mos_legs: mos === null ? 0 : 2, mos_thousandths: (mos ?? 0) * 2000 },
+  })
+  const steps = [step(2, 0, 4.4, 3000), step(2, 23, 4, 1000), step(1, 5, null, 500), step(40, 1, 1, 9000)]
+  await w.state.db.insertInto('carrier_media_step').values(steps).execute()
+  const { body: read } = await ask('GET', `/carriers/${body.id}/metrics?from=${day(60)}&to=${day(0)}`)
+  t.match(read.days, [
+    { day: day(2), attempts: 0, media: { legs: 4, packets_received: 2000, packets_lost: 14, jitter_ms: 1, mos: 4.2 } },
+    { day: day(1), media: { legs: 2, packets_sent: 900, octets_sent: 144_000, jitter_ms: 0.25, mos: null } },
+  ])
+  t.equal(read.days.length, 2, 'steps of a day more than 30 days ago may be deleted, so they do not count')
+  t.match(read.total.media, { legs: 6, octets_received: 480_000, packets_late: 3, packets_discarded: 6, mos: 4.2 })
+  const { body: old } = await ask('GET', `/carriers/${body.id}/metrics?from=${day(60)}&to=${day(39)}`)
+  t.equal(old.total.media, null)
+})
