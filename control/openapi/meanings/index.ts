@@ -5,6 +5,7 @@ import { MONEY } from './money.ts'
 import { NAMES } from './names.ts'
 import { PEOPLE } from './people.ts'
 import { VOICE } from './voice.ts'
+import { VOICE_ACCOUNT } from './voice-account.ts'
 
 /**
  * Descriptions of properties and parameters that have none beside their schema. A key is `Resource.property`, or
@@ -18,6 +19,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ...PEOPLE,
   ...INSTALLATION,
   ...VOICE,
+  ...VOICE_ACCOUNT,
 }
 
 /** Returns what a property means. `resource` is the nearest named schema around it; null outside of all. */
