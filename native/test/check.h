@@ -7,6 +7,9 @@ namespace check {
 
 inline int count = 0, failed = 0;
 
+/** The turns of a loop that waits for a condition for a millisecond or more each time. Only a fault reaches it. */
+inline constexpr int kPatience = 30'000;
+
 inline bool ok(bool holds, const std::string& title) {
   std::printf("%sok %d - %s\n", holds ? "" : "not ", ++count, title.c_str());
   if (!holds) ++failed;

@@ -49,8 +49,8 @@ StreamConfig config_of(const Codec& codec, uint16_t port) {
 }
 
 /** Receives a stream's packets like a telephone: knows only their codec. */
-struct Ear final : Wire {
-  explicit Ear(const Codec& codec) : codec(codec), path(kHz, counters) {}
+struct EarWire final : Wire {
+  explicit EarWire(const Codec& codec) : codec(codec), path(kHz, counters) {}
   bool send_rtp(const uint8_t* p, size_t n, const Address&) override {
     RtpView v;
     if (parse_rtp(const_cast<uint8_t*>(p), n, v))
@@ -94,7 +94,7 @@ std::vector<int16_t> cross(const Codec& from, const Codec& to, const Road& netwo
   TimerWheel wheel{now};
   EventQueue events{1024};
   ThreadContext context{wheel, events};
-  Ear nowhere(from), ear(to);
+  EarWire nowhere(from), ear(to);
   nowhere.now = ear.now = &now;
   Stream near(1, {}, context, nowhere, std::make_shared<StreamCounters>(), "near", now);
   Stream far(2, {}, context, ear, std::make_shared<StreamCounters>(), "far", now);

@@ -93,7 +93,7 @@ void restless_calls(bool io_uring) {
     engine.describe(b.id, settled(far.port));
     engine.bridge(a.id, b.id);
     const auto heard = [&](Phone& phone, Phone& ear, uint16_t to) {
-      for (int i = 0; i < 2000; ++i) {
+      for (int i = 0; i < check::kPatience; ++i) {
         phone.send(to);
         if (ear.drain() > 0) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -160,12 +160,12 @@ void two_ports(bool io_uring) {
   engine.describe(b.id, settled(far.port));
   engine.bridge(a.id, b.id);
   const auto counters = engine.counters(a.id);
-  for (int i = 0; i < 2000 && !counters->latched; ++i) {
+  for (int i = 0; i < check::kPatience && !counters->latched; ++i) {
     other.send(a.rtp_port);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const auto hears = [&](Phone& phone) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < check::kPatience; ++i) {
       other.send(a.rtp_port);
       named.send(a.rtp_port);
       far.send(b.rtp_port);
@@ -264,7 +264,7 @@ void busy_engine(bool io_uring) {
     engine.close_stream(c->b.id);
     engine.close_session(c->session);
   }
-  for (int i = 0; i < 9000 && ended < kCalls * 3 / 4; ++i) {
+  for (int i = 0; i < check::kPatience && ended < kCalls * 3 / 4; ++i) {
     take_events();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -11,8 +11,6 @@ using namespace legs;
 namespace {
 
 const Address kRemote = address("192.0.2.1", 4000);
-const PayloadFacts kG722 = payload(9, "G722", CodecId::g722, 8000), kG729 = payload(18, "G729", CodecId::g729, 8000),
-                   kOpus = payload(96, "OPUS", CodecId::opus, 48000);
 
 StreamConfig filled(const PayloadFacts& audio, const Address& remote = kRemote) {
   StreamConfig c = config(remote, audio);
@@ -160,7 +158,7 @@ double heard(const TestLeg& leg, CodecId id, size_t first, size_t last) {
 }
 
 void codecs_and_lengths() {
-  for (const auto& audio : {kUlaw, kAlaw, kG722, kG729, kOpus}) {
+  for (const auto& audio : {kUlaw, kAlaw, kG722Audio, kG729Audio, kOpusAudio}) {
     const Codec* codec = find_codec(audio.codec);
     if (!codec->available()) continue;
     for (const int ptime : {20, 30, 60}) {
@@ -185,7 +183,7 @@ void codecs_and_lengths() {
   }
 }
 
-void secured() {
+void idle_secured() {
   World w;
   TestLeg a(w, 1, {});
   StreamConfig c = filled(kUlaw);
@@ -219,6 +217,6 @@ void idle_tests() {
   directions();
   bridged();
   codecs_and_lengths();
-  secured();
+  idle_secured();
   listeners();
 }

@@ -94,6 +94,8 @@ inline StreamConfig config(const Address& remote, const PayloadFacts& audio) {
 }
 
 inline const PayloadFacts kUlaw = payload(0, "PCMU", CodecId::pcmu, 8000), kAlaw = payload(8, "PCMA", CodecId::pcma, 8000);
+inline const PayloadFacts kG722Audio = payload(9, "G722", CodecId::g722, 8000), kG729Audio = payload(18, "G729", CodecId::g729, 8000),
+                          kOpusAudio = payload(96, "OPUS", CodecId::opus, 48000);
 
 inline std::vector<uint8_t> rtp(uint8_t pt, uint16_t seq, uint32_t ts, uint32_t ssrc, size_t bytes = 160) {
   std::vector<uint8_t> p(kRtpHeader + bytes, 0x55);

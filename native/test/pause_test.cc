@@ -15,14 +15,12 @@ using namespace legs;
 
 namespace {
 
-constexpr int kHz = 8000, kFrame = kHz / 50;
+constexpr int kRateHz = 8000, kTick = kRateHz / 50;
 constexpr uint8_t kNoise = 13;
 /** The root mean square of the room noise behind the speech: -66 dBov. Opus takes louder noise for speech. */
 constexpr double kRoom = 16;
 
-const PayloadFacts kG722 = payload(9, "G722", CodecId::g722, 8000), kG729 = payload(18, "G729", CodecId::g729, 8000),
-                   kOpus = payload(96, "OPUS", CodecId::opus, 48000),
-                   kCn = payload(kNoise, "CN", CodecId::other, 8000, PayloadKind::comfort_noise);
+const PayloadFacts kCn = payload(kNoise, "CN", CodecId::other, 8000, PayloadKind::comfort_noise);
 
 uint8_t type_of(const std::vector<uint8_t>& p) {
   return p[1] & 0x7f;
@@ -48,22 +46,22 @@ struct Ear {
       const auto& p = leg.sent[taken];
       path.insert(seq_of(p), ts_of(p), codec, type_of(p) == kNoise, p.data() + kRtpHeader, p.size() - kRtpHeader, now_us);
     }
-    int16_t pcm[kFrame];
+    int16_t pcm[kTick];
     path.pull(pcm, now_us);
-    heard.insert(heard.end(), pcm, pcm + kFrame);
+    heard.insert(heard.end(), pcm, pcm + kTick);
   }
   double rms(double from_s, double to_s) const {
-    return signal::rms(&heard[static_cast<size_t>(from_s * kHz)], static_cast<size_t>((to_s - from_s) * kHz));
+    return signal::rms(&heard[static_cast<size_t>(from_s * kRateHz)], static_cast<size_t>((to_s - from_s) * kRateHz));
   }
   int peak(double from_s, double to_s) const {
     int most = 0;
-    for (auto i = static_cast<size_t>(from_s * kHz); i < static_cast<size_t>(to_s * kHz); ++i)
+    for (auto i = static_cast<size_t>(from_s * kRateHz); i < static_cast<size_t>(to_s * kRateHz); ++i)
       most = std::max(most, std::abs(heard[i]));
     return most;
   }
   TestLeg& leg;
   StreamCounters counters;
-  DecodePath path{kHz, counters};
+  DecodePath path{kRateHz, counters};
   std::vector<int16_t> heard;
   size_t taken = 0;
 };
@@ -74,12 +72,12 @@ struct ToldPause {
     auto cfg = with_noise(config(p.ra, kUlaw), kNoise);
     p.a.stream->describe(cfg, p.w.now);
     p.b.stream->describe(with_noise(config(p.rb, to), their_noise), p.w.now);
-    const auto tone = signal::tone(500, kHz, 0.02);
-    std::vector<uint8_t> speech(kFrame);
-    find_codec(CodecId::pcmu)->encoder({})->encode(tone.data(), kFrame, speech.data(), kFrame);
+    const auto tone = signal::tone(500, kRateHz, 0.02);
+    std::vector<uint8_t> speech(kTick);
+    find_codec(CodecId::pcmu)->encoder({})->encode(tone.data(), kTick, speech.data(), kTick);
     uint16_t seq = 100;
     for (int i = 0; i < 200; ++i) {
-      const auto ts = static_cast<uint32_t>(i * kFrame);
+      const auto ts = static_cast<uint32_t>(i * kTick);
       if (i < 50 || i >= 150) p.a.receive(packet(0, seq++, ts, speech), p.ra);
       if (i == 50 || i == 100) p.a.receive(packet(kNoise, seq++, ts, {static_cast<uint8_t>(i == 50 ? 50 : 40)}), p.ra);
       if (i == 60) pause_from = p.b.sent.size();
@@ -99,7 +97,7 @@ struct ToldPause {
 };
 
 void told() {
-  const ToldPause pause(kG722, kNoise);
+  const ToldPause pause(kG722Audio, kNoise);
   const auto& sent = pause.p.b.sent;
   check::equal(pause.count(9), 0, "a transcoded pause is not encoded when the peer takes comfort noise");
   check::within(pause.count(kNoise), 3, 6, "a transcoded pause is reported when its level changes and twice a second");
@@ -126,7 +124,7 @@ void told() {
 }
 
 void sounded() {
-  for (const auto& [to, name] : {std::pair(kG722, "transcoded"), std::pair(kUlaw, "relayed")}) {
+  for (const auto& [to, name] : {std::pair(kG722Audio, "transcoded"), std::pair(kUlaw, "relayed")}) {
     const ToldPause pause(to, -1);
     const std::string title(name);
     check::equal(pause.count(kNoise), 0, title + ": a peer without comfort noise gets no comfort noise packets");
@@ -163,8 +161,8 @@ void relayed() {
 
 void relayed_silence_frames() {
   for (const bool reads : {true, false}) {
-    Pair p(kG729, kG729);
-    auto c = config(p.rb, kG729);
+    Pair p(kG729Audio, kG729Audio);
+    auto c = config(p.rb, kG729Audio);
     c.silence_frames = reads;
     p.b.stream->describe(c, p.w.now);
     const std::vector<size_t> sizes{20, 20, 12, 2, 2, 20};
@@ -181,12 +179,12 @@ void relayed_silence_frames() {
 
 /** Returns two seconds of room noise, two with speech, four of room noise, two with speech. */
 std::vector<int16_t> talk(const std::vector<int16_t>& words) {
-  std::vector<int16_t> out(10 * kHz);
+  std::vector<int16_t> out(10 * kRateHz);
   unsigned random = 5;
   for (size_t i = 0; i < out.size(); ++i) {
     random = random * 1664525u + 1013904223u;
     const double noise = ((random >> 8) % 20'001 / 10'000.0 - 1) * kRoom * std::sqrt(3.0);
-    const size_t second = i / kHz, word = second >= 2 && second < 4 ? i - 2 * kHz : second >= 8 ? i - 8 * kHz : 0;
+    const size_t second = i / kRateHz, word = second >= 2 && second < 4 ? i - 2 * kRateHz : second >= 8 ? i - 8 * kRateHz : 0;
     out[i] = static_cast<int16_t>(std::clamp(noise + (word ? words[word] : 0), -32767.0, 32767.0));
   }
   return out;
@@ -207,7 +205,7 @@ Crossing cross(const PayloadFacts& from, const EncoderOptions& options, int thei
   Ear ear(p.b);
   const auto encoder = find_codec(from.codec)->encoder(options);
   const int rate = encoder->sample_rate(), frame = rate / 50;
-  const auto pcm = rate == kHz ? audio : resample_all(audio.data(), audio.size(), kHz, rate);
+  const auto pcm = rate == kRateHz ? audio : resample_all(audio.data(), audio.size(), kRateHz, rate);
   uint16_t seq = 9;
   for (int i = 0; i < 500; ++i) {
     std::vector<uint8_t> bytes(1400);
@@ -231,7 +229,7 @@ Crossing cross(const PayloadFacts& from, const EncoderOptions& options, int thei
 
 void silence_of_codecs(const std::vector<int16_t>& words) {
   const auto audio = talk(words);
-  const double loud = signal::rms(&audio[static_cast<size_t>(2.3 * kHz)], static_cast<size_t>(1.5 * kHz));
+  const double loud = signal::rms(&audio[static_cast<size_t>(2.3 * kRateHz)], static_cast<size_t>(1.5 * kRateHz));
   struct Row {
     const PayloadFacts& codec;
     const char* name;
@@ -240,7 +238,7 @@ void silence_of_codecs(const std::vector<int16_t>& words) {
   EncoderOptions plain, dtx, annexb;
   plain.sample_rate = dtx.sample_rate = 16000;
   dtx.dtx = annexb.dtx = true;
-  for (const Row& row : {Row{kG729, "G.729 Annex B", annexb, {}}, Row{kOpus, "Opus DTX", dtx, plain}}) {
+  for (const Row& row : {Row{kG729Audio, "G.729 Annex B", annexb, {}}, Row{kOpusAudio, "Opus DTX", dtx, plain}}) {
     if (!find_codec(row.codec.codec)->available()) continue;
     const std::string name(row.name);
     const Crossing all = cross(row.codec, row.without, -1, audio);
@@ -269,23 +267,23 @@ void silence_of_codecs(const std::vector<int16_t>& words) {
  * contain the lost one (RFC 6716 §2.1.7). */
 double repaired(bool fec, const std::vector<int16_t>& words, uint64_t& lost) {
   EncoderOptions options;
-  options.sample_rate = kHz;
+  options.sample_rate = kRateHz;
   options.fec = fec;
   const auto encoder = find_codec(CodecId::opus)->encoder(options);
   StreamCounters counters;
-  DecodePath path(kHz, counters);
+  DecodePath path(kRateHz, counters);
   std::vector<int16_t> heard;
-  for (uint16_t i = 0; i < words.size() / kFrame; ++i) {
+  for (uint16_t i = 0; i < words.size() / kTick; ++i) {
     uint8_t bytes[1400];
-    const int n = encoder->encode(&words[static_cast<size_t>(i * kFrame)], kFrame, bytes, sizeof bytes);
+    const int n = encoder->encode(&words[static_cast<size_t>(i * kTick)], kTick, bytes, sizeof bytes);
     const uint64_t now = uint64_t{i} * 20'000;
     if (i % 10 != 7) path.insert(i, i * 960u, CodecId::opus, false, bytes, static_cast<size_t>(n), now);
-    int16_t pcm[kFrame];
+    int16_t pcm[kTick];
     path.pull(pcm, now + 10'000);
-    heard.insert(heard.end(), pcm, pcm + kFrame);
+    heard.insert(heard.end(), pcm, pcm + kTick);
   }
   lost = counters.concealed;
-  return spectrum::distance_db(words, heard, kHz);
+  return spectrum::distance_db(words, heard, kRateHz);
 }
 
 void forward_error_correction(const std::vector<int16_t>& words) {

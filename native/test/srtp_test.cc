@@ -14,7 +14,7 @@ using namespace media;
 
 namespace {
 
-std::vector<uint8_t> rtp(uint16_t seq, uint32_t ssrc = 0xcafebabe, size_t payload = 160) {
+std::vector<uint8_t> clear_rtp(uint16_t seq, uint32_t ssrc = 0xcafebabe, size_t payload = 160) {
   std::vector<uint8_t> p(kRtpHeader + payload + 64);
   write_rtp_header(p.data(), 0, false, seq, seq * 160u, ssrc);
   for (size_t i = 0; i < payload; ++i) p[kRtpHeader + i] = static_cast<uint8_t>(i * 7 + seq);
@@ -73,8 +73,8 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
   // Start just below a wrap of the sequence number and end well above it.
   for (uint32_t i = 65000; i < 66000; ++i) {
     const auto seq = static_cast<uint16_t>(i);
-    auto a = rtp(seq), b = rtp(seq);
-    const auto plain = rtp(seq);
+    auto a = clear_rtp(seq), b = clear_rtp(seq);
+    const auto plain = clear_rtp(seq);
     const size_t n = ours_out->protect(a.data(), kRtpHeader + 160);
     int m = kRtpHeader + 160;
     srtp_protect(out.session, b.data(), &m);
@@ -121,7 +121,7 @@ void refusals(const SrtpSuiteFacts& facts) {
   auto out = SrtpContext::make(facts.suite, key.data(), key.size());
   auto in = SrtpContext::make(facts.suite, key.data(), key.size());
   auto wrong = SrtpContext::make(facts.suite, other.data(), other.size());
-  auto p = rtp(100);
+  auto p = clear_rtp(100);
   const size_t n = out->protect(p.data(), kRtpHeader + 160);
   auto copy = p, bent = p, cut = p;
   size_t m = n;
@@ -139,7 +139,7 @@ void refusals(const SrtpSuiteFacts& facts) {
   copy = p;
   m = n;
   check::ok(in->unprotect(copy.data(), m) == SrtpResult::replayed, name + ": a replayed packet is refused");
-  auto twice = rtp(100);
+  auto twice = clear_rtp(100);
   check::ok(out->protect(twice.data(), kRtpHeader + 160) == 0,
             name + ": an index is never encrypted twice with one key");
   check::ok(SrtpContext::make(facts.suite, key.data(), key.size() - 1) == nullptr,
@@ -155,14 +155,14 @@ void reordering() {
   uint64_t index = 0;
   for (int wrap = 0; wrap < 66; ++wrap) {
     for (; index < static_cast<uint64_t>(wrap + 1) * 65536 - 8; index += 97) {
-      auto p = rtp(static_cast<uint16_t>(index));
+      auto p = clear_rtp(static_cast<uint16_t>(index));
       size_t n = out->protect(p.data(), kRtpHeader + 160);
       if (in->unprotect(p.data(), n) != SrtpResult::ok) all = false;
     }
     index = static_cast<uint64_t>(wrap + 1) * 65536 - 4;
     std::vector<std::pair<std::vector<uint8_t>, size_t>> burst;
     for (int i = 0; i < 8; ++i, ++index) {
-      auto p = rtp(static_cast<uint16_t>(index));
+      auto p = clear_rtp(static_cast<uint16_t>(index));
       const size_t n = out->protect(p.data(), kRtpHeader + 160);
       burst.emplace_back(std::move(p), n);
     }

@@ -8,7 +8,7 @@ import { sharedWorld } from '../support/shared-world.ts'
 import type { Line } from '../support/softphone.ts'
 import { stockClient } from '../support/stock-library.ts'
 import { voiceTown } from '../support/voice-town.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 
 // The stock helper library controls conferences, queues and recordings of live calls. Each effect is heard.
 
@@ -65,7 +65,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       .execute(),
   )
   /** Waits until a tone is not heard any more. */
-  const silent = (line: Line, hz: number) => line.rtp.until(() => line.level(hz) < -40, 60_000, `no ${hz} Hz`)
+  const silent = (line: Line, hz: number) => line.rtp.until(() => line.level(hz) < -40, PATIENCE_MS, `no ${hz} Hz`)
 
   await t.test('a conference: list, mute, hold, announce, coach, kick, add, end', async t => {
     const events = 'statusCallbackEvent="start end join leave mute hold modify announcement"'

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
-import { heardSpan, tone, wavBytes } from '../support/audio.ts'
+import { heardSpan, tone, trimmed, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { echoAgent, relayApp } from '../support/relay-app.ts'
@@ -12,7 +12,7 @@ import { HAS_POCKETSPHINX, person, understood } from '../support/spoken.ts'
 import { stockClient } from '../support/stock-library.ts'
 import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // Verbs that speak, play, gather, record and stream, with every attribute on a live call. A desk telephone calls the
@@ -21,18 +21,19 @@ import { world } from '../support/world.ts'
 /** Receives two seconds of packets and checks that they are one stream. A busy machine may deliver them late. */
 async function steady(t: Test, { rtp }: Line, what: string): Promise<void> {
   const from = rtp.received.length
-  const packets = (await rtp.packets(from + 100)).slice(from, from + 100)
-  const [first, last] = [packets.at(0), packets.at(-1)]
-  const a_second = 99_000 / ((last?.at_ms ?? 0) - (first?.at_ms ?? 0))
-  t.ok(a_second > 15, `${what}: ${a_second.toFixed(1)} packets a second`)
-  oneStream(t, packets, what)
+  oneStream(t, (await rtp.packets(from + 100)).slice(from, from + 100), what)
 }
 
-/** Checks that each packet follows the one before by one number and 20 ms of the clock. */
+/**
+ * Checks that each packet follows the one before by one number and 20 ms of the clock. After a stop of the platform the
+ * next packet comes as much later as its timestamp says.
+ */
 function oneStream(t: Test, packets: Line['rtp']['received'], what: string): void {
   const steps = packets.slice(1).map((packet, index) => {
     const before = packets[index] ?? packet
-    return [(packet.sequence - before.sequence) & 0xffff, (packet.timestamp - before.timestamp) >>> 0, packet.ssrc]
+    const units = (packet.timestamp - before.timestamp) >>> 0
+    const stopped = units > 160 && packet.at_ms - before.at_ms > units / 8 - 120
+    return [(packet.sequence - before.sequence) & 0xffff, stopped ? 160 : units, packet.ssrc]
   })
   const odd = steps.find(([numbers, units, ssrc]) => numbers !== 1 || units !== 160 || ssrc !== packets[0]?.ssrc)
   t.equal(odd, undefined, `${what}: numbers and timestamps continue`)
@@ -135,7 +136,7 @@ t.test('verbs with media', async t => {
   })
 
   await t.test('Gather collects speech: the engine gets the caller’s audio and the document’s hints', async t => {
-    const speech = `speechTimeout="2" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" noiseSuppression="true" profanityFilter="false" bargeIn="true"`
+    const speech = `speechTimeout="5" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" noiseSuppression="true" profanityFilter="false" bargeIn="true"`
     const line = await callIn(
       doc(
         `<Gather input="speech dtmf" timeout="8" action="${url}/speech" ${speech} partialResultCallback="${url}/partial" partialResultCallbackMethod="GET"><Play loop="20">${url}/900.wav</Play></Gather>`,
@@ -154,7 +155,7 @@ t.test('verbs with media', async t => {
       model: 'phone_call',
       enhanced: true,
       profanity_filter: false,
-      silence_ms: 2000,
+      silence_ms: 5000,
       max_speech_ms: 20_000,
       partial: true,
     })
@@ -366,7 +367,7 @@ t.test('verbs with media', async t => {
       await line.say(300, 700)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
       // What the caller has said may still wait in the jitter buffer, and would interrupt the answer.
-      await line.rtp.send(new Int16Array(8 * 600))
+      await line.rtp.send(new Int16Array(8 * 1500))
       app.send({ type: 'text', token: 'You want two large pizzas. ' })
       app.send({ type: 'text', token: LONG_ANSWER, last: true })
       await line.hearsSomething()
@@ -418,11 +419,20 @@ t.test('verbs with media', async t => {
       const from = line.rtp.received.length
       const hush = new Int16Array(8 * 800)
 
-      await line.rtp.send(await spoken('opening hours'))
-      await line.rtp.send(hush)
-      t.match(await app.told('prompt'), { voicePrompt: 'opening hours', last: true })
+      /** Says a phrase, again when a stop of this process has split it. Resolves when the agent is told of it. */
+      const say = async (phrase: string) => {
+        const speech = await spoken(phrase)
+        await line.rtp.unpaused(async () => {
+          await line.rtp.send(speech)
+          await line.rtp.send(hush)
+        })
+        return app.told('prompt', ({ voicePrompt, last }) => voicePrompt === phrase && last)
+      }
+      const { at_ms } = await say('opening hours')
       const sentence = await spoken('You said opening hours.')
-      const answer = (await line.rtp.sound(sentence.length / 8)).subarray(0, sentence.length)
+      const heard = (): Int16Array => trimmed(line.rtp.audio(line.rtp.received.findIndex(one => one.at_ms >= at_ms)))
+      await line.rtp.until(() => heard().length >= sentence.length, PATIENCE_MS, 'the answer')
+      const answer = heard().subarray(0, sentence.length)
       t.match(
         await understood(
           answer,
@@ -431,14 +441,10 @@ t.test('verbs with media', async t => {
         'you said opening hours',
       )
 
-      await line.rtp.send(await spoken('good morning'))
-      const { utteranceUntilInterrupt } = await app.told('interrupt')
+      await say('good morning')
+      const { utteranceUntilInterrupt } = await app.told('interrupt', interrupt => interrupt.at_ms > at_ms)
       t.match(utteranceUntilInterrupt, /^You said opening hours\./)
       t.notMatch(utteranceUntilInterrupt, /That was it/, 'the caller interrupted')
-      await line.rtp.send(hush)
-      t.match(await app.told('prompt', ({ voicePrompt }) => voicePrompt !== 'opening hours'), {
-        voicePrompt: phrases[2],
-      })
       await line.hearsSomething()
       await line.press('0')
       const child = await far.incoming(colleague)

@@ -48,6 +48,28 @@ export function trimmed(samples: Int16Array): Int16Array {
   return samples.subarray(Math.max(0, samples.findIndex(loud)), samples.findLastIndex(loud) + 1)
 }
 
+/**
+ * Returns what can be heard of a sound: its 20 ms windows above -45 dBm0, joined. A sender that was stopped meanwhile
+ * leaves pauses in a sound, but all of it is heard.
+ */
+export function sounding(samples: Int16Array): Int16Array {
+  const windows: Int16Array[] = []
+  for (let at = 0; at < samples.length; at += WINDOW) {
+    const window = samples.subarray(at, at + WINDOW)
+    if (levelDbm0(window) > HEARD_DBM0) windows.push(window)
+  }
+  const joined = new Int16Array(windows.reduce((sum, window) => sum + window.length, 0))
+  let at = 0
+  for (const window of windows) {
+    joined.set(window, at)
+    at += window.length
+  }
+  return joined
+}
+/** 20 ms at 8 kHz. */
+const WINDOW = 160
+const HEARD_DBM0 = -45
+
 /** Returns the span in ms from the first to the last window above a threshold; null when no window is above it. */
 export function heardSpan(
   samples: Int16Array,

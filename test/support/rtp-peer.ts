@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { decodeG711, encodeG711, type G711, levelDbm0, toneLevelDbm0, trimmed } from './audio.ts'
+import { decodeG711, encodeG711, type G711, levelDbm0, sounding, toneLevelDbm0 } from './audio.ts'
 import { PATIENCE_MS } from './wait.ts'
 
 /**
@@ -34,6 +34,10 @@ export interface PeerOptions {
 }
 
 const FRAME_MS = 20
+/** Packets that are late by less than this are sent at once. Jitter buffers hold this much. */
+const CATCH_UP_MS = 200
+/** Listeners notice a pause of this length. */
+const PAUSE_MS = 60
 const STATIC = { PCMU: 0, PCMA: 8 } as const
 
 function readRtp(bytes: Buffer, from_port = 0): RtpPacket | null {
@@ -78,6 +82,8 @@ export class RtpPeer {
   #timestamp = Math.floor(Math.random() * 0x7fff_ffff)
   #arrived: (() => void)[] = []
   #closed = false
+  /** How late the latest packet left since the last `unpaused` began. */
+  #latest_ms = 0
 
   /** Use `openRtpPeer`. */
   constructor(socket: Socket, options: PeerOptions) {
@@ -141,14 +147,16 @@ export class RtpPeer {
       state = (state * 48_271) % 2_147_483_647
       return state / 2_147_483_647
     }
-    const start_ms = performance.now()
+    const pace = new Pace(FRAME_MS)
     const sending: Promise<void>[] = []
     for (let at = 0; at + frame <= samples.length; at += frame) {
+      const missed = await this.#next(pace)
+      this.#timestamp += missed * frame
       const payload = encodeG711(this.#codec, samples.subarray(at, at + frame))
       const bytes = writeRtp({
         payload_type,
         payload,
-        marker: at === 0,
+        marker: at === 0 || missed > 0,
         sequence: this.#sequence++,
         timestamp: this.#timestamp,
         ssrc: this.#ssrc,
@@ -156,21 +164,25 @@ export class RtpPeer {
       this.#timestamp += frame
       const delay_ms = random() * how.jitter_ms
       if (random() < how.loss) continue
-      sending.push(until(start_ms + at / 8 + delay_ms).then(() => this.raw(bytes)))
+      sending.push(until(performance.now() + delay_ms).then(() => this.raw(bytes)))
     }
     await Promise.all(sending)
   }
 
-  /** Sends encoded payloads in real time; `step` is the timestamp increment. */
+  /**
+   * Sends encoded payloads in real time; `step` is the timestamp increment. When this process was stopped meanwhile, the
+   * peer was silent for that time and goes on with a new talkspurt (RFC 3551 §4.1): a burst would overflow buffers.
+   */
   async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
-    const start_ms = performance.now()
+    const pace = new Pace(frame_ms)
     const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
     for (const [index, payload] of payloads.entries()) {
-      await until(start_ms + index * frame_ms)
-      this.packet({ payload_type, payload, marker: index === 0 })
+      const missed = await this.#next(pace)
+      this.#timestamp += missed * step
+      this.packet({ payload_type, payload, marker: index === 0 || missed > 0 })
       this.#timestamp += step
     }
-    await until(start_ms + payloads.length * frame_ms)
+    await pace.next()
   }
 
   /** Sends one key by RFC 4733: the beginning, updates, and the end three times. */
@@ -182,11 +194,11 @@ export class RtpPeer {
     const payload_type = how.event_payload_type ?? this.#options.event_payload_type ?? 101
     const event = '0123456789*#ABCD'.indexOf(key)
     const steps = Math.max(1, Math.round(ms / FRAME_MS))
-    const start_ms = performance.now()
+    const pace = new Pace(FRAME_MS)
     const payload = (end: boolean, duration: number) =>
       Buffer.from([event, end ? 0x8a : 0x0a, duration >> 8, duration & 0xff])
     for (let step = 1; step <= steps; step++) {
-      await until(start_ms + (step - 1) * FRAME_MS)
+      await this.#next(pace)
       const marker = step === 1 && how.marker !== false
       this.packet({ payload_type, payload: payload(false, step * 8 * FRAME_MS), marker })
     }
@@ -194,7 +206,7 @@ export class RtpPeer {
       this.packet({ payload_type, payload: payload(true, steps * 8 * FRAME_MS), marker: false })
     }
     this.#timestamp += steps * 8 * FRAME_MS
-    await until(start_ms + steps * FRAME_MS)
+    await pace.next()
   }
 
   /** Sends one packet with the next sequence number and the current timestamp. */
@@ -242,11 +254,30 @@ export class RtpPeer {
     return this.#laidOut(this.received.slice(from, to))
   }
 
-  /** Waits until the sound of all packets so far lasts `ms`, without the silence before it, and returns it. */
+  /** Waits until the sound of all packets so far lasts `ms`, without its pauses, and returns it (see `sounding`). */
   async sound(ms: number): Promise<Int16Array> {
-    const heard = (): Int16Array => trimmed(this.audio())
+    const heard = (): Int16Array => sounding(this.audio())
     await this.until(() => heard().length >= ms * 8, PATIENCE_MS, `sound of ${ms} ms`)
     return heard()
+  }
+
+  /**
+   * Sends what means something only without a pause in it, such as a key's tones. `attempt` sends by this peer, and is
+   * repeated when this process was stopped during it. Resolves with the number of attempts.
+   */
+  async unpaused(attempt: () => Promise<unknown>): Promise<number> {
+    for (let attempts = 1; ; attempts++) {
+      this.#latest_ms = 0
+      await attempt()
+      if (this.#latest_ms < PAUSE_MS) return attempts
+    }
+  }
+
+  /** Waits for the next frame. Resolves with the number of frames that a stop of this process has cost before it. */
+  async #next(pace: Pace): Promise<number> {
+    const { late_ms, missed } = await pace.next()
+    this.#latest_ms = Math.max(this.#latest_ms, late_ms)
+    return missed
   }
 
   #laidOut(received: readonly RtpPacket[]): Int16Array {
@@ -332,6 +363,24 @@ export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
   socket.bind(0, address)
   await once(socket, 'listening')
   return new RtpPeer(socket, options)
+}
+
+/** When the frames of a talkspurt are due. */
+class Pace {
+  #due_ms = performance.now()
+  readonly #frame_ms: number
+  constructor(frame_ms: number) {
+    this.#frame_ms = frame_ms
+  }
+
+  /** Resolves when the next frame is due, with its delay and the frames that a stop of this process has cost before it. */
+  async next(): Promise<{ readonly late_ms: number; readonly missed: number }> {
+    await until(this.#due_ms)
+    const late_ms = performance.now() - this.#due_ms
+    const missed = late_ms < CATCH_UP_MS ? 0 : Math.floor(late_ms / this.#frame_ms)
+    this.#due_ms += (missed + 1) * this.#frame_ms
+    return { late_ms, missed }
+  }
 }
 
 async function until(at_ms: number): Promise<void> {

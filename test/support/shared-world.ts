@@ -26,9 +26,6 @@ const OF_ALL = [
   'carrier_registration',
 ] as const
 
-/** Calls that the story has just ended, by a BYE that is on its way (RFC 3261 §17: 32 s). */
-const ON_ITS_WAY_MS = 45_000
-
 /**
  * Gives the story a customer of its own, with ten numbers and recording consent, on a platform that all stories of
  * this process share: a start costs more than most stories. Stories of one process run one after the other, so the
@@ -99,7 +96,6 @@ async function leave(w: World, before: Rows): Promise<void> {
   await until(
     'the story has ended its calls',
     async () => (await db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()).length === 0,
-    ON_ITS_WAY_MS,
   )
   await w.intact()
   const now = new Date().toISOString()

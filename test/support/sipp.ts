@@ -69,8 +69,8 @@ export async function sippPorts(): Promise<{ readonly port: number; readonly arg
 /** The `calls` of a peer that takes calls until the end of the test and survives failed calls. */
 export const MANY = 1000
 
-/** How long a peer may live from its start: as long as a test file. */
-const LIFE_SECONDS = 480
+/** How long a peer may live from its start: as long as a test file (scripts/test/process.mjs). */
+const LIFE_SECONDS = 900
 
 /** Starts a peer. It is stopped at the end of the test. */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {

@@ -8,7 +8,7 @@ import { levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0 } from '../../
 import t from '../../support/harness/index.ts'
 import { POLICY, startTestWorker } from '../../support/media-worker.ts'
 import type { RtpPeer } from '../../support/rtp-peer.ts'
-import { PATIENCE_MS } from '../../support/wait.ts'
+import { PATIENCE_MS, until } from '../../support/wait.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
@@ -87,11 +87,9 @@ t.test(
     await client.request('bridge', { a: left, b: await legOf(without, ['PCMA'], false) })
     await a.send(tone(1000, 200))
     pause()
-    const spoken = without.received.length
-    await without.packets(spoken + 30)
-    const noise = levelDbm0(without.audio(spoken + 5))
     // -45 dBov (RFC 3389) is -38.85 dBm0: 6.15 dB more.
-    t.ok(Math.abs(noise + 38.85) < 2, `the peer hears noise of ${noise.toFixed(1)} dBm0`)
+    const noise = () => levelDbm0(without.audio(without.received.length - 25))
+    await without.until(() => Math.abs(noise() + 38.85) < 2, PATIENCE_MS, 'noise of -38.85 dBm0 for half a second')
     t.ok(without.received.every(packet => packet.payload_type === 8))
     await a.send(tone(1000, 300))
     await without.until(
@@ -101,12 +99,17 @@ t.test(
     )
 
     await client.request('bridge', { a: left, b: await legOf(taking, ['G722'], true) })
-    await a.send(tone(1000, 200))
+    let before = 0
+    await a.unpaused(async () => {
+      before = taking.received.length
+      await a.send(tone(1000, 200))
+      await taking.packets(before + 8)
+    })
     pause()
-    const told = () => taking.received.filter(packet => packet.payload_type === NOISE)
+    const told = () => taking.received.slice(before).filter(packet => packet.payload_type === NOISE)
     await taking.until(() => told().length >= 2, PATIENCE_MS, 'comfort noise')
     for (const packet of told()) t.ok(Math.abs((packet.payload[0] ?? 0) - 45) <= 2 && !packet.marker)
-    const begun = taking.received.findIndex(packet => packet.payload_type === NOISE)
+    const begun = taking.received.findIndex((packet, at) => at >= before && packet.payload_type === NOISE)
     t.ok(
       taking.received.slice(begun).every(packet => packet.payload_type === NOISE),
       'the pause carries no audio',
@@ -133,8 +136,8 @@ t.test(
     await a.send(tone(400, 200))
     await a.sendKey('7')
     await a.send(tone(400, 200))
-    await b.until(() => b.keys().length >= 1, PATIENCE_MS, 'the key')
-    t.match(b.keys(), [{ key: '7', duration: 800 }])
+    await b.until(() => b.keys().some(({ duration }) => duration === 800), PATIENCE_MS, 'the key of 100 ms')
+    t.strictSame(b.keys(), [{ key: '7', duration: 800 }])
     t.ok(b.received.some(packet => packet.payload_type === 120))
     const events = b.received.filter(packet => packet.payload_type === 120)
     t.equal(new Set(events.map(packet => packet.timestamp)).size, 1)
@@ -214,13 +217,14 @@ t.test('SRTP interoperates with another implementation; packets with wrong keys 
   await Promise.all([a.packets(20), b.packets(20)])
   t.equal(strongestHz(b.audio()), 1000)
   t.equal(strongestHz(a.audio()), 600)
-  const before = await client.request('leg.stats', { leg_id })
-  t.ok(before.srtp_dropped >= 10, `${before.srtp_dropped} packets with wrong keys were dropped`)
+  const dropped = async () => (await client.request('leg.stats', { leg_id })).srtp_dropped
+  await until('ten packets with wrong keys are dropped', async () => (await dropped()) >= 10)
+  const before = await dropped()
   for (const packet of sent.slice(-5)) a.raw(packet)
   a.raw(Buffer.concat([Buffer.from([0x80, 0, 1, 1, 0, 0, 0, 1, 1, 2, 3, 4]), Buffer.alloc(160, 0xff)]))
   await a.send(tone(1000, 100))
-  const after = await client.request('leg.stats', { leg_id })
-  t.ok(after.srtp_dropped >= before.srtp_dropped + 5, 'replays and plain packets are dropped')
+  await until('replays and plain packets are dropped', async () => (await dropped()) >= before + 5)
+  t.equal(strongestHz(b.audio()), 1000, 'and not heard')
   await client.request('session.close', { session_id })
 })
 
@@ -235,6 +239,7 @@ t.test('hold, resume and a codec change keep one SSRC without a jump of sequence
     return client.request('leg.local_answer', { leg_id: right.leg_id })
   }
   await a.send(tone(1000, 400))
+  await b.packets(20)
   t.match(await reinvite(b.sdp({ direction: 'sendonly', version: 2 })), { direction: 'recvonly' })
   const held = b.received.length
   await a.send(tone(1000, 400))
@@ -263,7 +268,7 @@ t.test('hold, resume and a codec change keep one SSRC without a jump of sequence
     'no sequence number is skipped or repeated',
   )
   t.ok(
-    steps.every(({ timestamp }) => timestamp > 0 && timestamp < 8000),
+    steps.every(({ timestamp }) => timestamp > 0 && timestamp < 8000 * 60),
     'timestamps only increase',
   )
   // A busy machine may deliver packets late but never early, so the least lag of each part is that of the stream.
@@ -344,15 +349,25 @@ t.test('a dual recording stays aligned through hold, loss and a codec change', a
     `${least_ms.toFixed()} to ${most_ms.toFixed()} ms were recorded as ${ended.duration_ms}`,
   )
   const [caller = new Int16Array(), other = new Int16Array()] = readWavFile(file).channels
-  const at = (channel: Int16Array, from_ms: number, hz: number) =>
-    toneLevelDbm0(channel.subarray(from_ms * 8, (from_ms + 300) * 8), hz)
   const [held_ms = 0, resumed_ms = 0] = marks
-  for (const from_ms of [300, held_ms + 300, resumed_ms + 300])
-    t.ok(at(caller, from_ms, 1000) > -12, `the caller is heard at ${from_ms.toFixed()} ms`)
-  t.ok(at(other, 300, 600) > -14, 'the callee is heard before the hold')
-  t.ok(at(other, held_ms + 300, 600) < -50, 'the callee is silent during the hold')
-  t.ok(at(other, resumed_ms + 300, 600) > -12, 'the callee is heard after the hold, at the right time')
-  t.ok(at(other, resumed_ms - 320, 600) < -50, 'no audio moved to an earlier time')
+  /** The level of a tone in the loudest 100 ms of a time: a stop of this process leaves pauses in what is sent. */
+  const loudest = (channel: Int16Array, from_ms: number, to_ms: number, hz: number) => {
+    let level = Number.NEGATIVE_INFINITY
+    for (let at_ms = from_ms; at_ms + 100 <= to_ms; at_ms += 100)
+      level = Math.max(level, toneLevelDbm0(channel.subarray(at_ms * 8, (at_ms + 100) * 8), hz))
+    return level
+  }
+  const times = [
+    [200, held_ms - 100],
+    [held_ms + 200, resumed_ms - 20],
+    [resumed_ms + 200, least_ms - 100],
+  ] as const
+  for (const [from_ms, to_ms] of times)
+    t.ok(loudest(caller, from_ms, to_ms, 1000) > -12, `the caller is heard after ${from_ms.toFixed()} ms`)
+  const [before = 0, during = 0, after = 0] = times.map(([from_ms, to_ms]) => loudest(other, from_ms, to_ms, 600))
+  t.ok(before > -14, 'the callee is heard before the hold')
+  t.ok(during < -50, 'the callee is silent during the hold, and no audio moved to an earlier time')
+  t.ok(after > -12, 'the callee is heard after the hold')
   await client.request('session.close', { session_id })
 })
 
@@ -368,7 +383,10 @@ t.test('media follows a peer to the address of its new SDP at once, and ignores 
   t.equal(stranger.received.length, 0, 'nothing is sent to a stranger')
   const hijacked = toneLevelDbm0(a.audio(), 2000)
   t.ok(hijacked < -45, `the stranger is not heard (${hijacked.toFixed(1)} dBm0)`)
-  t.ok((await client.request('leg.stats', { leg_id: right.leg_id })).strangers_dropped >= 25)
+  await until('the stranger’s packets are counted', async () => {
+    const { strangers_dropped } = await client.request('leg.stats', { leg_id: right.leg_id })
+    return strangers_dropped >= 25
+  })
 
   await client.request('leg.remote_offer', { leg_id: right.leg_id, sdp: moved.sdp({ version: 2 }) })
   await client.request('leg.local_answer', { leg_id: right.leg_id })
@@ -392,7 +410,8 @@ t.test('a strict leg accepts media only from its SDP address and its sources', a
   const source = await w.peer({ address: '127.0.0.9' })
   source.sendTo(port)
   await source.send(tone(1000, 400))
-  t.ok((await client.request('leg.stats', { leg_id })).packets_received > 10, 'a source of the trunk may send')
+  const taken = async () => (await client.request('leg.stats', { leg_id })).packets_received
+  await until('packets of a source of the trunk are taken', async () => (await taken()) === 20)
   await client.request('session.close', { session_id })
 })
 

