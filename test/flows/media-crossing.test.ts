@@ -34,7 +34,7 @@ const ROUGH = { level_db: 2, length_ms: 60, distance_db: 6.5 }
 const FADING = { level_db: 6, length_ms: 100, distance_db: 6.5 }
 
 /** A machine too busy to send on time simulates a worse network than intended. The affected pairs run again. */
-const ROUNDS = 6
+const ROUNDS = 40
 
 interface Road {
   readonly from: CodecName

@@ -5,7 +5,7 @@ import t from '../support/harness/index.ts'
 import { countDay, type Record, simulatedCalls } from '../support/simulated-day.ts'
 
 const SEED = 20_260_311
-const CALLS = 200_000
+const CALLS = 50_000
 const NOW_MS = Date.parse('2026-03-11T12:34:56.789Z')
 const HOURS = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 } as const
 

@@ -143,14 +143,16 @@ t.test('two machines over one database', async t => {
   )
   await undisturbed('its call is ended, and a third machine has started')
 
+  const spoken_ms = Date.now() - Date.parse(tape.created_at)
   recorded.hangUp()
   talk.near.hangUp()
   const file = await until('the recording is whole', async () => {
     const row = await db.selectFrom('recording').selectAll().where('sid', '=', tape.sid).executeTakeFirst()
     return row?.status === 'completed' && row
   })
-  const spoken_ms = Date.now() - Date.parse(tape.created_at)
-  t.ok(Math.abs((file.duration_ms ?? 0) - spoken_ms) < 5_000, `${file.duration_ms} of ${spoken_ms} ms`)
+  const most_ms = Date.now() - Date.parse(tape.created_at) + 1_000
+  const duration_ms = file.duration_ms ?? 0
+  t.ok(duration_ms > spoken_ms / 2 && duration_ms < most_ms, `${duration_ms} of ${spoken_ms} ms`)
   t.equal((await a.voice('GET', `/Recordings/${tape.sid}.wav`)).bytes.subarray(0, 4).toString(), 'RIFF')
 
   // The tasks of the installation run on the first machine. The files of the third are its own.

@@ -170,8 +170,8 @@ export class RtpPeer {
   }
 
   /**
-   * Sends encoded payloads in real time; `step` is the timestamp increment. When this process was stopped meanwhile, the
-   * peer was silent for that time and goes on with a new talkspurt (RFC 3551 §4.1): a burst would overflow buffers.
+   * Sends encoded payloads in real time; `step` is the timestamp increment. When this process was stopped meanwhile,
+   * the peer was silent for that time and goes on with a new talkspurt (RFC 3551 §4.1): a burst would overflow buffers.
    */
   async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
     const pace = new Pace(frame_ms)
@@ -373,7 +373,7 @@ class Pace {
     this.#frame_ms = frame_ms
   }
 
-  /** Resolves when the next frame is due, with its delay and the frames that a stop of this process has cost before it. */
+  /** Resolves when the next frame is due, with its delay and the frames that a stop of this process has cost. */
   async next(): Promise<{ readonly late_ms: number; readonly missed: number }> {
     await until(this.#due_ms)
     const late_ms = performance.now() - this.#due_ms
