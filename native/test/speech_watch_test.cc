@@ -56,7 +56,7 @@ std::string edges(const std::vector<int16_t>& audio, int onset_ms = 40) {
   return found;
 }
 
-void speech() {
+void speech_edges() {
   const auto word = joined({silence(500), vowel(400), silence(1000)});
   check::ok(edges(word) == "began 540 ended 1500 ", "speech begins after 40 ms of voice and ends after 600 without");
   check::ok(edges(word, 80) == "began 580 ended 1500 ", "with less sensitivity after 80 ms");
@@ -201,7 +201,7 @@ void pausing() {
 }  // namespace
 
 void speech_watch_tests() {
-  speech();
+  speech_edges();
   cleaning();
   interrupting();
   pausing();

@@ -106,7 +106,7 @@ void converting() {
             "the relay removes CSRCs, extension and padding");
 }
 
-void keys() {
+void passing_keys() {
   Pair p(kUlaw, payload(0, "PCMU", CodecId::pcmu, 8000));
   uint32_t ts = 1000;
   uint16_t seq = 1;
@@ -271,7 +271,7 @@ void reporting() {
 void stream_tests() {
   relaying();
   converting();
-  keys();
+  passing_keys();
   transcoding();
   late_path();
   reporting();

@@ -12,16 +12,16 @@ import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { finishCall, insertCall, writeCall } from '../../../../core/state/calls/running-calls.ts'
-import { ensureDemo, putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
 import { stockClient } from '../../../support/stock-library.ts'
+import { addTenant } from '../../../support/tenants.ts'
 import { until } from '../../../support/wait.ts'
 import { bodyOf } from '../../../support/web.ts'
 
 const script = join(dirname(fileURLToPath(import.meta.url)), '../../../../control/process.js')
-const FROM = '+2342010000001'
 const TO = '+2348030000001'
 
 interface Platform {
@@ -31,11 +31,13 @@ interface Platform {
   readonly account_sid: string
   readonly auth_token: string
   readonly project_id: string
+  /** The number of the account. */
+  readonly from: string
   readonly data_dir: string
 }
 
-/** Starts a control process with a fresh data folder. The test acts as signaling: it writes signaling's rows. */
-async function platform(t: Test): Promise<Platform> {
+/** Starts a control process with a fresh data folder, for all tests. The tests act as signaling and write its rows. */
+async function start(t: Test) {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-stock-'))
   const port = await freePort()
   const env = { ...process.env, STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: String(port), STROWGER_LOG: 'error' }
@@ -48,13 +50,20 @@ async function platform(t: Test): Promise<Platform> {
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })
   })
-  const now = iso(Date.now())
-  const demo = await ensureDemo(state, { master_key, now, console_password: 'unused here' })
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
-  const base_url = `http://127.0.0.1:${port}`
-  const { account_sid, auth_token, project_id } = demo
+  await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  return { state, master_key, base_url: `http://127.0.0.1:${port}`, data_dir }
+}
+
+const started = await start(t)
+let customers = 0
+
+/** Gives the test a customer of its own, who has one number. */
+async function platform(): Promise<Platform> {
+  const { state, master_key, base_url, data_dir } = started
+  const from = `+23420100000${String(++customers).padStart(2, '0')}`
+  const { account_sid, auth_token, project_id } = await addTenant(state, master_key, [from], `Customer ${customers}`)
   const { client } = stockClient({ base_url, account_sid, auth_token })
-  return { state, client, base_url, account_sid, auth_token, project_id, data_dir }
+  return { state, client, base_url, account_sid, auth_token, project_id, from, data_dir }
 }
 
 async function ended(child: ChildProcess): Promise<void> {
@@ -94,14 +103,14 @@ async function end(p: Platform, sid: string): Promise<void> {
 }
 
 t.test('the stock client creates, fetches, redirects, ends, cancels and removes calls', async t => {
-  const p = await platform(t)
-  const inline = await p.client.calls.create({ to: TO, from: FROM, twiml: '<Response><Say>hello</Say></Response>' })
-  t.match(inline, { status: 'queued', direction: 'outbound-api', from: FROM, to: TO, accountSid: p.account_sid })
+  const p = await platform()
+  const inline = await p.client.calls.create({ to: TO, from: p.from, twiml: '<Response><Say>hello</Say></Response>' })
+  t.match(inline, { status: 'queued', direction: 'outbound-api', from: p.from, to: TO, accountSid: p.account_sid })
   t.match(inline.sid, /^CA[0-9a-f]{32}$/)
   t.ok(inline.dateCreated instanceof Date && Math.abs(inline.dateCreated.getTime() - Date.now()) < 60_000)
   const { sid } = await p.client.calls.create({
     to: TO,
-    from: FROM,
+    from: p.from,
     url: 'https://app.example.test/voice',
     method: 'GET',
     statusCallbackEvent: ['initiated', 'answered', 'completed'],
@@ -138,15 +147,15 @@ t.test('the stock client creates, fetches, redirects, ends, cancels and removes 
 })
 
 t.test('the stock client pages through 120 calls, with and without filters', async t => {
-  const p = await platform(t)
+  const p = await platform()
   const sids: string[] = []
-  const number = await p.state.db.selectFrom('number').select('id').executeTakeFirstOrThrow()
+  const number = await p.state.db.selectFrom('number').select('id').where('e164', '=', p.from).executeTakeFirstOrThrow()
   await p.state.transaction(async trx => {
     for (let at = 0; at < 120; at++) {
       const sid = newId.call()
       sids.unshift(sid)
       const account = { project_id: p.project_id, account_sid: p.account_sid, number_id: number.id }
-      const numbers = { from_number: FROM, to_number: at % 2 === 0 ? TO : '+2348030000002' }
+      const numbers = { from_number: p.from, to_number: at % 2 === 0 ? TO : '+2348030000002' }
       const kind = { origin: 'rest', direction: 'outbound-api', status: 'queued' } as const
       await insertCall(trx, { sid, ...account, ...numbers, ...kind, queued_at: iso(Date.now()) }, Date.now())
     }
@@ -181,8 +190,8 @@ t.test('the stock client pages through 120 calls, with and without filters', asy
 })
 
 t.test('the stock client reads recordings and events, and downloads the audio', async t => {
-  const p = await platform(t)
-  const { sid } = await p.client.calls.create({ to: TO, from: FROM, twiml: '<Response><Record/></Response>' })
+  const p = await platform()
+  const { sid } = await p.client.calls.create({ to: TO, from: p.from, twiml: '<Response><Record/></Response>' })
   t.same(await p.client.calls(sid).recordings.list(), [])
   const recording_sid = newId.recording()
   const file = `recordings/${recording_sid}.wav`
@@ -212,8 +221,8 @@ t.test('the stock client reads recordings and events, and downloads the audio', 
 })
 
 t.test('the stock client raises exceptions with the documented status, code and message', async t => {
-  const p = await platform(t)
-  const good = { to: TO, from: FROM, twiml: '<Response/>' }
+  const p = await platform()
+  const good = { to: TO, from: p.from, twiml: '<Response/>' }
   const thrown = async (work: Promise<unknown>) =>
     work.then(
       () => null,
@@ -247,7 +256,7 @@ t.test('the stock client raises exceptions with the documented status, code and 
 })
 
 t.test('callbacks arrive in order, as forms or queries, with signatures that the stock validator accepts', async t => {
-  const p = await platform(t)
+  const p = await platform()
   const valid: boolean[] = []
   const seen: string[] = []
   const server = createServer(async (request, response) => {
@@ -268,7 +277,7 @@ t.test('callbacks arrive in order, as forms or queries, with signatures that the
     seen.length = 0
     const { sid } = await p.client.calls.create({
       to: TO,
-      from: FROM,
+      from: p.from,
       twiml: '<Response/>',
       statusCallback: url,
       statusCallbackEvent,
