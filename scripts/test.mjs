@@ -5,17 +5,17 @@
 //   --jobs=N      cores that the tests keep busy; by default those of the machine
 //   --alone       gives each file a process of its own
 //   --write-times writes test/times.json, the expected times of a machine that has not run the tests yet
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
+import { LAST_TIMES, RUNS } from './test/assertions.mjs'
 import { changedFiles, reachedTests } from './test/changed.mjs'
 import { groupsOf, testsBelow } from './test/groups.mjs'
 import { Printer } from './test/printer.mjs'
 import { runGroup } from './test/process.mjs'
 import { nextGroup } from './test/schedule.mjs'
 
-/** The times of the last run on this machine, and of the machine where somebody last wrote them for all. */
-const LAST = 'build/test-times.json'
+/** The times of the machine where somebody last wrote them for all. */
 const COMMITTED = 'test/times.json'
 /** The expected time of a file that has never run, in ms: one that starts a platform, and any other. */
 const unknown_ms = file => (/^test\/(flows|adversary)\//.test(file) ? 30_000 : 5_000)
@@ -70,7 +70,7 @@ for (const flag of flags) if (!FLAGS.test(flag)) fail(`test: unknown option ${fl
 const paths = args.filter(arg => !arg.startsWith('-'))
 const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7) ?? availableParallelism())
 
-const times = { ...read(COMMITTED), ...read(LAST) }
+const times = { ...read(COMMITTED), ...read(LAST_TIMES) }
 const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
 const files = chosen(flags, paths)
 const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') }).map(group => ({
@@ -85,7 +85,9 @@ const printer = new Printer(files.length)
 await runAll(groups, jobs, printer)
 const ran = printer.times()
 mkdirSync('build', { recursive: true })
-writeFileSync(LAST, JSON.stringify({ ...read(LAST), ...ran }))
+writeFileSync(LAST_TIMES, JSON.stringify({ ...read(LAST_TIMES), ...ran }))
+const load = loadavg().map(Math.round)[0]
+appendFileSync(RUNS, `${JSON.stringify({ at: new Date().toISOString(), load, ...printer.summary() })}\n`)
 if (flags.has('--write-times')) {
   const all = { ...read(COMMITTED), ...ran }
   const present = Object.entries(all).filter(([file]) => existsSync(join('.', file)))

@@ -86,12 +86,23 @@ export class Printer {
     console.log(`${end.fail > 0 ? 'FAIL' : 'ok  '} ${progress} ${end.file} ${Math.round(end.wall_ms)} ms`)
   }
 
-  /** Times of the files that passed, for the order of the next run. */
+  /** Times and assertions of the files that passed, for the order of the next run and for assertions.mjs. */
   times() {
     const passed = this.#files.filter(({ file }) => !this.#failed.has(file))
-    return Object.fromEntries(
-      passed.map(({ file, wall_ms, cpu_ms }) => [file, { wall_ms: Math.round(wall_ms), cpu_ms: Math.round(cpu_ms) }]),
-    )
+    const rounded = ({ wall_ms, cpu_ms, pass }) => ({ wall_ms: Math.round(wall_ms), cpu_ms: Math.round(cpu_ms), pass })
+    return Object.fromEntries(passed.map(one => [one.file, rounded(one)]))
+  }
+
+  /** The run as a whole, for assertions.mjs. */
+  summary() {
+    const in_seconds = ms => Math.round(ms / 1000)
+    return {
+      files: this.#files.length,
+      passed: sum(this.#files, 'pass'),
+      failed: [...this.#failed],
+      wall_s: in_seconds(Date.now() - this.#begun_ms),
+      cpu_s: in_seconds(sum(this.#files, 'cpu_ms')),
+    }
   }
 
   close({ all }) {
