@@ -3,3 +3,14 @@ declare module '*.svg' {
   export default href
 }
 declare module '*.css' {}
+declare module 'qrcode' {
+  /** The squares of a QR code, row by row; 1 is dark. */
+  interface Modules {
+    readonly size: number
+    readonly data: Uint8Array
+  }
+  export function create(
+    text: string,
+    options: { readonly errorCorrectionLevel: 'L' | 'M' | 'Q' | 'H' },
+  ): { readonly modules: Modules }
+}

@@ -6,7 +6,17 @@ import { ask } from './lib/api.ts'
 import { firing } from './lib/firing.ts'
 import { live } from './lib/live.ts'
 import { hrefOf, path } from './lib/router.ts'
-import { chooseProject, hasRole, inSandbox, may, projectId, ROLE_NAMES, session, signedOut } from './lib/session.ts'
+import {
+  chooseProject,
+  hasRole,
+  inSandbox,
+  may,
+  projectId,
+  ROLE_NAMES,
+  type Scope,
+  session,
+  signedOut,
+} from './lib/session.ts'
 import { switchTheme, theme } from './lib/theme.ts'
 import { PhoneDock } from './softphone/dock.tsx'
 import { phoneOpen } from './softphone/open.ts'
@@ -21,7 +31,7 @@ interface Item {
   readonly show: () => boolean
 }
 
-const reads = (scope: string) => () => may(scope)
+const reads = (scope: Scope) => () => may(scope)
 const operates = () => session.value?.member.operator ?? false
 const configuration = reads('service_configuration:read')
 

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { iso } from '../../core/runtime/clock.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import { deleteOtherSessions, saveSecurity, securityOf } from '../../core/state/people/console-sessions.ts'
+import { deleteOtherSessions } from '../../core/state/people/console-sessions.ts'
 import { type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
 import { findAnyMember, listAllMembers, putPasswordReset } from '../../core/state/people/password-resets.ts'
+import { endSecondFactor, securityOf } from '../../core/state/people/second-factors.ts'
 import { OPERATOR_SCOPES, withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
@@ -187,7 +188,7 @@ export const members = [
       const before = await present(db, member)
       if (!before.second_factor)
         return refuse('state_conflict', { name: member.email, value: 'without a second factor' })
-      await saveSecurity(db, member.id, { totp_enabled: 0, totp_sealed: null })
+      await endSecondFactor(db, member.id)
       await deleteOtherSessions(db, member.id, null)
       const after = await present(db, member)
       const change = memberChange(`Reset the second factor of ${member.email}`, member, {

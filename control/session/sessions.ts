@@ -1,20 +1,46 @@
 import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
 import { hashPassword, passwordMatches, seal } from '../../core/runtime/secrets.ts'
-import {
-  deleteOtherSessions,
-  deleteSession,
-  insertSession,
-  saveSecurity,
-  securityOf,
-} from '../../core/state/people/console-sessions.ts'
+import type { Trx } from '../../core/state/index.ts'
+import { deleteOtherSessions, deleteSession, insertSession } from '../../core/state/people/console-sessions.ts'
 import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
 import { findAnyMember } from '../../core/state/people/password-resets.ts'
+import {
+  countRecoveryCodes,
+  endSecondFactor,
+  replaceRecoveryCodes,
+  saveSecurity,
+  securityOf,
+  takeRecoveryCode,
+} from '../../core/state/people/second-factors.ts'
 import { ROLE_SCOPES, SCOPES } from '../http/access.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
-import { Flag, input, list, nullable, oneOf, optional, Role, resource, type Static, Type } from '../http/schema.ts'
+import {
+  Count64,
+  described,
+  Flag,
+  input,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  Role,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
 import { csrfOf, newSessionToken, SESSION_LIFE_MS, sessionCookie, sessionHash } from './cookie.ts'
 import { memberOf, route } from './route.ts'
-import { checkSignIn, codeAccepted, newTotpSecret, totpOf } from './sign-in.ts'
+import {
+  checkSignIn,
+  codeAccepted,
+  newTotpSecret,
+  recoveryHash,
+  type SecondFactor,
+  secondFactor,
+  totpOf,
+  wrongSignIn,
+} from './sign-in.ts'
 
 const Session = resource('ConsoleSession', {
   csrf_token: Type.String(),
@@ -24,6 +50,7 @@ const Session = resource('ConsoleSession', {
     role: Role,
     operator: Flag,
     totp_enabled: Flag,
+    recovery_codes_left: described(Count64, 'Recovery codes that were not used yet.'),
     scopes: list(oneOf(...SCOPES)),
   }),
   organization: resource('SignedInOrganization', { id: Type.String(), name: Type.String(), time_zone: Type.String() }),
@@ -34,7 +61,26 @@ const Session = resource('ConsoleSession', {
 
 export const Password = Type.String({ minLength: 12, maxLength: 200 })
 const AnyPassword = Type.String({ minLength: 1, maxLength: 200 })
-const Code = Type.String({ pattern: '^[0-9]{6}$' })
+const Code = described(Type.String({ minLength: 6, maxLength: 24 }), 'Of the app of the member, or a recovery code.')
+const RECOVERY_CODES = 10
+
+const RecoveryCodes = resource('RecoveryCodes', {
+  recovery_codes: described(
+    list(Type.String()),
+    'Each stands in once for a code of the app. They are in this answer alone.',
+  ),
+})
+
+/** Makes the recovery codes of a member anew. Only their hashes are stored. */
+async function newRecoveryCodes(db: Trx, member_id: string, now: string): Promise<string[]> {
+  const codes = Array.from({ length: RECOVERY_CODES }, newId.recoveryCode)
+  await replaceRecoveryCodes(db, member_id, codes.map(recoveryHash), now)
+  return codes
+}
+
+/** Consumes the recovery code, when it was one. False when another request consumed it meanwhile. */
+const consumed = async (db: Trx, member_id: string, factor: SecondFactor): Promise<boolean> =>
+  factor === true || (await takeRecoveryCode(db, member_id, factor.recovery_hash))
 
 async function presentSession(
   db: Parameters<typeof findOrganization>[0],
@@ -53,6 +99,7 @@ async function presentSession(
       role: member.role,
       operator: member.operator === 1,
       totp_enabled: (await securityOf(db, member.id)).totp_enabled === 1,
+      recovery_codes_left: await countRecoveryCodes(db, member.id),
       scopes: [...ROLE_SCOPES[member.role]],
     },
     organization: { id, name, time_zone },
@@ -64,6 +111,8 @@ async function presentSession(
     })),
   }
 }
+
+const notCurrent = () => invalid('/code', 'is neither the current code nor an unused recovery code')
 
 const memberChange = (member: MemberRow, summary: string, after: object | null = null): Change => ({
   resource: { type: 'member', id: member.id, name: member.email, href: null },
@@ -81,20 +130,25 @@ export const sessions = [
     context: 'organization',
     anonymous: true,
     idempotent: false,
+    audit: { kind: 'seats', action: 'member.recovery_code_used', category: 'security' },
     body: input('SignInRequest', {
       email: Type.String({ minLength: 3, maxLength: 254 }),
       password: AnyPassword,
-      code: optional(nullable(Type.String({ maxLength: 10 }))),
+      code: optional(
+        nullable(described(Type.String({ maxLength: 24 }), 'Of the app of the member, or a recovery code.')),
+      ),
     }),
     replies: { 200: Session },
     refusals: ['unauthenticated', 'account_locked', 'member_locked'],
-    prepare: ({ body, services, caller }): Promise<MemberRow | Refusal> => checkSignIn(services, body, caller.id),
-    async run({ db, caller, prepared: member, now, services }) {
-      if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked' | 'member_locked'>
+    prepare: ({ body, services, caller }) => checkSignIn(services, body, caller.id),
+    async run({ db, caller, prepared, now, services }) {
+      if (isRefusal(prepared)) return prepared as Refusal<'unauthenticated' | 'account_locked' | 'member_locked'>
+      const { member, recovery_hash } = prepared
       // The password was checked before this transaction: a reset or a lock may have come between.
       const current = await findAnyMember(db, member.id)
       if (current?.password_hash !== member.password_hash || current.locked_at !== null)
         return refuse('unauthenticated', {}, { detail: 'The account changed meanwhile. Sign in again.' })
+      if (recovery_hash !== null && !(await takeRecoveryCode(db, member.id, recovery_hash))) return wrongSignIn()
       const token = newSessionToken()
       await insertSession(db, {
         id_hash: sessionHash(token),
@@ -109,7 +163,13 @@ export const sessions = [
         status: 200,
         headers: { 'Set-Cookie': sessionCookie(token, services.settings.base_url) },
         body: await presentSession(db, member, csrfOf(token)),
-        change: null,
+        change:
+          recovery_hash === null
+            ? null
+            : {
+                ...memberChange(member, `${member.email} signed in with a recovery code`),
+                customer: { organization_id: member.organization_id, project_id: null },
+              },
       }
     },
   }),
@@ -187,22 +247,51 @@ export const sessions = [
   route({
     method: 'put',
     path: '/session/totp',
-    summary: 'Turn one-time codes on with a first code, or off with a current one',
+    summary: 'Turn one-time codes on with a first code, which answers recovery codes, or off with a code',
     scope: null,
     context: 'organization',
     idempotent: false,
     audit: { kind: 'seats', action: 'member.totp_changed', category: 'security' },
     body: input('TotpChange', { enabled: Flag, code: Code }),
-    replies: { 204: null },
-    prepare: async ({ body, caller, services }) =>
-      codeAccepted(services, await securityOf(services.state.db, memberOf(caller).member.id), body.code),
-    async run({ db, caller, body, prepared: accepted }) {
+    replies: { 200: RecoveryCodes },
+    prepare: async ({ body, caller, services }) => {
+      const security = await securityOf(services.state.db, memberOf(caller).member.id)
+      return (body.enabled ? codeAccepted : secondFactor)(services, security, body.code)
+    },
+    async run({ db, caller, body, prepared: factor, now }) {
       const { member } = memberOf(caller)
-      if (!accepted) return invalid('/code', 'is not the current code')
-      const off = body.enabled ? {} : { totp_sealed: null }
-      await saveSecurity(db, member.id, { totp_enabled: body.enabled ? 1 : 0, ...off })
+      if (!factor || !(await consumed(db, member.id, factor))) return notCurrent()
+      if (body.enabled) await saveSecurity(db, member.id, { totp_enabled: 1 })
+      else await endSecondFactor(db, member.id)
+      const recovery_codes = body.enabled ? await newRecoveryCodes(db, member.id, now) : []
       const turned = body.enabled ? 'on' : 'off'
-      return { status: 204, change: memberChange(member, `${member.email} turned one-time codes ${turned}`) }
+      const change = memberChange(member, `${member.email} turned one-time codes ${turned}`)
+      return { status: 200, body: { recovery_codes }, change }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/session/recovery-codes',
+    summary: 'Make new recovery codes with a current code; the earlier ones end',
+    scope: null,
+    context: 'organization',
+    idempotent: false,
+    audit: { kind: 'seats', action: 'member.recovery_codes_made', category: 'security' },
+    body: input('RecoveryCodesRequest', { code: Code }),
+    replies: { 200: RecoveryCodes },
+    refusals: ['state_conflict'],
+    prepare: async ({ body, caller, services }) => {
+      const security = await securityOf(services.state.db, memberOf(caller).member.id)
+      return security.totp_enabled === 1 && { factor: await secondFactor(services, security, body.code) }
+    },
+    async run({ db, caller, prepared, now }) {
+      const { member } = memberOf(caller)
+      if (!prepared) return refuse('state_conflict', { name: 'two-factor sign-in', value: 'off' })
+      if (!prepared.factor || !(await consumed(db, member.id, prepared.factor))) return notCurrent()
+      const recovery_codes = await newRecoveryCodes(db, member.id, now)
+      const change = memberChange(member, `${member.email} made new recovery codes`)
+      return { status: 200, body: { recovery_codes }, change }
     },
   }),
 ]

@@ -1,7 +1,12 @@
 import { Secret, TOTP } from 'otpauth'
-import { hashOfNothing, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
-import { type MemberSecurityRow, securityOf, takeTotpStep } from '../../core/state/people/console-sessions.ts'
+import { hashOfNothing, hashSecret, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
 import { findMemberByEmail, type MemberRow } from '../../core/state/people/organizations.ts'
+import {
+  hasRecoveryCode,
+  type MemberSecurityRow,
+  securityOf,
+  takeTotpStep,
+} from '../../core/state/people/second-factors.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
 import type { HttpServices, Services } from '../http/services.ts'
@@ -10,18 +15,24 @@ import type { HttpServices, Services } from '../http/services.ts'
 export const SIGN_INS: RateLimit = { burst: 5, per_second: 1 / 180 }
 const STEP_SECONDS = 30
 
-const wrong = (): Refusal =>
+export const wrongSignIn = (): Refusal<'unauthenticated'> =>
   refuse(
     'unauthenticated',
     {},
     {
-      detail: 'The email, the password or the one-time code is not right.',
+      detail: 'The email, the password or the code is not right.',
       extra: { remediation: 'Check all three, or ask an admin of your organization to set a new password.' },
     },
   )
 
 /** The hash for unknown emails: checking against it takes as long as a check for a known email. */
 const NOBODYS_HASH = hashOfNothing()
+
+/** Who signed in. A recovery code is consumed with the session that it opens. */
+interface SignedIn {
+  readonly member: MemberRow
+  readonly recovery_hash: string | null
+}
 
 /**
  * Checks a sign-in from `address`. Failures limit only the same account from the same address, so that guessing from
@@ -31,22 +42,39 @@ export async function checkSignIn(
   services: HttpServices,
   given: { readonly email: string; readonly password: string; readonly code?: string | null },
   address: string,
-): Promise<MemberRow | Refusal> {
+): Promise<SignedIn | Refusal> {
   const { state, clock, sign_ins } = services
   const key = `${address} ${given.email.toLowerCase()}`
   const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
   if (!allowed) return refuse('account_locked', { value: 'from this address' }, { headers })
   const member = await findMemberByEmail(state.db, given.email)
   const right = await passwordMatches(given.password, member?.password_hash ?? NOBODYS_HASH)
-  if (!member) return wrong()
+  if (!member) return wrongSignIn()
   const security = await securityOf(state.db, member.id)
-  const coded = security.totp_enabled === 0 || (right && (await codeAccepted(services, security, given.code ?? '')))
-  if (!right || !coded) return wrong()
+  const factor = security.totp_enabled === 0 || (right && (await secondFactor(services, security, given.code ?? '')))
+  if (!right || !factor) return wrongSignIn()
   // Only a member who proves the password learns of it.
   if (member.locked_at !== null) return refuse('member_locked', { name: member.email })
   sign_ins.forget(key)
-  return member
+  return { member, recovery_hash: factor === true ? null : factor.recovery_hash }
 }
+
+/** A code of the member's app, which is consumed, or a recovery code, which the caller then consumes. */
+export type SecondFactor = true | { readonly recovery_hash: string }
+
+/** Checks what a member gives beside the password; false when it is neither a code of the app nor a recovery code. */
+export async function secondFactor(
+  services: Services,
+  security: MemberSecurityRow,
+  given: string,
+): Promise<SecondFactor | false> {
+  if (await codeAccepted(services, security, given)) return true
+  const recovery_hash = recoveryHash(given)
+  return (await hasRecoveryCode(services.state.db, security.member_id, recovery_hash)) && { recovery_hash }
+}
+
+/** People type a code with or without its hyphens, in capital letters or small ones. */
+export const recoveryHash = (code: string): string => hashSecret(code.toUpperCase().replace(/[^A-Z2-7]/g, ''))
 
 /** Reports whether a one-time code is valid and unused. The clock may differ by one step in either direction. */
 export async function codeAccepted(services: Services, security: MemberSecurityRow, code: string): Promise<boolean> {

@@ -61,4 +61,6 @@ export const newId = {
   /** `sk_live_` and 32 letters and digits, without a second underscore. */
   authToken: () => `sk_live_${characters(ALPHANUMERIC, 32)}`,
   password: () => characters(ALPHANUMERIC, 24),
+  /** 80 random bits, for a person to type: four groups of four of A-Z2-7. */
+  recoveryCode: () => Array.from({ length: 4 }, () => characters(BASE32, 4)).join('-'),
 } as const

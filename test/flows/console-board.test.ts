@@ -1,11 +1,13 @@
+import { type TOTP, URI } from 'otpauth'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import { standingClock } from '../support/clock.ts'
-import { axeFindings, complaintsOf, openBrowser, screenshot, signIn } from '../support/console.ts'
+import { axeFindings, complaintsOf, openBrowser, qrTextOf, screenshot, signIn } from '../support/console.ts'
 import { CONSOLE_PASSWORD, controlPlane } from '../support/control-plane.ts'
 import { queuedCall, ranCall, trunkOf } from '../support/ended-calls.ts'
 import t from '../support/harness/index.ts'
+import { asks, operatorKey } from '../support/operators.ts'
 import { toldCall } from '../support/told-call.ts'
 import { until } from '../support/wait.ts'
 
@@ -134,6 +136,90 @@ t.test('pages that draw what happened', async t => {
     )
     t.same(complaints, [])
   })
+
+  await t.test(
+    'the operator compares carriers by what the API says of their calls, and sees the days of one',
+    async t => {
+      const desk = asks(w, await operatorKey(w))
+      const target = { sip_uri: 'sip:203.0.113.9', transport: 'udp', priority: 1, weight: 100 }
+      const given = { name: 'Long Lines', sources: [], targets: [target], routes: [] }
+      const { body: carrier } = await desk('POST', '/carriers', given)
+      // The page asks for the days of its own clock.
+      const at = iso(Date.now())
+      for (const [seconds, result] of [
+        [90, 'answered'],
+        [30, 'answered'],
+        [null, 'failed'],
+      ] as const) {
+        const call_sid = await ranCall(w, {
+          call: { carrier_id: carrier.id },
+          seconds,
+          pdd_ms: seconds && seconds * 10,
+        })
+        const row = { call_sid, carrier_id: carrier.id, sequence: 1, target: target.sip_uri, transport: 'udp', result }
+        const times = { started_at: at, provisional_at: null, ended_at: at }
+        const rest = { sip_call_id: null, address: null, sip_code: null, reason: null }
+        await w.state.transaction(trx =>
+          trx
+            .insertInto('call_attempt')
+            .values({ ...row, ...times, ...rest })
+            .execute(),
+        )
+      }
+      const day = at.slice(0, 10)
+      const { total } = (await desk('GET', `/carriers/${carrier.id}/metrics?from=${day}&to=${day}`)).body
+      t.match(total, { attempts: 3, answered: 2, asr_pct: 66.7, acd_seconds: 60, pdd_ms: 600 })
+      await open('/operator/carriers')
+      const row = page.getByRole('row').filter({ hasText: 'Long Lines' })
+      for (const text of [`${total.asr_pct} %`, '1:00', `${total.pdd_ms} ms`]) await row.getByText(text).waitFor()
+      await row.getByRole('link').first().click()
+      const stat = (name: string) => page.locator('.stat').filter({ hasText: name })
+      await stat('Answered (ASR)').getByText('2 of 3 attempts').waitFor()
+      await stat('Mean duration (ACD)').getByText('1:00').waitFor()
+      await stat('Post-dial delay (PDD)').getByText('600 ms').waitFor()
+      await stat('Margin').waitFor()
+      await page.getByRole('img', { name: /^Attempts by day: .*Answered/ }).waitFor()
+      await screenshot(page, PICTURES, 'carrier')
+      t.same(await axeFindings(page, [], 'main'), [], 'nothing serious')
+    },
+  )
+
+  await t.test(
+    'an authenticator app reads the second factor off the screen, and a recovery code replaces it',
+    async t => {
+      await open('/account')
+      const card = page.locator('main .card').filter({ hasText: 'Two-factor sign-in' })
+      await card.getByRole('button', { name: 'Set it up' }).click()
+      const picture = await card.getByRole('img', { name: /^QR code/ }).screenshot()
+      const totp = URI.parse(await qrTextOf(context, picture)) as TOTP
+      t.match(totp, { issuer: 'Strowger', label: w.demo.email })
+      await screenshot(page, PICTURES, 'second-factor')
+      await card.getByLabel('Code of your app').fill(totp.generate({ timestamp: w.clock.now() }))
+      await card.getByRole('button', { name: 'Turn it on' }).click()
+      const list = page.getByRole('dialog').locator('[data-recovery-codes] li')
+      await list.nth(9).waitFor()
+      const [first = ''] = await list.allInnerTexts()
+      await page.getByRole('dialog').getByRole('button', { name: 'I have kept them' }).click()
+      await card.getByText('10 recovery codes are left.').waitFor()
+
+      const visitor = await browser.newContext()
+      const door = await visitor.newPage()
+      const enter = async (given: string) => {
+        await door.goto(`${w.base_url}/console/`)
+        await door.getByLabel('Email').fill(w.demo.email)
+        await door.getByLabel('Password').fill(CONSOLE_PASSWORD)
+        await door.getByLabel('One-time code').fill(given)
+        await door.getByRole('button', { name: 'Sign in' }).click()
+      }
+      await enter('')
+      await door.getByRole('alert').first().waitFor()
+      await enter(first)
+      await door.locator('nav[aria-label="Main"]').waitFor({ state: 'attached' })
+      await door.goto(`${w.base_url}/console/account`)
+      await door.getByText('9 recovery codes are left.').waitFor()
+      await visitor.close()
+    },
+  )
 
   await t.test('a page of hundreds of live calls draws those in view, and each change of a call at once', async t => {
     const sids = Array.from({ length: RUNNING }, () => newId.call())

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import jsqr from 'jsqr'
 import { type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core'
 import type { Test } from './harness/index.ts'
 import { PATIENCE_MS } from './wait.ts'
@@ -111,6 +112,33 @@ async function axeSource(): Promise<string> {
 /** Opens a page of the console as a link in it does. It costs a fraction of a load by address. */
 export const follow = (page: Page, path: string): Promise<unknown> =>
   page.evaluate(`history.pushState(null, '', '/console${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
+
+/** Reads a QR code off a picture as a telephone's camera does. The browser only decodes the PNG. */
+export async function qrTextOf(context: BrowserContext, picture: Buffer): Promise<string> {
+  const blank = await context.newPage()
+  const url = `data:image/png;base64,${picture.toString('base64')}`
+  const { width, height, pixels } = await blank.evaluate<{
+    width: number
+    height: number
+    pixels: string
+  }>(`(async () => {
+    const bitmap = await createImageBitmap(await (await fetch('${url}')).blob())
+    const { width, height } = bitmap
+    const canvas = new OffscreenCanvas(width, height).getContext('2d')
+    canvas.drawImage(bitmap, 0, 0)
+    const { data } = canvas.getImageData(0, 0, width, height)
+    let pixels = ''
+    for (let at = 0; at < data.length; at += 4) pixels += data[at] < 128 ? '1' : '0'
+    return { width, height, pixels }
+  })()`)
+  await blank.close()
+  const rgba = Uint8ClampedArray.from(
+    [...pixels].flatMap(dark => (dark === '1' ? [0, 0, 0, 255] : [255, 255, 255, 255])),
+  )
+  const found = jsqr.default(rgba, width, height)
+  if (!found) throw new Error('no QR code is in the picture')
+  return found.data
+}
 
 const sessions = new WeakMap<Page, CDPSession>()
 

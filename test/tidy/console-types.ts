@@ -1,5 +1,8 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { openApiDocument } from '../../control/openapi/document.ts'
 import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
+import { CONSOLE_ROUTES } from '../../control/session/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 
 /** The keywords of JSON Schema that determine a TypeScript type. */
@@ -17,20 +20,50 @@ interface Schema {
 
 const MAX_COLUMNS = 120
 
-const NOTICE = `// Made from the schemas of /v1 and /operator/v1 by \`npm run documents\`; do not edit.
+const NOTICE = `// Made by \`npm run documents\` from the schemas that the console names; do not edit.
 // biome-ignore-all format: made by a program
 `
 
-/** Returns TypeScript types of the named objects of both APIs, for the console: a program without the schemas. */
+/** The sources that may name the types. */
+const READERS = ['control/console', 'test/unit/control/console']
+const NAMED = /type \{([^}]*)\} from '[^']*\/api-types\.ts'/g
+
+/**
+ * Returns TypeScript types of the objects of the APIs, for the console: a program without the schemas. They are those
+ * that its sources import, and what these refer to.
+ */
 export function consoleTypes(): string {
-  const schemas = { ...schemasOf(OPERATOR_ROUTES), ...schemasOf(V1_ROUTES) }
-  const types = Object.entries(schemas).map(
-    ([name, { properties = {}, required = [] }]) => `export interface ${name} ${fields(properties, required, '')}\n`,
-  )
-  return [NOTICE, ...types].join('\n')
+  const schemas = { ...schemasOf(CONSOLE_ROUTES), ...schemasOf(OPERATOR_ROUTES), ...schemasOf(V1_ROUTES) }
+  const types = new Map<string, string>()
+  const waiting = namesIn(READERS.flatMap(sourcesBelow))
+  for (const name of waiting) {
+    const schema = schemas[name]
+    if (!schema) throw new Error(`the console imports the type ${name}, which no API has`)
+    const { properties = {}, required = [] } = schema
+    types.set(name, `export interface ${name} ${fields(properties, required, '')}\n`)
+    // The loop visits what is added meanwhile.
+    for (const [, other = ''] of JSON.stringify(schema).matchAll(/"\$ref":"[^"]*\/(\w+)"/g)) waiting.add(other)
+  }
+  const sorted = [...types].sort(([one], [other]) => (one < other ? -1 : 1))
+  return [NOTICE, ...sorted.map(([, text]) => text)].join('\n')
 }
 
-function schemasOf(routes: typeof V1_ROUTES | typeof OPERATOR_ROUTES): Readonly<Record<string, Schema>> {
+const namesIn = (sources: readonly string[]): Set<string> =>
+  new Set(
+    sources
+      .flatMap(source => [...source.matchAll(NAMED)])
+      .flatMap(([, names = '']) => names.split(',').map(name => name.trim().replace(/ as .*/, '')))
+      .filter(name => name !== ''),
+  )
+
+const sourcesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(path => /\.tsx?$/.test(path))
+    .map(path => readFileSync(join(folder, path), 'utf8'))
+
+type Routes = typeof V1_ROUTES | typeof OPERATOR_ROUTES | typeof CONSOLE_ROUTES
+
+function schemasOf(routes: Routes): Readonly<Record<string, Schema>> {
   const { components } = openApiDocument(routes, { base_url: '', version: '' }) as {
     readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
   }

@@ -1,7 +1,7 @@
 // Finds exports that no file imports. A name that only its own file uses is private; an unused name is deleted.
 import type { Source } from './rules.ts'
 
-/** A generated file, which exports every type of the API. */
+/** A generated file, which exports the types that the console imports and those that they refer to. */
 const GENERATED = 'control/console/lib/api-types.ts'
 
 const DECLARED = /^export (?:declare )?(?:abstract |async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm

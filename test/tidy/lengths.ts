@@ -18,7 +18,6 @@ const LONGER: Readonly<Record<string, string>> = {
       'pages/policies.tsx PolicyFields',
       'pages/policy.tsx (anonymous)',
       'pages/recordings.tsx Recordings',
-      'pages/sign-in.tsx SignIn',
       'pages/subtrunk.tsx (anonymous)',
       'pages/trunk-settings.tsx General',
       'softphone/phone.tsx InCall',

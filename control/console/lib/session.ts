@@ -1,26 +1,9 @@
 import { computed, signal } from '@preact/signals'
+import type { ConsoleSession } from './api-types.ts'
 
-export type Role = 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
-
-export interface Session {
-  readonly csrf_token: string
-  readonly member: {
-    readonly id: string
-    readonly email: string
-    readonly role: Role
-    readonly operator: boolean
-    readonly totp_enabled: boolean
-    readonly scopes: readonly string[]
-  }
-  readonly organization: { readonly id: string; readonly name: string; readonly time_zone: string }
-  readonly projects: readonly {
-    readonly id: string
-    readonly name: string
-    /** Calls reach the sandbox carrier alone and cost nothing. */
-    readonly sandbox: boolean
-    readonly status: string
-  }[]
-}
+export type Session = ConsoleSession
+export type Role = Session['member']['role']
+export type Scope = Session['member']['scopes'][number]
 
 const PROJECT_KEY = 'strowger-project'
 
@@ -59,7 +42,7 @@ export function signedOut(notice = ''): void {
 }
 
 /** Reports whether the member's role may use `scope`. The API checks this again at each request. */
-export const may = (scope: string): boolean => session.value?.member.scopes.includes(scope) ?? false
+export const may = (scope: Scope): boolean => session.value?.member.scopes.includes(scope) ?? false
 
 export const hasRole = (...roles: readonly Role[]): boolean =>
   session.value != null && roles.includes(session.value.member.role)

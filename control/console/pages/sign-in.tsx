@@ -68,8 +68,7 @@ export function SignIn() {
             value={code}
             onInput={setCode}
             autoComplete="one-time-code"
-            inputMode="numeric"
-            hint="Only if you have turned on two-factor sign-in."
+            hint="Only if you have turned on two-factor sign-in. A recovery code stands in for it once."
             problem={action.problem}
             at="/code"
           />

@@ -23,6 +23,7 @@ import * as voiceDocuments from './0031-voice-documents.ts'
 import * as moreHighRisks from './0034-more-high-risks.ts'
 import * as refusedGuessers from './0035-refused-guessers.ts'
 import * as callActivities from './0037-call-activities.ts'
+import * as recoveryCodes from './0039-recovery-codes.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -50,4 +51,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0034-more-high-risks': moreHighRisks,
   '0035-refused-guessers': refusedGuessers,
   '0037-call-activities': callActivities,
+  '0039-recovery-codes': recoveryCodes,
 }

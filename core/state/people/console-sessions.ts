@@ -1,10 +1,9 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { ConsoleSessionTable, Db, MemberSecurityTable, Trx } from '../db.ts'
+import type { ConsoleSessionTable, Db, Trx } from '../db.ts'
 import type { MemberRow } from './organizations.ts'
 
 type SessionRow = Selectable<ConsoleSessionTable>
-export type MemberSecurityRow = Selectable<MemberSecurityTable>
 
 /** Finds a session with its member; undefined when it does not exist or has expired. */
 export async function findSession(
@@ -45,36 +44,4 @@ export async function deleteOtherSessions(trx: Trx, member_id: string, kept_id_h
 
 export async function dropExpiredSessions(db: Db, now: string): Promise<void> {
   await db.deleteFrom('console_session').where('expires_at', '<=', now).execute()
-}
-
-const FRESH = { totp_sealed: null, totp_enabled: 0, totp_last_step: 0 } as const
-
-export async function securityOf(db: Db, member_id: string): Promise<MemberSecurityRow> {
-  const row = await db.selectFrom('member_security').selectAll().where('member_id', '=', member_id).executeTakeFirst()
-  return row ?? { member_id, ...FRESH }
-}
-
-export async function saveSecurity(
-  db: Db,
-  member_id: string,
-  changes: Partial<Omit<MemberSecurityRow, 'member_id'>>,
-): Promise<void> {
-  await db
-    .insertInto('member_security')
-    .values({ member_id, ...FRESH, ...changes })
-    .onConflict(conflict => conflict.column('member_id').doUpdateSet(changes))
-    .execute()
-}
-
-/**
- * Consumes a one-time code's time step. Returns false when another request has already consumed it (RFC 6238 §5.2).
- */
-export async function takeTotpStep(db: Db, member_id: string, step: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('member_security')
-    .set({ totp_last_step: step })
-    .where('member_id', '=', member_id)
-    .where('totp_last_step', '<', step)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
 }

@@ -53,6 +53,7 @@ export async function updateMember(
 export async function deleteMember(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('console_session').where('member_id', '=', id).execute()
   await trx.deleteFrom('member_security').where('member_id', '=', id).execute()
+  await trx.deleteFrom('member_recovery_code').where('member_id', '=', id).execute()
   await trx.deleteFrom('password_reset').where('member_id', '=', id).execute()
   await trx.deleteFrom('member').where('id', '=', id).execute()
 }

@@ -104,6 +104,13 @@ export interface MemberSecurityTable {
   totp_last_step: number
 }
 
+/** An unused recovery code of a member, as its SHA-256. The use of a code deletes its row. */
+export interface MemberRecoveryCodeTable {
+  member_id: string
+  code_hash: string
+  created_at: Instant
+}
+
 /** A member's consent to recording the project's calls, under the named terms. */
 export interface RecordingConsentTable {
   project_id: string

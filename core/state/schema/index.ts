@@ -87,6 +87,7 @@ export interface Schema {
   webhook_delivery: control.WebhookDeliveryTable
   console_session: control.ConsoleSessionTable
   member_security: control.MemberSecurityTable
+  member_recovery_code: control.MemberRecoveryCodeTable
   recording_consent: control.RecordingConsentTable
   target_evidence: signaling.TargetEvidenceTable
   leg_figures: signaling.LegFiguresTable

@@ -124,13 +124,64 @@ t.test('a one-time code is set up, required at sign-in, and accepted only once',
   t.match(uri, /^otpauth:\/\/totp\/Strowger:/)
   const code = (shift = 0) => totpOf(secret).generate({ timestamp: clock.now() + shift * 30_000 })
   t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: '000000' })).status, 422)
-  t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code(-1) })).status, 204)
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code(-1) })).status, 200)
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 401, 'the password is not enough')
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code(-1))).status, 401, 'a used code is refused')
   const both = await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())
   t.equal(both.status, 200)
   t.equal(both.body.member.totp_enabled, true)
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())).status, 401)
+})
+
+t.test('recovery codes open the account once each, only with the password, and are audited', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const me = await signIn(w)
+  const organization_id = (await me.ask('GET', '/session')).body.organization.id
+  const begin = async (member: SignedIn): Promise<{ code: () => string; recovery: string[] }> => {
+    const { secret } = (await member.ask('POST', '/session/totp')).body
+    const code = () => totpOf(secret).generate({ timestamp: clock.now() })
+    const on = await member.ask('PUT', '/session/totp', { enabled: true, code: code() })
+    clock.move(30_000)
+    return { code, recovery: on.body.recovery_codes }
+  }
+  const enter = (code: string, password = CONSOLE_PASSWORD) => attempt(w, w.demo.email, password, code)
+  const { code, recovery } = await begin(me)
+  t.equal(new Set(recovery).size, 10)
+  for (const one of recovery) t.match(one, /^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/)
+  const [first = '', second = '', third = '', fourth = '', fifth = ''] = recovery
+
+  const given = { email: 'eva@strowger.local', password: CONSOLE_PASSWORD, role: 'org:admin' }
+  t.equal((await me.ask('POST', '/members', given)).status, 201)
+  const other = await begin(await signIn(w, given.email))
+  t.equal((await enter(other.recovery[0] ?? '')).status, 401, 'a code of another member opens nothing')
+  t.equal((await enter(first, 'a wrong password')).status, 401)
+  t.match(await enter(first), { status: 200, body: { member: { recovery_codes_left: 9 } } })
+  t.equal((await enter(first)).status, 401, 'it works once')
+  t.equal((await enter(second.toLowerCase().replaceAll('-', ''))).status, 200, 'as a person may type it')
+  const both = await Promise.all([enter(third), enter(third)])
+  t.same(both.map(({ status }) => status).sort(), [200, 401], 'two sign-ins at once share no code')
+
+  t.equal((await me.ask('POST', '/session/recovery-codes', { code: 'AAAA-AAAA-AAAA-AAAA' })).status, 422)
+  const again = await me.ask('POST', '/session/recovery-codes', { code: code() })
+  t.equal(again.body.recovery_codes.length, 10)
+  t.equal((await enter(fourth)).status, 401, 'new codes end the earlier ones')
+  const [sixth = '', seventh = ''] = again.body.recovery_codes
+  t.equal((await enter(sixth)).status, 200)
+  const rows = JSON.stringify(await w.state.db.selectFrom('member_recovery_code').selectAll().execute())
+  const trail = await trailOf(w, organization_id)
+  for (const one of [...recovery, ...again.body.recovery_codes])
+    t.notOk((rows + JSON.stringify(trail)).includes(one), 'neither the rows nor the trail have a code')
+  const used = trail.filter(({ action }) => action === 'member.recovery_code_used')
+  t.equal(used.length, 4)
+  t.equal(trail.filter(({ action }) => action === 'member.recovery_codes_made').length, 1)
+
+  t.match(await me.ask('PUT', '/session/totp', { enabled: false, code: fifth }), { status: 422 })
+  t.match(await me.ask('PUT', '/session/totp', { enabled: false, code: seventh }), { status: 200 })
+  t.match(await attempt(w, w.demo.email, CONSOLE_PASSWORD), { status: 200, body: { member: { totp_enabled: false } } })
+  t.match(await me.ask('POST', '/session/recovery-codes', { code: seventh }), { status: 409 })
+  const left = await w.state.db.selectFrom('member_recovery_code').select('member_id').execute()
+  t.equal(left.length, 10, 'only the other member has codes')
 })
 
 t.test('an API key authenticates, is rotated with an overlap, and stays revoked', async t => {

@@ -9,6 +9,7 @@ import { Button, Card, Facts, Id, Loaded, Notice, PageHead, ProblemBox, Status, 
 import { ConfirmByName, Dialog } from '../../ui/dialog.tsx'
 import { Form, NumberField, SelectField, TextField } from '../../ui/form.tsx'
 import { toast } from '../../ui/toast.tsx'
+import { CarrierBoard } from './carrier-board.tsx'
 import { CarrierForm, draftOf, requestOf } from './carrier-form.tsx'
 import { CarrierState } from './carriers.tsx'
 
@@ -29,6 +30,7 @@ export function CarrierPage({ params }: PageProps) {
           {carrier.sandbox && (
             <Notice title="The sandbox carrier">The platform makes it at its start; it cannot be changed.</Notice>
           )}
+          <CarrierBoard carrier_id={carrier.id} />
           {!carrier.sandbox && (
             <>
               <Edit key={carrier.revision} carrier={carrier} path={path} set={of.set} />

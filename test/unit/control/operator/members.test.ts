@@ -1,7 +1,7 @@
 import { OPERATOR_SCOPES } from '../../../../core/domain/access/scopes.ts'
 import { hashPassword } from '../../../../core/runtime/secrets.ts'
-import { saveSecurity, securityOf } from '../../../../core/state/people/console-sessions.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
+import { saveSecurity, securityOf } from '../../../../core/state/people/second-factors.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
