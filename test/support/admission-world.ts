@@ -15,7 +15,8 @@ import {
 } from '../../bench/admission/rows.ts'
 import type { AdmissionRequest } from '../../core/state/calls/leases.ts'
 import type * as state from '../../core/state/index.ts'
-import { openState, type State } from '../../core/state/index.ts'
+import type { openState, State } from '../../core/state/index.ts'
+import { freshState } from './fresh-state.ts'
 import { PATIENCE_MS } from './wait.ts'
 
 /** The columns of a row that a test sets. */
@@ -51,7 +52,7 @@ export async function admissionWorld(
 ): Promise<AdmissionWorld> {
   const data_dir = await mkdtemp(join(tmpdir(), 'strowger-admission-'))
   // Only a test about locks meets the product's limit of 5 s; a busy machine must not.
-  const opened = await openState({ data_dir, busy_timeout_ms: PATIENCE_MS, ...options })
+  const opened = await freshState({ data_dir, busy_timeout_ms: PATIENCE_MS, ...options })
   const { db } = opened
   const project_id = 'prj_1'
   const trunk_id = 'trk_1'

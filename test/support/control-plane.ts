@@ -14,8 +14,9 @@ import { createLog, type Log } from '../../core/runtime/log.ts'
 import { createObjectStore, type ObjectStore } from '../../core/runtime/object-store.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
 import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
-import { openState, type State } from '../../core/state/index.ts'
+import type { State } from '../../core/state/index.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/people/api-keys.ts'
+import { freshState } from './fresh-state.ts'
 
 /** A real control plane on its own port, with real SQLite in a fresh folder and the demo project. */
 export interface ControlPlane {
@@ -76,7 +77,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-control-'))
   const run_dir = join(data_dir, 'run')
   const clock = options.clock ?? systemClock
-  const state = await openState({ data_dir, local: true })
+  const state = await freshState({ data_dir, local: true })
   const bus = connectBus(run_dir)
   const log = createLog('control', { log_level: (process.env['TEST_LOG'] as 'info' | undefined) ?? 'fatal' })
   const settings: Settings = {
