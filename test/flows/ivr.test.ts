@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { replay } from '../../markup/replay/replay.ts'
-import { levelDbm0, readWav, strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { levelDbm0, readWav, sounding, strongestHz, tone, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
 import type { Line } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // One caller goes through a whole telephone menu: twelve steps on one call, with three further telephones, a customer's
@@ -33,7 +33,7 @@ t.test('a telephone menu of twelve steps', async t => {
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const play = (sound: keyof typeof SOUNDS, loop = 1): string => `<Play loop="${loop}">${url}/${sound}.wav</Play>`
   for (const [name, hz] of Object.entries(SOUNDS))
-    pages[`/${name}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 1000)) }
+    pages[`/${name}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 3000)) }
   pages['/transcriber'] = request => {
     transcribed.push(request.body)
     return { type: 'application/json', body: `{"transcript":"call me back about ${SAID_CARD}","confidence":0.9}` }
@@ -80,6 +80,8 @@ t.test('a telephone menu of twelve steps', async t => {
 
   let line!: Line
   let sid = ''
+  /** How many packets the caller had received when the message was said. */
+  let said = 0
   const next = (path: string, before: number) => until(`another request to ${path}`, () => count(path) > before)
   const bothWays = async (one: Line, other: Line): Promise<void> => {
     for (const [speaker, listener, hz] of [[one, other, 540] as const, [other, one, 860] as const]) {
@@ -209,6 +211,7 @@ t.test('a telephone menu of twelve steps', async t => {
     const began_ms = performance.now()
     await line.say(680, 2000)
     await line.press('#')
+    said = line.rtp.received.length
     const said_ms = performance.now() - began_ms
     const recorded = await told('/recorded')
     t.match(recorded, { Digits: '#', RecordingSid: /^RE/, RecordingUrl: /\.wav$/ })
@@ -224,7 +227,8 @@ t.test('a telephone menu of twelve steps', async t => {
   })
 
   await t.test('12: says goodbye, ends the call, and transcribes the message', async t => {
-    await line.hearsSomething()
+    const heard = (): boolean => sounding(line.rtp.audio(said)).length > 8 * 200
+    await line.rtp.until(heard, PATIENCE_MS, 'the goodbye')
     t.equal(await line.over(), 'peer')
     t.match(await told('/transcript'), {
       TranscriptionStatus: 'completed',

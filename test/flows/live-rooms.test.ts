@@ -48,7 +48,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
   const { w, pages, web, all, callOut, far, trunk_number } = town
   const { client, requests } = stockClient(w)
   const url = web.url
-  for (const hz of [900, 1300]) pages[`/${hz}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 1500)) }
+  for (const hz of [900, 1300]) pages[`/${hz}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 4000)) }
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const room = (name: string, attributes = ''): string =>
     doc(`<Dial><Conference beep="false" ${attributes}>${name}</Conference></Dial>`)

@@ -176,7 +176,7 @@ t.test('transfers', async t => {
     const owner = await anotherProject(w, theirs)
     const web = await webServer(t, {
       '/voice': '<Response><Play>/tone.wav</Play></Response>',
-      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 4000)) },
     })
     await w.routeToApplication(theirs, `${web.url}/voice`, owner.project_id)
     const desk = await waiting(t, untilBye, { rtp_port: stays.port, local_ip: '127.0.0.4' })
@@ -220,7 +220,7 @@ t.test('transfers', async t => {
     const own = w.numbers[5] ?? ''
     const web = await webServer(t, {
       '/voice': '<Response><Play>/tone.wav</Play></Response>',
-      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 4000)) },
     })
     await w.routeToApplication(own, `${web.url}/voice`)
     const target = await waiting(t, untilBye, { rtp_port: stays.port })

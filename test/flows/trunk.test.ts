@@ -31,7 +31,7 @@ t.test('calls through a trunk', async t => {
   t.test('a peer calls a number: its application answers, and the tone that it plays is heard', async t => {
     const web = await webServer(t, {
       '/voice': '<Response><Play>/tone.wav</Play><Hangup/></Response>',
-      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1000, 1500)) },
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1000, 4000)) },
     })
     await w.routeToApplication(own, `${web.url}/voice`)
     const rtp = await openRtpPeer({ address: PEER })

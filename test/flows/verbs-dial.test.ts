@@ -10,7 +10,7 @@ import { until } from '../support/wait.ts'
 t.test('verbs that bridge calls', async t => {
   const town = await voiceTown(t, { world: () => sharedWorld(t), addresses: ['127.0.0.61', '127.0.0.62'] })
   const { w, far, pages, web, told, all, trunk_number } = town
-  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 4000)) }
   const url = web.url
   /** Calls from this number use the trunk of the far telephone. */
   const from = `callerId="${trunk_number}"`

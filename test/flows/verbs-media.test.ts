@@ -53,13 +53,13 @@ t.test('verbs with media', async t => {
   })
   const { w, pages, web, told, all, callIn, callOut, far } = town
   const url = web.url
-  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 4000)) }
   pages['/transcribe'] = { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.92}' }
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
 
   await t.test('Say and Play: voices, languages, SSML, loops and keys, with a warning for unknown voices', async t => {
-    const streamed = wavBytes(8000, tone(700, 1500))
+    const streamed = wavBytes(8000, tone(700, 4000))
     streamed.writeUInt32LE(0, 40)
     pages['/streamed.wav'] = { type: 'audio/wav', body: streamed }
     pages['/empty.wav'] = { type: 'audio/wav', body: wavBytes(8000, new Int16Array(0)) }

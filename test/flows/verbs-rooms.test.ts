@@ -37,7 +37,7 @@ t.test('verbs that connect several callers', async t => {
   })
   const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
   const url = web.url
-  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 4000)) }
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
   const events = (path: string): string[] => all(path).map(fields => fields['StatusCallbackEvent'] ?? '')

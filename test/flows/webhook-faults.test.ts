@@ -19,7 +19,7 @@ t.test('misbehaving web servers', async t => {
   const bad = await badServer(t)
   const raw = await rawServer(t)
   const tls = await tlsServer(t)
-  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 600)) }
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 3000)) }
   const doc = (inside: string): string => `<Response>${inside}</Response>`
   const text = (value: string): string => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
   const nested = `${'<Say>'.repeat(10_000)}x${'</Say>'.repeat(10_000)}`
