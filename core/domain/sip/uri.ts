@@ -133,8 +133,12 @@ export function parseNameAddress(text: string): NameAddress | undefined {
     const close = quoteEnd(s, 0)
     if (close < 0) return undefined
     const open = skipSpace(s, close + 1)
-    if (s.charCodeAt(open) !== 60) return undefined
-    return addressFrom(s, unescaped(s.slice(1, close)), open)
+    if (s.charCodeAt(open) === 60) return addressFrom(s, unescaped(s.slice(1, close)), open)
+    // Quotes in the name that are not escaped, such as `""Ada""`: the name ends with the one before the address.
+    const bracket = bracketOutsideQuotes(s, close + 1)
+    const end = bracket < 0 ? -1 : s.slice(0, bracket).trimEnd().length - 1
+    if (end <= close || s.charCodeAt(end) !== 34) return undefined
+    return addressFrom(s, withoutOuterQuotes(unescaped(s.slice(1, end))), bracket)
   }
   const open = s.indexOf('<')
   if (open >= 0) {
@@ -165,6 +169,22 @@ function addressFrom(s: string, given: string, open: number): NameAddress | unde
   const params = readParams(s, rest)
   return params ? { name, uri, params } : undefined
 }
+
+function bracketOutsideQuotes(text: string, from: number): number {
+  for (let i = from; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === 60) return i
+    if (c === 34) {
+      i = quoteEnd(text, i)
+      if (i < 0) return -1
+    }
+  }
+  return -1
+}
+
+/** Removes one more pair of quotes, where both are there. */
+const withoutOuterQuotes = (name: string): string =>
+  name.length > 1 && name.startsWith('"') && name.endsWith('"') ? name.slice(1, -1) : name
 
 /** Removes the backslashes of quoted pairs (RFC 3261 §25.1). */
 function unescaped(quoted: string): string {

@@ -42,7 +42,7 @@ export class SipMessage {
   raw = ''
   /** Number of bytes on the wire. */
   bytes = 0
-  /** False when lines end in a bare LF. Such a text must not be forwarded as it is. */
+  /** False when lines end in a bare LF or have no name. Such a text must not be forwarded as it is. */
   regular = true
   readonly headers: Header[] = []
   #cseq: { seq: number; method: string } | undefined
@@ -277,6 +277,10 @@ export function draftResponse(request: SipMessage, status: number, to_tag: strin
         break
       case 'to':
         draft.copy(h, to_tag === '' || request.to_tag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
+        break
+      case 'timestamp':
+        // RFC 3261 §8.2.6.1: a 100 copies it.
+        if (status === 100) draft.copy(h)
         break
     }
   }

@@ -43,6 +43,7 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
   let at = line_end + 1
   let body_at = -1
   const headers = message.headers
+  let nameless = false
   while (at < text.length) {
     const lf = text.indexOf('\n', at)
     if (lf < 0) break
@@ -57,12 +58,15 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
     if (first === 32 || first === 9) {
       // A folded line continues the previous one (RFC 3261 §7.3.1).
       const last = headers[headers.length - 1]
-      if (last) last.value = `${last.value} ${text.slice(at, end).trim()}`.trim()
+      if (nameless) message.regular = false
+      else if (last) last.value = `${last.value} ${text.slice(at, end).trim()}`.trim()
       else refusal ??= { status: 400, why: 'continuation without a header' }
     } else {
       const colon = text.indexOf(':', at)
       const name = colon < 0 || colon >= end ? '' : text.slice(at, colon).trimEnd()
-      if (!isToken(name)) refusal ??= { status: 400, why: 'header line without a name' }
+      nameless = !isToken(name)
+      // Helpers in home routers break lines. A line that names nothing is nothing that a call needs.
+      if (nameless) message.regular = false
       else if (headers.length >= limits.header_count) {
         return { kind: 'refused', message, status: 513, why: 'too many header lines' }
       } else headers.push({ kind: headerKind(name), value: text.slice(colon + 1, end).trim() })

@@ -34,9 +34,9 @@ t.test('the same request by two paths makes one call, and the second gets 482', 
   const { port, robot } = await world(t)
   const peer = await Peer.open(t)
   robot.answer = () => 0
-  const parts = { call_id: 'merged', body: SDP }
+  const parts = { call_id: 'merged', body: SDP, headers: ['Timestamp: 54.21'] }
   peer.send(request('INVITE', peer.port, { ...parts, branch: 'z9hG4bKone' }), port)
-  await peer.next(status(100))
+  t.match(await peer.next(status(100)), /\r\nTimestamp: 54\.21\r\n/, 'a 100 copies it (RFC 3261 §8.2.6.1)')
   const second = request('INVITE', peer.port, { ...parts, branch: 'z9hG4bKtwo' })
   peer.send(second, port)
   t.match(await peer.next(finalTo(second)), /^SIP\/2\.0 482 /)

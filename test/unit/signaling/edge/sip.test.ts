@@ -95,6 +95,21 @@ t.test('rewriting the topmost Via leaves the rest of a message unchanged', async
   )
 })
 
+t.test('a line without a name is left out with its folds, and is not passed on', async t => {
+  const head = 'OPTIONS sip:x SIP/2.0\r\nTo: <sip:b@x>\r\n'
+  for (const broken of ['no colon', ': value', 'two words: value', 'Via', 'Content-Length 5\r\n folded: on']) {
+    const parsed = parseMessage(`${head}${broken}\r\n more\r\nFrom: <sip:a@x>;tag=a\r\n\r\nbody`)
+    if (parsed.kind !== 'message') throw new Error(`${broken}: ${parsed.kind}`)
+    t.match(
+      [...parsed.message.headers].map(({ value }) => value),
+      ['<sip:b@x>', '<sip:a@x>;tag=a'],
+      broken,
+    )
+    t.notMatch(withTopVia(parsed.message, ''), /more|colon|words|folded/, broken)
+    t.equal(parsed.message.body, 'body')
+  }
+})
+
 t.test('a stream yields the same messages across any chunk boundaries', async t => {
   const one = 'OPTIONS sip:a SIP/2.0\r\nContent-Length: 5\r\n\r\nhello'
   const two = '\r\nSIP/2.0 200 OK\r\nl : 0\r\n\r\n'

@@ -73,6 +73,9 @@ t.test(
       ['"Zoë Adékúnlé" <sip:1@x>', 'Zoë Adékúnlé', '1', undefined],
       ['ada@example.com <sip:1@x>;tag=a', 'ada@example.com', '1', 'a'],
       ['"" <sip:1@x>;tag=a', null, '1', 'a'],
+      ['""Ada Lovelace"" <sip:1@x>;tag=a', 'Ada Lovelace', '1', 'a'],
+      ['"Ada "the first" L" <sip:1@x>;tag=a', 'Ada "the first" L', '1', 'a'],
+      ['"Ada" or "<sip:2@x>" <sip:1@x>;tag=a', 'Ada" or "<sip:2@x>', '1', 'a'],
       ['<sip:1@x>', null, '1', undefined],
       ['sip:1@x;tag=a', null, '1', 'a'],
       ['tel:+234-803;tag=a', null, '+234-803', 'a'],
@@ -84,7 +87,16 @@ t.test(
       t.match(read, { name, user }, value)
       t.equal(read?.params.get('tag'), tag, value)
     }
-    for (const bad of ['', '"open <sip:a@b>', '<sip:a@b', `<sip:${'1'.repeat(3000)}@b>`, '<<<', null])
+    for (const bad of [
+      '',
+      '"open <sip:a@b>',
+      '"a" b <sip:1@x>',
+      '"a"b" <sip:1@x>',
+      '<sip:a@b',
+      `<sip:${'1'.repeat(3000)}@b>`,
+      '<<<',
+      null,
+    ])
       t.equal(readAddress(bad), null, String(bad).slice(0, 40))
   },
 )
