@@ -1,8 +1,21 @@
 import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/calls/call-history.ts'
-import { refuse } from '../http/reply.ts'
-import { listOf } from '../http/schema.ts'
+import { type Change, refuse } from '../http/reply.ts'
+import { described, E164, input, listOf, optional } from '../http/schema.ts'
+import { transferCall } from '../live/calls.ts'
 import { CallSummary, ListedCall, presentCall, presentListed } from './call-present.ts'
 import { route } from './route.ts'
+
+interface AboutCall {
+  readonly sid: string
+  readonly from_number: string
+  readonly to_number: string
+  readonly trunk_id: string | null
+}
+
+const about = ({ sid, from_number, to_number, trunk_id }: AboutCall, summary: string): Change => ({
+  resource: { type: 'call', id: sid, name: `${from_number} to ${to_number}`, href: `/v1/calls/${sid}` },
+  ...{ summary, before: null, after: null, trunk_id },
+})
 
 export const liveCalls = [
   route({
@@ -30,15 +43,35 @@ export const liveCalls = [
     async run({ db, project, call, services }) {
       if (call.ended_at !== null) return refuse('call_not_live', { value: call.sid, limit: call.status })
       await endOrHangUp(db, call, services.clock.now())
-      const shown = presentCall((await findProjectCall(db, project.id, call.sid)) ?? call)
-      const resource = {
-        type: 'call',
-        id: call.sid,
-        name: `${call.from_number} to ${call.to_number}`,
-        href: `/v1/calls/${call.sid}`,
-      }
-      const change = { resource, summary: `Hung up ${call.sid}`, before: null, after: null, trunk_id: call.trunk_id }
-      return { status: 200, body: shown, change, wake: ['commands'] as const }
+      const body = presentCall((await findProjectCall(db, project.id, call.sid)) ?? call)
+      return { status: 200, body, change: about(call, `Hung up ${call.sid}`), wake: ['commands'] as const }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/live-calls/{call_id}/transfer',
+    summary: 'Transfer a call in progress: it leaves its document and whom that dialled, and dials another number',
+    description:
+      'The new leg is a call of its own, made by this one, and is admitted and priced like every other. ' +
+      'Calls between a trunk and a carrier are transferred by the PBX. The answer may come before the transfer.',
+    scope: 'service_configuration:write',
+    audit: { kind: 'trunks', action: 'call.transferred' },
+    body: input('TransferCallRequest', {
+      to: described(E164, 'The number that it dials.'),
+      from: optional(
+        described(E164, 'The calling number that `to` sees: one of the project. Default: as the Dial of a document.'),
+      ),
+    }),
+    replies: { 200: CallSummary },
+    refusals: ['call_not_live', 'state_conflict'],
+    example: { to: '+2348030000008' },
+    async run({ db, project, call, body: { to, from = null }, services }) {
+      const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
+      const refused = await transferCall(asked, call, { to, from })
+      if (refused) return refused
+      const change = about(call, `Transferred ${call.sid} to ${to}`)
+      return { status: 200, body: presentCall(call), change, wake: ['commands'] as const }
     },
   }),
 ]

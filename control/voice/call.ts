@@ -7,15 +7,15 @@ import {
   dropWaitingRedirects,
   findAccountCall,
   insertCommand,
-  pendingCommands,
 } from '../../core/state/calls/calls.ts'
 import { finishCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
+import { isEnding, runInstead } from '../live/calls.ts'
+import { liveChange, type Wanted } from '../live/live-change.ts'
 import { VoiceRefused } from './dispatch.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf } from './fields.ts'
 import type { Form } from './form.ts'
-import { liveChange, type Wanted } from './live-change.ts'
 import { Call, presentCall } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -128,8 +128,7 @@ async function change(
   return services.state.transaction(async trx => {
     const row = await findAccountCall(trx, account.account_sid, sid)
     if (!row) throw new VoiceRefused(unknownCall(sid))
-    const waiting = await pendingCommands(trx, sid)
-    const is_ending = waiting.some(({ kind }) => kind === 'hangup' || kind === 'cancel')
+    const is_ending = await isEnding(trx, sid)
     const decided = liveChange(wanted.kind, row.status, is_ending)
     if ('refused' in decided) throw new VoiceRefused(notLive(row, is_ending))
     if (decided.command === null) return { row, wake: [] }
@@ -145,8 +144,7 @@ const notLive = (row: CallRow, is_ending: boolean): VoiceRefusal =>
   forReason('call_not_live', { value: row.sid, limit: is_ending ? 'being ended' : row.status })
 
 async function redirect(trx: Trx, row: CallRow, wanted: WantedChange, now_ms: number) {
-  await dropWaitingRedirects(trx, row.sid, now_ms)
-  await insertCommand(trx, row.sid, 'redirect', wanted.payload, now_ms)
+  await runInstead(trx, row.sid, wanted.payload, now_ms)
   const changed =
     wanted.callbacks && Object.keys(wanted.callbacks).length > 0
       ? await changeRequest(trx, row.sid, { ...readCallRequest(row.request), ...wanted.callbacks }, now_ms)

@@ -3,7 +3,16 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import { standingClock } from '../support/clock.ts'
-import { axeFindings, complaintsOf, openBrowser, qrTextOf, screenshot, signIn } from '../support/console.ts'
+import {
+  axeFindings,
+  complaintsOf,
+  everythingFits,
+  openBrowser,
+  qrTextOf,
+  screenshot,
+  signIn,
+  WIDTHS,
+} from '../support/console.ts'
 import { CONSOLE_PASSWORD, controlPlane } from '../support/control-plane.ts'
 import { queuedCall, ranCall, trunkOf } from '../support/ended-calls.ts'
 import t from '../support/harness/index.ts'
@@ -223,13 +232,19 @@ t.test('pages that draw what happened', async t => {
 
   await t.test('a page of hundreds of live calls draws those in view, and each change of a call at once', async t => {
     const sids = Array.from({ length: RUNNING }, () => newId.call())
+    const talking = (sid: string) => queuedCall(w, sid, iso(w.clock.now()), { status: 'in-progress' })
     await w.state.transaction(async trx => {
-      for (const sid of sids) await insertCall(trx, queuedCall(w, sid, iso(w.clock.now())), w.clock.now())
+      for (const sid of sids) await insertCall(trx, talking(sid), w.clock.now())
     })
     await open('/calls/live')
     const table = page.getByRole('table', { name: 'Live calls' })
     await until('all are known', async () => (await table.getAttribute('aria-rowcount')) === String(RUNNING + 1))
     const drawn = await table.locator('tbody tr').count()
     t.ok(drawn < RUNNING / 4, `${drawn} rows of ${RUNNING} are drawn`)
+    for (const width of Object.values(WIDTHS)) {
+      await page.setViewportSize({ width, height: 900 })
+      await everythingFits(page, 'live calls')
+      await screenshot(page, PICTURES, `${width}-live-calls`)
+    }
   })
 })

@@ -1,6 +1,15 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { axeFindings, complaintsOf, follow, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
+import {
+  axeFindings,
+  complaintsOf,
+  everythingFits,
+  follow,
+  openBrowser,
+  screenshot,
+  signIn,
+  WIDTHS,
+} from '../support/console.ts'
 import t from '../support/harness/index.ts'
 import { operatorStory } from '../support/operator-story.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
@@ -22,22 +31,6 @@ const LOOKS = [
   { width: WIDTHS.narrow, theme: 'dark', rules: RULES_OF_LOOKS },
   { width: WIDTHS.narrow, theme: 'light', rules: null },
 ] as const
-/**
- * What does not fit: a page that is wider than the window; on a telephone also values that their box cuts, cards of
- * long lists that are too low, and lists that scroll sideways.
- */
-const MISFITS = `[
-  ...(document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : []),
-  ...(innerWidth > ${WIDTHS.narrow} ? [] : [
-    ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
-      box => getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1,
-    ),
-    ...[...document.querySelectorAll('main table.fixed tr:not(.gap)')].filter(
-      row => row.scrollHeight > row.clientHeight + 1,
-    ),
-    ...[...document.querySelectorAll('main .table-box')].filter(box => box.scrollWidth > box.clientWidth + 1),
-  ]),
-].map(box => box === document.documentElement ? 'the page' : box.getAttribute('aria-label') ?? box.textContent)`
 const POLICY = { name: 'Daytime', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
 const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice_method: 'POST' }
 
@@ -100,13 +93,7 @@ t.test('pages of the console', async t => {
       for (const { width, theme, rules } of LOOKS) {
         await page.setViewportSize({ width, height: 900 })
         await page.emulateMedia({ colorScheme: theme })
-        let misfits: string[] = []
-        await until('everything fits', async () => {
-          misfits = await page.evaluate<string[]>(MISFITS)
-          return misfits.length === 0
-        }).catch(cause => {
-          throw new Error(`${path} at ${width} pixels cuts or hides: ${misfits.join('; ')}`, { cause })
-        })
+        await everythingFits(page, path)
         // The menu and the head are the same on all pages.
         const part = index === 0 ? 'html' : 'main'
         if (rules) t.same(await axeFindings(page, rules, part), [], `${path}, ${theme}: nothing serious`)

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { insertTestAlert } from '../support/alerts.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import { strowger } from '../support/child.ts'
-import { complaintsOf, openBrowser, signIn } from '../support/console.ts'
+import { complaintsOf, follow, openBrowser, signIn } from '../support/console.ts'
 import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
@@ -62,7 +62,7 @@ t.test('the console in a browser', async t => {
   const complaints = complaintsOf(page)
   // The first sign-in of a project without a call leads to its first call.
   await page.waitForURL('**/console/welcome')
-  const open = (path: string) => page.goto(`${w.base_url}/console${path}`)
+  const open = (path: string) => follow(page, path)
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const seen = (text: string | RegExp) => page.getByText(text).first().waitFor()
 
@@ -174,6 +174,28 @@ t.test('the console in a browser', async t => {
     await button('Close the telephone').click()
   })
 
+  t.test('a live call is transferred from the list: it dials the other number, and is connected to it', async t => {
+    const form = { From: w.numbers[0] ?? '', InlineMarkup: '<Response><Pause length="600"/></Response>' }
+    const { sid } = (await w.voice('POST', '/Calls.json', { ...form, To: '+2348030000008' })).body
+    await open('/calls/live')
+    await page.getByRole('button', { name: 'Transfer the call to +2348030000008' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Number').fill('0803')
+    await dialog.getByRole('button', { name: 'Transfer now' }).click()
+    await dialog.locator('[aria-invalid="true"]').waitFor()
+    await dialog.getByLabel('Number').fill('+2348030010008')
+    await dialog.getByRole('button', { name: 'Transfer now' }).click()
+    const made = await until('the new leg talks', async () => {
+      const { body } = await w.manage('GET', `/calls?parent_call_id=${sid}`)
+      return body.data.find((call: { status: string }) => call.status === 'in-progress')
+    })
+    t.match(made, { to: '+2348030010008', direction: 'outbound-dial' })
+    await page.getByRole('row').filter({ hasText: '+2348030010008' }).getByText('In progress').waitFor()
+    await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })
+    t.equal((await w.ended(sid)).status, 'completed')
+    t.equal((await w.ended(made.id)).status, 'completed')
+  })
+
   t.test('the overview shows the alerts, calls and load of the API while they change', async t => {
     await open('/')
     const stat = (name: string) => page.locator('.stat', { hasText: name }).locator('dd')
@@ -226,12 +248,15 @@ t.test('the console in a browser', async t => {
     await seen(/nothing is billed in the sandbox/)
     await put(0)
     for (const path of ['/welcome', '/editor']) {
-      await open(path)
+      // A load reads the session anew, which a page that stays open does only now and then.
+      await page.goto(`${w.base_url}/console${path}`)
       await state.getByText('Live').waitFor()
       t.notMatch(await page.locator('main').innerText(), /sandbox|nothing is billed/i, `${path} of a live project`)
       await seen(/billed/)
     }
     await put(1)
+    await page.goto(`${w.base_url}/console/`)
+    await state.getByText('Sandbox').waitFor()
   })
 
   t.test('draws and plays a recording', async t => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import jsqr from 'jsqr'
 import { type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core'
 import type { Test } from './harness/index.ts'
-import { PATIENCE_MS } from './wait.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 const ARGUMENTS = [
@@ -107,6 +107,34 @@ async function axeSource(): Promise<string> {
   const { readFile } = await import('node:fs/promises')
   source ??= await readFile(axePath, 'utf8')
   return source
+}
+
+/**
+ * What does not fit: a page that is wider than the window; on a telephone also values that their box cuts, cards of
+ * long lists that are too low, and lists that scroll sideways.
+ */
+const MISFITS = `[
+  ...(document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : []),
+  ...(innerWidth > ${WIDTHS.narrow} ? [] : [
+    ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
+      box => getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1,
+    ),
+    ...[...document.querySelectorAll('main table.fixed tr:not(.gap)')].filter(
+      row => row.scrollHeight > row.clientHeight + 1,
+    ),
+    ...[...document.querySelectorAll('main .table-box')].filter(box => box.scrollWidth > box.clientWidth + 1),
+  ]),
+].map(box => box === document.documentElement ? 'the page' : box.getAttribute('aria-label') ?? box.textContent)`
+/** Waits until the page `name` fits its window: it may have just turned to another look. */
+export async function everythingFits(page: Page, name: string): Promise<void> {
+  let misfits: string[] = []
+  await until('everything fits', async () => {
+    misfits = await page.evaluate<string[]>(MISFITS)
+    return misfits.length === 0
+  }).catch(cause => {
+    const width = page.viewportSize()?.width
+    throw new Error(`${name} at ${width} pixels cuts or hides: ${misfits.join('; ')}`, { cause })
+  })
 }
 
 /** Opens a page of the console as a link in it does. It costs a fraction of a load by address. */

@@ -1,6 +1,18 @@
 // Made by `npm run documents` from the schemas that the console names; do not edit.
 // biome-ignore-all format: made by a program
 
+export interface AdmissionDryRun {
+  readonly admitted: boolean
+  readonly reason: string | null
+  readonly sentence: string | null
+  readonly called: string | null
+  readonly caller: string | null
+  readonly max_duration_seconds: number | null
+  readonly reserve_minor: number | null
+  readonly price: DryRunPrice | null
+  readonly trace: readonly (Readonly<Record<string, unknown>>)[]
+}
+
 export interface Alert {
   readonly acknowledged_at: string | null
   readonly acknowledged_by: string | null
@@ -40,10 +52,60 @@ export interface AlertEvidence {
   readonly text: string | null
 }
 
+export interface AlertPolicy {
+  readonly channels: readonly ('email' | 'webhook' | 'in_app' | 'sms')[]
+  readonly enabled: boolean
+  readonly id: string
+  readonly kind: 'balance_low'
+    | 'spend_daily'
+    | 'spend_monthly'
+    | 'spend_velocity'
+    | 'first_seen_high_cost_destination'
+    | 'new_source_ip'
+    | 'endpoint_health'
+    | 'trunk_apply_failed'
+  readonly platform_ceiling_minor: number | null
+  readonly platform_ceiling_window_seconds: number | null
+  readonly resolution: AlertResolution
+  readonly revision: number
+  readonly scope: AlertScope
+  readonly threshold: AlertThreshold
+  readonly updated_at: string
+  readonly updated_by: string
+}
+
+export interface AlertResolution {
+  readonly amount_minor: number | null
+  readonly count: number | null
+  readonly currency: string | null
+  readonly for_seconds: number | null
+  readonly percent: string | null
+  readonly rule: 'below_threshold'
+    | 'day_rollover'
+    | 'month_rollover'
+    | 'acknowledged_or_24h'
+    | 'consecutive_successes'
+    | 'later_revision'
+}
+
+export interface AlertScope {
+  readonly id: string | null
+  readonly label: string
+  readonly type: 'account' | 'organization' | 'trunk' | 'subaccount' | 'webhook_endpoint'
+}
+
 export interface AlertSubject {
   readonly id: string
   readonly name: string
   readonly type: 'account' | 'organization' | 'trunk' | 'subaccount' | 'webhook_endpoint'
+}
+
+export interface AlertThreshold {
+  readonly amount_minor: number | null
+  readonly currency: string | null
+  readonly min_events: number | null
+  readonly percent: string | null
+  readonly window_seconds: number | null
 }
 
 export interface AllowedDestination {
@@ -54,6 +116,37 @@ export interface AllowedDestination {
   readonly match: string
   readonly rate_minor: number | null
   readonly rate_unit: 'minute' | 'second'
+}
+
+export interface ApiKey {
+  readonly id: string
+  readonly project_id: string
+  readonly public_id: string
+  readonly name: string
+  readonly role: 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+  readonly scopes: readonly ('organization:read'
+    | 'call_history:read'
+    | 'live_calls:read'
+    | 'call_diagnostics:read'
+    | 'service_configuration:read'
+    | 'service_configuration:write'
+    | 'numbers:manage'
+    | 'numbers:order'
+    | 'billing:read'
+    | 'recordings:manage'
+    | 'developers:manage'
+    | 'tests:manage'
+    | 'subaccounts:read'
+    | 'subaccounts:write'
+    | 'audit:read')[]
+  readonly subaccount_id: string | null
+  readonly state: 'active' | 'retiring' | 'stopped' | 'expired' | 'revoked'
+  readonly expires_at: string | null
+  readonly retires_at: string | null
+  readonly rotated_from_id: string | null
+  readonly revoked_at: string | null
+  readonly last_used_at: string | null
+  readonly created_at: string
 }
 
 export interface Apply {
@@ -117,6 +210,36 @@ export interface AuditResource {
   readonly id: string
   readonly name: string
   readonly type: string
+}
+
+export interface Balance {
+  readonly as_of: string
+  readonly available_minor: number | null
+  readonly balance_minor: number
+  readonly billing_account_id: string
+  readonly credit_minor: number
+  readonly currency: 'NGN'
+  readonly held_minor: number
+  readonly prepaid: boolean
+}
+
+export interface BillingDocument {
+  readonly charges_minor: number
+  readonly currency: 'NGN'
+  readonly from: string
+  readonly id: string
+  readonly issued_at: string | null
+  readonly kind: 'statement' | 'invoice'
+  readonly csv_href: string
+  readonly pdf_href: string
+  readonly period: string
+  readonly status: 'open' | 'issued'
+  readonly to: string
+}
+
+export interface BusiestDay {
+  readonly date: string
+  readonly settled_spend_minor: number
 }
 
 export interface CallAttempt {
@@ -215,6 +338,13 @@ export interface CallFault {
 export interface CallFigures {
   readonly legs: readonly LegFigures[]
   readonly totals: MediaTotals
+}
+
+export interface CallLadder {
+  readonly messages: readonly SipMessage[]
+  readonly retention_days: number
+  readonly text: string
+  readonly unavailable: string | null
 }
 
 export interface CallPrice {
@@ -336,6 +466,26 @@ export interface ConsoleSession {
   readonly projects: readonly SignedInProject[]
 }
 
+export interface Containment {
+  readonly case_ref: string
+  readonly expires_at: string
+  readonly id: string
+  readonly notified_at: string | null
+  readonly notified_event: string | null
+  readonly prefix: string
+  readonly reason_category: 'spend_velocity' | 'destination_risk' | 'account_compromise'
+  readonly reason_detail: string
+  readonly rejection_code: 'DESTINATION_CONTAINED'
+  readonly rejection_count: number
+  readonly release_request: ContainmentReleaseRequest | null
+  readonly released_at: string | null
+  readonly released_by: string | null
+  readonly source_alert_id: string | null
+  readonly starts_at: string
+  readonly trunk_id: string | null
+  readonly trunk_name: string | null
+}
+
 export interface ContainmentReleaseRequest {
   readonly decision_at: string | null
   readonly decision_by: string | null
@@ -345,6 +495,11 @@ export interface ContainmentReleaseRequest {
   readonly requested_at: string
   readonly requested_by: string
   readonly state: 'pending' | 'approved' | 'rejected'
+}
+
+export interface CountPair {
+  readonly child: number
+  readonly parent: number
 }
 
 export interface CreatedOrganization {
@@ -381,6 +536,19 @@ export interface DeniedDestination {
   readonly label: string
   readonly match: string
   readonly source: 'customer' | 'containment'
+}
+
+export interface DestinationCountry {
+  readonly calling_code: string
+  readonly continent: 'africa' | 'americas' | 'asia' | 'europe' | 'oceania'
+  readonly iso_code: string
+  readonly name: string
+  readonly shared_code: boolean
+}
+
+export interface DestinationPair {
+  readonly child: readonly string[]
+  readonly parent: readonly string[]
 }
 
 export interface DestinationSummary {
@@ -421,6 +589,17 @@ export interface DigestIdentity {
   readonly enabled: boolean
   readonly realm: string
   readonly username: string
+}
+
+export interface DryRunPrice {
+  readonly price_book_id: string
+  readonly match: string
+  readonly label: string
+  readonly rate_minor: number
+  readonly rate_unit: 'minute' | 'second'
+  readonly increment_initial_seconds: number
+  readonly increment_additional_seconds: number
+  readonly currency: string
 }
 
 export interface EndpointEvidence {
@@ -535,6 +714,39 @@ export interface ListedCall {
   readonly trunk_name: string | null
 }
 
+export interface LookupContainment {
+  readonly case_ref: string
+  readonly prefix: string
+  readonly expires_at: string
+}
+
+export interface MarkupAdvice {
+  readonly column: number
+  readonly detail: string
+  readonly level: 'error' | 'warning'
+  readonly line: number
+  readonly number: number | null
+  readonly rule: string
+  readonly suggestion: string | null
+}
+
+export interface MarkupCheck {
+  readonly advice: readonly MarkupAdvice[]
+  readonly ok: boolean
+}
+
+export interface MediaDiagnostics {
+  readonly as_of: string
+  readonly jitter_ms: number | null
+  readonly mos: number | null
+  readonly no_media_calls: number
+  readonly one_way_calls: number
+  readonly packet_loss_pct: string | null
+  readonly transcoded_calls: number
+  readonly unavailable_reason: string | null
+  readonly window_hours: number
+}
+
 export interface MediaTotals {
   readonly octets_received: number
   readonly octets_sent: number
@@ -546,9 +758,22 @@ export interface MediaTotals {
   readonly packets_unsent: number
 }
 
+export interface Member {
+  readonly id: string
+  readonly email: string
+  readonly role: 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+  readonly operator: boolean
+  readonly created_at: string
+}
+
 export interface MoneyCeiling {
   readonly configured_minor: number | null
   readonly currency: 'NGN'
+}
+
+export interface MoneyPair {
+  readonly child_minor: number | null
+  readonly parent_minor: number | null
 }
 
 export interface NodeHealth {
@@ -1062,6 +1287,30 @@ export interface PhoneNumber {
   readonly updated_at: string
 }
 
+export interface PlatformEndpoints {
+  readonly as_of: string
+  readonly media_anchors: readonly string[]
+  readonly media_cidrs: readonly string[]
+  readonly rtp_port_range: string
+  readonly rtp_ports: RtpPorts
+  readonly signaling_fqdn: string
+  readonly signaling_nodes: readonly string[]
+  readonly signaling_port: number
+  readonly transports: readonly PlatformTransport[]
+  readonly tls: PlatformTls
+  readonly version: number
+}
+
+export interface PlatformTls {
+  readonly realm: string
+  readonly trust_chain: readonly string[]
+}
+
+export interface PlatformTransport {
+  readonly port: number
+  readonly transport: 'udp' | 'tcp' | 'tls'
+}
+
 export interface PolicyAttachmentSummary {
   readonly note: string | null
   readonly service_name: string
@@ -1092,6 +1341,12 @@ export interface PolicyRecording {
   readonly consent: RecordingConsent
   readonly mode: 'off' | 'all'
   readonly retention_days: number
+}
+
+export interface PriceBook {
+  readonly id: string
+  readonly name: string
+  readonly effective_from: string
 }
 
 export interface ProjectMetrics {
@@ -1125,12 +1380,33 @@ export interface QuarantinedNumbers {
   readonly until: string | null
 }
 
+export interface Rate {
+  readonly match: string
+  readonly label: string
+  readonly rate_minor: number
+  readonly rate_unit: 'minute' | 'second'
+  readonly increment_initial_seconds: number
+  readonly increment_additional_seconds: number
+}
+
 export interface RateListRequest {
   readonly csv: string
   readonly direction?: 'outbound' | 'inbound'
   readonly currency?: 'NGN'
   readonly effective_from?: string
   readonly project_id?: string | null
+}
+
+export interface RateLookup {
+  readonly as_of: string
+  readonly containment: LookupContainment | null
+  readonly covered: boolean
+  readonly currency: 'NGN'
+  readonly destination_number: string
+  readonly direction: 'inbound' | 'outbound'
+  readonly gap: string | null
+  readonly price_book: PriceBook | null
+  readonly rate: Rate | null
 }
 
 export interface Recording {
@@ -1175,6 +1451,11 @@ export interface RecoveryCodes {
 export interface RefusalCount {
   readonly count: number
   readonly reason: string
+}
+
+export interface RtpPorts {
+  readonly start: number
+  readonly end: number
 }
 
 export interface SeriesCeilings {
@@ -1255,6 +1536,55 @@ export interface StockedNumbers {
   readonly last: string
 }
 
+export interface Subaccount {
+  readonly created_at: string
+  readonly currency: 'NGN'
+  readonly daily_spend_cap_minor: number | null
+  readonly max_call_duration_seconds: number | null
+  readonly max_concurrent: number | null
+  readonly max_cps: number | null
+  readonly max_destination_rate_minor: number | null
+  readonly id: string
+  readonly live_calls: number
+  readonly name: string
+  readonly policy_ceilings: readonly SubaccountPolicyCeilings[]
+  readonly revision: number
+  readonly status: 'enabled' | 'suspended'
+  readonly updated_at: string
+  readonly usage_30d: SubaccountUsage
+}
+
+export interface SubaccountPolicyCeilings {
+  readonly acknowledged_at: string | null
+  readonly currency: 'NGN'
+  readonly daily_spend_cap_minor: number | null
+  readonly max_call_duration_seconds: number | null
+  readonly max_concurrent: number | null
+  readonly max_cps: number | null
+  readonly max_destination_rate_minor: number | null
+  readonly policy_id: string
+  readonly policy_name: string
+  readonly policy_revision: number
+  readonly runtime_revision: number
+  readonly trunk_id: string
+  readonly trunk_name: string
+}
+
+export interface SubaccountUsage {
+  readonly answered_calls: number
+  readonly as_of: string
+  readonly call_attempts: number
+  readonly currency: 'NGN'
+  readonly live_calls: number
+  readonly pending_spend_minor: number
+  readonly refusals: readonly RefusalCount[]
+  readonly settled_spend_minor: number
+  readonly window_from: string
+  readonly busiest_day: BusiestDay | null
+  readonly peak_concurrent: number
+  readonly peak_concurrent_at: string | null
+}
+
 export interface SubtrunkConfiguration {
   readonly concurrency: number | null
   readonly cps: number | null
@@ -1281,6 +1611,23 @@ export interface SubtrunkDetail {
 export interface SubtrunkInheritance {
   readonly organization_allowed_destinations: readonly string[]
   readonly parent_limits: ParentLimits
+}
+
+export interface SubtrunkLimits {
+  readonly concurrency: CountPair
+  readonly delegated: number
+  readonly destinations: DestinationPair
+  readonly daily_spend_cap: MoneyPair
+}
+
+export interface SubtrunkSummary {
+  readonly currency: 'NGN'
+  readonly id: string
+  readonly limits: SubtrunkLimits
+  readonly name: string
+  readonly parent_trunk_id: string
+  readonly parent_trunk_name: string
+  readonly status: 'enabled' | 'disabled' | 'releasing'
 }
 
 export interface SubtrunkUsage {
@@ -1331,6 +1678,11 @@ export interface TotpSetUp {
   readonly uri: string
 }
 
+export interface TransferCallRequest {
+  readonly to: string
+  readonly from?: string
+}
+
 export interface TrunkAuthentication {
   readonly mode: 'ip_allow_list' | 'digest'
   readonly require_tls: boolean
@@ -1374,6 +1726,10 @@ export interface TrunkDetail {
   readonly outbound_policy: AttachedPolicy | null
   readonly routes: readonly TrunkRoute[]
   readonly apply: Apply
+}
+
+export interface TrunkDiagnostics {
+  readonly media: MediaDiagnostics
 }
 
 export interface TrunkLimits {
@@ -1481,6 +1837,36 @@ export interface TrunkTestRun {
   readonly run_by: string
   readonly scheduled: boolean
   readonly started_at: string
+}
+
+export interface Usage {
+  readonly as_of: string
+  readonly currency: 'NGN'
+  readonly data: readonly UsageLine[]
+  readonly from: string
+  readonly group_by: 'day' | 'trunk' | 'destination'
+  readonly to: string
+  readonly total: UsageTotal
+}
+
+export interface UsageLine {
+  readonly answered_calls: number
+  readonly billed_seconds: number
+  readonly calls: number
+  readonly pending_spend_minor: number
+  readonly settled_spend_minor: number
+  readonly day: string | null
+  readonly destination: string | null
+  readonly trunk_id: string | null
+  readonly trunk_name: string | null
+}
+
+export interface UsageTotal {
+  readonly answered_calls: number
+  readonly billed_seconds: number
+  readonly calls: number
+  readonly pending_spend_minor: number
+  readonly settled_spend_minor: number
 }
 
 export interface VoiceAccount {

@@ -1,17 +1,6 @@
+import type { PlatformEndpoints } from './api-types.ts'
 import { ASTERISK_CODECS } from './trunk-choices.ts'
 import type { Codec, Trunk } from './types.ts'
-
-export interface PlatformEndpoints {
-  readonly as_of: string
-  readonly media_anchors: readonly string[]
-  readonly media_cidrs: readonly string[]
-  readonly rtp_port_range: string
-  readonly signaling_fqdn: string
-  readonly signaling_nodes: readonly string[]
-  readonly signaling_port: number
-  readonly transports: readonly { readonly port: number; readonly transport: 'udp' | 'tcp' | 'tls' }[]
-  readonly tls: { readonly realm: string; readonly trust_chain: readonly string[] }
-}
 
 /** The values that fill a PBX's configuration. */
 interface PbxFacts {

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { AlertPolicy } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
 import { may } from '../lib/session.ts'
@@ -10,20 +11,7 @@ import { CheckField, Chips, Form, MoneyField, NumberField, TextField } from '../
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 
-interface AlertPolicy {
-  readonly id: string
-  readonly kind: string
-  readonly enabled: boolean
-  readonly channels: readonly string[]
-  readonly scope: { readonly label: string; readonly type: string }
-  readonly threshold: Readonly<Record<'amount_minor' | 'min_events' | 'window_seconds', number | null>> & {
-    readonly percent: string | null
-  }
-  readonly resolution: { readonly rule: string }
-  readonly revision: number
-}
-
-const CHANNELS = ['email', 'webhook', 'in_app', 'sms'].map(value => ({ value, text: words(value) }))
+const CHANNELS = (['email', 'webhook', 'in_app', 'sms'] as const).map(value => ({ value, text: words(value) }))
 
 export function AlertPolicies() {
   const of = useData<ListOf<AlertPolicy>>('/v1/alerts/policies')

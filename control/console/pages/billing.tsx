@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { readBytes } from '../lib/api.ts'
+import type { Balance, BillingDocument, Usage } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, duration, money } from '../lib/format.ts'
 import { query, setQuery } from '../lib/router.ts'
@@ -11,49 +12,13 @@ import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 
-interface Balance {
-  readonly available_minor: number | null
-  readonly balance_minor: number
-  readonly credit_minor: number
-  readonly held_minor: number
-  readonly prepaid: boolean
-}
-
-interface UsageRow {
-  readonly answered_calls: number
-  readonly billed_seconds: number
-  readonly calls: number
-  readonly pending_spend_minor: number
-  readonly settled_spend_minor: number
-  readonly day: string | null
-  readonly destination: string | null
-  readonly trunk_id: string | null
-  readonly trunk_name: string | null
-}
-
-interface Usage {
-  readonly data: readonly UsageRow[]
-  readonly total: UsageRow
-  readonly from: string
-  readonly to: string
-}
-
-interface Document {
-  readonly id: string
-  readonly charges_minor: number
-  readonly kind: string
-  readonly period: string
-  readonly status: string
-  readonly pdf_href: string
-}
-
 export function Billing() {
   const group = query.value.get('by') ?? 'day'
   const balance = useData<Balance>('/v1/billing/balance', { poll_ms: 15_000 })
   const usage = useData<Usage>(`/v1/billing/usage?group_by=${group}`)
-  const documents = useData<ListOf<Document>>('/v1/billing/documents')
+  const documents = useData<ListOf<BillingDocument>>('/v1/billing/documents')
   const action = useAction()
-  const open = (document: Document) =>
+  const open = (document: BillingDocument) =>
     action.run(async () => {
       const bytes = await readBytes(`/v1/billing/documents/${document.id}.pdf`)
       saveAs(new Blob([bytes], { type: 'application/pdf' }), `${document.period}.pdf`)

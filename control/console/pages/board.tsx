@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
-import type { CallSeries } from '../lib/api-types.ts'
+import type { CallSeries, Usage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { count, duration, localOf, money, percent, words } from '../lib/format.ts'
 import { go, hrefOf, query, setQuery } from '../lib/router.ts'
@@ -255,17 +255,11 @@ function Charts({ data, of }: { data: CallSeries; of: BoardOf }) {
   )
 }
 
-interface UsageLine {
-  readonly destination: string | null
-  readonly calls: number
-  readonly settled_spend_minor: number
-}
-
 const MOST_DESTINATIONS = 8
 
 function Destinations({ of }: { of: BoardOf }) {
   const asked = new URLSearchParams({ group_by: 'destination', ...of })
-  const usage = useData<{ data: readonly UsageLine[] }>(`/v1/billing/usage?${asked}`, { poll_ms: 60_000 })
+  const usage = useData<Usage>(`/v1/billing/usage?${asked}`, { poll_ms: 60_000 })
   const rows = usage.data?.data ?? []
   return (
     <Card

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { CallLadder } from '../lib/api-types.ts'
 import { type Item, storyOf } from '../lib/call-story.ts'
 import { useData } from '../lib/data.ts'
 import { duration, money, when, words } from '../lib/format.ts'
@@ -14,7 +15,6 @@ import { type CallMediaAnswer, nameOfLeg } from './call-media.tsx'
 import { Side } from './call-side.tsx'
 import { Timeline } from './call-timeline.tsx'
 import { Turns } from './call-turns.tsx'
-import type { LadderAnswer } from './ladder.tsx'
 
 const POLL_MS = 5000
 /** A row of the waveform for this much audio. */
@@ -83,7 +83,7 @@ function Figures({ call, media }: { call: Call; media: CallMediaAnswer | undefin
 
 function Axis({ call, media }: { call: Call; media: CallMediaAnswer | undefined }) {
   const live = call.ended_at === null
-  const ladder = useData<LadderAnswer>(may('call_diagnostics:read') ? `/v1/calls/${call.id}/ladder` : null, {
+  const ladder = useData<CallLadder>(may('call_diagnostics:read') ? `/v1/calls/${call.id}/ladder` : null, {
     poll_ms: live ? 2500 : 8000,
   })
   const messages = ladder.data?.messages

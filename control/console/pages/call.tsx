@@ -15,6 +15,7 @@ import { CallMedia } from './call-media.tsx'
 import { Summary } from './call-summary.tsx'
 import { Decision } from './decision.tsx'
 import { Ladder } from './ladder.tsx'
+import { TransferCall } from './transfer-call.tsx'
 
 const TABS = [
   ['', 'Summary', 'call_history:read'],
@@ -31,6 +32,7 @@ export function CallPage({ params }: PageProps) {
   const of = useData<Call>(`/v1/calls/${id}`, { poll_ms: 6000 })
   const { reload } = of
   const [asking, setAsking] = useState(false)
+  const [moving, setMoving] = useState(false)
   useEffect(
     () => onLive(event => event.type === 'call' && (event['call'] as CallSummary).id === id && reload()),
     [id, reload],
@@ -50,9 +52,12 @@ export function CallPage({ params }: PageProps) {
                 <>
                   {may('call_diagnostics:read') && <CallFiles call_id={id} />}
                   {live && may('service_configuration:write') && (
-                    <Button kind="danger" onClick={() => setAsking(true)}>
-                      Hang up
-                    </Button>
+                    <>
+                      {call.status === 'in-progress' && <Button onClick={() => setMoving(true)}>Transfer</Button>}
+                      <Button kind="danger" onClick={() => setAsking(true)}>
+                        Hang up
+                      </Button>
+                    </>
                   )}
                 </>
               }
@@ -72,6 +77,7 @@ export function CallPage({ params }: PageProps) {
             {tab === 'media' && <CallMedia call_id={id} live={live} />}
             {tab === 'script' && <Script events={call.events} />}
             {tab === 'recordings' && <Recordings call={call} />}
+            {moving && live && <TransferCall call={call} onClose={() => setMoving(false)} />}
             {asking && live && <ConfirmHangUp call={call} onClose={() => setAsking(false)} onAsked={reload} />}
           </>
         )

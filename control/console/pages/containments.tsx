@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { OperatorProject } from '../lib/api-types.ts'
+import type { Containment, OperatorProject } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
 import type { Problem } from '../lib/problem.ts'
@@ -11,26 +11,6 @@ import { Dialog } from '../ui/dialog.tsx'
 import { AreaField, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-
-interface Containment {
-  readonly id: string
-  readonly prefix: string
-  readonly trunk_name: string | null
-  readonly case_ref: string
-  readonly reason_category: string
-  readonly reason_detail: string
-  readonly rejection_count: number
-  readonly starts_at: string
-  readonly expires_at: string
-  readonly released_at: string | null
-  readonly released_by: string | null
-  readonly release_request: {
-    readonly id: string
-    readonly state: string
-    readonly note: string
-    readonly requested_by: string
-  } | null
-}
 
 export function Containments() {
   const of = useData<ListOf<Containment>>('/v1/containments', { poll_ms: 8000 })

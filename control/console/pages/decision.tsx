@@ -12,7 +12,7 @@ interface DecisionAnswer {
   readonly words: readonly string[]
 }
 
-export interface Finding {
+interface Finding {
   readonly check?: string | number
   readonly result?: string
   readonly sentence?: string

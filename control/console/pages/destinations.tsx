@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
+import type { AdmissionDryRun, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, duration, money, words } from '../lib/format.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
@@ -9,24 +10,7 @@ import type { ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { Badge, Card, Empty, Facts, Loaded, Notice, PageHead, Tabs } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 import { LongTable, Table } from '../ui/table.tsx'
-import { type Finding, Trace } from './decision.tsx'
-
-interface Country {
-  readonly calling_code: string
-  readonly continent: string
-  readonly iso_code: string
-  readonly name: string
-  readonly shared_code: boolean
-}
-
-interface RateRow {
-  readonly match: string
-  readonly label: string
-  readonly rate_minor: number
-  readonly rate_unit: string
-  readonly increment_initial_seconds: number
-  readonly increment_additional_seconds: number
-}
+import { Trace } from './decision.tsx'
 
 const TABS = [
   ['', 'Where calls may go', () => may('service_configuration:read')],
@@ -55,11 +39,11 @@ export function Destinations({ params }: PageProps) {
 }
 
 const CONTINENTS = ['africa', 'americas', 'asia', 'europe', 'oceania']
-const perUnit = (rate: RateRow) => `${money(rate.rate_minor)} a ${rate.rate_unit}`
+const perUnit = (rate: Rate) => `${money(rate.rate_minor)} a ${rate.rate_unit}`
 
 function Countries() {
-  const countries = useData<ListOf<Country>>('/v1/destination-countries')
-  const coverage = useData<ListOf<RateRow>>(may('billing:read') ? '/v1/rates/coverage?direction=outbound' : null)
+  const countries = useData<ListOf<DestinationCountry>>('/v1/destination-countries')
+  const coverage = useData<ListOf<Rate>>(may('billing:read') ? '/v1/rates/coverage?direction=outbound' : null)
   const [filter, setFilter] = useState('')
   const rates = coverage.data?.data ?? null
   const rateOf = (code: string): string => {
@@ -103,7 +87,7 @@ function Countries() {
                           : [
                               {
                                 title: 'A minute',
-                                cell: (country: Country) => rateOf(country.calling_code),
+                                cell: (country: DestinationCountry) => rateOf(country.calling_code),
                                 right: true,
                               },
                             ]),
@@ -120,24 +104,13 @@ function Countries() {
   )
 }
 
-interface DryRun {
-  readonly admitted: boolean
-  readonly reason: string | null
-  readonly sentence: string | null
-  readonly called: string | null
-  readonly max_duration_seconds: number | null
-  readonly reserve_minor: number | null
-  readonly price: (RateRow & { readonly currency: string }) | null
-  readonly trace: readonly Finding[]
-}
-
 function Tester() {
   const trunks = useData<ListOf<TrunkSummary>>('/v1/trunks')
   const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=200')
   const [called, setCalled] = useState('+2348030000001')
   const [caller, setCaller] = useState('')
   const [service, setService] = useState('automation')
-  const [verdict, setVerdict] = useState<DryRun | null>(null)
+  const [verdict, setVerdict] = useState<AdmissionDryRun | null>(null)
   const action = useAction()
   const from = caller || (numbers.data?.data[0]?.e164 ?? '')
   const test = () =>
@@ -148,7 +121,7 @@ function Tester() {
         called,
         caller: from,
       }
-      setVerdict(await ask<DryRun>('POST', '/v1/admission/dry-run', { body }))
+      setVerdict(await ask<AdmissionDryRun>('POST', '/v1/admission/dry-run', { body }))
     })
   return (
     <div class="columns">
@@ -222,23 +195,14 @@ function Tester() {
   )
 }
 
-interface Lookup {
-  readonly covered: boolean
-  readonly gap: string | null
-  readonly destination_number: string
-  readonly containment: { readonly case_ref: string; readonly prefix: string } | null
-  readonly price_book: { readonly name: string; readonly effective_from: string } | null
-  readonly rate: RateRow | null
-}
-
 function Rates() {
   const direction = query.value.get('direction') ?? 'outbound'
-  const coverage = useData<ListOf<RateRow> & { effective_from: string | null }>(
+  const coverage = useData<ListOf<Rate> & { effective_from: string | null }>(
     `/v1/rates/coverage?direction=${direction}`,
   )
   const [number, setNumber] = useState('')
   const [asked, setAsked] = useState('')
-  const found = useData<Lookup>(
+  const found = useData<RateLookup>(
     asked === '' ? null : `/v1/rates/lookup?destination=${encodeURIComponent(asked)}&direction=${direction}`,
   )
   return (

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { MarkupAdvice, MarkupCheck } from '../lib/api-types.ts'
 import { wrongNumber, wrongUrl } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { EXAMPLES } from '../lib/examples.ts'
@@ -9,15 +10,6 @@ import { hasRole, inSandbox } from '../lib/session.ts'
 import type { Call, ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, CallStatus, Card, Empty, PageHead, ProblemBox } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
-
-interface Advice {
-  readonly line: number
-  readonly column: number
-  readonly detail: string
-  readonly level: 'error' | 'warning'
-  readonly rule: string
-  readonly suggestion: string | null
-}
 
 const KEY = 'strowger-markup'
 const LINT_MS = 350
@@ -51,7 +43,7 @@ export function EditorPage() {
 }
 
 function Editor({ markup, onInput }: { markup: string; onInput: (text: string) => void }) {
-  const [advice, setAdvice] = useState<readonly Advice[] | null>(null)
+  const [advice, setAdvice] = useState<readonly MarkupAdvice[] | null>(null)
   const area = useRef<HTMLTextAreaElement>(null)
   const gutter = useRef<HTMLDivElement>(null)
   const action = useAction()
@@ -60,7 +52,7 @@ function Editor({ markup, onInput }: { markup: string; onInput: (text: string) =
     const timer = setTimeout(
       () =>
         void run(async () => {
-          const answer = await ask<{ advice: readonly Advice[] }>('POST', '/v1/markup/check', { body: { markup } })
+          const answer = await ask<MarkupCheck>('POST', '/v1/markup/check', { body: { markup } })
           setAdvice(answer.advice)
         }),
       LINT_MS,

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { ApiKey } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { instantOf } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
@@ -24,20 +25,6 @@ import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { Chips, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { PolicyChoice } from './policy-choice.tsx'
-
-interface ApiKey {
-  readonly id: string
-  readonly public_id: string
-  readonly name: string
-  readonly role: Role
-  readonly scopes: readonly string[]
-  readonly subaccount_id: string | null
-  readonly state: string
-  readonly expires_at: string | null
-  readonly retires_at: string | null
-  readonly last_used_at: string | null
-  readonly created_at: string
-}
 
 const GRANTABLE: Readonly<Record<Role, readonly Role[]>> = {
   'org:admin': ['org:admin', 'org:engineer', 'org:billing', 'org:viewer'],

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
+import type { CallLadder } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { clockTime, count } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
@@ -9,20 +10,13 @@ import type { LadderMessage } from '../lib/types.ts'
 import { Button, Card, CopyButton, Empty, Loaded, ScrollBox } from '../ui/basics.tsx'
 import { CheckField } from '../ui/form.tsx'
 
-export interface LadderAnswer {
-  readonly messages: readonly LadderMessage[]
-  readonly retention_days: number
-  readonly text: string
-  readonly unavailable: string | null
-}
-
 const TOP = 58
 const STEP = 38
 const LEFT = 108
 const LANE = 250
 
 export function Ladder({ call_id, live }: { call_id: string; live: boolean }) {
-  const of = useData<LadderAnswer>(`/v1/calls/${call_id}/ladder`, { poll_ms: live ? 2500 : 8000 })
+  const of = useData<CallLadder>(`/v1/calls/${call_id}/ladder`, { poll_ms: live ? 2500 : 8000 })
   return (
     <Loaded of={of}>
       {answer =>
@@ -45,7 +39,7 @@ export function Ladder({ call_id, live }: { call_id: string; live: boolean }) {
   )
 }
 
-function Drawn({ answer, call_id }: { answer: LadderAnswer; call_id: string }) {
+function Drawn({ answer, call_id }: { answer: CallLadder; call_id: string }) {
   const [noise, setNoise] = useState(false)
   const [opened, setOpened] = useState<number | null>(null)
   const [other, setOther] = useState<number | null>(null)

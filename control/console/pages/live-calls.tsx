@@ -8,6 +8,7 @@ import { Button, CallStatus, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs
 import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { type Column, LongTable, Table } from '../ui/table.tsx'
 import { CALL_TABS } from './calls.tsx'
+import { TransferCall } from './transfer-call.tsx'
 
 export function LiveCalls() {
   const { calls, problem, loading } = useLiveCalls()
@@ -24,7 +25,8 @@ export function LiveCalls() {
 /** Changes each second. Only the cells that show a time depend on it. */
 const second = signal(Date.now())
 
-const Since = ({ call }: { call: LiveCall }) => {
+/** The time since the answer; until then, since the call began. */
+const TalkTime = ({ call }: { call: LiveCall }) => {
   const end = call.over ? Date.parse(call.ended_at ?? '') : second.value
   return <>{duration((end - Date.parse(call.start_time ?? call.queued_at)) / 1000)}</>
 }
@@ -35,6 +37,7 @@ const nothingMore = (): void => undefined
 /** `long`: hundreds of calls, of which only those in view are drawn. */
 export function LiveTable({ calls, long = false }: { calls: readonly LiveCall[]; long?: boolean }) {
   const [asking, setAsking] = useState<LiveCall | null>(null)
+  const [moving, setMoving] = useState<LiveCall | null>(null)
   useEffect(() => {
     second.value = Date.now()
     const timer = setInterval(() => {
@@ -66,19 +69,27 @@ export function LiveTable({ calls, long = false }: { calls: readonly LiveCall[];
     { title: 'Codec', cell: call => call.codec ?? '–', wide: true },
     { title: 'MOS', cell: call => call.mos?.toFixed(1) ?? '–', right: true, wide: true },
     {
-      title: 'Since',
+      title: 'Talk time',
       right: true,
-      cell: call => <Since call={call} />,
+      cell: call => <TalkTime call={call} />,
     },
     {
       title: '',
       right: true,
+      width: '13rem',
       cell: call =>
         !call.over &&
         may('service_configuration:write') && (
-          <Button small kind="danger" label={`Hang up the call to ${call.to}`} onClick={() => setAsking(call)}>
-            Hang up
-          </Button>
+          <>
+            {call.status === 'in-progress' && (
+              <Button small label={`Transfer the call to ${call.to}`} onClick={() => setMoving(call)}>
+                Transfer
+              </Button>
+            )}{' '}
+            <Button small kind="danger" label={`Hang up the call to ${call.to}`} onClick={() => setAsking(call)}>
+              Hang up
+            </Button>
+          </>
         ),
     },
   ]
@@ -97,6 +108,7 @@ export function LiveTable({ calls, long = false }: { calls: readonly LiveCall[];
         <Table label="Live calls" rows={calls} keyOf={keyOf} columns={columns} />
       )}
       {asking && <ConfirmHangUp call={asking} onClose={() => setAsking(null)} />}
+      {moving && <TransferCall call={moving} onClose={() => setMoving(null)} />}
     </>
   )
 }

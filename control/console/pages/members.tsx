@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { Member } from '../lib/api-types.ts'
 import { type Action, useAction, useData } from '../lib/data.ts'
 import { ROLE_NAMES, type Role, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
@@ -8,14 +9,6 @@ import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-
-interface Member {
-  readonly id: string
-  readonly email: string
-  readonly role: Role
-  readonly operator: boolean
-  readonly created_at: string
-}
 
 const ROLES = (Object.keys(ROLE_NAMES) as Role[]).map(value => ({ value, text: ROLE_NAMES[value] }))
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
+import type { PlatformEndpoints } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import { asterisk, firewall, freeswitch, kamailio, type PlatformEndpoints, pbxFacts, threeCx } from '../lib/pbx.ts'
+import { asterisk, firewall, freeswitch, kamailio, pbxFacts, threeCx } from '../lib/pbx.ts'
 import type { Trunk } from '../lib/types.ts'
 import { Card, CodeBox, Loaded } from '../ui/basics.tsx'
 

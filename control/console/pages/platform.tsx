@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import type { PlatformEndpoints } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import type { PlatformEndpoints } from '../lib/pbx.ts'
 import type { ListOf, Trunk, TrunkSummary } from '../lib/types.ts'
 import { Card, CodeBox, Facts, Id, Loaded, PageHead, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'

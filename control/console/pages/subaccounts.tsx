@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
+import type { Subaccount } from '../lib/api-types.ts'
 import { type Action, useAction, useData } from '../lib/data.ts'
 import { count, money, words } from '../lib/format.ts'
 import { go, hrefOf } from '../lib/router.ts'
@@ -14,40 +15,11 @@ import { toast } from '../ui/toast.tsx'
 import { Board } from './board.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 
-interface Configuration {
-  readonly daily_spend_cap_minor: number | null
-  readonly max_call_duration_seconds: number | null
-  readonly max_concurrent: number | null
-  readonly max_cps: number | null
-  readonly max_destination_rate_minor: number | null
-}
-
-interface Subaccount extends Configuration {
-  readonly id: string
-  readonly name: string
-  readonly status: 'enabled' | 'suspended'
-  readonly revision: number
-  readonly live_calls: number
-  readonly updated_at: string
-  readonly policy_ceilings: readonly {
-    readonly policy_id: string
-    readonly policy_name: string
-    readonly trunk_id: string
-    readonly trunk_name: string
-    readonly policy_revision: number
-    readonly runtime_revision: number
-  }[]
-  readonly usage_30d: {
-    readonly answered_calls: number
-    readonly call_attempts: number
-    readonly peak_concurrent: number
-    readonly peak_concurrent_at: string | null
-    readonly pending_spend_minor: number
-    readonly settled_spend_minor: number
-    readonly busiest_day: { readonly date: string; readonly settled_spend_minor: number } | null
-    readonly refusals: readonly { readonly count: number; readonly reason: string }[]
-  }
-}
+/** The ceilings that a person sets. */
+type Configuration = Pick<
+  Subaccount,
+  'daily_spend_cap_minor' | 'max_call_duration_seconds' | 'max_concurrent' | 'max_cps' | 'max_destination_rate_minor'
+>
 
 const NONE: Configuration = {
   daily_spend_cap_minor: null,

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { SubtrunkSummary } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
 import { go, hrefOf } from '../lib/router.ts'
@@ -11,17 +12,6 @@ import { Form, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { CeilingFields, type Ceilings, NO_CEILINGS } from './ceilings.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
-
-interface SubtrunkSummary {
-  readonly id: string
-  readonly name: string
-  readonly status: string
-  readonly limits: {
-    readonly concurrency: { readonly child: number; readonly parent: number }
-    readonly delegated: number
-    readonly daily_spend_cap: { readonly child_minor: number | null; readonly parent_minor: number | null }
-  }
-}
 
 export function TrunkNumbers({ trunk }: TrunkTab) {
   const inventory = trunk.number_inventory

@@ -1,3 +1,4 @@
+import type { TrunkDiagnostics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { count, duration, words } from '../lib/format.ts'
 import { query, setQuery } from '../lib/router.ts'
@@ -6,18 +7,6 @@ import { Card, Empty, Loaded, Stat, Stats, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
-
-interface Diagnostics {
-  readonly media: {
-    readonly jitter_ms: number | null
-    readonly mos: number | null
-    readonly no_media_calls: number
-    readonly one_way_calls: number
-    readonly packet_loss_pct: string | null
-    readonly transcoded_calls: number
-    readonly unavailable_reason: string | null
-  }
-}
 
 const WINDOWS = [
   { value: '1h', text: 'Last hour' },
@@ -31,7 +20,9 @@ const fixed = (value: number | null, digits: number): string => (value === null 
 export function TrunkQuality({ trunk }: TrunkTab) {
   const window = query.value.get('window') ?? '24h'
   const metrics = useData<TrunkMetrics>(`/v1/trunks/${trunk.id}/metrics?window=${window}`, { poll_ms: 10_000 })
-  const diagnostics = useData<Diagnostics>(`/v1/trunks/${trunk.id}/diagnostics?window=${window}`, { poll_ms: 10_000 })
+  const diagnostics = useData<TrunkDiagnostics>(`/v1/trunks/${trunk.id}/diagnostics?window=${window}`, {
+    poll_ms: 10_000,
+  })
   return (
     <>
       <div class="filters">

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
+import type { WebhookDelivery, WebhookEndpoint } from '../lib/api-types.ts'
 import { wrongUrl } from '../lib/checks.ts'
 import { type Action, type Pages, useAction, useData, usePages } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
@@ -13,28 +14,6 @@ import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { CheckField, Chips, Form, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-
-interface Endpoint {
-  readonly id: string
-  readonly url: string
-  readonly description: string | null
-  readonly event_kinds: readonly string[]
-  readonly enabled: boolean
-  readonly previous_secret_retires_at: string | null
-  readonly revision: number
-  readonly updated_at: string
-}
-
-interface Delivery {
-  readonly id: string
-  readonly event_kind: string
-  readonly state: string
-  readonly attempts: number
-  readonly last_status: number | null
-  readonly last_error: string | null
-  readonly next_attempt_at: string | null
-  readonly created_at: string
-}
 
 interface EndpointForm {
   readonly url: string
@@ -124,16 +103,20 @@ const bodyOf = (form: EndpointForm) => ({
 })
 
 export function Webhooks() {
-  const endpoints = useData<ListOf<Endpoint>>('/v1/webhook-endpoints', { poll_ms: 15_000 })
+  const endpoints = useData<ListOf<WebhookEndpoint>>('/v1/webhook-endpoints', { poll_ms: 15_000 })
   const [adding, setAdding] = useState<EndpointForm | null>(null)
   const [secret, setSecret] = useState<{ id: string; signing_secret: string } | null>(null)
   const action = useAction()
   const add = () =>
     action.run(async () => {
       if (!adding) return
-      const made = await ask<{ endpoint: Endpoint; signing_secret: string | null }>('POST', '/v1/webhook-endpoints', {
-        body: bodyOf(adding),
-      })
+      const made = await ask<{ endpoint: WebhookEndpoint; signing_secret: string | null }>(
+        'POST',
+        '/v1/webhook-endpoints',
+        {
+          body: bodyOf(adding),
+        },
+      )
       setAdding(null)
       setSecret({ id: made.endpoint.id, signing_secret: made.signing_secret ?? '' })
     })
@@ -196,20 +179,20 @@ export function Webhooks() {
 }
 
 /** How the newest deliveries of an endpoint went: an endpoint that is enabled may still answer nothing. */
-function Health({ of: { id, enabled } }: { of: Endpoint }) {
+function Health({ of: { id, enabled } }: { of: WebhookEndpoint }) {
   const path = enabled ? `/v1/webhook-endpoints/${id}/deliveries?limit=5` : null
-  const deliveries = useData<ListOf<Delivery>>(path, { poll_ms: 15_000 })
+  const deliveries = useData<ListOf<WebhookDelivery>>(path, { poll_ms: 15_000 })
   const tried = (deliveries.data?.data ?? []).filter(({ attempts }) => attempts > 0)
   const failing = tried.length > 0 && tried.every(({ state }) => state !== 'delivered')
   return failing ? <Badge tone="bad">Failing</Badge> : <Status of={enabled ? 'enabled' : 'disabled'} />
 }
 
-const keyOf = (delivery: Delivery): string => delivery.id
+const keyOf = (delivery: WebhookDelivery): string => delivery.id
 
 export function WebhookPage({ params }: PageProps) {
   const path = `/v1/webhook-endpoints/${params['id']}`
-  const of = useData<Endpoint>(path)
-  const deliveries = usePages<Delivery>(`${path}/deliveries?limit=50`, { poll_ms: 4000, key: keyOf })
+  const of = useData<WebhookEndpoint>(path)
+  const deliveries = usePages<WebhookDelivery>(`${path}/deliveries?limit=50`, { poll_ms: 4000, key: keyOf })
   const [asking, setAsking] = useState<'secret' | 'delete' | null>(null)
   const [secret, setSecret] = useState<string | null>(null)
   const action = useAction()
@@ -291,7 +274,7 @@ export function WebhookPage({ params }: PageProps) {
 }
 
 /** Only a pending delivery has a next try. One that is due runs as soon as the platform gets to it. */
-const NextTry = ({ of: { state, next_attempt_at: at } }: { of: Delivery }) =>
+const NextTry = ({ of: { state, next_attempt_at: at } }: { of: WebhookDelivery }) =>
   state !== 'pending' || at === null ? (
     <span class="muted">–</span>
   ) : Date.parse(at) <= Date.now() ? (
@@ -301,7 +284,7 @@ const NextTry = ({ of: { state, next_attempt_at: at } }: { of: Delivery }) =>
   )
 
 interface DeliveriesProps {
-  readonly of: Pages<Delivery>
+  readonly of: Pages<WebhookDelivery>
   readonly sendAgain: (id: string) => void
 }
 
@@ -373,7 +356,15 @@ function RotateSecret({ action, onSubmit, onClose }: RotateSecretProps) {
   )
 }
 
-function Edit({ endpoint, path, onSaved }: { endpoint: Endpoint; path: string; onSaved: (value: Endpoint) => void }) {
+function Edit({
+  endpoint,
+  path,
+  onSaved,
+}: {
+  endpoint: WebhookEndpoint
+  path: string
+  onSaved: (value: WebhookEndpoint) => void
+}) {
   const [form, setForm] = useState<EndpointForm>({
     url: endpoint.url,
     description: endpoint.description ?? '',
@@ -383,7 +374,7 @@ function Edit({ endpoint, path, onSaved }: { endpoint: Endpoint; path: string; o
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<Endpoint>('PATCH', path, { body: bodyOf(form), revision: endpoint.revision }))
+      onSaved(await ask<WebhookEndpoint>('PATCH', path, { body: bodyOf(form), revision: endpoint.revision }))
       toast('Saved')
     })
   return (

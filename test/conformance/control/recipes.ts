@@ -145,15 +145,13 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'post /queues': async () => ({ body: { name: `Queue ${unique()}`, max_size: 5 } }),
   'patch /queues/{queue_id}': onQueue({ max_size: 7 }),
   'post /live-calls/{call_id}/recordings': async w => {
-    const { params = {} } = await onCall(w)
     await acceptConsent(w)
-    await w.state.db
-      .updateTable('call')
-      .set({ status: 'in-progress' })
-      .where('sid', '=', params['call_id'] ?? '')
-      .execute()
-    return { params, body: { channels: 2 } }
+    return { ...(await onTalking(w)), body: { channels: 2 } }
   },
+  'post /live-calls/{call_id}/transfer': async w => ({
+    ...(await onTalking(w)),
+    body: { to: '+2348030000008' },
+  }),
   'post /recordings/{recording_id}/pause': onRunning({ behavior: 'skip' }),
   'post /recordings/{recording_id}/resume': onRunning(),
   'post /recordings/{recording_id}/stop': onRunning(),
@@ -416,6 +414,14 @@ function onNumber(body?: Record<string, unknown>): Recipe {
 async function block(w: ControlPlane): Promise<{ id: string }> {
   const { e164 } = await insertNumber(w, w.demo.project_id)
   return (await post(w, '/v1/number-blocks', { start: e164, end: e164 })).body
+}
+
+/** A call that talks. */
+async function onTalking(w: ControlPlane): Promise<Made> {
+  const made = await onCall(w)
+  const sid = made.params?.['call_id'] ?? ''
+  await w.state.db.updateTable('call').set({ status: 'in-progress' }).where('sid', '=', sid).execute()
+  return made
 }
 
 async function onCall(w: ControlPlane): Promise<Made> {

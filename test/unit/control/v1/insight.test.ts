@@ -131,6 +131,37 @@ t.test('call history filters and pages, and hanging up a call that no node has t
   t.match((await w.ask('GET', `/v1/calls/${sids[0]}`)).body, { status: 'canceled', attempts: [] })
 })
 
+t.test('a call that talks is transferred by the document that dials, once nothing ends it', async t => {
+  const w = await controlPlane(t)
+  await openSandbox(w)
+  const form = { To: '+2348030000008', From: w.demo.numbers[0] ?? '', Twiml: '<Response><Pause/></Response>' }
+  const { sid } = (await w.voice('POST', '/Calls.json', form)).body
+  const transfer = (body: object) => w.ask('POST', `/v1/live-calls/${sid}/transfer`, { body })
+  const set = (columns: object) => w.state.db.updateTable('call').set(columns).where('sid', '=', sid).execute()
+  const redirects = async () => {
+    const rows = await w.state.db.selectFrom('call_command').selectAll().where('call_sid', '=', sid).execute()
+    const waiting = rows.filter(({ kind, done_at }) => kind === 'redirect' && done_at === null)
+    return waiting.map(({ payload }) => JSON.parse(payload))
+  }
+  const to = '+2348030000001'
+  t.match(await transfer({ to }), { status: 409, body: { code: 'call_not_live' } }, 'it is not answered')
+  await set({ status: 'in-progress', node_id: 'node_1' })
+  t.equal((await transfer({ to: '1"/><Hangup/>' })).status, 422, 'only a number is dialled')
+  t.same(await redirects(), [])
+  t.equal((await transfer({ to: '+2348030000002' })).status, 200)
+  t.equal((await transfer({ to, from: form.From })).status, 200)
+  const markup = `<Response><Dial callerId="${form.From}"><Number>${to}</Number></Dial></Response>`
+  t.same(await redirects(), [{ markup }], 'the later transfer replaces the one that no node has begun')
+  const { data } = (await w.ask('GET', '/v1/audit?kind=trunks')).body
+  t.match(data[0], { action: 'call.transferred', summary: `Transferred ${sid} to ${to}` })
+
+  await set({ origin: 'trunk' })
+  t.match(await transfer({ to }), { status: 409, body: { code: 'state_conflict' } }, 'a call of a PBX runs no document')
+  await set({ origin: 'rest' })
+  t.equal((await w.ask('POST', `/v1/live-calls/${sid}/hang-up`)).status, 200)
+  t.match(await transfer({ to }), { status: 409, body: { code: 'call_not_live' } }, 'no transfer replaces a hang-up')
+})
+
 t.test('lists say trunk, codec and MOS; faults of documents, requests and refusals are one list', async t => {
   const w = await controlPlane(t)
   await openSandbox(w)
