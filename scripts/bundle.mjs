@@ -52,7 +52,8 @@ try {
     sourcemap: true,
     // Traces need places. The texts would double the size of the bundle.
     sourcemapExcludeSources: true,
-    // Comments and white space are half of the text that V8 reads at each start, and keeps. Names and lines stay in the map.
+    // V8 reads the text of a file at each start and keeps it. Without comments and white space it is half as long; names
+    // stay, and the map has the lines.
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     chunkFileNames: 'chunks/[name]-[hash].js',
   })

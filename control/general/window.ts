@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 
 /** Allows `requests` requests in each window of `seconds` seconds. */
 export interface Window {
@@ -15,7 +15,7 @@ const MAX_KEYS = 20_000
 
 /** Counts requests by key in memory; a restart resets the counts. A window begins with the first request of a key. */
 export function createWindows({ requests, seconds }: Window) {
-  const windows = new LRUCache<string, { used: number; readonly ends_ms: number }>({ max: MAX_KEYS })
+  const windows = boundedMap<string, { used: number; readonly ends_ms: number }>(MAX_KEYS)
   return {
     /** Counts a request. `now_ms` is monotonic; `epoch_ms` is the base of the X-RateLimit-Reset header. */
     take(key: string, now_ms: number, epoch_ms: number): WindowVerdict {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 
 /** A token bucket that holds `burst` requests and refills at `per_second`. */
 export interface RateLimit {
@@ -22,7 +22,7 @@ const MAX_KEYS = 20_000
 
 /** Keeps a token bucket for each key in memory; a restart resets them. The least recently used key is evicted first. */
 export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter {
-  const buckets = new LRUCache<string, { readonly tokens: number; readonly at_ms: number }>({ max: MAX_KEYS })
+  const buckets = boundedMap<string, { readonly tokens: number; readonly at_ms: number }>(MAX_KEYS)
   return {
     forget: key => {
       buckets.delete(key)

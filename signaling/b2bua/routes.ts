@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import {
   type Attestation,
   parseAddress,
@@ -111,7 +111,7 @@ export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Out
 
 /** Weighted shares follow an even sequence per trunk or project (decision 0504). */
 const MAX_SHARES = 10_000
-const shares = new LRUCache<string, { readonly start: number; count: number }>({ max: MAX_SHARES })
+const shares = boundedMap<string, { readonly start: number; count: number }>(MAX_SHARES)
 
 function nextShare(key: string): () => number {
   const known = shares.get(key) ?? { start: Math.random(), count: 0 }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import {
   compileRealms,
   compileSources,
@@ -40,7 +40,7 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
   let owned = compileSources<string>([])
   let carriers = carrierFacts(ways.own, [])
   let realms = compileRealms([])
-  const covered = new LRUCache<string, boolean>({ max: MAX_KNOWN })
+  const covered = boundedMap<string, boolean>(MAX_KNOWN)
   return {
     learn(facts) {
       // Targets given by name are omitted: signaling resolves them, and the source ranges suffice here.

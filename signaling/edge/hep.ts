@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import { inOctets } from '../../core/domain/ladder/octets.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { type Clock, systemClock, type Timer } from '../../core/runtime/clock.ts'
@@ -50,7 +50,7 @@ interface Waiting {
 
 export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock: Clock = systemClock): HepExporter {
   const link = new CollectorLink(options, log, clock)
-  const known = new LRUCache<string, string>({ max: MAX_KNOWN })
+  const known = boundedMap<string, string>(MAX_KNOWN)
   const ids: CallIds = callIds()
   let waiting: Waiting[] = []
   let left_out = 0

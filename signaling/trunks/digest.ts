@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import {
   type ClientToken,
   challenges,
@@ -59,9 +59,9 @@ export class DigestAuthenticator {
   readonly #realm: string
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
-  readonly #guesses = new LRUCache<string, { count: number; since_ms: number }>({ max: MAX_GUESSERS })
+  readonly #guesses = boundedMap<string, { count: number; since_ms: number }>(MAX_GUESSERS)
   /** Flows that have proved a password, and until when. They do not share the guess limit of their address. */
-  readonly #proven = new LRUCache<string, number>({ max: MAX_GUESSERS })
+  readonly #proven = boundedMap<string, number>(MAX_GUESSERS)
   readonly #md5_clients = new Md5Clients()
   readonly #told: (trunk_id: string, address: string) => void
   readonly #guessedOf: (trunk_id: string, address: string) => void

@@ -8,7 +8,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import {
   type Attestation,
   claimsFault,
@@ -87,9 +87,9 @@ interface VerifierOptions {
 class Verifier {
   readonly #options: VerifierOptions
   /** Certificates by x5u. Concurrent calls with the same signer share one fetch. */
-  readonly #known = new LRUCache<string, { readonly until_ms: number; readonly certified: Promise<Certified> }>({
-    max: MAX_CACHED,
-  })
+  readonly #known = boundedMap<string, { readonly until_ms: number; readonly certified: Promise<Certified> }>(
+    MAX_CACHED,
+  )
 
   constructor(options: VerifierOptions) {
     this.#options = options

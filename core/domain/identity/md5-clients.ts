@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../bounded-map.ts'
 
 /**
  * RFC 8760 §2.4 lets a client pick from several challenges. Old clients (libre 1, many telephones) give up at the first
@@ -12,7 +12,7 @@ const MAX_CLIENTS = 10_000
 /** Detects the clients that support only MD5. A client is an address and a From. */
 export class Md5Clients {
   /** When the client was first challenged, and whether it left the challenge with two algorithms unanswered. */
-  readonly #challenged = new LRUCache<string, { since_ms: number; md5_alone: boolean }>({ max: MAX_CLIENTS })
+  readonly #challenged = boundedMap<string, { since_ms: number; md5_alone: boolean }>(MAX_CLIENTS)
 
   /**
    * Records a challenge and reports whether to offer only MD5. A second challenge that comes too long after the first

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../domain/bounded-map.ts'
 import type { TlsVerification } from '../../domain/network/tls-verification.ts'
 import { orderByPriority } from '../../domain/routing/order.ts'
 import type { SipUri } from '../../domain/sip/uri.ts'
@@ -86,9 +86,9 @@ type Cached<T> = { value: T; fresh_until: number; stale_until: number }
 
 export class Locator {
   readonly #options: LocatorOptions
-  readonly #cache = new LRUCache<string, Cached<unknown>>({ max: CACHE_ENTRIES })
+  readonly #cache = boundedMap<string, Cached<unknown>>(CACHE_ENTRIES)
   readonly #asking = new Map<string, Promise<unknown>>()
-  readonly #failed = new LRUCache<string, number>({ max: CACHE_ENTRIES })
+  readonly #failed = boundedMap<string, number>(CACHE_ENTRIES)
 
   constructor(options: LocatorOptions) {
     this.#options = options

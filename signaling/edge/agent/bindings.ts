@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import { readSeconds } from '../../../core/domain/sip/values.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
@@ -16,7 +16,7 @@ type Binding = { connection: StreamConnection; until: number }
 
 export class ContactBindings {
   readonly #clock: Clock
-  readonly #by_contact = new LRUCache<string, Binding>({ max: MAX_BINDINGS })
+  readonly #by_contact = boundedMap<string, Binding>(MAX_BINDINGS)
 
   constructor(clock: Clock) {
     this.#clock = clock

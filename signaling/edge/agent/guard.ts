@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import { hostGroup } from '../../../core/domain/identity/index.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
@@ -89,11 +89,11 @@ class PerSecond {
 
 export class SourceGuard {
   readonly #options: GuardOptions
-  readonly #failures = new LRUCache<string, { count: number; since: number }>({ max: MAX_SOURCES })
+  readonly #failures = boundedMap<string, { count: number; since: number }>(MAX_SOURCES)
   /** The sources that are blocked now. Nearly always empty. */
-  readonly #blocks = new LRUCache<string, Block>({ max: MAX_SOURCES })
+  readonly #blocks = boundedMap<string, Block>(MAX_SOURCES)
   /** Sources and flows that recently proved a password, with the monotonic time at which the proof expires. */
-  readonly #proven = new LRUCache<string, number>({ max: MAX_SOURCES })
+  readonly #proven = boundedMap<string, number>(MAX_SOURCES)
   readonly #requests: PerSecond
   readonly #malformed: PerSecond
   dropped = 0

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { plainReply, proxyResponseReply } from '../control/wire.ts'
@@ -63,7 +63,7 @@ export class Proxies {
   readonly #core: AgentCore
   readonly #runs = new Map<ServerTransaction, ProxyRun>()
   /** The Call-IDs of dialogs whose later requests are relayed. */
-  readonly #dialogs = new LRUCache<string, true>({ max: MAX_DIALOGS })
+  readonly #dialogs = boundedMap<string, true>(MAX_DIALOGS)
 
   constructor(core: AgentCore) {
     this.#core = core
