@@ -33,11 +33,10 @@ import { csrfOf, newSessionToken, SESSION_LIFE_MS, sessionCookie, sessionHash } 
 import { memberOf, route } from './route.ts'
 import {
   checkSignIn,
-  codeAccepted,
   newTotpSecret,
+  provenFactor,
   recoveryHash,
   type SecondFactor,
-  secondFactor,
   totpOf,
   wrongSignIn,
 } from './sign-in.ts'
@@ -254,12 +253,12 @@ export const sessions = [
     audit: { kind: 'seats', action: 'member.totp_changed', category: 'security' },
     body: input('TotpChange', { enabled: Flag, code: Code }),
     replies: { 200: RecoveryCodes },
-    prepare: async ({ body, caller, services }) => {
-      const security = await securityOf(services.state.db, memberOf(caller).member.id)
-      return (body.enabled ? codeAccepted : secondFactor)(services, security, body.code)
-    },
+    refusals: ['account_locked'],
+    prepare: ({ body, caller, services }) =>
+      provenFactor(services, memberOf(caller).member.id, body.code, body.enabled),
     async run({ db, caller, body, prepared: factor, now }) {
       const { member } = memberOf(caller)
+      if (isRefusal(factor)) return factor
       if (!factor || !(await consumed(db, member.id, factor))) return notCurrent()
       if (body.enabled) await saveSecurity(db, member.id, { totp_enabled: 1 })
       else await endSecondFactor(db, member.id)
@@ -280,15 +279,14 @@ export const sessions = [
     audit: { kind: 'seats', action: 'member.recovery_codes_made', category: 'security' },
     body: input('RecoveryCodesRequest', { code: Code }),
     replies: { 200: RecoveryCodes },
-    refusals: ['state_conflict'],
-    prepare: async ({ body, caller, services }) => {
-      const security = await securityOf(services.state.db, memberOf(caller).member.id)
-      return security.totp_enabled === 1 && { factor: await secondFactor(services, security, body.code) }
-    },
-    async run({ db, caller, prepared, now }) {
+    refusals: ['state_conflict', 'account_locked'],
+    prepare: ({ body, caller, services }) => provenFactor(services, memberOf(caller).member.id, body.code, false),
+    async run({ db, caller, prepared: factor, now }) {
       const { member } = memberOf(caller)
-      if (!prepared) return refuse('state_conflict', { name: 'two-factor sign-in', value: 'off' })
-      if (!prepared.factor || !(await consumed(db, member.id, prepared.factor))) return notCurrent()
+      if (isRefusal(factor)) return factor
+      if ((await securityOf(db, member.id)).totp_enabled === 0)
+        return refuse('state_conflict', { name: 'two-factor sign-in', value: 'off' })
+      if (!factor || !(await consumed(db, member.id, factor))) return notCurrent()
       const recovery_codes = await newRecoveryCodes(db, member.id, now)
       const change = memberChange(member, `${member.email} made new recovery codes`)
       return { status: 200, body: { recovery_codes }, change }

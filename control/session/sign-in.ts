@@ -63,7 +63,7 @@ export async function checkSignIn(
 export type SecondFactor = true | { readonly recovery_hash: string }
 
 /** Checks what a member gives beside the password; false when it is neither a code of the app nor a recovery code. */
-export async function secondFactor(
+async function secondFactor(
   services: Services,
   security: MemberSecurityRow,
   given: string,
@@ -73,11 +73,30 @@ export async function secondFactor(
   return (await hasRecoveryCode(services.state.db, security.member_id, recovery_hash)) && { recovery_hash }
 }
 
+/**
+ * Checks the code that a signed-in member gives for a change of the second factor, which only a code of the `app` may
+ * begin. Guesses are limited as sign-ins are, but from all addresses together: a stolen session alone finds no code.
+ */
+export async function provenFactor(
+  services: HttpServices,
+  member_id: string,
+  given: string,
+  app: boolean,
+): Promise<SecondFactor | false | Refusal<'account_locked'>> {
+  const { state, clock, sign_ins } = services
+  const key = `code of ${member_id}`
+  const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
+  if (!allowed) return refuse('account_locked', { value: 'codes of this account' }, { headers })
+  const factor = await (app ? codeAccepted : secondFactor)(services, await securityOf(state.db, member_id), given)
+  if (factor) sign_ins.forget(key)
+  return factor
+}
+
 /** People type a code with or without its hyphens, in capital letters or small ones. */
 export const recoveryHash = (code: string): string => hashSecret(code.toUpperCase().replace(/[^A-Z2-7]/g, ''))
 
 /** Reports whether a one-time code is valid and unused. The clock may differ by one step in either direction. */
-export async function codeAccepted(services: Services, security: MemberSecurityRow, code: string): Promise<boolean> {
+async function codeAccepted(services: Services, security: MemberSecurityRow, code: string): Promise<boolean> {
   if (security.totp_sealed === null || !/^\d{6}$/.test(code)) return false
   const timestamp = services.clock.now()
   const totp = totpOf(unseal(services.settings.master_key, security.totp_sealed))

@@ -184,6 +184,31 @@ t.test('recovery codes open the account once each, only with the password, and a
   t.equal(left.length, 10, 'only the other member has codes')
 })
 
+t.test('a stolen session finds no code of the second factor by guessing', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const me = await signIn(w)
+  const { secret } = (await me.ask('POST', '/session/totp')).body
+  const code = () => totpOf(secret).generate({ timestamp: clock.now() })
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code() })).status, 200)
+  clock.move(60_000)
+  const guesses = [
+    ['POST', '/session/recovery-codes', {}],
+    ['PUT', '/session/totp', { enabled: false }],
+  ] as const
+  const wrong = code() === '000000' ? '111111' : '000000'
+  const told: string[] = []
+  for (let at = 0; at < 6; at += 1) {
+    const [method, path, body] = guesses[at % 2] ?? guesses[0]
+    const { status, body: answer } = await me.ask(method, path, { ...body, code: wrong })
+    told.push(`${status} ${answer.code}`)
+  }
+  t.same(told, [...Array(5).fill('422 validation_failed'), '429 account_locked'], 'both ways have one limit')
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: false, code: code() })).status, 429)
+  clock.move(180_000)
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: false, code: code() })).status, 200, 'its owner goes on')
+})
+
 t.test('an API key authenticates, is rotated with an overlap, and stays revoked', async t => {
   const w = await controlPlane(t)
   const me = await signIn(w)
