@@ -106,7 +106,7 @@ export class Dialog {
   /** Creates the dialog of a request that we answer (RFC 3261 §12.1.1). */
   static asServer(request: SipMessage, received: Received, local_tag: string): Dialog {
     const routes = request.list('record-route')
-    const target = request.contact?.uri ?? ''
+    const target = request.contact?.uri ?? sourceUri(received)
     const to = request.get('to') ?? ''
     return new Dialog({
       call_id: request.call_id,
@@ -236,6 +236,10 @@ export class Dialog {
     return { protocol: connection.protocol, host, port, connection }
   }
 }
+
+/** The target of a peer that names no Contact, which RFC 3261 §8.1.1.8 asks for: where its request came from. */
+const sourceUri = ({ source, protocol }: Received): string =>
+  `sip:${uriHost(source.host)}:${source.port}${protocol === 'udp' ? '' : `;transport=${protocol}`}`
 
 // A peer whose Contact differs from the source of its packets is behind a NAT that it does not know of. Requests then
 // go to that source. The port is compared only for a peer that called us over UDP.

@@ -114,6 +114,18 @@ t.test('a BYE before the answer ends the call as a CANCEL would', async t => {
   t.equal(edge.stats().dialogs, 0)
 })
 
+t.test('a caller without a Contact gets our requests at the address of its INVITE', async t => {
+  const { robot, port } = await world(t)
+  const peer = await Peer.open(t)
+  const without = (text: string): string => text.replace(/Contact: .*\r\n/, '')
+  peer.send(without(request('INVITE', peer.port, { call_id: 'nowhere', body: SDP })), port)
+  const to_tag = tagOf(await peer.next(status(200)))
+  peer.send(without(request('ACK', peer.port, { call_id: 'nowhere', to_tag })), port)
+  while (!robot.seen.some(s => s.method === 'ACK')) await pause(5)
+  robot.command('n1|sip||nowhere;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
+  t.ok(await peer.next(text => text.startsWith(`BYE sip:127.0.0.1:${peer.port} SIP/2.0\r\n`)))
+})
+
 t.test('a second fork that answers gets an ACK with its own tag and a BYE', async t => {
   const { robot, port } = await world(t)
   const peer = await Peer.open(t)
