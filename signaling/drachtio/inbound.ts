@@ -1,5 +1,6 @@
 import { uriOf } from '../../core/domain/sip/address.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
+import { parseCSeq } from '../../core/domain/sip/values.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer } from '../../core/runtime/sip/authorizer.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
@@ -20,7 +21,11 @@ import {
 // Requests from the SIP server, and our responses.
 
 /** The identity of a dialog, and the handler of its requests. */
-export type DialogFacts = Omit<Dialog, 'request' | 'bye' | 'ended'> & { handler: DialogHandler }
+export type DialogFacts = Omit<Dialog, 'request' | 'bye' | 'ended'> & {
+  handler: DialogHandler
+  /** CSeq of the peer's INVITE; -1 when the INVITE is ours. */
+  remote_seq: number
+}
 
 /** The parts of the stack that an INVITE uses. */
 export interface Surroundings {
@@ -115,6 +120,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
                   remote_tag: tagOf(view.header('from') ?? ''),
                   remote_target: uriOf(view.header('contact')),
                   handler,
+                  remote_seq: parseCSeq(view.header('cseq') ?? '')?.seq ?? -1,
                   authorizer,
                 }),
               )

@@ -10,6 +10,7 @@ import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import { Pulse } from './pulse.ts'
+import { Sequence } from './sequence.ts'
 import {
   type Dialog,
   type DialogKeeper,
@@ -243,6 +244,7 @@ class Stack implements SipStack {
                 remote_tag: tagOf(view.header('to') ?? ''),
                 remote_target: uriOf(view.header('contact')),
                 handler: progress.handler,
+                remote_seq: -1,
                 authorizer,
               })
               if (given_up) void dialog.bye()
@@ -368,21 +370,28 @@ class Stack implements SipStack {
   }
 
   #dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }) {
-    const { handler, authorizer, ...identity } = facts
+    const { handler, authorizer, remote_seq, ...identity } = facts
     let ended = false
+    const sequence = new Sequence(remote_seq)
     const take = (request: LibraryRequest, answer: LibraryAnswer): void => {
+      const incoming = answerable(this.#log, request, answer)
+      // The server's own BYE has a number of ours.
+      if (request.source === 'network' && sequence.isOld(incoming)) {
+        incoming.respond(500)
+        return
+      }
       if (request.method === 'BYE') {
         // A BYE that crosses ours is answered with 200 and not passed on (RFC 5407 §3.2.1).
         if (ended) {
-          answerable(this.#log, request, answer).respond(200)
+          incoming.respond(200)
           return
         }
         ended = true
         this.#forget(facts.id)
-        deliver(this.#log, request, answer, (bye, how) => handler(keptIfForeign(bye), how))
+        deliver(this.#log, request, answer, (bye, how) => handler(sequence.counted(keptIfForeign(bye)), how))
         return
       }
-      deliver(this.#log, request, answer, handler)
+      deliver(this.#log, request, answer, (other, how) => handler(sequence.counted(other), how))
     }
     /** The owner refuses a stranger's BYE with 403. The dialog then goes on. */
     const keptIfForeign = (bye: InboundRequest): InboundRequest => ({

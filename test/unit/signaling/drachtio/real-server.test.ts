@@ -100,6 +100,47 @@ t.test('requests whose response the server never reports time out', async t => {
   t.same(sip.counts(), { dialogs: 0, transactions: 0 })
 })
 
+t.test('a request with an old CSeq is refused in a dialog, and a stranger’s number makes none old', async t => {
+  const { peer, sip } = await linked(t)
+  const seen: string[] = []
+  const placed = sip.invite(
+    { uri: 'sip:peer@198.51.100.7', headers: {}, body: '' },
+    {
+      handler: request => {
+        const cseq = request.header('cseq') ?? ''
+        seen.push(cseq)
+        request.respond(cseq.startsWith('900 ') ? 403 : 200)
+      },
+    },
+  )
+  const invite = await peer.next(is('INVITE'))
+  peer.answer(invite, 200)
+  t.equal((await placed.result).kind, 'answered')
+  await peer.next(is('ACK'))
+  const [dialog_id = ''] = peer.dialogs
+  const statusOf = async (cseq: string): Promise<number> => {
+    const [, method = ''] = cseq.split(' ')
+    const lines = [
+      'Via: SIP/2.0/UDP 198.51.100.7;branch=z9hG4bKx',
+      'From: <sip:peer@x>;tag=answering',
+      'To: <sip:us@x>;tag=a',
+    ]
+    const id = peer.bring(
+      'udp',
+      [`${method} sip:us SIP/2.0`, ...lines, `CSeq: ${cseq}`, '', ''].join('\r\n'),
+      dialog_id,
+    )
+    const answer = await peer.next(({ status }) => status > 0)
+    t.equal(answer.transaction_id, id)
+    return answer.message.status
+  }
+  t.equal(await statusOf('7 INFO'), 200)
+  t.equal(await statusOf('900 BYE'), 403)
+  t.equal(await statusOf('6 BYE'), 500)
+  t.equal(await statusOf('8 BYE'), 200)
+  t.same(seen, ['7 INFO', '900 BYE', '8 BYE'])
+})
+
 t.test('an INVITE or answer that the server never confirms as sent fails after 35 s', async t => {
   const { peer, sip, clock } = await linked(t)
   peer.mute = true
