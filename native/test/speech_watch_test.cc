@@ -198,9 +198,39 @@ void pausing() {
   check::ok(late.told.empty(), "packets that come late or twice are not heard again");
 }
 
+void standing_still() {
+  EventQueue queue(64);
+  for (int i = 0; i < 100; ++i) {
+    Event e;
+    e.type = EventType::tap;
+    queue.push(std::move(e));
+  }
+  for (int i = 0; i < 32; ++i) {
+    Event e;
+    e.type = EventType::mark;
+    queue.push(std::move(e));
+  }
+  int taps = 0, marks = 0;
+  Event e;
+  for (int turn = 0; turn < 2; ++turn) {
+    queue.begin_read();
+    while (queue.pop(e)) ++(e.type == EventType::mark ? marks : taps);
+    if (turn == 0) {
+      check::equal(taps, 32, "audio fills half of the queue of a consumer that stands still");
+      check::equal(marks, 32, "marks find room beside it");
+      check::equal(queue.lost(), uint64_t{68}, "lost audio is counted");
+    }
+    Event again;
+    again.type = EventType::tap;
+    queue.push(std::move(again));
+  }
+  check::equal(taps, 33, "audio flows again once it is read");
+}
+
 }  // namespace
 
 void speech_watch_tests() {
+  standing_still();
   speech_edges();
   cleaning();
   interrupting();

@@ -47,16 +47,20 @@ struct Event {
   std::vector<RecordPause> pauses;
 };
 
-/** The packet threads and the recorder write events; one consumer reads them. */
+/** The packet threads and the recorder write events; one consumer reads them. Audio may fill half of the queue: when the
+ * consumer stands still, audio is lost first, and not the marks and ends that others wait for. */
 class EventQueue {
  public:
-  explicit EventQueue(size_t capacity) : queue_(capacity) {}
+  explicit EventQueue(size_t capacity) : queue_(capacity), most_audio_(capacity / 2) {}
 
   /** Sets a function that producers call, on their own thread, to wake the consumer. */
   void on_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   void push(Event&& e) {
-    if (!queue_.push(std::move(e))) {
+    const bool audio = e.type == EventType::tap;
+    const bool room = !audio || audio_.fetch_add(1, std::memory_order_relaxed) < most_audio_;
+    if (!room || !queue_.push(std::move(e))) {
+      if (audio) audio_.fetch_sub(1, std::memory_order_relaxed);
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
@@ -65,11 +69,17 @@ class EventQueue {
 
   /** Call this first, then `pop` until it returns false. */
   void begin_read() { pending_.store(false, std::memory_order_release); }
-  bool pop(Event& e) { return queue_.pop(e); }
+  bool pop(Event& e) {
+    if (!queue_.pop(e)) return false;
+    if (e.type == EventType::tap) audio_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
   BoundedQueue<Event> queue_;
+  const size_t most_audio_;
+  std::atomic<size_t> audio_{0};  // events of audio that wait
   std::function<void()> wake_;
   std::atomic<bool> pending_{false};
   std::atomic<uint64_t> lost_{0};
