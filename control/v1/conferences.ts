@@ -28,6 +28,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import { announce, changeInConference, endConference, kick } from '../live/conferences.ts'
+import { invite } from '../live/invitations.ts'
 import { route } from './route.ts'
 
 const Text = Type.String()
@@ -98,6 +99,8 @@ const presentParticipant = (row: ParticipantRow): Static<typeof Participant> => 
   joined_at: row.joined_at,
   revision: row.revision,
 })
+
+const Phone = Type.String({ pattern: '^\\+?[0-9]{7,15}$' })
 
 const HttpMethod = oneOf('GET', 'POST')
 
@@ -223,6 +226,42 @@ export const conferences = [
     async run({ db, conference }) {
       const rows = await listParticipants(db, conference.sid)
       return { status: 200, body: { data: rows.map(presentParticipant) } }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: MEMBERS,
+    summary: 'Call a number and add the call to a conference that runs',
+    description:
+      'The call passes the same admission as one of the voice-calls API: the policy of the project, its ceilings and its money. The participant is `queued` or `ringing` until the call is in the conference.',
+    scope: 'service_configuration:write',
+    idempotent: true,
+    audit: { kind: 'trunks', action: 'conference.participant_added' },
+    body: input('AddParticipantRequest', {
+      from: described(Phone, 'A number of the project.'),
+      to: described(Phone, 'The number that is called.'),
+      label: optional(described(Type.String({ minLength: 1, maxLength: 128 }), 'A name of the participant.')),
+      muted: optional(described(Flag, 'The others do not hear it. Default: false.')),
+      start_on_enter: optional(described(Flag, 'Its coming starts the conference. Default: true.')),
+      end_on_exit: optional(described(Flag, 'Its leaving ends the conference. Default: false.')),
+      timeout_seconds: optional(
+        described(Type.Integer({ minimum: 1, maximum: 600 }), 'How long it rings. Default: 60.'),
+      ),
+    }),
+    replies: { 201: Participant },
+    refusals: ['state_conflict'],
+    example: { from: '+2342010000001', to: '+2348030000001', label: 'guest' },
+    async run({ db, project, conference, body, services }) {
+      const { label = null, muted = false, start_on_enter = true, end_on_exit = false, timeout_seconds = 60 } = body
+      const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
+      const how = { label, muted, start_on_enter, end_on_exit, timeout_seconds }
+      const row = await invite(asked, conference, { from: body.from, to: body.to, ...how })
+      if (isRefusal(row)) return row
+      const headers = { Location: `/v1/conferences/${conference.sid}/participants/${row.call_sid}` }
+      const change = about(conference, `Called ${body.to} into the conference ${conference.friendly_name}`)
+      const shown = presentParticipant(row)
+      return { status: 201, revision: row.revision, headers, body: shown, change, wake: ['commands'] as const }
     },
   }),
 

@@ -1,4 +1,3 @@
-import { escapeXml } from '../../core/domain/text/xml.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import {
   type ConferenceRow,
@@ -14,6 +13,7 @@ import {
 import { isRefusal } from '../http/reply.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { changeInConference, kick, type ParticipantChange } from '../live/conferences.ts'
+import { conferenceDocument } from '../live/invitations.ts'
 import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
 import { createCall } from './create.ts'
@@ -228,10 +228,7 @@ function documentOf(form: Form, friendly_name: string): string {
   const given = Object.entries(ATTRIBUTES).map(([field, name]) => [name, form.text(field)] as const)
   const lists = Object.entries(LISTS).map(([field, name]) => [name, form.all(field).join(' ') || undefined] as const)
   const coach = form.text('Coaching') === 'true' ? form.text('CallSidToCoach') : undefined
-  const attributes = [...given, ...lists, ['coach', coach] as const]
-    .flatMap(([name, value]) => (value === undefined ? [] : [` ${name}="${escapeXml(value)}"`]))
-    .join('')
-  return `<Response><Dial><Conference${attributes}>${escapeXml(friendly_name)}</Conference></Dial></Response>`
+  return conferenceDocument(Object.fromEntries([...given, ...lists, ['coach', coach] as const]), friendly_name)
 }
 
 const CONFERENCE_SID = /^CF[0-9a-f]{32}$/

@@ -53,7 +53,18 @@ t.test('pages of the console', async t => {
   const call = `/calls/${placed.body.sid}`
   const trunk = `/trunks/${trunk_id}`
   const pages = [
-    ...['/', '/welcome', '/calls', '/calls/live', '/recordings', '/alerts', '/trunks', '/trunks/new'],
+    ...[
+      '/',
+      '/welcome',
+      '/calls',
+      '/calls/live',
+      '/rooms',
+      '/queues',
+      '/recordings',
+      '/alerts',
+      '/trunks',
+      '/trunks/new',
+    ],
     ...[call, `${call}/ladder`, `${call}/decision`, `${call}/media`, `${call}/script`, `${call}/recordings`],
     ...[
       trunk,
@@ -152,6 +163,58 @@ t.test('pages of the console', async t => {
       await open('/calls')
       const line = page.getByRole('row').filter({ has: page.locator(`a[href$="${made.body.sid}"]`) })
       await line.locator('.badge.bad', { hasText: 'Document failed' }).waitFor()
+    })
+
+    await t.test('rooms and queues show who is there; who is muted or taken out is so for the API too', async () => {
+      const run = async (InlineMarkup: string): Promise<string> => {
+        const form = { From: w.numbers[0] ?? '', To: '+2348030004711', InlineMarkup }
+        return (await w.voice('POST', '/Calls.json', form)).body.sid
+      }
+      const join = '<Response><Dial><Conference>console</Conference></Dial></Response>'
+      const calls = [await run(join), await run(join)]
+      const room = await until('both are in', async () => {
+        const { body } = await w.manage('GET', '/conferences?name=console&status=in-progress')
+        return body.data[0]
+      })
+      const inside = async () => (await w.manage('GET', `/conferences/${room.id}/participants`)).body.data
+      await open('/rooms')
+      await page.getByRole('link', { name: 'console' }).click()
+      await page
+        .getByRole('button', { name: /^Mute / })
+        .first()
+        .click()
+      await until('it is muted', async () => (await inside()).some((one: { muted: boolean }) => one.muted))
+      await page.locator('main .badge', { hasText: 'Muted' }).waitFor()
+      const out = page.getByRole('button', { name: /out of the room$/ }).first()
+      await out.click()
+      await until('one is left', async () => (await inside()).length === 1)
+      await page.getByRole('button', { name: 'End the room' }).click()
+      await page.getByRole('button', { name: 'End it now' }).click()
+      for (const sid of calls) t.equal((await w.ended(sid)).status, 'completed')
+
+      const waiting = await run('<Response><Enqueue>console</Enqueue></Response>')
+      const queue = await until('it waits', async () => {
+        const { body } = await w.manage('GET', '/queues')
+        return body.data.find((one: { name: string; waiting: number }) => one.name === 'console' && one.waiting === 1)
+      })
+      await open(`/queues/${queue.id}`)
+      await page.getByRole('button', { name: 'Take number 1 out of the queue' }).click()
+      await page.getByLabel('Document').fill(`http://127.0.0.1:${UNHEARD_PORT}/next`)
+      await page.getByRole('dialog').getByRole('button', { name: 'Take out' }).click()
+      t.equal((await w.ended(waiting)).status, 'completed', 'it left the queue for a document that is not there')
+      await shown('Nobody waits')
+    })
+
+    await t.test('the operator serves a project the wider voice-calls API, which its members see', async () => {
+      const served = async () => (await w.manage('GET', '/voice-account')).body.voice_api
+      await open(`/operator/projects/${w.project_id}`)
+      await page.getByRole('button', { name: 'Serve the wider API' }).click()
+      await until('it is served', async () => (await served()) === 'extended')
+      await open('/keys')
+      await shown('The wider API')
+      await open(`/operator/projects/${w.project_id}`)
+      await page.getByRole('button', { name: 'Serve the specification alone' }).click()
+      await until('it is no more', async () => (await served()) === 'spec')
     })
 
     await t.test('a policy is attached to and detached from every kind of service', async () => {

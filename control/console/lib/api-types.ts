@@ -459,6 +459,35 @@ export interface ClientToken {
   readonly ws_port: number
 }
 
+export interface Conference {
+  readonly id: string
+  readonly name: string
+  readonly status: 'init' | 'in-progress' | 'completed'
+  readonly created_at: string
+  readonly started_at: string | null
+  readonly ended_at: string | null
+  readonly reason_ended: string | null
+  readonly call_id_ending: string | null
+}
+
+export interface ConferenceParticipant {
+  readonly id: string
+  readonly conference_id: string
+  readonly label: string | null
+  readonly from: string
+  readonly to: string
+  readonly status: 'queued' | 'ringing' | 'connected' | 'complete' | 'failed'
+  readonly muted: boolean
+  readonly hold: boolean
+  readonly speaking: boolean
+  readonly coached_call_id: string | null
+  readonly start_on_enter: boolean
+  readonly end_on_exit: boolean
+  readonly created_at: string
+  readonly joined_at: string | null
+  readonly revision: number
+}
+
 export interface ConsoleSession {
   readonly csrf_token: string
   readonly member: SignedInMember
@@ -1232,6 +1261,15 @@ export interface OperatorSourceOverlap {
   readonly subaccount_id: string | null
 }
 
+export interface OperatorVoiceAccount {
+  readonly account_sid: string
+  readonly project_id: string
+  readonly status: 'pending' | 'active' | 'revoked'
+  readonly call_event_history: 'enabled' | 'disabled'
+  readonly voice_api: 'spec' | 'extended'
+  readonly revision: number
+}
+
 export interface OutboundPolicyDetail {
   readonly id: string
   readonly name: string
@@ -1378,6 +1416,25 @@ export interface ProjectStep {
 export interface QuarantinedNumbers {
   readonly count: number
   readonly until: string | null
+}
+
+export interface Queue {
+  readonly id: string
+  readonly name: string
+  readonly waiting: number
+  readonly max_size: number
+  readonly average_wait_seconds: number
+  readonly created_at: string
+  readonly updated_at: string
+  readonly revision: number
+}
+
+export interface QueueMember {
+  readonly call_id: string
+  readonly queue_id: string
+  readonly position: number
+  readonly wait_seconds: number
+  readonly enqueued_at: string
 }
 
 export interface Rate {

@@ -278,6 +278,7 @@ function VoiceAccountCard() {
             rows={[
               ['Account', <Id key="a" value={data.account_sid} what="the account's id" />],
               ['Status', <Status key="s" of={data.status} />],
+              ['Paths', data.voice_api === 'extended' ? 'The wider API' : 'Those of the specification'],
               [
                 'Auth token',
                 token ? (

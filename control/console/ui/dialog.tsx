@@ -49,7 +49,7 @@ interface Asked {
 }
 
 /** Asks before an action, which closes the dialog when it succeeds; its problem is shown here. */
-function Confirm({
+export function Confirm({
   onConfirm,
   given,
   ...of

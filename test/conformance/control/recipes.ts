@@ -137,6 +137,10 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'post /voice/documents/{voice_document_id}/rollback': onVoiceDocument({ revision: 1 }),
   'get /conferences': async () => ({ query: 'limit=2&status=in-progress' }),
   'post /conferences/{conference_id}/announce': onConference({ url: 'https://app.example.com/news.wav' }),
+  'post /conferences/{conference_id}/participants': async w => ({
+    ...(await onConference()(w)),
+    body: { from: w.demo.numbers[0] ?? '', to: '+2348030000001', label: 'guest' },
+  }),
   'patch /conferences/{conference_id}/participants/{participant_id}': onParticipant({ muted: true }),
   'post /conferences/{conference_id}/participants/{participant_id}/announce': onParticipant({
     url: 'https://app.example.com/news.wav',

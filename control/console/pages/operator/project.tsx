@@ -10,6 +10,7 @@ import { ConfirmWithReason } from '../../ui/dialog.tsx'
 import { ProjectCeilings } from './project-ceilings.tsx'
 import { ProjectMoney } from './project-money.tsx'
 import { ProjectNumbers } from './project-numbers.tsx'
+import { ProjectVoice } from './project-voice.tsx'
 
 /** The checklist is read again this often: other pages of the menu close its points. */
 const CHECKLIST_MS = 5000
@@ -26,6 +27,7 @@ export function OperatorProjectPage({ params }: PageProps) {
           {project.sandbox && <Checklist project={project} path={path} set={of.set} of={checklist} />}
           <ProjectMoney project={project} path={path} set={of.set} onBooked={checklist.reload} />
           <ProjectNumbers project={project} onChanged={checklist.reload} />
+          <ProjectVoice path={path} />
           <ProjectCeilings key={project.revision} project={project} path={path} set={of.set} />
         </>
       )}
