@@ -263,13 +263,15 @@ export class RtpPeer {
 
   /**
    * Sends what means something only without a pause in it, such as a key's tones. `attempt` sends by this peer, and is
-   * repeated when this process was stopped during it. Resolves with the number of attempts.
+   * repeated when this process was stopped during it, for as long as a wait may last. Resolves with the number of
+   * attempts, of which the last one counts.
    */
   async unpaused(attempt: () => Promise<unknown>): Promise<number> {
+    const begun_ms = performance.now()
     for (let attempts = 1; ; attempts++) {
       this.#latest_ms = 0
       await attempt()
-      if (this.#latest_ms < PAUSE_MS) return attempts
+      if (this.#latest_ms < PAUSE_MS || performance.now() - begun_ms > PATIENCE_MS) return attempts
     }
   }
 
