@@ -17,6 +17,8 @@ const CALLS = 10_000
 const RUNNING = 500
 /** How long the page of running calls is watched: several of its reloads. */
 const WATCHED_MS = 15_000
+/** A busy machine may draw few frames a second. What is judged is the longest task, not the time to the end. */
+const SCROLL_LIMIT_MS = 600_000
 const ROUNDS = 5
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 
@@ -52,8 +54,8 @@ async function write(statement: { readonly sql: string; readonly parameters: rea
 }
 
 /** Adds calls that run. No node has them, so nothing ends them. */
-const addRunning = (): Promise<void> =>
-  write({
+function addRunning(): Promise<void> {
+  return write({
     sql: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${RUNNING})
       insert into call (sid, project_id, origin, direction, from_number, to_number, status, queued_at, initiated_at,
         answered_at, updated_at)
@@ -62,6 +64,7 @@ const addRunning = (): Promise<void> =>
         from n, (select strftime('%Y-%m-%dT%H:%M:%fZ', 'now') as at)`,
     parameters: [platform.made.project_id],
   })
+}
 
 interface Measured {
   readonly interactive_ms: number
@@ -124,10 +127,10 @@ async function scroll(page: Page): Promise<Pick<Measured, 'rows_scrolled' | 'lon
     const rows = () => Math.round(box.scrollHeight / 44) - 1
     const begun = performance.now()
     const step = () => {
-      box.scrollTop += 300
+      box.scrollTop += box.clientHeight
       if (rows() >= ${CALLS} && box.scrollTop + box.clientHeight >= box.scrollHeight - 1)
         return setTimeout(() => resolve({ rows_scrolled: rows(), longest_task_ms: longest }), 500)
-      if (performance.now() - begun > 120000) return reject(new Error(rows() + ' rows after two minutes'))
+      if (performance.now() - begun > ${SCROLL_LIMIT_MS}) return reject(new Error(rows() + ' rows in the limit'))
       requestAnimationFrame(step)
     }
     step()
