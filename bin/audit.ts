@@ -4,10 +4,12 @@ import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { print } from './operator-print.ts'
 import { ask } from './operator-route.ts'
 import { withState } from './state.ts'
+import { give, tell } from './terminal.ts'
 
 interface VerifyOptions {
   readonly organization?: string
   readonly expect?: string
+  readonly json?: boolean
 }
 
 interface ListOptions {
@@ -34,6 +36,7 @@ export function auditCommand(): Command {
     )
     .option('--organization <id>', 'of this organization alone')
     .option('--expect <hash>', 'the head that an earlier run printed must be in the chain; needs --organization')
+    .option('--json', 'as JSON, a line for each trail')
     .action((options: VerifyOptions) => withState(({ db }) => verify(db, options)))
   command
     .command('list')
@@ -52,7 +55,10 @@ export function auditCommand(): Command {
   return command
 }
 
-async function verify(db: Parameters<typeof verifyChain>[0], { organization, expect }: VerifyOptions): Promise<void> {
+async function verify(
+  db: Parameters<typeof verifyChain>[0],
+  { organization, expect, json }: VerifyOptions,
+): Promise<void> {
   if (expect !== undefined && organization === undefined) throw new StartRefused('--expect needs --organization')
   const all = await auditTrails(db)
   const chosen = organization === undefined ? all : all.filter(({ id }) => id === organization)
@@ -63,7 +69,8 @@ async function verify(db: Parameters<typeof verifyChain>[0], { organization, exp
     const found = check.intact
       ? `intact, ${check.events} events, head ${check.head}`
       : `NOT INTACT at ${check.event_id ?? 'its end'} (event ${check.events}): ${check.why}`
-    process.stdout.write(`${id} (${name}): ${found}\n`)
+    if (json) give(`${JSON.stringify({ organization_id: id, name, ...check })}\n`)
+    else tell(`${id} (${name}): ${found}\n`)
     if (!check.intact) broken += 1
   }
   if (broken > 0) throw new StartRefused(`${broken} of ${chosen.length} audit trails were tampered with`)

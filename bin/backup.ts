@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
@@ -8,9 +8,14 @@ import { theseSettings } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
+import { give, tell } from './terminal.ts'
 
 /** Files and folders of an installation in addition to its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
+
+interface Json {
+  readonly json?: true
+}
 
 async function tar(...args: string[]): Promise<void> {
   const end = await runBare('tar', args, { max_bytes: 1024 * 1024 })
@@ -18,41 +23,47 @@ async function tar(...args: string[]): Promise<void> {
 }
 
 export const backupCommand = (): Command =>
-  new Command('backup').argument('<file>', 'archive to write, such as strowger.tar.gz').action((file: string) =>
-    withState(async (state, config) => {
-      const target = resolve(file)
-      if (existsSync(target)) throw new StartRefused(`${file} exists already`)
-      // Before the database is copied, which may take long.
-      accessSync(dirname(target), constants.W_OK)
-      const staging = mkdtempSync(join(config.run_dir, 'backup-'))
-      try {
-        await state.maintenance.copyTo(join(staging, DATABASE_FILE))
-        const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
-        await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
-        renameSync(`${target}.new`, target)
-      } finally {
-        rmSync(staging, { recursive: true, force: true })
-        rmSync(`${target}.new`, { force: true })
-      }
-      process.stdout.write(`${file} holds the database, keys and recordings: keep it as a secret\n`)
-    }),
-  )
+  new Command('backup')
+    .argument('<file>', 'archive to write, such as strowger.tar.gz')
+    .option('--json', 'as JSON')
+    .action((file: string, { json }: Json) =>
+      withState(async (state, config) => {
+        const target = resolve(file)
+        if (existsSync(target)) throw new StartRefused(`${file} exists already`)
+        // Before the database is copied, which may take long.
+        accessSync(dirname(target), constants.W_OK)
+        const staging = mkdtempSync(join(config.run_dir, 'backup-'))
+        try {
+          await state.maintenance.copyTo(join(staging, DATABASE_FILE))
+          const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
+          await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
+          renameSync(`${target}.new`, target)
+        } finally {
+          rmSync(staging, { recursive: true, force: true })
+          rmSync(`${target}.new`, { force: true })
+        }
+        if (json) give(`${JSON.stringify({ file: target, bytes: statSync(target).size })}\n`)
+        else tell(`${file} holds the database, keys and recordings: keep it as a secret\n`)
+      }),
+    )
 
 export const restoreCommand = (): Command =>
   new Command('restore')
     .argument('<file>', 'archive that backup wrote')
     .option('--replace', 'move the present data aside')
-    .action((file: string, options: { replace?: boolean }) =>
+    .option('--json', 'as JSON')
+    .action((file: string, options: Json & { replace?: true }) =>
       orSayWhy(async () => {
         const { data_dir, run_dir } = theseSettings()
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
         const running = runningSupervisor(run_dir)
         if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
+        let aside: string | null = null
         if (existsSync(join(data_dir, DATABASE_FILE))) {
           if (!options.replace) throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
-          const aside = `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+          aside = `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
           renameSync(data_dir, aside)
-          process.stdout.write(`the data so far is in ${aside}\n`)
+          if (!options.json) tell(`the data so far is in ${aside}\n`)
         }
         mkdirSync(data_dir, { recursive: true })
         // Archives of older versions give other users read permission.
@@ -60,7 +71,8 @@ export const restoreCommand = (): Command =>
           throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
         })
         await examine(data_dir)
-        process.stdout.write(`${file} is restored in ${data_dir}\n`)
+        if (options.json) give(`${JSON.stringify({ data_dir, aside })}\n`)
+        else tell(`${file} is restored in ${data_dir}\n`)
       }),
     )
 

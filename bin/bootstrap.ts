@@ -9,6 +9,7 @@ import { openState, type State } from '../core/state/index.ts'
 import { presentConfig } from './installation.ts'
 import { type PlatformFile, sipAddresses } from './platform-file.ts'
 import { orSayWhy } from './say.ts'
+import { give } from './terminal.ts'
 
 /** The output of `strowger bootstrap --json`. Third-party tools rely on it (design section 9). */
 export interface Bootstrapped {
@@ -74,6 +75,6 @@ export const bootstrapCommand = (): Command =>
     .option('--shell', 'as shell exports, for eval "$(bin/strowger bootstrap --shell)"')
     .action(async (options: { json?: boolean; shell?: boolean }) => {
       const made = await orSayWhy(async () => bootstrap(presentConfig()))
-      if (options.shell) process.stdout.write(`${asShell(made)}\n`)
-      else process.stdout.write(`${JSON.stringify(made, null, options.json ? 0 : 2)}\n`)
+      if (options.shell) give(`${asShell(made)}\n`)
+      else give(`${JSON.stringify(made, null, options.json ? 0 : 2)}\n`)
     })

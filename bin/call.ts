@@ -12,6 +12,7 @@ import { readText } from './files.ts'
 import { runningPlatform } from './platform-file.ts'
 import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
+import { complain, fail, give, tell } from './terminal.ts'
 
 interface CallOptions {
   readonly from?: string
@@ -20,6 +21,7 @@ interface CallOptions {
   readonly file?: string
   readonly timeout?: string
   readonly project?: string
+  readonly json?: true
 }
 
 const POLL_MS = 300
@@ -35,6 +37,7 @@ export const callCommand = (): Command =>
     .option('--file <file>', 'the same, from a file')
     .option('--timeout <seconds>', 'ring time')
     .option('--project <id>', 'as this project; else the demo project')
+    .option('--json', 'as JSON, when the call has ended')
     .action((to: string, options: CallOptions) =>
       withState(async (state, config) => {
         const markup = document(options)
@@ -50,13 +53,14 @@ export const callCommand = (): Command =>
         let shown = ''
         for (;;) {
           const call = await ask(`${account}/Calls/${sid}.json`, { headers })
-          if (call.status !== shown) process.stdout.write(`${sid}  ${call.status}\n`)
+          if (call.status !== shown && !options.json) tell(`${sid}  ${call.status}\n`)
           shown = call.status ?? ''
           if (call.end_time !== null) {
             const faults = (await eventsOf(state.db, sid ?? '')).filter(({ kind }) => kind === 'error')
-            for (const fault of faults) process.stderr.write(`strowger: ${faultTold(fault)}\n`)
-            process.stdout.write(`${sid}  ${call.duration} s; bin/strowger ladder ${sid} shows its messages\n`)
-            if (shown !== 'completed' || faults.length > 0) process.exitCode = 1
+            for (const fault of faults) complain(`strowger: ${faultTold(fault)}\n`)
+            if (options.json) give(`${JSON.stringify(call)}\n`)
+            else tell(`${sid}  ${call.duration} s; bin/strowger ladder ${sid} shows its messages\n`)
+            if (shown !== 'completed' || faults.length > 0) fail()
             return
           }
           await new Promise(resolve => setTimeout(resolve, POLL_MS))

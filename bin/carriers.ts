@@ -6,6 +6,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { print } from './operator-print.ts'
 import { ask } from './operator-route.ts'
+import { fail, tell, terminal } from './terminal.ts'
 
 interface Json {
   readonly json?: boolean
@@ -70,12 +71,6 @@ const lifetime = (text: string): number => {
   return seconds
 }
 
-async function standardInput(): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8')
-}
-
 const codecList = (text: string): string[] => text.toUpperCase().split(',')
 
 export function carriersCommand(): Command {
@@ -87,7 +82,7 @@ export function carriersCommand(): Command {
     .action(async (options: Json) => {
       const { data } = (await ask('get /carriers')) as { data: PresentedCarrier[] }
       if (options.json) print(data, options)
-      else for (const carrier of data) process.stdout.write(`${describe(carrier)}\n`)
+      else for (const carrier of data) tell(`${describe(carrier)}\n`)
     })
   addCommand(command)
   applyCommand(command)
@@ -147,7 +142,7 @@ function metricsCommand(command: Command): void {
       const answer = (await ask('get /carriers/{carrier_id}/metrics', wish)) as { days: object[]; total: object }
       if (options.json) return print(answer, options)
       for (const [name, figures] of [...answer.days.map(day => [null, day] as const), ['total', answer.total] as const])
-        process.stdout.write(`${figuresLine(name, figures as Figures)}\n`)
+        tell(`${figuresLine(name, figures as Figures)}\n`)
     })
 }
 
@@ -222,13 +217,13 @@ function testCommand(command: Command): void {
 }
 
 function toldTest(run: CarrierTest, options: Json): void {
-  if (run.result === 'failed') process.exitCode = 1
+  if (run.result === 'failed') fail()
   if (options.json) {
     print(run, options)
     return
   }
-  for (const { state, summary } of run.checks) process.stdout.write(`${state.padEnd(7)} ${oneLine(summary ?? '')}\n`)
-  process.stdout.write(`${run.result}: ${oneLine(run.finding ?? '')}\n`)
+  for (const { state, summary } of run.checks) tell(`${state.padEnd(7)} ${oneLine(summary ?? '')}\n`)
+  tell(`${run.result}: ${oneLine(run.finding ?? '')}\n`)
 }
 
 function addCommand(command: Command): void {
@@ -250,7 +245,7 @@ function addCommand(command: Command): void {
       const body = { name, codecs, redirects, sources, targets, routes, ...confirmed }
       const added = (await ask('post /carriers', { body })) as { id: string }
       if (options.json) print(added, options)
-      else process.stdout.write(`${added.id}\n`)
+      else tell(`${added.id}\n`)
     })
 }
 
@@ -271,9 +266,9 @@ function applyCommand(command: Command): void {
       const body = { ...readCarriersFile(file), ...confirmed, prune, dry_run: !yes }
       const answer = (await ask('post /carriers/apply', { body })) as { steps: string[] }
       if (options.json) return print(answer, options)
-      for (const line of answer.steps) process.stdout.write(`${line}\n`)
-      if (answer.steps.length === 0) process.stdout.write('nothing changes\n')
-      else if (!yes) process.stdout.write('nothing was changed yet; --yes does it\n')
+      for (const line of answer.steps) tell(`${line}\n`)
+      if (answer.steps.length === 0) tell('nothing changes\n')
+      else if (!yes) tell('nothing was changed yet; --yes does it\n')
     })
 }
 
@@ -284,7 +279,7 @@ const redirectsOption = (): Option =>
 
 /** @throws StartRefused */
 async function passwordFromInput(): Promise<string> {
-  const password = (await standardInput()).replace(/\r?\n$/, '')
+  const password = (await terminal().input()).replace(/\r?\n$/, '')
   if (password === '') throw new StartRefused('expected the password on standard input')
   return password
 }
@@ -328,7 +323,7 @@ function registerCommand(command: Command): void {
 /** Prints a changed carrier; nothing for one that was removed. */
 function shown(answer: unknown, options: Json): void {
   if (options.json) print(answer, options)
-  else if (answer !== undefined) process.stdout.write(`${describe(answer as PresentedCarrier)}\n`)
+  else if (answer !== undefined) tell(`${describe(answer as PresentedCarrier)}\n`)
 }
 
 const stateText = ({ state, live_calls }: PresentedCarrier): string => {

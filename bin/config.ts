@@ -7,6 +7,8 @@ import type { Variable } from '../core/runtime/variables.ts'
 import { TOLD } from './child-environment.ts'
 import { type Installation, thisInstallation } from './installation.ts'
 import { orSayWhy } from './say.ts'
+import { type Column, table } from './table.ts'
+import { give, show, tell, terminal } from './terminal.ts'
 
 interface Effective {
   readonly name: string
@@ -25,13 +27,15 @@ function effective({ env, origin }: Installation): Effective[] {
   })
 }
 
-/** The lines of a table of `effective`. */
-export const configurationLines = (found: Installation): string[] => [
-  'Configuration (variable, value, where it comes from, meaning):',
-  ...effective(found).map(
-    ({ name, value, from, meaning }) =>
-      `  ${name.padEnd(32)} ${(value ?? '-').padEnd(24)} ${from.padEnd(16)} ${meaning}`,
-  ),
+/** The lines of a table of the configuration, for a screen of this width. */
+export const configurationLines = (found: Installation, width = Number.POSITIVE_INFINITY): string[] =>
+  table(effective(found), COLUMNS, width)
+
+const COLUMNS: readonly Column<Effective>[] = [
+  { title: 'VARIABLE', text: ({ name }) => name, least: 20 },
+  { title: 'VALUE', text: ({ value }) => value ?? '-', least: 12 },
+  { title: 'FROM', text: ({ from }) => from, rank: 1 },
+  { title: 'MEANING', text: ({ meaning }) => meaning, least: 24, rank: 1 },
 ]
 
 /** What there is to know of one variable. `key` may be written small, with dashes, and without the prefix. */
@@ -61,18 +65,23 @@ export const configCommand = (): Command =>
       orSayWhy(async () => {
         const found = thisInstallation()
         readSettings(found.env)
-        const lines = json ? [JSON.stringify(effective(found), null, 2)] : configurationLines(found)
-        process.stdout.write(`${lines.join('\n')}\n`)
+        if (json) give(`${JSON.stringify(effective(found))}\n`)
+        else show(configurationLines(found, terminal().columns ?? undefined))
       }),
     )
     .addCommand(
       new Command('explain')
         .description('what a variable means, its value, and who reads it')
         .argument('<key>', 'such as STROWGER_HTTPS_PORT or https-port')
-        .action((key: string) =>
+        .option('--json', 'as JSON')
+        .action((key: string, _options: object, self: Command) =>
           orSayWhy(async () => {
             try {
-              process.stdout.write(`${explained(key, thisInstallation()).join('\n')}\n`)
+              const [name, ...rows] = explained(key, thisInstallation())
+              const fields = () => Object.fromEntries(rows.map(row => [row.slice(2, 11).trim(), row.slice(11)]))
+              // `config --json` and `config explain --json` are one option, which Commander gives to the first.
+              if (self.optsWithGlobals().json) give(`${JSON.stringify({ name, ...fields() })}\n`)
+              else tell(`${[name, ...rows].join('\n')}\n`)
             } catch (error) {
               throw error instanceof ConfigError ? new StartRefused(error.message) : error
             }

@@ -4,6 +4,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll } from './operator-route.ts'
+import { tell } from './terminal.ts'
 
 // Commands for what /operator/v1 does. Each names an endpoint, so that both follow the same rules (decision 0643).
 
@@ -250,12 +251,12 @@ function importNumbers(command: Command): void {
       const confirm = () => ask('post /number-imports/{import_id}/confirm', { params: { import_id: preview.id } })
       const shown = options.yes === true ? ((await confirm()) as NumberImport) : preview
       if (options.json) print(shown, options)
-      else process.stdout.write(`${importLine(shown)}\n`)
+      else tell(`${importLine(shown)}\n`)
     })
   verb(command, 'imports', 'imports of numbers and their progress, newest first').action(async (options: Json) => {
     const all = (await askAll('get /number-imports')) as NumberImport[]
     if (options.json) print(all, options)
-    else for (const each of all) process.stdout.write(`${importLine(each)}\n`)
+    else for (const each of all) tell(`${importLine(each)}\n`)
   })
   verb(command, 'confirm', 'let the platform take a previewed list into the inventory')
     .argument('<import_id>')

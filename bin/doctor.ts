@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
+import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
@@ -8,15 +9,18 @@ import { TREE } from '../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { features } from '../native/index.ts'
+import { painted, toneOf } from './colour.ts'
 import { configurationLines } from './config.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { productionWarnings } from './doctor-production.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
+import { fitted } from './fit.ts'
 import { type Installation, TOLD_SOURCES, thisInstallation } from './installation.ts'
 import { standing } from './least-privilege.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { refuseForeignAddresses, tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
+import { fail, give, show, tell, terminal } from './terminal.ts'
 
 /** Checks the rows of an existing database. An examination must not create one. */
 async function rows(config: Settings): Promise<Finding[]> {
@@ -171,20 +175,33 @@ async function addresses(config: Settings): Promise<Finding> {
   }
 }
 
+/** Prints a verdict with its colour, and what it is about. */
+function judged(verdict: string, sentence: string): void {
+  const { columns } = terminal()
+  const lines = visible(`${verdict.padEnd(4)}  ${sentence}`)
+  const [first = '', ...more] = (columns === null ? lines : fitted(lines, columns)).split('\n')
+  show([painted(first.slice(0, 4), toneOf(verdict)) + first.slice(4), ...more])
+}
+
 export const doctorCommand = (): Command =>
-  new Command('doctor').action(() =>
+  new Command('doctor').option('--json', 'as JSON').action(({ json }: { readonly json?: true }) =>
     orSayWhy(async () => {
       const found = thisInstallation()
       const config = readSettings(found.env)
       const findings = await examine(config, found)
-      for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
-      for (const name of found.outdated)
-        console.log(
-          `WARN  ${name} is ${found.env[name] ?? 'unset'} in the running platform; a restart takes the new value`,
-        )
-      for (const sentence of productionWarnings(config)) console.log(`WARN  ${sentence}`)
-      console.log('')
-      for (const line of configurationLines(found)) console.log(line)
-      if (findings.some(finding => !finding.ok)) process.exitCode = 1
+      const warnings = [
+        ...found.outdated.map(
+          name => `${name} is ${found.env[name] ?? 'unset'} in the running platform; a restart takes the new value`,
+        ),
+        ...productionWarnings(config),
+      ]
+      if (json) give(`${JSON.stringify({ findings, warnings })}\n`)
+      else {
+        for (const { what, ok, mend } of findings) judged(ok ? 'ok' : 'MEND', `${what}${ok ? '' : `: ${mend}`}`)
+        for (const sentence of warnings) judged('WARN', sentence)
+        tell('\nConfiguration:\n')
+        show(configurationLines(found, terminal().columns ?? undefined))
+      }
+      if (findings.some(finding => !finding.ok)) fail()
     }),
   )

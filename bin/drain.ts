@@ -7,15 +7,23 @@ import type { State } from '../core/state/index.ts'
 import { askToDrain, signalingNodes } from '../core/state/nodes/nodes.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { ring, withState } from './state.ts'
+import { give, tell } from './terminal.ts'
 
 const LOOK_MS = 500
+
+/** What `--json` says of a drain. */
+interface Change {
+  readonly state: 'active' | 'draining' | 'stopped'
+  readonly calls?: number
+}
 
 /** Takes the platform out of service without ending calls. */
 export function drainCommand(): Command {
   return new Command('drain')
     .option('--wait', 'return when the platform has stopped')
     .option('--cancel', 'take new calls again')
-    .action((options: { wait?: true; cancel?: true }) =>
+    .option('--json', 'as JSON, a line for each change')
+    .action((options: { wait?: true; cancel?: true; json?: true }) =>
       withState(async (state, config) => {
         const pid = runningSupervisor(config.run_dir)
         if (pid === null) throw new StartRefused(`no platform runs on ${config.data_dir}`)
@@ -23,32 +31,43 @@ export function drainCommand(): Command {
         if ((await askToDrain(state.db, machine_id, options.cancel ? null : Date.now())) === 0)
           throw new StartRefused('no signaling node runs: look at the log of the platform')
         await ring(config, 'nodes')
-        if (options.cancel) return console.log('new calls are taken again')
-        console.log(
-          `no new call is taken; ${await running(state, machine_id)} go on, the platform stops when the last has ended`,
-        )
-        if (options.wait) await ended(state, machine_id, () => runningSupervisor(config.run_dir) === pid)
+        const say = options.json ? (_text: string, change: Change) => give(`${JSON.stringify(change)}\n`) : tell
+        if (options.cancel) return say('new calls are taken again\n', { state: 'active' })
+        const calls = await running(state, machine_id)
+        const before = `no new call is taken; ${counted(calls)} go on`
+        say(`${before}, the platform stops when the last has ended\n`, { state: 'draining', calls })
+        if (!options.wait) return
+        await ended(state, machine_id, {
+          runs: () => runningSupervisor(config.run_dir) === pid,
+          changed: calls => say(`${counted(calls)}\n`, { state: 'draining', calls }),
+        })
+        say('stopped\n', { state: 'stopped' })
       }),
     )
 }
 
-/** Prints the number of remaining calls whenever it changes, until the platform has stopped. */
-async function ended(state: State, machine_id: string, runs: () => boolean): Promise<void> {
-  let told = ''
+interface Watch {
+  runs(): boolean
+  changed(calls: number): void
+}
+
+/** Reports the number of remaining calls whenever it changes, until the platform has stopped. */
+async function ended(state: State, machine_id: string, { runs, changed }: Watch): Promise<void> {
+  let told = -1
   while (runs()) {
-    const line = await running(state, machine_id)
-    if (line !== told) console.log(line)
-    told = line
+    const calls = await running(state, machine_id)
+    if (calls !== told) changed(calls)
+    told = calls
     await sleep(LOOK_MS)
     if (runs() && !(await signalingNodes(state.db, machine_id)).every(node => node.draining_at !== null))
       throw new StartRefused('the drain was taken back')
   }
-  console.log('stopped')
 }
 
-async function running(state: State, machine_id: string): Promise<string> {
+const counted = (calls: number): string => (calls === 1 ? '1 call' : `${calls} calls`)
+
+async function running(state: State, machine_id: string): Promise<number> {
   const nodes = await signalingNodes(state.db, machine_id)
   const calls = await Promise.all(nodes.map(node => callsOfNode(state.db, node.id)))
-  const count = calls.flat().length
-  return count === 1 ? '1 call' : `${count} calls`
+  return calls.flat().length
 }

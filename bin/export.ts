@@ -10,6 +10,7 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ask, askInto } from './operator-route.ts'
 import { withState } from './state.ts'
+import { complain, terminal } from './terminal.ts'
 
 interface ExportOptions {
   readonly format: 'csv' | 'jsonl'
@@ -61,7 +62,7 @@ export function exportCommand(): Command {
       try {
         const { rows } = await finished(job)
         await askInto('get /exports/{export_id}/file', { params }, target)
-        process.stderr.write(`${rows} calls\n`)
+        complain(`${rows} calls\n`)
       } finally {
         await ask('delete /exports/{export_id}', { params })
       }
@@ -69,8 +70,7 @@ export function exportCommand(): Command {
 }
 
 /** Standard output as the end of a pipeline, which must not close it. */
-const standardOutput = (): Writable =>
-  new Writable({ write: (chunk, encoding, done) => void process.stdout.write(chunk, encoding, error => done(error)) })
+const standardOutput = (): Writable => new Writable({ write: (chunk, _encoding, done) => terminal().out(chunk, done) })
 
 /** Follows a job to its end. Where no platform runs that would carry it out, this process does. */
 function finished(begun: Job): Promise<Job> {
@@ -89,7 +89,7 @@ function finished(begun: Job): Promise<Job> {
         if (job.state === 'completed') return job
         if (job.state === 'failed') throw new StartRefused(job.error ?? 'the export failed')
         if (process.stderr.isTTY && job.progress_percent > told)
-          process.stderr.write(`${job.progress_percent} %, ${job.rows} calls\n`)
+          complain(`${job.progress_percent} %, ${job.rows} calls\n`)
         told = job.progress_percent
         if (!lease.held) await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }

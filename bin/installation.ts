@@ -10,6 +10,7 @@ import type { Environment } from '../core/runtime/variables.ts'
 import { DATABASE_FILE } from '../core/state/index.ts'
 import { namedFolder } from './data-option.ts'
 import { type PlatformFile, runningPlatform, SHARED } from './platform-file.ts'
+import { complain, terminal } from './terminal.ts'
 
 const SYSTEM_FOLDER = '/var/lib/strowger'
 
@@ -106,7 +107,7 @@ function dotEnv(file: string): Readonly<Record<string, string>> {
 }
 
 /** The installation of this run, which may not exist yet: for `up`, `restore` and `doctor`. */
-export const thisInstallation = (): Installation => findInstallation({ env: process.env, option: namedFolder() })
+export const thisInstallation = (): Installation => findInstallation({ env: terminal().env, option: namedFolder() })
 
 /** The settings of this run, for commands that need no installation. Touches no file. */
 export const theseSettings = (): Settings => readSettings(thisInstallation().env)
@@ -115,7 +116,7 @@ export const theseSettings = (): Settings => readSettings(thisInstallation().env
 export function presentConfig(): Config {
   const found = thisInstallation()
   requirePresent(found)
-  if (found.others.length > 0) process.stderr.write(`installation ${found.data_dir} (${TOLD_SOURCES[found.source]})\n`)
+  if (found.others.length > 0) complain(`installation ${found.data_dir} (${TOLD_SOURCES[found.source]})\n`)
   return loadConfig(found.env)
 }
 

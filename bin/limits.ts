@@ -3,7 +3,13 @@ import { findCountry } from '../core/domain/numbers/countries.ts'
 import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
+import { print } from './operator-print.ts'
 import { ask } from './operator-route.ts'
+import { tell } from './terminal.ts'
+
+interface Json {
+  readonly json?: boolean
+}
 
 const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const
 
@@ -16,7 +22,8 @@ export function limitsCommand(): Command {
     .argument('<trunk_id>')
     .option('--country <iso>', 'whose national formats are understood', country)
     .option('--default-caller <number>', 'a number of the project, or none')
-    .action(async (trunk_id: string, options: { country?: string; defaultCaller?: string }) => {
+    .option('--json', 'as JSON')
+    .action(async (trunk_id: string, options: Json & { country?: string; defaultCaller?: string }) => {
       const { country, defaultCaller } = options
       const body = {
         ...(country === undefined ? {} : { country }),
@@ -28,6 +35,7 @@ export function limitsCommand(): Command {
         asks
           ? await ask('patch /trunks/{trunk_id}/number-format', { params, body })
           : await ask('get /trunks/{trunk_id}/number-format', { params }),
+        options,
       )
     })
   command
@@ -36,11 +44,12 @@ export function limitsCommand(): Command {
     .argument('<code>', 'two to six digits', shortCode)
     .argument('[number]', 'in E.164', e164)
     .option('--project <id>', 'for one project; else for every project')
-    .action(async (code: string, sends_to: string | undefined, options: { project?: string }) => {
+    .option('--json', 'as JSON')
+    .action(async (code: string, sends_to: string | undefined, options: Json & { project?: string }) => {
       const body = { code, sends_to: sends_to ?? null, project_id: options.project ?? null }
       await ask('put /short-codes', { body })
       const { data } = (await ask('get /short-codes')) as { data: unknown[] }
-      print(data)
+      print(data, options)
     })
   for (const add of [addHolders, addRecount]) add(command)
   return command
@@ -61,12 +70,13 @@ function addHolders(command: Command): void {
     .addArgument(new Argument('<level>').choices(LEVELS))
     .argument('<id>', 'of the project, subaccount, trunk, subtrunk or policy')
     .option('--at <time>', 'ISO 8601; default now', time)
-    .action(async (level: (typeof LEVELS)[number], id: string, options: { at?: string }) => {
+    .option('--json', 'as JSON')
+    .action(async (level: (typeof LEVELS)[number], id: string, options: Json & { at?: string }) => {
       const at = options.at ?? iso(Date.now())
       const { data } = (await ask('get /slots', { query: { level, id, at } })) as { data: Holder[] }
-      process.stdout.write(`${data.length} held a slot of ${level} ${id} at ${at}\n`)
-      for (const { call_sid, part, node_id, begun_at, ended_at } of data)
-        process.stdout.write(`${call_sid}  ${part.padEnd(8)}  ${begun_at}  ${ended_at ?? 'still'}  ${node_id}\n`)
+      if (options.json) return print(data, options)
+      tell(`${data.length} held a slot of ${level} ${id} at ${at}\n`)
+      if (data.length > 0) print(data, options)
     })
 }
 
@@ -81,16 +91,14 @@ function addRecount(command: Command): void {
   command
     .command('recount')
     .description('set the counters of ceilings to the slots that are held; calls may come and go meanwhile')
-    .action(async () => {
+    .option('--json', 'as JSON')
+    .action(async (options: Json) => {
       const { data } = (await ask('post /slots/recount')) as { data: Correction[] }
+      if (options.json) return print(data, options)
       for (const { level, subject_id, said, holds } of data)
-        process.stdout.write(`${level} ${subject_id} said ${said}, holds ${holds}\n`)
-      if (data.length === 0) process.stdout.write('every counter was right\n')
+        tell(`${level} ${subject_id} said ${said}, holds ${holds}\n`)
+      if (data.length === 0) tell('every counter was right\n')
     })
-}
-
-const print = (value: unknown): void => {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
 function country(text: string): string {

@@ -1,5 +1,6 @@
 import { oneLine } from '../core/domain/text/visible.ts'
-import { columnsOf, table } from './table.ts'
+import { type Column, columnsOf, table } from './table.ts'
+import { give, show, tell, terminal } from './terminal.ts'
 
 /**
  * Prints what an endpoint answered: `--json` as it is, else a table of its items or a line for each field. A terminal
@@ -7,18 +8,16 @@ import { columnsOf, table } from './table.ts'
  */
 export function print(answer: unknown, { json = false }: { readonly json?: boolean }): void {
   if (json && answer === undefined) return
-  process.stdout.write(json ? `${JSON.stringify(answer)}\n` : shown(answer))
+  if (json) give(`${JSON.stringify(answer)}\n`)
+  else if (answer === undefined) tell('done\n')
+  else if (!Array.isArray(answer)) tell(`${fieldsOf(answer as object).join('\n')}\n`)
+  else if (answer.length === 0) tell('none\n')
+  else printTable(answer, columnsOf(answer, terminal().columns !== null))
 }
 
-function shown(answer: unknown): string {
-  if (answer === undefined) return 'done\n'
-  if (!Array.isArray(answer)) return `${fieldsOf(answer as object).join('\n')}\n`
-  if (answer.length === 0) return 'none\n'
-  const { isTTY, columns } = process.stdout
-  const items = answer as object[]
-  const lines = table(items, columnsOf(items, isTTY === true), isTTY ? columns : Number.POSITIVE_INFINITY)
-  return `${lines.join('\n')}\n`
-}
+/** Prints a table that fits the terminal; a program gets every column. */
+export const printTable = <Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void =>
+  show(table(rows, columns, terminal().columns ?? Number.POSITIVE_INFINITY))
 
 /** The fields of an object, with those of the objects in it, such as `ceilings.cps: 5`. */
 function fieldsOf(value: object, prefix = ''): string[] {

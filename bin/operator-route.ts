@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
@@ -19,6 +18,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Db } from '../core/state/index.ts'
 import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
+import { terminal } from './terminal.ts'
 
 /** An endpoint of /operator/v1, such as `post /organizations`. */
 type Endpoint = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
@@ -54,7 +54,7 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
   withState(async (state, config) => {
     const route = OPERATOR_ROUTES.find(({ method, path }) => `${method} ${path}` === endpoint)
     if (!route) throw new Error(`/operator/v1 has no ${endpoint}`)
-    const { username } = userInfo()
+    const { user: username } = terminal()
     const caller = operatorCaller({
       id: `unix:${username}`,
       name: username,

@@ -4,6 +4,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { print } from './operator-print.ts'
 import { ask, askAll, askText, EndpointRefused } from './operator-route.ts'
+import { complain, give, tell, terminal } from './terminal.ts'
 
 interface Json {
   readonly json?: boolean
@@ -70,7 +71,7 @@ function bookCommands(command: Command, books: Books): void {
     .description(`print a ${name} as the CSV that an import takes`)
     .argument(`<${param}>`)
     .action(async (id: string) => {
-      process.stdout.write(await askText(`get /${path}/{${param}}/export`, { params: { [param]: id } }))
+      give(await askText(`get /${path}/{${param}}/export`, { params: { [param]: id } }))
     })
 }
 
@@ -125,14 +126,14 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
       if (options.dryRun === true) return json ? print(difference, options) : undefined
       if (difference.added + difference.changed + difference.ended === 0) return
       if (options.yes !== true && !(await confirmed())) {
-        process.stdout.write('nothing was imported\n')
+        tell('nothing was imported\n')
         return
       }
       const confirm = options.confirm === true
       const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
       const book = (await ask(`post /${path}/imports`, { body })) as Book
       if (json) print(book, options)
-      else process.stdout.write(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)
+      else tell(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)
     })
 }
 
@@ -140,8 +141,8 @@ function show({ against, added, changed, ended, lines, leaps }: Difference, what
   const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : `no ${what}`
   const more = leaps.length > SHOWN ? [`! and ${leaps.length - SHOWN} more`] : []
   const warnings = leaps.slice(0, SHOWN).map(leap => `! tenfold or more: ${leap}`)
-  for (const line of [`against ${base}:`, ...lines, ...warnings, ...more]) process.stdout.write(`${line}\n`)
-  if (added + changed + ended === 0) process.stdout.write('nothing changes\n')
+  for (const line of [`against ${base}:`, ...lines, ...warnings, ...more]) tell(`${line}\n`)
+  if (added + changed + ended === 0) tell('nothing changes\n')
 }
 
 /** Prints each fault of the list with its line of the file. */
@@ -151,18 +152,18 @@ const byLine =
     if (!(error instanceof EndpointRefused)) throw error
     const faults = error.errors.filter(({ pointer }) => pointer === '/csv')
     if (faults.length === 0) throw error
-    for (const { message } of faults) process.stderr.write(`${message.replace(/^line (\d+)/, `${file}:$1`)}\n`)
+    for (const { message } of faults) complain(`${message.replace(/^line (\d+)/, `${file}:$1`)}\n`)
     throw new StartRefused(`${file} was not imported: correct the lines above`)
   }
 
 /** Asks for confirmation on a terminal. A program's options are its confirmation. */
 async function confirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) return true
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  if (!process.stdin.isTTY || terminal().columns === null) return true
+  const lines = createInterface({ input: process.stdin, output: process.stdout })
   try {
-    return /^y(es)?$/i.test((await terminal.question('import? [y/N] ')).trim())
+    return /^y(es)?$/i.test((await lines.question('import? [y/N] ')).trim())
   } finally {
-    terminal.close()
+    lines.close()
   }
 }
 

@@ -5,17 +5,20 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { type Difference, replay } from '../markup/replay/replay.ts'
 import { presentConfig } from './installation.ts'
 import { orSayWhy } from './say.ts'
+import { fail, give, tell } from './terminal.ts'
 
 /** The command `strowger replay CA…|FILE`, which runs the scripts of a finished call again from their logs. */
 export function replayCommand(): Command {
   return new Command('replay')
     .argument('<call>', 'CallSid of a finished call, or the file of a run log')
-    .action((call: string) =>
+    .option('--json', 'as JSON, a line for each log')
+    .action((call: string, { json }: { readonly json?: true }) =>
       orSayWhy(async () => {
         for (const file of logsOf(call)) {
           const result = replay(readFileSync(file, 'utf8'))
-          process.stdout.write(`${file}: ${result.same ? `same, ${result.steps} steps` : told(result.difference)}\n`)
-          if (!result.same) process.exitCode = 1
+          if (json) give(`${JSON.stringify({ file, ...result })}\n`)
+          else tell(`${file}: ${result.same ? `same, ${result.steps} steps` : told(result.difference)}\n`)
+          if (!result.same) fail()
         }
       }),
     )

@@ -1,6 +1,7 @@
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ConfigError } from '../core/runtime/variable-values.ts'
 import { whyOfFile } from './files.ts'
+import { complain, terminal } from './terminal.ts'
 
 /** Runs a command. An expected refusal becomes one sentence and exit code 1; any other error is a bug and is thrown. */
 export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
@@ -9,8 +10,8 @@ export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     const sentence = sentenceOf(error)
     if (sentence === null) throw error
-    process.stderr.write(`strowger: ${sentence}\n`)
-    process.exit(1)
+    complain(`strowger: ${sentence}\n`)
+    return terminal().leave()
   }
 }
 

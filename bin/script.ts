@@ -11,6 +11,7 @@ import { theseSettings } from './installation.ts'
 import { orSayWhy } from './say.ts'
 import type { Habits } from './script/simulated.ts'
 import { Terminal } from './script/terminal.ts'
+import { fail, give, tell } from './terminal.ts'
 
 const KINDS: readonly RunKind[] = ['call', 'whisper', 'queue_wait', 'conference_wait']
 
@@ -27,9 +28,9 @@ export function scriptCommand(): Command {
     .action((file: string, options: { url?: string; kind: RunKind; json?: boolean }) => {
       const text = readText(file)
       const result = check(text, { kind: options.kind, url: options.url ?? null })
-      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-      else for (const advice of result.advice) process.stdout.write(`${file}:${line(advice)}\n`)
-      process.exitCode = result.ok ? 0 : 1
+      if (options.json) give(`${JSON.stringify(result)}\n`)
+      else for (const advice of result.advice) tell(`${file}:${line(advice)}\n`)
+      if (!result.ok) fail()
     })
   command
     .command('run')
@@ -98,7 +99,7 @@ async function run(document: string, options: RunOptions): Promise<void> {
   const terminal = new Terminal({
     facts,
     habits: options.child === 'answered' ? {} : { child: options.child },
-    print: told => void process.stdout.write(`${told}\n`),
+    print: told => void tell(`${told}\n`),
     fetch: fetchDocument,
     ...(log === undefined ? {} : { log: entry => appendFileSync(log, `${entry}\n`) }),
   })

@@ -18,7 +18,7 @@ const TABLES = {
 type Name = keyof typeof TABLES
 
 /** What an id begins with: fewer characters say too little. */
-const BEGINNING = /^[a-z]{2,4}_[0-9a-f-]{4,}$/
+const BEGINNING = /^([a-z]{2,4}_[0-9a-f-]{4,}|[0-9a-f]{8}-[0-9a-f-]{3,})$/
 const CALL = /^CA[0-9a-f]{4,32}$/
 
 /**

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { PresentedSource } from '../control/operator/sources.ts'
 import { ask } from './operator-route.ts'
+import { give, tell } from './terminal.ts'
 
 interface Json {
   readonly json?: boolean
@@ -32,8 +33,8 @@ export function sourcesCommand(): Command {
 
 async function list({ json = false }: Json): Promise<void> {
   const { data } = (await ask('get /source-approvals')) as { data: PresentedSource[] }
-  const text = json ? JSON.stringify(data) : data.map(described).join('\n')
-  process.stdout.write(`${text === '' ? 'every source counts as it was written' : text}\n`)
+  if (json) give(`${JSON.stringify(data)}\n`)
+  else tell(`${data.map(described).join('\n') || 'every source counts as it was written'}\n`)
 }
 
 function described({ id, standing, cidr, overlaps, carrier, ...of }: PresentedSource): string {

@@ -1,11 +1,19 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { connectBus, type Topic } from '../core/runtime/bus.ts'
 import type { Config } from '../core/runtime/config.ts'
 import { openState, type State } from '../core/state/index.ts'
 import { presentConfig } from './installation.ts'
 
+const opened = new AsyncLocalStorage<State>()
+
+/** Runs commands on a state that is open already, and stays so. */
+export const onState = <T>(state: State, work: () => Promise<T>): Promise<T> => opened.run(state, work)
+
 /** Runs a command on the state of this installation. The platform may be running or stopped. */
 export async function withState<T>(work: (state: State, config: Config) => Promise<T>): Promise<T> {
   const config = presentConfig()
+  const given = opened.getStore()
+  if (given) return work(given, config)
   const state = await openState({ ...config, here: true })
   try {
     return await work(state, config)

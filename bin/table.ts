@@ -1,4 +1,5 @@
 import { oneLine } from '../core/domain/text/visible.ts'
+import { painted, toneOf } from './colour.ts'
 
 /** A column of a table: its title, and the text of a row. */
 export interface Column<Row> {
@@ -10,6 +11,8 @@ export interface Column<Row> {
   readonly least?: number
   /** Columns of a higher rank are left out first where there is no room for all; those of rank 2 before one is cut. */
   readonly rank?: number
+  /** Its words are states, which have colours. */
+  readonly states?: boolean
 }
 
 const GAP = '  '
@@ -70,8 +73,12 @@ function linesOf<Row>(
     shown
       .map((at, index) => {
         const width = widths[index] ?? 0
-        const text = cut(of.cells[at]?.[line] ?? '', width)
-        return of.columns[at]?.right ? text.padStart(width) : text.padEnd(width)
+        const word = of.cells[at]?.[line] ?? ''
+        const text = cut(word, width)
+        const tone = line === 0 ? 'title' : of.columns[at]?.states ? toneOf(word) : null
+        const blanks = ' '.repeat(width - text.length)
+        if (of.columns[at]?.right) return blanks + painted(text, tone)
+        return painted(text, tone) + (index === shown.length - 1 ? '' : blanks)
       })
       .join(GAP)
       .trimEnd(),
@@ -79,12 +86,12 @@ function linesOf<Row>(
 }
 
 /** Cuts a text to so many characters; a cut one ends with an ellipsis. */
-const cut = (text: string, width: number): string =>
+export const cut = (text: string, width: number): string =>
   text.length <= width ? text : width <= 1 ? text.slice(0, width) : `${text.slice(0, width - 1)}…`
 
 /** Ids are shown by so many characters, by which every command finds them again. */
 const SHORT_ID = 12
-const ID = /^([a-z]{2,4}_[0-9a-f-]{12,}|[A-Z]{2}[0-9a-f]{32})$/
+const ID = /^([a-z]{2,4}_[0-9a-f-]{12,}|[A-Z]{2}[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(\.\d+)?Z$/
 
 export const shortId = (id: string): string => (ID.test(id) ? id.slice(0, SHORT_ID) : id)
@@ -94,6 +101,12 @@ const WHOLE = 16
 
 /** What a reader needs last: these columns are left out first. */
 const LAST = new Set(['revision', 'created_at', 'updated_at', 'machine_id', 'time_zone', 'position'])
+
+/** What a reader needs first: these columns are left out last. */
+const FIRST = new Set(['action', 'e164', 'email', 'finding', 'kind', 'name', 'result', 'state', 'status', 'to'])
+
+/** Fields whose words are states. */
+const STATES = new Set(['result', 'severity', 'standing', 'state', 'status'])
 
 const shownText = (value: unknown, brief: boolean): string => {
   if (value === null || value === undefined) return '-'
@@ -114,8 +127,9 @@ export function columnsOf(items: readonly object[], brief: boolean): Column<obje
       title: name.replaceAll('_', ' ').toUpperCase(),
       text: row => shownText(fieldOf(row), brief),
       right: numeric,
+      states: STATES.has(name),
       ...(items.some(item => shownText(fieldOf(item), brief).length > WHOLE) ? { least: SHORT_ID } : {}),
-      rank: LAST.has(name) ? 2 : 0,
+      rank: LAST.has(name) ? 2 : FIRST.has(name) ? -1 : 0,
     }
   })
 }

@@ -11,12 +11,19 @@ import {
   testHindrance,
 } from '../core/state/configuration/trunk-tests.ts'
 import type { TrunkTestKind } from '../core/state/index.ts'
+import { print } from './operator-print.ts'
 import { ring, withState } from './state.ts'
+import { fail, tell } from './terminal.ts'
 
 const KINDS: readonly TrunkTestKind[] = ['config_validation', 'rtp_reachability', 'test_call']
 const POLL_MS = 300
 const LIMIT_MS = 125_000
 const MARKS = { waiting: '...', passed: 'ok ', failed: 'BAD', skipped: '-  ' } as const
+
+interface Options {
+  readonly destination?: string
+  readonly json?: true
+}
 
 /** Tests a trunk through the running signaling node and prints each check as it completes. */
 export const testCommand = (): Command =>
@@ -24,7 +31,8 @@ export const testCommand = (): Command =>
     .argument('<trunk>', 'id or name')
     .argument('[kind]', `${KINDS.join(', ')}; without one: the last tests of the trunk`)
     .option('--destination <number>', 'number that is called, in E.164; test_call needs one')
-    .action((name: string, kind: string | undefined, options: { readonly destination?: string }) =>
+    .option('--json', 'as JSON: the tests of the trunk, or the one that ran')
+    .action((name: string, kind: string | undefined, options: Options) =>
       withState(async (state, config) => {
         const trunks = await state.db
           .selectFrom('trunk')
@@ -38,9 +46,11 @@ export const testCommand = (): Command =>
             trunk ? `${name} is the name of several trunks: give the id` : `there is no trunk ${name}`,
           )
         if (kind === undefined) {
-          for (const run of await listTestRuns(state.db, trunk.id, 20))
-            print(`${run.started_at}  ${run.result.padEnd(7)} ${run.requested_kind.padEnd(17)} ${run.finding ?? ''}`)
-          return
+          const runs = await listTestRuns(state.db, trunk.id, 20)
+          const shown = runs.map(({ started_at, result, requested_kind: test, finding }) => ({
+            ...{ started_at, result, test, finding },
+          }))
+          return print(options.json ? runs : shown, options)
         }
         const requested_kind = KINDS.find(known => known === kind)
         if (!requested_kind) throw new StartRefused(`${kind} is no test; there are ${KINDS.join(', ')}`)
@@ -75,12 +85,13 @@ export const testCommand = (): Command =>
           const checks: readonly TestCheckRow[] = (await listChecks(state.db, [id], after)).get(id) ?? []
           for (const check of checks) {
             after = check.sequence
-            if (check.state !== 'waiting') print(`${MARKS[check.state]} ${check.summary ?? ''}`)
+            if (check.state !== 'waiting' && !options.json) tell(`${MARKS[check.state]} ${check.summary ?? ''}\n`)
           }
           if (run && run.result !== 'running') {
-            print(`${run.result}: ${run.finding ?? ''}`)
-            if (run.call_sid !== null) print(`bin/strowger ladder ${run.call_sid} shows the messages of the call`)
-            if (run.result === 'failed') process.exitCode = 1
+            if (run.result === 'failed') fail()
+            if (options.json) return print(run, options)
+            tell(`${run.result}: ${run.finding ?? ''}\n`)
+            if (run.call_sid !== null) tell(`bin/strowger ladder ${run.call_sid} shows the messages of the call\n`)
             return
           }
           if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')
@@ -88,7 +99,3 @@ export const testCommand = (): Command =>
         }
       }),
     )
-
-const print = (line: string): void => {
-  process.stdout.write(`${line}\n`)
-}

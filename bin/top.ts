@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { dayOf } from '../core/domain/rating/index.ts'
+import { oneLine } from '../core/domain/text/visible.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { figureSteps } from '../core/state/calls/call-steps.ts'
@@ -8,10 +9,15 @@ import { spentOn } from '../core/state/calls/counters.ts'
 import { callsNow, listNodes, liveCalls, stateOfNode } from '../core/state/calls/project-steps.ts'
 import type { State } from '../core/state/index.ts'
 import { backlog } from '../core/state/maintenance/backlog.ts'
+import { ladderText } from './ladder.ts'
+import { browse, hasScreen } from './screen/browse.ts'
+import type { View } from './screen/browsing.ts'
 import { withState } from './state.ts'
-import { type Column, shortId, table } from './table.ts'
+import { type Column, cut, shortId, table } from './table.ts'
+import { give, show, terminal } from './terminal.ts'
 
-const SHOWN_CALLS = 20
+/** Printed calls, and calls of a screen that a person looks through. */
+const [PRINTED_CALLS, SHOWN_CALLS] = [20, 500]
 
 /** The current activity of all projects. Money is in minor units. */
 interface Top {
@@ -56,20 +62,23 @@ export function topCommand(): Command {
     .option('--json', 'as JSON, a line for each look')
     .option('--every <seconds>', 'how often to look', '1')
     .action((options: { once?: true; json?: true; every: string }) =>
-      withState(async state => {
+      withState(async (state, config) => {
         const every_ms = Number(options.every) * 1000
         if (!(every_ms >= 200 && every_ms <= 3_600_000))
           throw new StartRefused(`--every ${options.every}: expected 0.2 to 3600 seconds`)
-        const screen = process.stdout.isTTY === true && !options.json && !options.once
+        if (hasScreen() && !options.json && !options.once) {
+          const look = async () => viewOf(await lookAt(state, SHOWN_CALLS), terminal().columns ?? 80)
+          const opened = ({ id }: Live) => ladderText(state.db, config, id, terminal().columns ?? 80)
+          return browse({ look, every_ms, opened })
+        }
         const over = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => over.abort())
         // The reader has gone, as with `| head`.
         process.stdout.once('error', () => over.abort())
         for (;;) {
-          const top = await lookAt(state, Date.now())
-          const text = options.json ? JSON.stringify(top) : render(top, process.stdout.columns ?? 120).join('\n')
-          if (screen) process.stdout.write(Buffer.from('\u001b[H\u001b[2J'))
-          process.stdout.write(`${text}\n`)
+          const top = await lookAt(state, PRINTED_CALLS)
+          if (options.json) give(`${JSON.stringify(top)}\n`)
+          else show(render(top, terminal().columns ?? 120))
           if (options.once) return
           await sleep(every_ms, undefined, { signal: over.signal }).catch(() => undefined)
           if (over.signal.aborted) return
@@ -78,7 +87,8 @@ export function topCommand(): Command {
     )
 }
 
-async function lookAt({ db }: State, now_ms: number): Promise<Top> {
+async function lookAt({ db }: State, most_calls: number): Promise<Top> {
+  const now_ms = Date.now()
   const found = await db
     .selectFrom('project')
     .innerJoin('organization', 'organization.id', 'project.organization_id')
@@ -114,7 +124,7 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
     alerts_open: waiting.alerts_open,
     containments_open: waiting.containments_open,
     nodes: (await listNodes(db)).map(node => ({ id: node.id, kind: node.kind, state: stateOfNode(node, now_ms) })),
-    calls: (await liveCalls(db, SHOWN_CALLS)).map(row => ({
+    calls: (await liveCalls(db, most_calls)).map(row => ({
       id: row.sid,
       direction: row.direction,
       from: row.from_number,
@@ -126,30 +136,45 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
   }
 }
 
-/** Returns the lines of the screen, none longer than `width`. */
-export function render(top: Top, width: number): string[] {
+type Live = Top['calls'][number]
+
+/** The list of live calls below the figures. */
+const viewOf = (top: Top, width: number): View<Live> => ({
+  head: [...headOf(top, width), ''],
+  rows: top.calls,
+  columns: COLUMNS,
+  key: ({ id }) => id,
+})
+
+/** Returns the lines of a look, none longer than `width`. */
+export const render = (top: Top, width: number): string[] => [
+  ...headOf(top, width),
+  '',
+  ...table(top.calls, COLUMNS, width),
+]
+
+function headOf(top: Top, width: number): string[] {
   const money = top.projects.map(one => `${one.name} ${one.currency} ${(one.spend_today_minor / 100).toFixed(2)}`)
   const nodes = top.nodes.map(node => `${node.kind} ${node.state}`)
-  return [
+  const head = [
     `strowger top  ${top.at}`,
     `live ${top.live_calls}   cps ${top.cps}   last minute ${top.calls_last_minute}   ` +
       `asr 1h ${top.asr_1h_pct === null ? '-' : `${top.asr_1h_pct} %`}   ` +
       `acd 1h ${top.acd_1h_seconds === null ? '-' : `${top.acd_1h_seconds} s`}`,
     `alerts ${top.alerts_open}   closed prefixes ${top.containments_open}   nodes ${nodes.join(', ') || 'none'}`,
     `spent today: ${money.join(', ') || '-'}`,
-    '',
-    ...table(top.calls, COLUMNS, width),
-  ].map(line => line.slice(0, width))
+  ]
+  return head.map(line => cut(oneLine(line), width))
 }
 
 const clockOf = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 
 /** What a narrow terminal loses last stands first. */
-const COLUMNS: readonly Column<Top['calls'][number]>[] = [
+const COLUMNS: readonly Column<Live>[] = [
   { title: 'CALL', text: call => shortId(call.id), least: 8 },
   { title: 'FROM', text: call => call.from, least: 10, rank: 1 },
   { title: 'TO', text: call => call.to, least: 10 },
-  { title: 'STATUS', text: call => call.status },
+  { title: 'STATUS', text: call => call.status, states: true },
   { title: 'TIME', text: call => clockOf(call.seconds), right: true },
   { title: 'TRUNK', text: call => call.trunk ?? '-', least: 8, rank: 1 },
   { title: 'DIRECTION', text: call => call.direction, rank: 3 },

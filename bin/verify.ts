@@ -4,6 +4,7 @@ import { checkEvidence, type EvidenceVerdict } from '../core/runtime/evidence.ts
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { orSayWhy } from './say.ts'
+import { give, tell } from './terminal.ts'
 
 interface VerifyOptions {
   readonly key?: string
@@ -27,14 +28,12 @@ function verify(file: string, { key, json }: VerifyOptions): void {
     throw new StartRefused(`${file} cannot be checked: ${error instanceof Error ? error.message : error}`)
   }
   const { about, fingerprint, findings, intact } = verdict
-  if (json) process.stdout.write(`${JSON.stringify(verdict)}\n`)
+  if (json) give(`${JSON.stringify(verdict)}\n`)
   else {
     const by = key === undefined ? `the key ${fingerprint}; compare it, or name it with --key` : 'the expected key'
-    process.stdout.write(
-      `call ${oneLine(about.call_id)}, evidence of ${oneLine(about.made_at)} by ${oneLine(about.made_by)}\n`,
-    )
-    for (const finding of findings) process.stdout.write(`! ${oneLine(finding)}\n`)
-    if (intact) process.stdout.write(`intact, signed by ${by}\n`)
+    tell(`call ${oneLine(about.call_id)}, evidence of ${oneLine(about.made_at)} by ${oneLine(about.made_by)}\n`)
+    for (const finding of findings) tell(`! ${oneLine(finding)}\n`)
+    if (intact) tell(`intact, signed by ${by}\n`)
   }
   if (!intact) throw new StartRefused('the evidence was changed')
 }

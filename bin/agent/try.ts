@@ -14,6 +14,7 @@ import type { PlaySource } from '../../media/protocol/schema.ts'
 import { Relay } from '../../media/relay/session.ts'
 import { createRecognizers } from '../../media/speech/index.ts'
 import { wavFile } from '../../media/speech/wav-file.ts'
+import { fail, tell } from '../terminal.ts'
 import { TerminalLine } from './line.ts'
 
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
@@ -101,7 +102,7 @@ export async function tryAgent(text: string, facts: StartFacts, config: Settings
     }
     void converse(line, caller).catch((error: Error) => {
       print(error.message)
-      process.exitCode = 1
+      fail()
       session.stop()
     })
   })
@@ -111,7 +112,7 @@ export async function tryAgent(text: string, facts: StartFacts, config: Settings
   await Promise.all([http.close(), engines.close(), audio.close()])
 }
 
-const print = (told: string): void => void process.stdout.write(`${told}\n`)
+const print = (told: string): void => void tell(`${told}\n`)
 
 /** Returns the session that a document begins with. */
 function relayOf(text: string, facts: StartFacts): StartRelay {

@@ -14,27 +14,43 @@ interface LadderMessage {
 }
 
 const LANE = 30
+/** The time of a message and the blanks after it. */
+const TIME = 10
 const cseq = fieldReader('cseq')
 const reasons = fieldsReader('reason')
 
 /**
  * Renders the messages of a call as text: a lane for each peer and for us, an arrow for each message, and the time
- * since the first.
+ * since the first. On a screen of `width` characters no line is longer, and lanes without room are left out.
  *
  *     +0.000  127.0.0.2:5070 --> INVITE sip:+2348030000001@… (udp, SDP)
  */
-export function renderLadder(messages: readonly LadderMessage[]): string {
+export function renderLadder(messages: readonly LadderMessage[], width: number | null = null): string {
   const first = messages[0]
   if (!first) return 'no SIP message is kept for this call\n'
   const peers = [...new Set(messages.map(message => message.remote))]
+  if (width !== null && TIME + peers.length * (LANE + 2) > width) return narrow(messages, first.at_ms, width)
   const head = ['', ...peers.map(peer => peer.padEnd(LANE))].join('  ')
   const lines = messages.map(message => {
     const seconds = ((message.at_ms - first.at_ms) / 1000).toFixed(3).padStart(8)
     const lanes = peers.map(peer => (peer === message.remote ? arrow(message) : '').padEnd(LANE))
     return `${seconds}  ${lanes.join('  ')}  ${summary(message)}`.trimEnd()
   })
-  return `${' '.repeat(8)}${head.trimEnd()}\n${lines.join('\n')}\n`
+  return fitting([`${' '.repeat(8)}${head.trimEnd()}`, ...lines], width)
 }
+
+/** A line for each message without lanes, for screens on which the lanes have no room. */
+function narrow(messages: readonly LadderMessage[], first_ms: number, width: number): string {
+  const lines = messages.map(message => {
+    const seconds = ((message.at_ms - first_ms) / 1000).toFixed(3).padStart(8)
+    const way = message.direction === 'in' ? '>' : '<'
+    return `${seconds} ${way} ${title(message.text)}  ${message.remote}  ${summary(message)}`
+  })
+  return fitting([`${'seconds'.padStart(8)}   message  peer`, ...lines], width)
+}
+
+const fitting = (lines: readonly string[], width: number | null): string =>
+  lines.map(line => `${width === null || line.length <= width ? line : `${line.slice(0, width - 1)}…`}\n`).join('')
 
 const arrow = (message: LadderMessage): string => {
   const name = title(message.text)

@@ -1,4 +1,4 @@
-import { type Kysely, Migrator } from 'kysely'
+import { Migrator } from 'kysely'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AnyDb } from '../migrations/create-tables.ts'
 import { MIGRATIONS } from '../migrations/index.ts'
@@ -29,7 +29,7 @@ export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
 }
 
 /** Lists executed migrations; none on an error. A new database has no such table; the migrator meets other errors. */
-async function executedMigrations(db: Kysely<{ kysely_migration: { name: string } }>): Promise<readonly string[]> {
+export async function executedMigrations(db: AnyDb): Promise<readonly string[]> {
   try {
     return (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name)
   } catch {

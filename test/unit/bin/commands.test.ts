@@ -14,9 +14,11 @@ const OPEN_THE_STATE = new Set([
     'replay.ts',
     'short-ids.ts',
     'state.ts',
+    'tail.ts',
     'test.ts',
     'top.ts',
     'up.ts',
+    'upgrade.ts',
   ],
 ])
 
