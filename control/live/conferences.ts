@@ -85,7 +85,7 @@ export async function changeInConference(
   return (await findParticipant(trx, conference_sid, call_sid)) ?? notFound(`participant ${call_sid}`)
 }
 
-const flag = (on: boolean): 0 | 1 => (on ? 1 : 0)
+export const flag = (on: boolean): 0 | 1 => (on ? 1 : 0)
 
 const notCoachable = (call_sid: string): Refusal<'validation_failed'> =>
   invalid('/coached_call_id', `${call_sid.slice(0, 60)} is not another call in this conference`)

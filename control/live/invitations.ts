@@ -13,6 +13,7 @@ import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import { findVoiceAccount } from '../../core/state/people/voice-accounts.ts'
 import { invalid, notFound, type Refusal, refuse } from '../http/reply.ts'
 import type { Asked } from './asked.ts'
+import { flag } from './conferences.ts'
 
 /** Returns the document of a call that joins a conference. Undefined attributes of <Conference> are left out. */
 export function conferenceDocument(
@@ -77,5 +78,3 @@ export async function invite(
   const flags = { muted: flag(muted), start_on_enter: flag(start_on_enter), end_on_exit: flag(end_on_exit) }
   return expectParticipant(trx, { ...expected, ...flags }, now_ms)
 }
-
-const flag = (on: boolean): 0 | 1 => (on ? 1 : 0)

@@ -1,4 +1,5 @@
 import type { ActivityStart } from '../../core/domain/calls/control-commands.ts'
+import { MAX_MESSAGE_BYTES } from '../../core/domain/sip/body.ts'
 import { type ActivityRow, findActivity } from '../../core/state/calls/activities.ts'
 import { findAccountCall } from '../../core/state/calls/calls.ts'
 import { isRefusal } from '../http/reply.ts'
@@ -251,14 +252,11 @@ function subscriptionOf(form: Form): ActivityStart | VoiceRefusal {
   return { kind: 'subscription', callback: { url, method: methodOf(form, 'Method') } }
 }
 
-/** A MESSAGE of SIP within a call carries no more (RFC 3428 §8). */
-const MAX_CONTENT_BYTES = 1300
-
 function contentOf(form: Form): string | VoiceRefusal {
   const content = form.text('Content')
   if (content === undefined) return numbered(20001, 'Content is required.')
-  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES)
-    return numbered(20001, `Content has more than ${MAX_CONTENT_BYTES} bytes.`)
+  if (Buffer.byteLength(content) > MAX_MESSAGE_BYTES)
+    return numbered(20001, `Content has more than ${MAX_MESSAGE_BYTES} bytes.`)
   try {
     JSON.parse(content)
     return content
@@ -308,7 +306,7 @@ export const activities = [
     suffix: '.json',
     extended: true,
     summary: 'Send JSON to the client of a call that talks, as a SIP MESSAGE within the call',
-    fields: { Content: `required, JSON of at most ${MAX_CONTENT_BYTES} bytes` },
+    fields: { Content: `required, JSON of at most ${MAX_MESSAGE_BYTES} bytes` },
     example: { Content: '{"seat": 12}' },
     replies: { 201: Message },
     async run(context) {

@@ -1,12 +1,10 @@
-import { mediaType } from '../../core/domain/sip/body.ts'
+import { MAX_MESSAGE_BYTES, mediaType } from '../../core/domain/sip/body.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { Party } from './call.ts'
 import { ALLOW } from './methods.ts'
 
 const TEXT: ReadonlySet<string> = new Set(['text/plain', ''])
 const JSON_TYPE = 'application/json'
-/** Longer texts need a message session (RFC 3428 §8). */
-const MAX_MESSAGE_BYTES = 1300
 
 /**
  * Passes the text of a MESSAGE within a call (RFC 3428 §4) to the other side and returns that side's status. Answers

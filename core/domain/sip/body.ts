@@ -291,3 +291,6 @@ function fromBase64(text: string): string | null {
     return null
   }
 }
+
+/** The most bytes of a MESSAGE's body: longer texts need a message session (RFC 3428 §8). */
+export const MAX_MESSAGE_BYTES = 1300
