@@ -55,7 +55,10 @@ export interface EngineOptions {
    * is busy nearly all the time gives the priority up for a while. True by default.
    */
   readonly realtime?: boolean
-  /** Number of events that may wait for JavaScript. The engine drops and counts events beyond it. */
+  /**
+   * Number of events that may wait for JavaScript, of which 'tap' events may be half. The engine drops and counts
+   * events beyond it.
+   */
   readonly event_queue?: number
   /** Load the G.729 codec at run time when the machine has libbcg729-0 (GPL-3, never linked). */
   readonly g729?: boolean

@@ -47,8 +47,8 @@ struct Event {
   std::vector<RecordPause> pauses;
 };
 
-/** The packet threads and the recorder write events; one consumer reads them. Audio may fill half of the queue: when the
- * consumer stands still, audio is lost first, and not the marks and ends that others wait for. */
+/** The packet threads and the recorder write events; one consumer reads them. Audio may fill half of the queue: when
+ * the consumer stands still, audio is lost first, and not the marks and ends that others wait for. */
 class EventQueue {
  public:
   explicit EventQueue(size_t capacity) : queue_(capacity), most_audio_(capacity / 2) {}
