@@ -28,7 +28,7 @@ const Direction = oneOf('inbound', 'outbound', 'both')
 const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
 const SourceValidation = oneOf('relaxed', 'strict')
-const Transfers = oneOf('consume', 'refuse')
+const Transfers = oneOf('consume', 'pass', 'refuse')
 export const TrunkStatus = described(
   oneOf('draft', 'enabled', 'disabled', 'releasing', 'released'),
   'A trunk is `enabled` from its creation; `draft` is reserved and never shown. A `released` trunk is shown by call records alone.',

@@ -21,6 +21,7 @@ import type { KeyWay, Leg, LegListener } from './leg.ts'
 import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import { passNotify } from './refer-passing.ts'
 import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
@@ -331,6 +332,7 @@ export class InboundCall extends Call {
       digit: (leg, digit, by) => this.#digit(leg, digit, by),
       refer: (leg, request) => this.#refer(leg, request),
       notify: (leg, request) => {
+        if (passNotify({ call: this, leg }, request)) return
         if (this.#script && leg === this.#a) this.#script.notified(request)
         else request.respond(200)
       },

@@ -10,6 +10,7 @@ import type { KeyWay, Leg, LegListener } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import { passNotify } from './refer-passing.ts'
 import { answeredHost, type CallScript, type ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked, transfersRefused } from './transfer.ts'
@@ -191,7 +192,8 @@ export class OutboundCall extends Call {
         else if (this.#watcher.refer) this.#watcher.refer(request)
         else transferAsked({ call: this, leg }, request)
       },
-      notify: (_leg, request) => {
+      notify: (leg, request) => {
+        if (passNotify({ call: this, leg }, request)) return
         if (this.#script) this.#script.notified(request)
         else request.respond(200)
       },

@@ -10,6 +10,7 @@ import type { InboundCall } from './inbound-call.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { notifyReferrer } from './refer-notify.ts'
+import { passRefer } from './refer-passing.ts'
 import { type DialogTags, isNamed, type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
@@ -55,6 +56,12 @@ function consider(transferor: Party, request: InboundRequest): void {
   const refused = 'refused' in reading ? reading.refused : refusal(transferor, transferee)
   if ('refused' in reading || !transferee || leg.trunk_id === null || refused !== null) {
     request.respond(refused ?? 603, { headers: headersOf(refused, reading) })
+    return
+  }
+  const passes = call.ctx.snapshot().trunks.get(leg.trunk_id)?.transfers === 'pass'
+  // A Refer-To with Replaces names a dialog with us, which the other side does not know.
+  if (passes && reading.target.replaces === null) {
+    void passRefer(transferor, transferee, request, reading.target)
     return
   }
   // RFC 4488: the transferor may ask for no subscription.

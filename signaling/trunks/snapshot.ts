@@ -55,7 +55,7 @@ export interface TrunkConfig {
   readonly auth_mode: 'ip_allow_list' | 'digest'
   readonly require_tls: boolean
   readonly source_validation: 'relaxed' | 'strict'
-  readonly transfers: 'consume' | 'refuse'
+  readonly transfers: 'consume' | 'pass' | 'refuse'
   readonly security: 'rtp' | 'sdes_srtp_required'
   readonly codecs: readonly CodecName[]
   readonly max_call_duration_seconds: number

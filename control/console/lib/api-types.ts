@@ -1775,7 +1775,7 @@ export interface TrunkDetail {
   readonly endpoints: EndpointSummary
   readonly as_of: string
   readonly authentication: TrunkAuthentication
-  readonly transfers: 'consume' | 'refuse'
+  readonly transfers: 'consume' | 'pass' | 'refuse'
   readonly endpoint_evidence: readonly EndpointEvidence[]
   readonly limits: TrunkLimits
   readonly media: TrunkMedia

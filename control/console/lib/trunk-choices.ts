@@ -17,6 +17,12 @@ export const AUTHENTICATIONS = [
   { value: 'ip_allow_list', text: 'IP address', hint: 'For a PBX with a fixed public address.' },
 ] as const
 
+export const TRANSFERS = [
+  { value: 'consume', text: 'Carried out', hint: 'The platform calls the target and joins both.' },
+  { value: 'pass', text: 'Passed on', hint: 'The other side calls the target, if it is another trunk of yours.' },
+  { value: 'refuse', text: 'Refused', hint: 'The PBX gets 603.' },
+] as const
+
 export const SOURCE_CHECKS = [
   {
     value: 'relaxed',

@@ -2,16 +2,19 @@ import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { type Action, useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
+import { readHours } from '../lib/hours-text.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { ListOf, Policy, PolicySummary } from '../lib/types.ts'
 import { Badge, Button, Card, Empty, Loaded, PageHead } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Form, MoneyField, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { AreaField, Form, MoneyField, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 
 export interface PolicyForm {
   readonly name: string
+  /** A window a line; empty: always. */
+  readonly calling_hours: string
   readonly recording_mode: 'off' | 'all'
   readonly recording_retention_days: number
   readonly concurrency: number | null
@@ -21,9 +24,15 @@ export interface PolicyForm {
   readonly max_destination_rate_minor: number | null
 }
 
-export const policyBody = (form: PolicyForm) => ({ ...form, name: form.name.trim(), recording_channels: 2 })
+export const policyBody = (form: PolicyForm) => ({
+  ...form,
+  name: form.name.trim(),
+  calling_hours: readHours(form.calling_hours),
+  recording_channels: 2,
+})
 export const POLICY_FIELDS = [
   '/name',
+  '/calling_hours',
   '/concurrency',
   '/cps',
   '/daily_spend_limit_minor',
@@ -35,6 +44,7 @@ export const POLICY_FIELDS = [
 
 const EMPTY: PolicyForm = {
   name: '',
+  calling_hours: '',
   recording_mode: 'off',
   recording_retention_days: 30,
   concurrency: null,
@@ -90,6 +100,14 @@ export function PolicyFields({
           value={form.max_destination_rate_minor}
           onInput={max_destination_rate_minor => set({ max_destination_rate_minor })}
           {...at('/max_destination_rate_minor')}
+        />
+        <AreaField
+          label="Calling hours"
+          hint="Days and times in which calls may begin, a window a line, such as: monday-friday 08:00-18:30. Empty: always."
+          rows={2}
+          value={form.calling_hours}
+          onInput={calling_hours => set({ calling_hours })}
+          {...at('/calling_hours')}
         />
         <SelectField
           label="Recording"

@@ -3,6 +3,7 @@ import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money, when, words } from '../lib/format.ts'
+import { hoursText } from '../lib/hours-text.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { hasRole, may } from '../lib/session.ts'
 import type { ListOf, Policy } from '../lib/types.ts'
@@ -135,6 +136,7 @@ function Edit({ policy, path, onSaved }: { policy: Policy; path: string; onSaved
   const { ceilings, recording } = policy
   const [form, setForm] = useState<PolicyForm>({
     name: policy.name,
+    calling_hours: hoursText(policy.calling_hours),
     recording_mode: recording.mode,
     recording_retention_days: recording.retention_days,
     concurrency: ceilings.concurrency.configured,

@@ -3,7 +3,14 @@ import { ask } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { go } from '../lib/router.ts'
-import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } from '../lib/trunk-choices.ts'
+import {
+  AUTHENTICATIONS,
+  CODECS,
+  DIRECTIONS,
+  MEDIA_SECURITIES,
+  SOURCE_CHECKS,
+  TRANSFERS,
+} from '../lib/trunk-choices.ts'
 import type { Trunk } from '../lib/types.ts'
 import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
@@ -36,6 +43,7 @@ function General({ trunk, of }: TrunkTab) {
     require_tls: trunk.authentication.require_tls,
     codecs: trunk.media.codecs,
     media_security: trunk.media.security,
+    transfers: trunk.transfers,
     limits: {
       concurrency: trunk.limits.concurrency.configured,
       cps: trunk.limits.cps.configured,
@@ -95,6 +103,12 @@ function General({ trunk, of }: TrunkTab) {
             value={form.media_security}
             onInput={value => set({ media_security: value as typeof form.media_security })}
             options={MEDIA_SECURITIES}
+          />
+          <SelectField
+            label="Transfers by the PBX"
+            value={form.transfers}
+            onInput={value => set({ transfers: value as typeof form.transfers })}
+            options={TRANSFERS}
           />
         </div>
         <CheckField label="Only over TLS" checked={form.require_tls} onInput={require_tls => set({ require_tls })} />

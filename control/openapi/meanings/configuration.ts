@@ -230,5 +230,7 @@ export const CONFIGURATION: Readonly<Record<string, string>> = {
   'CallingWindow.days': 'Days on which the window begins.',
   'CallingWindow.from': 'Time of the day, `HH:MM`, included.',
   'CallingWindow.to': 'Time of the day, `HH:MM`, not included; one before `from` is on the next day.',
-  transfers: 'What a REFER of the peer does: `consume`: we carry the transfer out. `refuse`: it gets 603.',
+  transfers:
+    'What a REFER of the peer does. `consume`: we carry the transfer out. `pass`: the other side of the call is asked, if ' +
+    'it is another trunk of the same customer, else it gets 603; an attended transfer is carried out. `refuse`: it gets 603.',
 }

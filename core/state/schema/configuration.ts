@@ -117,7 +117,7 @@ export interface VoiceAccountTable {
 }
 
 /** `consume`: we carry a transfer out. `refuse`: we answer 603. */
-export type Transfers = 'consume' | 'refuse'
+export type Transfers = 'consume' | 'pass' | 'refuse'
 
 export interface TrunkTable {
   id: string

@@ -103,6 +103,7 @@ for (const route of V1_ROUTES)
     t.ok(String(first.status) in route.replies, 'with a declared status; its body was checked against the schema')
     if (route.method === 'get') return
     if (first.status !== 200) t.equal(await auditCount(w), before + 1, 'leaves one audit event')
+    if ((await auditCount(w)) > before) t.ok(w.key.includes(await newestActor(w)), 'by the key that wrote')
     const replay = await ask(good, { headers: { 'Idempotency-Key': idempotency } })
     checks += 1
     t.equal(replay.status, first.status, 'a replay repeats the outcome')
@@ -220,6 +221,22 @@ const auditCount = async (w: ControlPlane): Promise<number> => {
     .select(eb => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(row.count)
+}
+
+/** The public id of the key that the newest event names as its actor; empty when it names no key. */
+async function newestActor(w: ControlPlane): Promise<string> {
+  const { actor_type, actor_id } = await w.state.db
+    .selectFrom('audit_event')
+    .select(['actor_type', 'actor_id'])
+    .orderBy('position', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  const key = await w.state.db
+    .selectFrom('api_key')
+    .select('public_id')
+    .where('id', '=', actor_id ?? '')
+    .executeTakeFirst()
+  return actor_type === 'api_key' && key ? key.public_id : 'no key'
 }
 
 async function foreignKey(w: ControlPlane): Promise<string> {

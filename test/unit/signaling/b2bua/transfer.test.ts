@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import type { Party } from '../../../../signaling/b2bua/call.ts'
+import { passNotify } from '../../../../signaling/b2bua/refer-passing.ts'
 import { type Replacement, replaceLeg, transferAsked } from '../../../../signaling/b2bua/transfer.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
 import t from '../../../support/harness/index.ts'
@@ -8,15 +9,46 @@ import t from '../../../support/harness/index.ts'
 // A REFER that comes before the call is answered at both ends. The transfer is real; the call is a fake.
 
 /** A call whose called party's answer is known, and whose caller's is not. */
-function stage({ accepted, transfers = 'consume' }: { accepted: boolean; transfers?: 'consume' | 'refuse' }) {
+interface Staged {
+  readonly accepted: boolean
+  readonly transfers?: 'consume' | 'pass' | 'refuse'
+  /** The trunk of the caller; null: it came by a carrier. */
+  readonly caller_trunk?: string | null
+  /** What the caller answers to a REFER. */
+  readonly says?: number
+}
+
+/** Trunks of a customer, and one of a rival. */
+const TRUNKS = [
+  ['trk_a', 'prj_1', 'consume'],
+  ['trk_rival', 'prj_2', 'consume'],
+  ['trk_closed', 'prj_1', 'refuse'],
+] as const
+
+function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says = 202 }: Staged) {
+  const sent: string[] = []
+  const dialogOf = (whose: string, status: number) => ({
+    request: async (method: string, { headers, body }: { headers: Record<string, string>; body?: string }) => {
+      sent.push(`${whose} ${method} ${headers['Refer-To'] ?? body?.trim()}`)
+      return { status }
+    },
+  })
   const answers: number[] = []
   const placed: string[] = []
   let settle: () => void = () => undefined
   const settled = new Promise<void>(resolve => {
     settle = resolve
   })
-  const leg = { id: 'b', trunk_id: 'trk_b', accepted, answered: false, ended: false, foreign: false, sipDialog: null }
-  const caller = { id: 'a', trunk_id: 'trk_a', answered: false, ended: false, foreign: false }
+  const leg = {
+    id: 'b',
+    trunk_id: 'trk_b',
+    accepted,
+    answered: false,
+    ended: false,
+    foreign: false,
+    sipDialog: dialogOf('b', 200),
+  }
+  const caller = { id: 'a', trunk_id: caller_trunk, answered: false, ended: false, sipDialog: dialogOf('a', says) }
   const call = {
     answered: false,
     ended: false,
@@ -28,7 +60,12 @@ function stage({ accepted, transfers = 'consume' }: { accepted: boolean; transfe
     peerOf: () => (caller.answered ? { call, leg: caller } : null),
     ctx: {
       draining: () => false,
-      snapshot: () => ({ trunks: new Map([['trk_b', { transfers }]]) }),
+      snapshot: () => ({
+        trunks: new Map<string, object>([
+          ['trk_b', { project_id: 'prj_1', subaccount_id: null, transfers }],
+          ...TRUNKS.map(([id, project_id, own]) => [id, { project_id, subaccount_id: null, transfers: own }] as const),
+        ]),
+      }),
       transfers: {
         place: async ({ target }: { target: { number: string } }) => {
           placed.push(target.number)
@@ -51,7 +88,16 @@ function stage({ accepted, transfers = 'consume' }: { accepted: boolean; transfe
     leg.ended = true
     settle()
   }
-  return { asked, answered, over, answers, placed }
+  const notified = (status: string) =>
+    passNotify(
+      { call, leg: caller } as unknown as Party,
+      {
+        header: (name: string) => (name === 'event' ? 'refer' : null),
+        content: () => ({ parts: [{ content: `SIP/2.0 ${status}` }] }),
+        respond: (code: number) => void answers.push(code),
+      } as unknown as InboundRequest,
+    )
+  return { asked, answered, over, answers, placed, sent, notified }
 }
 
 t.test('a REFER that follows the 200 at once waits until the caller is answered', async t => {
@@ -90,6 +136,41 @@ t.test('a trunk that refuses transfers gets 603, and nobody is called', async t 
   t.same(answers, [603])
   t.same(placed, [])
 })
+
+t.test('a trunk that passes transfers on: the other side is asked, and how it goes is told to who asked', async t => {
+  const { asked, answered, answers, placed, sent, notified } = stage({ accepted: true, transfers: 'pass' })
+  answered()
+  asked()
+  await turn()
+  t.same(answers, [202])
+  t.same(placed, [], 'the platform calls nobody')
+  t.ok(notified('100 Trying') && notified('200 OK'))
+  t.same(sent, ['a REFER <sip:+2342010002002@192.0.2.1>', 'b NOTIFY SIP/2.0 100 Trying', 'b NOTIFY SIP/2.0 200 OK'])
+  t.notOk(notified('200 OK'), 'a NOTIFY after the last one is of another REFER')
+})
+
+t.test('a refusal of the other side is passed back', async t => {
+  const { asked, answered, answers, notified } = stage({ accepted: true, transfers: 'pass', says: 603 })
+  answered()
+  asked()
+  await turn()
+  t.same(answers, [603])
+  t.notOk(notified('200 OK'))
+})
+
+for (const [whose, caller_trunk] of [
+  ['a carrier', null],
+  ['another customer', 'trk_rival'],
+  ['a trunk that refuses transfers', 'trk_closed'],
+] as const)
+  t.test(`no transfer is passed on to ${whose}`, async t => {
+    const { asked, answered, answers, placed, sent } = stage({ accepted: true, transfers: 'pass', caller_trunk })
+    answered()
+    asked()
+    await turn()
+    t.same(answers, [603])
+    t.same([placed, sent], [[], []])
+  })
 
 // ------------------------------------------------------------------------------------- INVITE with Replaces, by fakes
 
