@@ -20,13 +20,17 @@ export function listenerAddress(listener: Listener, user?: string, secure = fals
  * §8.1.1.8): other peers need not be able to reach a SIPS URI.
  */
 export function contactFor(listener: Listener, named: readonly (string | undefined)[]): string {
-  const secure = named.some(value => parseUri(uriIn(value ?? ''))?.scheme === 'sips')
-  return listenerAddress(listener, undefined, secure && listener.protocol === 'tls')
+  const secure = listener.protocol === 'tls' && named.some(value => parseUri(uriIn(value ?? ''))?.scheme === 'sips')
+  return listenerAddress(listener, undefined, secure)
 }
 
 /** Returns our Contact in an answer. The request-URI and the first Record-Route, else the peer's Contact, decide. */
 export const contactForAnswer = (listener: Listener, request: SipMessage): string =>
-  contactFor(listener, [request.uri, request.list('record-route')[0] ?? request.contact?.uri])
+  contactFor(
+    listener,
+    // No other listening point can have a SIPS Contact, and reading addresses takes longer than the rest of an answer.
+    listener.protocol === 'tls' ? [request.uri, request.list('record-route')[0] ?? request.contact?.uri] : [],
+  )
 
 /** Returns `sip:user@host:port` with the transport parameter of the listening point. */
 export function listenerUri(listener: Listener, user?: string, secure = false): string {
