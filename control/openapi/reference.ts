@@ -6,9 +6,17 @@ import type { Json } from './schemas.ts'
 
 /** The parts of an OpenAPI document that pages show. */
 export interface Document {
-  readonly servers: readonly { readonly url: string }[]
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly servers: Servers
+  readonly paths: Readonly<Record<string, PathItem>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+type Servers = readonly { readonly url: string }[]
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** The operations of a path, and the servers that it has in place of the document's (OpenAPI 3.1 §4.8.9). */
+interface PathItem extends Readonly<Partial<Record<(typeof METHODS)[number], Operation>>> {
+  readonly servers?: Servers
 }
 
 interface Operation {
@@ -72,24 +80,25 @@ interface Listed {
   readonly text: string
 }
 
-const pathOf = (document: Document): string => document.servers[0]?.url.replace(/^https?:\/\/[^/]*/, '') ?? ''
+const pathOf = (servers: Servers): string => servers[0]?.url.replace(/^https?:\/\/[^/]*/, '') ?? ''
 
 function operationsOf(document: Document): { readonly operation: Operation; readonly listed: Listed }[] {
-  const prefix = pathOf(document)
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      operation,
-      listed: {
-        method: method.toUpperCase(),
-        path: `${prefix}${path}`,
-        page: operation.tags[0] ?? '',
-        anchor: operation.operationId,
-        summary: operation.summary,
-        scope: operation['x-scope'] ?? '',
-        text: [path, operation.description, ...(operation.parameters ?? []).map(({ name }) => name)].join(' '),
-      },
-    })),
+  const all = Object.entries(document.paths).flatMap(([path, { servers = document.servers, ...methods }]) =>
+    METHODS.map(method => ({ path, prefix: pathOf(servers), method, operation: methods[method] })),
   )
+  return all.flatMap(({ path, prefix, method, operation }) => {
+    if (!operation) return []
+    const listed = {
+      method: method.toUpperCase(),
+      path: `${prefix}${path}`,
+      page: operation.tags[0] ?? '',
+      anchor: operation.operationId,
+      summary: operation.summary,
+      scope: operation['x-scope'] ?? '',
+      text: [path, operation.description, ...(operation.parameters ?? []).map(({ name }) => name)].join(' '),
+    }
+    return [{ operation, listed }]
+  })
 }
 
 export const listedOf = (document: Document): Listed[] => operationsOf(document).map(({ listed }) => listed)
