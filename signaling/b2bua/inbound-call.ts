@@ -1,4 +1,3 @@
-import { answeredSession } from '../../core/domain/calls/custom-headers.ts'
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
@@ -211,6 +210,7 @@ export class InboundCall extends Call {
       ...this.#listener(),
       attempt: hop => {
         const { carrier_id } = hop
+        this.#a.prefer = this.#hunt?.leg ?? null
         if (carrier_id !== null) this.initiated({ carrier_id })
       },
       ringing: (_leg, response) => this.#ringing(response),
@@ -280,7 +280,7 @@ export class InboundCall extends Call {
     this.#a.prefer = leg
     void this.#stopRinging()
     try {
-      await this.#a.answer(answeredSession(leg.sessionId, this.#a.invite.header('session-id')))
+      await this.#a.answer()
       if (this.ended) return
       this.#answeredNow()
       await this.#join(leg)

@@ -48,7 +48,7 @@ export class InboundLeg extends Leg {
   ) {
     super(ctx, options)
     this.#auth = options.auth
-    this.invite = options.invite
+    this.invite = this.session_id.invite(options.invite)
     this.knownFrom(options.invite.source.address)
     this.#late = options.invite.content().sdp === ''
     const { invite } = options
@@ -146,12 +146,12 @@ export class InboundLeg extends Leg {
   }
 
   /** Sends 200 OK; resolves when the offer/answer exchange is complete. @throws Cancelled, LinkLost, MediaRefusal */
-  answer(headers: Headers = {}): Promise<void> {
-    this.#answering ??= this.#answer(headers)
+  answer(): Promise<void> {
+    this.#answering ??= this.#answer()
     return this.#answering
   }
 
-  async #answer(headers: Headers): Promise<void> {
+  async #answer(): Promise<void> {
     if (this.#early) await this.#answeredEarly(this.#early.answered)
     // An exchange that a PRACK completed leaves no SDP for the 200 (RFC 3262 §5).
     const body = this.#early ? '' : this.#late ? await this.makeOffer() : await this.makeAnswer()
@@ -160,13 +160,13 @@ export class InboundLeg extends Leg {
     const late = this.#late && !this.#early ? this.lateAnswer() : null
     const timer = answerHeaders(this.invite)
     const answer = {
-      headers: { ...timer, Allow: ALLOW, Supported: SUPPORTED, ...headers },
+      headers: { ...timer, Allow: ALLOW, Supported: SUPPORTED },
       ...(body === '' ? {} : { body }),
       ...(this.#auth ? { auth: this.#auth } : {}),
     }
     this.#stillHere.cancel()
     const dialog = await this.invite.accept(answer, this.handler)
-    this.dialog = dialog
+    this.take(dialog)
     if (this.ended) {
       this.#hangUp({})
       throw new LinkLost()

@@ -1,7 +1,7 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
 import { type LegFigures, legFigures } from '../../core/domain/calls/leg-figures.ts'
-import { mayActInDialog } from '../../core/domain/identity/index.ts'
+import { mayActInDialog, sameTenant } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { hostOf } from '../../core/domain/sip/address.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -13,6 +13,7 @@ import { askPlaced } from './media-places.ts'
 import { ALLOW } from './methods.ts'
 import { refusedBody } from './refusal.ts'
 import { Renegotiation } from './renegotiation.ts'
+import { SessionId } from './session-id.ts'
 
 /** How a key came: as media (RFC 4733 events or in-band tones), or by INFO. */
 export type KeyWay = 'media' | 'info'
@@ -60,7 +61,9 @@ export class Leg {
   readonly log: Log
   protected readonly ctx: CallContext
   protected listener: LegListener
-  protected dialog: Dialog | null = null
+  /** The id of the session, which every message to and from the peer passes. */
+  protected readonly session_id = new SessionId(() => this.#other())
+  #dialog: Dialog | null = null
   #answered = false
   #ended = false
   #held = false
@@ -79,7 +82,7 @@ export class Leg {
   #policy: LegPolicy | null = null
   readonly #setUpFrom = new Set<string>()
   #closing: Promise<void> | null = null
-  /** The leg whose codec this leg should use, so that their bridge is a relay. */
+  /** The leg at the other end. This leg should use its codec, so that their bridge is a relay. */
   prefer: Leg | null = null
   /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
   readonly trunk_id: string | null
@@ -141,11 +144,16 @@ export class Leg {
   }
 
   get sip_call_id(): string | null {
-    return this.dialog?.call_id ?? null
+    return this.#dialog?.call_id ?? null
   }
 
   get sipDialog(): Dialog | null {
-    return this.dialog
+    return this.#dialog
+  }
+
+  /** Takes the dialog with the peer. */
+  protected take(dialog: Dialog): void {
+    this.#dialog = this.session_id.dialog(dialog)
   }
 
   /** Changes the listener, for a child that became a separate call. */
@@ -210,7 +218,7 @@ export class Leg {
     dialog: Dialog,
     session: { readonly expires: string | null; readonly allow: string | null; readonly role: 'uac' | 'uas' },
   ): void {
-    this.dialog = dialog
+    this.take(dialog)
     this.#answered = true
     this.#answered_ms ??= this.ctx.clock.now()
     this.#silent_ms = 0
@@ -237,7 +245,7 @@ export class Leg {
   }
 
   protected endSignaling(headers: Headers): void {
-    void this.dialog?.bye(headers)
+    void this.#dialog?.bye(headers)
   }
 
   /** Adds an address from which the peer set up this dialog. */
@@ -261,16 +269,17 @@ export class Leg {
     )
   }
 
-  readonly handler: DialogHandler = (request, facts) => {
-    if (facts.server_end === null && !this.#mayAct(request.source.address)) {
+  readonly handler: DialogHandler = (received, facts) => {
+    if (facts.server_end === null && !this.#mayAct(received.source.address)) {
       this.ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
-      this.log.warn({ source: request.source.address, method: request.method }, 'a stranger in a dialog is refused')
+      this.log.warn({ source: received.source.address, method: received.method }, 'a stranger in a dialog is refused')
       const { code, headers } = sipRefusal('source_not_allowed', {
-        value: request.source.address,
+        value: received.source.address,
         name: 'of this call',
       })
-      return request.respond(code, { headers })
+      return received.respond(code, { headers })
     }
+    const request = this.session_id.request(received)
     if (request.method === 'BYE') {
       request.respond(200)
       return this.farEnd({ cause: causeOf(facts.server_end), headers: request.headers })
@@ -369,6 +378,15 @@ export class Leg {
     }
     if (event.event === 'dtmf') this.#key(event.digit, 'media', event.duration_ms)
     else this.listener.media(this, event)
+  }
+
+  /** The UUID of the leg at the other end. Only a leg of the same tenant may know it, as it may know X- headers. */
+  #other(): string | null {
+    const uuid = this.prefer?.session_id.uuid ?? null
+    if (uuid === null) return null
+    const { trunks } = this.ctx.snapshot()
+    const [own, theirs] = [trunks.get(this.trunk_id ?? ''), trunks.get(this.prefer?.trunk_id ?? '')]
+    return own && theirs && sameTenant(own, theirs) ? uuid : null
   }
 
   /** Sets whether the peer holds the call. */

@@ -67,9 +67,6 @@ export class OutboundLeg extends Leg {
     return this.#accepted
   }
 
-  /** The session's id in the final answer (RFC 7989); null without one. */
-  sessionId: string | null = null
-
   override get callingDialog(): boolean {
     return true
   }
@@ -104,6 +101,7 @@ export class OutboundLeg extends Leg {
           ...offerHeaders(undefined, min_se),
           'Content-Type': 'application/sdp',
           ...facts.headers,
+          ...this.session_id.headers,
         },
         body,
       },
@@ -114,12 +112,14 @@ export class OutboundLeg extends Leg {
           this.#listener.sent({ call_id })
         },
         provisional: response => this.#provisional(response),
+        acknowledging: this.session_id.acknowledging,
       },
     )
     return this.#final(await this.#invite.result)
   }
 
   #provisional(response: SipResponse): void {
+    this.session_id.heard(response)
     this.knownFrom(response.source.address)
     const remote_tag = tagOf(response.header('to') ?? '')
     if (response.status > 100 && remote_tag !== '' && this.#early.size < MAX_FORKS) {
@@ -139,28 +139,29 @@ export class OutboundLeg extends Leg {
     this.#accepted = result.kind === 'answered'
     await this.#taking
     if (result.kind === 'failed') return { kind: 'failed', detail: result.detail, link_lost: result.link_lost }
-    if (result.kind === 'refused') return { kind: 'refused', response: result.response }
-    this.knownFrom(result.response.source.address)
+    const { response } = result
+    this.session_id.heard(response)
+    if (result.kind === 'refused') return { kind: 'refused', response }
+    this.knownFrom(response.source.address)
+    const dialog = this.session_id.dialog(result.dialog)
     if (this.ended) {
       // The 200 crossed our CANCEL.
-      void result.dialog.bye()
+      void dialog.bye()
       return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
     }
-    const { sdp } = result.response.content()
+    const { sdp } = response.content()
     const bad = sdp === '' && this.#earlySdp === '' ? NO_SDP : sdp === '' ? null : await this.#take(sdp)
     if (bad) {
       // RFC 3261 §13.2.2.4: a 2xx whose SDP cannot be used gets an ACK and a BYE.
-      void result.dialog.bye(bad.code === null ? {} : { Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
+      void dialog.bye(bad.code === null ? {} : { Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
       return bad.code === null
         ? { kind: 'failed', detail: bad.detail, link_lost: false }
         : { kind: 'bad_answer', code: bad.code, detail: bad.detail }
     }
     if (this.ended) {
-      void result.dialog.bye()
+      void dialog.bye()
       return { kind: 'failed', detail: 'ended while it was answered', link_lost: false }
     }
-    const { response } = result
-    this.sessionId = response.header('session-id')
     this.confirmed(result.dialog, {
       expires: response.header('session-expires') ?? response.header('x'),
       allow: response.header('allow'),
@@ -169,7 +170,7 @@ export class OutboundLeg extends Leg {
     const parting = this.#parting
     // The owner learns of the answer before it learns of the BYE.
     if (parting) setImmediate(() => super.farEnd(parting))
-    return { kind: 'answered', response: result.response }
+    return { kind: 'answered', response }
   }
 
   protected override farEnd(facts: LegEnd): void {
@@ -179,7 +180,7 @@ export class OutboundLeg extends Leg {
     }
     this.#parting = facts
     // Cancels the INVITE when the callee hangs up before a final response; after one, this does nothing.
-    this.#invite?.cancel()
+    this.#invite?.cancel(this.session_id.headers)
   }
 
   /** Applies an SDP answer. Returns null, or what is wrong. */
@@ -197,6 +198,6 @@ export class OutboundLeg extends Leg {
 
   protected override endSignaling(headers: Headers): void {
     if (this.answered) super.endSignaling(headers)
-    else this.#invite?.cancel(headers)
+    else this.#invite?.cancel({ ...headers, ...this.session_id.headers })
   }
 }

@@ -31,7 +31,7 @@ export interface LibraryRequest extends LibraryMessage {
 }
 
 /** Sends the ACK for a final response to INVITE, or the PRACK for a reliable provisional response. */
-type Acknowledge = (
+export type Acknowledge = (
   options?: { headers?: Record<string, string>; body?: string },
   callback?: (error: unknown) => void,
 ) => void

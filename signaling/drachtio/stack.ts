@@ -7,11 +7,12 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer, CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
-import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
+import { type Acknowledge, createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import { Pulse } from './pulse.ts'
 import { Sequence } from './sequence.ts'
 import {
+  type Acknowledging,
   type Dialog,
   type DialogKeeper,
   type Headers,
@@ -71,6 +72,7 @@ interface Outbound extends RequestOptions {
   readonly credentials?: Headers
   readonly repeats?: LibraryRequest
   readonly authorizer?: Authorizer | null
+  readonly acknowledging?: Acknowledging
 }
 
 /** Connects in the background, and reconnects whenever the link is lost. */
@@ -225,7 +227,7 @@ class Stack implements SipStack {
                 if (stackDialogId && view.header('rseq') !== null) {
                   early.add(stackDialogId)
                   this.#dialogs.set(stackDialogId, (r, a) => deliver(this.#log, r, a, progress.handler))
-                  this.#guard(() => ack())
+                  this.#acknowledge(view, ack, progress.acknowledging)
                 }
                 return progress.provisional?.(view)
               }
@@ -236,7 +238,7 @@ class Stack implements SipStack {
               if (response.status >= 300 || !stackDialogId) {
                 return settle({ kind: 'refused', response: view })
               }
-              this.#guard(() => ack())
+              this.#acknowledge(view, ack, progress.acknowledging)
               const dialog = this.#dialog({
                 id: stackDialogId,
                 call_id: view.call_id,
@@ -298,8 +300,8 @@ class Stack implements SipStack {
             request.on('update', (update, answer) => this.#toDialog(update, answer))
             request.on('response', (response, ack) => {
               if (response.status < 200) return
-              if (method === 'INVITE' && response.status < 300) this.#guard(() => ack())
               const view = responseView(response)
+              if (method === 'INVITE' && response.status < 300) this.#acknowledge(view, ack, options.acknowledging)
               const again = challenged?.answer(view, { method, uri: request.uri })
               if (again) send({ ...wanted, credentials: again, repeats: request })
               else settle(view)
@@ -341,6 +343,11 @@ class Stack implements SipStack {
     } catch (error) {
       refuse(new RequestFailed(error instanceof Error ? error.message : String(error)))
     }
+  }
+
+  #acknowledge(response: SipResponse, ack: Acknowledge, headers: Acknowledging | undefined): void {
+    const own = outgoing(headers?.(response), { initial: false })
+    this.#guard(() => ack({ headers: own }))
   }
 
   /** Another SIP server would send the header to the peer. */
@@ -425,6 +432,7 @@ class Stack implements SipStack {
           stackDialogId: facts.id,
           ...(options.headers ? { headers: options.headers } : {}),
           ...(options.body ? { body: options.body } : {}),
+          ...(options.acknowledging ? { acknowledging: options.acknowledging } : {}),
         },
         authorizer,
       ).catch(error => {

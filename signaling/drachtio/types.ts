@@ -65,6 +65,9 @@ export type ServerEnd = 'session_expired' | 'no_ack' | 'other'
  */
 export type DialogHandler = (request: InboundRequest, facts: { readonly server_end: ServerEnd | null }) => void
 
+/** Returns the headers of the ACK of a 2xx, or of the PRACK of a reliable provisional response. */
+export type Acknowledging = (response: SipResponse) => Headers
+
 export interface Dialog {
   readonly id: string
   readonly call_id: string
@@ -73,7 +76,10 @@ export interface Dialog {
   readonly local_tag: string
   readonly remote_tag: string
   /** @throws LinkLost. A dialog that the SIP server no longer knows answers 481. */
-  request(method: string, options?: { headers?: Headers; body?: string }): Promise<SipResponse>
+  request(
+    method: string,
+    options?: { headers?: Headers; body?: string; acknowledging?: Acknowledging },
+  ): Promise<SipResponse>
   /** Ends the dialog; settles when the BYE is answered or has timed out. Later calls do nothing. */
   bye(headers?: Headers): Promise<void>
   readonly ended: boolean
@@ -116,6 +122,7 @@ export interface OutboundInvite {
 export interface InviteProgress {
   sent?(facts: { readonly call_id: string; readonly source: Source }): void
   provisional?(response: SipResponse): void
+  acknowledging?: Acknowledging
   /** Handles the peer's requests in the early dialog, and in the confirmed one from its first moment. */
   handler: DialogHandler
 }

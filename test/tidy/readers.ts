@@ -112,7 +112,13 @@ const READERS: readonly Reader[] = [
     file: 'core/domain/calls/custom-headers.ts',
     functions: '`customHeaders`, `toldHeaders`',
     reads: 'X- headers, User-to-User, Session-ID and Geolocation, passed on or handed to the application unchanged',
-    headers: ['x-*', 'user-to-user', 'session-id', 'geolocation', 'x-strowger-callsid'],
+    headers: ['x-*', 'user-to-user', 'geolocation', 'x-strowger-callsid'],
+  },
+  {
+    file: 'core/domain/sip/session-id.ts',
+    functions: '`readSessionId`',
+    reads: 'the UUID of a side of the session (RFC 7989)',
+    headers: ['session-id'],
   },
   {
     file: 'signaling/b2bua/dtmf-info.ts',

@@ -6,6 +6,8 @@ import type { Story } from './story.ts'
 const headersInOrder = (...begins: readonly string[]): RegExp =>
   new RegExp(begins.map(begin => `^${begin.replace(/[+.]/g, '\\$&')}`).join('[\\s\\S]*'), 'm')
 
+const [CALLER_ID, TARGET_ID] = ['a1'.repeat(16), 'b2'.repeat(16)]
+
 /** Headers that identify the caller and record earlier diversions. */
 export const HEADERS: readonly Story[] = [
   {
@@ -34,13 +36,24 @@ export const HEADERS: readonly Story[] = [
     notAtTarget: /x\.example/,
   },
   {
-    title: 'the id of the session passes to the target, and in its answer to the peer (RFC 7989)',
-    peer: [caller.invite({ headers: `Session-ID: ${'a1'.repeat(16)}` }), ...answered, ...hangUp(2)],
+    title:
+      'the id of the session passes in the ringing, the answer and the BYE, with the receiver as remote (RFC 7989)',
+    peer: [caller.invite({ headers: `Session-ID: ${CALLER_ID};remote=${'0'.repeat(32)}` }), ...answered, ...hangUp(2)],
     target: untilBye.map(step =>
-      step.replace('SIP/2.0 200 OK\n', `SIP/2.0 200 OK\nSession-ID: ${'b2'.repeat(16)};remote=${'a1'.repeat(16)}\n`),
+      step.replace(/SIP\/2\.0 (180 Ringing|200 OK)\n/, line => `${line}Session-ID: ${TARGET_ID};remote=${CALLER_ID}\n`),
     ),
-    atTarget: new RegExp(`^Session-ID: ${'a1'.repeat(16)}`, 'im'),
-    atPeer: new RegExp(`^Session-ID: ${'b2'.repeat(16)};remote=${'a1'.repeat(16)}`, 'im'),
+    atTarget: headersInOrder(
+      'INVITE ',
+      `Session-ID: ${CALLER_ID};remote=${'0'.repeat(32)}`,
+      'BYE ',
+      `Session-ID: ${CALLER_ID};remote=${TARGET_ID}`,
+    ),
+    atPeer: headersInOrder(
+      'SIP/2.0 180 ',
+      `Session-ID: ${TARGET_ID};remote=${CALLER_ID}`,
+      'SIP/2.0 200 ',
+      `Session-ID: ${TARGET_ID};remote=${CALLER_ID}`,
+    ),
   },
   {
     title: 'a Remote-Party-ID of the peer identifies the caller',
