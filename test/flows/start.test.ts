@@ -98,7 +98,7 @@ t.test('an address that this machine does not have leads to STROWGER_BIND', asyn
   const doctor = await strowger(['doctor'], { ...env, STROWGER_BIND: '0.0.0.0' })
   t.equal(doctor.code, 0, doctor.stdout)
   t.match(doctor.stdout, /^WARN {2}http:\/\/203\.0\.113\.9:\d+ sends keys and passwords in clear/m)
-  t.match(doctor.stdout, /^ {2}STROWGER_HOST +203\.0\.113\.9 +environment /m)
+  t.match(doctor.stdout, /^STROWGER_HOST +203\.0\.113\.9 +environment /m)
 })
 
 t.test('.env.example names every variable with its default', async t => {
@@ -121,7 +121,7 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
     t.match(stderr, /already running on .*STROWGER_DATA/)
     const doctor = await strowger(['doctor'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
     t.match(doctor, { code: 0, stdout: /ok {4}the platform runs \(process \d+\) and holds its ports/ })
-    t.match(doctor.stdout, new RegExp(`^ {2}STROWGER_HTTP_PORT +${new URL(w.base_url).port} +running platform `, 'm'))
+    t.match(doctor.stdout, new RegExp(`^STROWGER_HTTP_PORT +${new URL(w.base_url).port} +running platform `, 'm'))
     t.match(doctor.stdout, new RegExp(`^WARN {2}STROWGER_HTTP_PORT is ${new URL(w.base_url).port} in the running`, 'm'))
   })
   const given = await settings(t)

@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from './harness/index.ts'
 import { PATIENCE_MS } from './wait.ts'
 
@@ -224,12 +225,26 @@ export class WorldPhones {
 
   /** Sends the message as an INVITE; the target answers plainly. */
   invite(one: WorldCase): Promise<Outcome> {
-    return this.#call(one.name, one, null, factOf(one, 'sound', 'both') === 'both')
+    return this.#decided(() => this.#call(one.name, one, null, factOf(one, 'sound', 'both') === 'both'))
   }
 
   /** Sends a plain INVITE; the target answers with the headers and the body of the message. */
   answer(one: WorldCase): Promise<Outcome> {
-    return this.#call(one.name, PLAIN, one, factOf(one, 'sound', 'both') === 'both')
+    return this.#decided(() => this.#call(one.name, PLAIN, one, factOf(one, 'sound', 'both') === 'both'))
+  }
+
+  /**
+   * Calls again, as a telephone does, while the platform is too busy to decide: it says so within 2 s by a 503 that
+   * names the time of the next attempt (RFC 3261 §21.5.4).
+   */
+  async #decided(call: () => Promise<Outcome>): Promise<Outcome> {
+    const deadline_ms = performance.now() + PATIENCE_MS
+    for (;;) {
+      const outcome = await call()
+      const seconds = outcome.status === 503 ? Number(headerOf(outcome.final, 'Retry-After')) : Number.NaN
+      if (Number.isNaN(seconds) || performance.now() > deadline_ms) return outcome
+      await sleep(seconds * 1000)
+    }
   }
 
   async #call(name: string, asked: WorldCase, answered: WorldCase | null, sound: boolean): Promise<Outcome> {
