@@ -284,6 +284,51 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     await t.rejects(client.calls(first.sid).recordings.create(), { status: 400, code: 21220 })
   })
 
+  await t.test(
+    'a recording of one track holds that side alone, by RecordingTrack and by <Recording track>',
+    async t => {
+      pages['/talk'] = doc(`<Play>${url}/900.wav</Play>`)
+      const recorded = (track: string) => `track="${track}" recordingStatusCallback="${url}/by-verb"`
+      const callback = {
+        RecordingStatusCallback: `${url}/by-create`,
+        RecordingStatusCallbackEvent: 'in-progress completed',
+      }
+      for (const [by_create, by_verb] of [
+        ['outbound', 'inbound'],
+        ['inbound', 'outbound'],
+      ] as const) {
+        const events = 'recordingStatusCallbackEvent="in-progress completed"'
+        const markup = doc(
+          `<Start><Recording ${recorded(by_verb)} ${events}/></Start><Gather numDigits="1" timeout="60" action="${url}/talk"/>`,
+        )
+        const { sid, line } = await callOut(markup, { Record: 'true', RecordingTrack: by_create, ...callback })
+        const of = (path: string, status: string) =>
+          until(`${path} is ${status}`, () =>
+            all(path).find(fields => fields['CallSid'] === sid && fields['RecordingStatus'] === status),
+          )
+        for (const path of ['/by-create', '/by-verb']) await of(path, 'in-progress')
+        // Both sides speak once both recordings run: the peer 650 Hz for as long as the document plays 900 Hz.
+        await line.press('1')
+        const humming = line.hum(650)
+        await line.over()
+        await humming()
+        for (const [path, track] of [
+          ['/by-create', by_create],
+          ['/by-verb', by_verb],
+        ] as const) {
+          const { RecordingSid, RecordingTrack } = await of(path, 'completed')
+          t.equal(RecordingTrack, track)
+          const [samples = new Int16Array()] = readWav(
+            (await w.voice('GET', `/Recordings/${RecordingSid}.wav`)).bytes,
+          ).channels
+          const [own, other] = track === 'inbound' ? [650, 900] : [900, 650]
+          t.ok(loudest(samples, own) > -30, `${path} ${track}: its own side`)
+          t.ok(loudest(samples, other) < -40, `${path} ${track}: nothing of the other side`)
+        }
+      }
+    },
+  )
+
   await t.test('a stream, begun beside the document or by it, is stopped alone; messages reach clients', async t => {
     const heard = { inbound: 0, outbound: 0 }
     const server = await socketServer(t, frame => {
