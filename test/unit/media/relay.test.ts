@@ -8,7 +8,11 @@ import { until } from '../../support/wait.ts'
 import { webServer } from '../../support/web.ts'
 
 const engine = await recognizerServer(t, 'two large pizzas')
-const w = await startTestWorker({ stt: { engine: 'url', url: engine.url } })
+const voice = await webServer(t, { '/chosen': { type: 'audio/wav', body: wavBytes(8000, tone(700, 2000)) } })
+const w = await startTestWorker({
+  stt: { engine: 'url', url: engine.url },
+  tts_choices: [{ engine: 'url', url: `${voice.url}/chosen` }],
+})
 t.teardown(() => w.stop())
 const { client } = w
 
@@ -89,6 +93,28 @@ t.test('a relay application gets the call’s facts and the caller’s words, an
     error_code: null,
   })
   await until('the socket is closed', () => app.closed())
+})
+
+t.test('an agent speaks by the engine that its application chose, and without one by the operator’s', async t => {
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line()
+  await start(leg_id, app.url)
+  await app.told('setup')
+  app.send({ type: 'text', token: 'By the operator.', last: true })
+  await hears(peer)
+  t.strictSame(voice.requests, [])
+
+  const other = await relayApp(t)
+  const chosen = await line()
+  await start(chosen.leg_id, other.url, { tts_engine: 'url' })
+  await other.told('setup')
+  other.send({ type: 'text', token: 'By the choice.', last: true })
+  await chosen.peer.hears(700)
+  t.match(voice.requests, [{ path: '/chosen' }])
+  t.match(JSON.parse(String(voice.requests[0]?.body)), { text: 'By the choice.' })
+  app.send({ type: 'end' })
+  other.send({ type: 'end' })
+  await until('both are over', () => app.closed() && other.closed())
 })
 
 t.test('the caller’s voice stops the agent, and the application learns what was heard', async t => {
