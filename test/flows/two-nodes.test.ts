@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from '../support/harness/index.ts'
-import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
+import { openPhone, registerPhone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
@@ -29,22 +29,6 @@ async function losesPower(w: World): Promise<void> {
   const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)
   for (const pid of pids) process.kill(pid, 'SIGKILL')
   await until('every process is gone', () => pids.every(pid => !runs(pid)))
-}
-
-/** Registers a telephone with its password. */
-async function register(w: World, phone: Phone, who: { readonly username: string; readonly password: string }) {
-  const contact = `sip:phone@${PHONE}:${UNHEARD_PORT}`
-  const challenged = await until('it is challenged', async () => {
-    const answer = await phone.register({ cseq: 1, contact })
-    return answer.status === 401 && answer
-  })
-  const challenge = challenged.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
-  const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
-  const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${w.sip.host}:${w.sip.port}` } as const
-  await until('it is registered', async () => {
-    const authorization = digestAnswer({ ...who, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' })
-    return (await phone.register({ cseq: 2, contact, authorization })).status === 200
-  })
 }
 
 t.test('two machines over one database', async t => {
@@ -94,7 +78,7 @@ t.test('two machines over one database', async t => {
   const tape = await until('it is recorded', () => db.selectFrom('recording').selectAll().executeTakeFirst())
   const { username, password } = await a.addDigestTrunk()
   const phone = await openPhone(t, { host: a.sip.host, port: a.sip.port, local_ip: PHONE })
-  await register(a, phone, { username, password })
+  await registerPhone(phone, a.sip, { username, password, contact: `sip:phone@${PHONE}:${UNHEARD_PORT}` })
   const registrations = () => db.selectFrom('registration').selectAll().execute()
   t.equal((await registrations()).length, 1)
   await web.seen('/slow')

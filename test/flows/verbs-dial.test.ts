@@ -1,6 +1,8 @@
 import { tone, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
+import { openPhone, registerPhone } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
+import { openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
@@ -315,6 +317,45 @@ t.test('verbs that bridge calls', async t => {
         (await callsTo()).map(({ sid }) => sid),
       )
     t.same(await charged.execute(), [], 'and costs nothing')
+    t.equal(far.calls.length, heard, 'no telephone outside was called')
+  })
+
+  await t.test('Dial and a call of the API ring a telephone that is registered at a number’s trunk', async t => {
+    const own = w.numbers[5] ?? ''
+    const home = await openSoftphone(t, '127.0.0.63')
+    const { id, ...secrets } = await w.addDigestTrunk()
+    await w.routeToTrunk(own, id)
+    const phone = await openPhone(t, { ...w.sip, local_ip: home.address })
+    await registerPhone(phone, w.sip, { ...secrets, contact: `sip:home@${home.address}:${home.port}` })
+    const heard = far.calls.length
+
+    const line = await town.callIn(doc(`<Dial ${from} action="${url}/home"><Number>${own}</Number></Dial>`))
+    const dialled = await home.incoming('home')
+    await dialled.answer()
+    const stop = dialled.hum(700)
+    await line.hears(700)
+    await stop()
+    dialled.hangUp()
+    t.match(await told('/home'), { DialCallStatus: 'completed', DialBridged: 'true' })
+    await line.over()
+
+    const form = { To: own, From: trunk_number, InlineMarkup: doc(`<Play loop="0">${url}/900.wav</Play>`) }
+    const made = await w.voice('POST', '/Calls.json', form)
+    t.equal(made.status, 201, JSON.stringify(made.body))
+    const called = await home.incoming('home')
+    await called.answer()
+    await called.hears(900)
+    called.hangUp()
+    t.match(await w.ended(made.body.sid), { status: 'completed' })
+
+    const { db } = w.state
+    const calls = await db.selectFrom('call').select(['sid', 'carrier_id']).where('to_number', '=', own).execute()
+    t.same(
+      calls.map(({ carrier_id }) => carrier_id),
+      [null, null],
+    )
+    const sids = calls.map(({ sid }) => sid)
+    t.same(await db.selectFrom('reservation').selectAll().where('call_sid', 'in', sids).execute(), [], 'it is free')
     t.equal(far.calls.length, heard, 'no telephone outside was called')
   })
 

@@ -88,9 +88,12 @@ export class DrachtioPeer {
     return id
   }
 
-  /** Delivers a response from the network to a request of the application. */
-  answer(to: Sent, status: number, headers: readonly string[] = [], body = ''): void {
-    const answer = answerText(to.text, `SIP/2.0 ${status} Any`, headers, body)
+  /**
+   * Delivers a response from the network to a request of the application, by default from one peer. The dialog's id has
+   * our tag alone, as the real server's, so that forks share it.
+   */
+  answer(to: Sent, status: number, headers: readonly string[] = [], body = '', tag = 'answering'): void {
+    const answer = answerText(to.text, `SIP/2.0 ${status} Any`, headers, body, tag)
     const makes_dialog = to.message.method === 'INVITE'
     const dialog_id = to.dialog_id || (makes_dialog ? dialogIdOf(to.text) : '')
     if (makes_dialog && status >= 200 && status < 300) this.dialogs.add(dialog_id)
@@ -184,13 +187,19 @@ function requestText(message: CommandMessage): string {
   ].join('\r\n')
 }
 
-function answerText(request: string, start: string, headers: readonly string[], body: string): string {
+function answerText(
+  request: string,
+  start: string,
+  headers: readonly string[],
+  body: string,
+  tag = 'answering',
+): string {
   const to = lineOf(request, 'to')
   return [
     start,
     `Via: ${lineOf(request, 'via')}`,
     `From: ${lineOf(request, 'from')}`,
-    `To: ${to.includes(';tag=') ? to : `${to};tag=answering`}`,
+    `To: ${to.includes(';tag=') ? to : `${to};tag=${tag}`}`,
     `Call-ID: ${lineOf(request, 'call-id')}`,
     `CSeq: ${lineOf(request, 'cseq')}`,
     'Contact: <sip:peer@198.51.100.7>',

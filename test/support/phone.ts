@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import type { Test } from './harness/index.ts'
 import { UNHEARD_PORT } from './ports.ts'
+import { until } from './wait.ts'
 
 /**
  * A minimal SIP phone on a UDP socket. It serves tests of digest authentication: SIPp has only one algorithm and hides
@@ -170,4 +171,24 @@ export function digestAnswer(facts: {
   const ha2 = hash(`${facts.method ?? 'INVITE'}:${facts.uri}`)
   const response = hash(`${ha1}:${facts.nonce}:${facts.nc}:${cnonce}:auth:${ha2}`)
   return `Digest username="${facts.username}", realm="${facts.realm}", nonce="${facts.nonce}", uri="${facts.uri}", response="${response}", algorithm=${facts.algorithm}, qop=auth, nc=${facts.nc}, cnonce="${cnonce}"`
+}
+
+/** Registers a telephone with the password of its trunk, once that is applied. */
+export async function registerPhone(
+  phone: Phone,
+  at: { readonly host: string; readonly port: number },
+  who: { readonly username: string; readonly password: string; readonly contact: string },
+): Promise<void> {
+  const { contact, ...secrets } = who
+  const challenged = await until('it is challenged', async () => {
+    const answer = await phone.register({ cseq: 1, contact })
+    return answer.status === 401 && answer
+  })
+  const challenge = challenged.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
+  const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
+  const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${at.host}:${at.port}` } as const
+  await until('it is registered', async () => {
+    const proof = { ...secrets, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' }
+    return (await phone.register({ cseq: 2, contact, authorization: digestAnswer(proof) })).status === 200
+  })
 }

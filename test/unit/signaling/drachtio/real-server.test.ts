@@ -100,6 +100,27 @@ t.test('requests whose response the server never reports time out', async t => {
   t.same(sip.counts(), { dialogs: 0, transactions: 0 })
 })
 
+t.test('a second 200 of a forked INVITE leaves the call to the peer that answered first', async t => {
+  const { peer, sip } = await linked(t)
+  const placed = place(sip)
+  const invite = await peer.next(is('INVITE'))
+  peer.answer(invite, 200, [], '', 'one')
+  const answered = await placed.result
+  if (answered.kind !== 'answered') throw new Error(answered.kind)
+  await peer.next(is('ACK'))
+  peer.answer(invite, 200, [], '', 'two')
+  // What follows on the link shows that the second 200 was read. A BYE by the dialog's id would reach the first peer.
+  for (const look of ['first', 'second']) {
+    const info = answered.dialog.request('INFO')
+    const sent = await peer.next(() => true)
+    t.equal(sent.message.method, 'INFO', `the ${look} request is ours`)
+    peer.answer(sent, 200, [], '', 'one')
+    t.equal((await info).status, 200)
+  }
+  t.equal(answered.dialog.remote_tag, 'one')
+  t.same(sip.counts(), { dialogs: 1, transactions: 0 })
+})
+
 t.test('a request with an old CSeq is refused in a dialog, and a stranger’s number makes none old', async t => {
   const { peer, sip } = await linked(t)
   const seen: string[] = []
