@@ -10,9 +10,14 @@ import { type Account, CODECS, type LinphoneCodec, linphone, type Transport } fr
 // hear is measured.
 
 const CODEC_NAMES = Object.keys(CODECS) as LinphoneCodec[]
-/** What linphone plays is compared with the tone that was sent, which has -10 dBm0. */
+/** The level of the tones that both sides send. What is heard may differ by `OFF_DB`. */
 const SENT_DBM0 = -10
 const OFF_DB = 3
+/**
+ * Linphone's G.722 reads and writes samples at half the scale of other implementations: FFmpeg's decodes ours with the
+ * level that we encoded.
+ */
+const G722_OFF_DB = 6
 
 interface Way {
   readonly transport: Transport
@@ -89,7 +94,7 @@ async function talks(t: Test, w: World, desk: Desk, { transport, encrypted, code
   const phone = await linphone(t, { host: '127.0.7.6', user: own, tone_hz: 900, transport, encrypted, server })
   t.equal((await registrationOf(w, id)).transport, transport)
   for (const codec of codecs) {
-    phone.only(codec)
+    phone.restrictTo(codec)
     for (const direction of ['called', 'calls'] as const) {
       const tape = phone.tape()
       const before = await ended(w)
@@ -98,8 +103,9 @@ async function talks(t: Test, w: World, desk: Desk, { transport, encrypted, code
       await near.hears(900)
       await tape.plays(3000)
       await stop()
+      const louder_db = codec === 'G722' ? G722_OFF_DB : 0
       t.ok(
-        Math.abs(near.level(900) - SENT_DBM0) < OFF_DB,
+        Math.abs(near.level(900) - (SENT_DBM0 - louder_db)) < OFF_DB,
         `${codec}, ${direction}: the desk hears ${near.level(900)} dBm0`,
       )
       near.hangUp()
@@ -107,7 +113,7 @@ async function talks(t: Test, w: World, desk: Desk, { transport, encrypted, code
       const sound = sounding(trimmed(samples))
       const heard = `${sound.length / rate_hz} s, ${levelDbm0(sound)} dBm0`
       t.equal(strongestHz(sound, rate_hz), 500, `${codec}, ${direction}: linphone hears the desk (${heard})`)
-      t.ok(sound.length > rate_hz && Math.abs(levelDbm0(sound) - SENT_DBM0) < OFF_DB, heard)
+      t.ok(sound.length > rate_hz && Math.abs(levelDbm0(sound) - (SENT_DBM0 + louder_db)) < OFF_DB, heard)
       const [record] = await until('the record', async () => {
         const rows = (await ended(w)).slice(before.length)
         return rows.length > 0 && rows
