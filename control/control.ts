@@ -17,6 +17,7 @@ import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
+import { createMp3Encoder } from './mp3/encoder.ts'
 import { referencePages, referencesOf, searchEntries } from './openapi/pages.ts'
 import { operatorAuthentication, operatorSessions } from './operator/authenticate.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
@@ -74,6 +75,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     objects: options.objects ?? null,
     sign_ins: createRateLimiter(SIGN_INS),
     bad_credentials: createRateLimiter(options.bad_credentials ?? BAD_CREDENTIALS),
+    mp3: createMp3Encoder(),
   }
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
@@ -122,6 +124,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     async close() {
       events.close()
       await server.close()
+      await services.mp3.close()
     },
   }
 }

@@ -13,6 +13,7 @@ const TARGET = 'build/bundle'
 const ENTRIES = [
   'bin/main',
   'control/exports/thread',
+  'control/mp3/thread',
   'control/process',
   'core/state/sqlite/worker',
   'media/files/audio-thread',
@@ -31,6 +32,7 @@ const LEFT_OUT = [
   'nodemailer',
   'pdfkit',
   'swagger-ui-dist',
+  'wasm-media-encoders',
   'werift',
 ]
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
+import type { Mp3Encoder } from '../mp3/encoder.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 /** The services that the control plane's routes and reconcilers use. */
@@ -22,6 +23,8 @@ export interface HttpServices extends Services {
   readonly sign_ins: RateLimiter
   /** Limits requests without a valid credential by address, over all APIs. */
   readonly bad_credentials: RateLimiter
+  /** Makes MP3 of recordings. */
+  readonly mp3: Mp3Encoder
 }
 
 /** The part of the configuration that the control plane uses. */

@@ -5,7 +5,7 @@ import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, isRefusal, notFound } from '../http/reply.ts'
 import { described, Instant, input, oneOf, optional, pageSchema, Type } from '../http/schema.ts'
 import { changeRecording, removeRecording, startRecording } from '../live/recordings.ts'
-import { recordingAudio } from '../voice/audio.ts'
+import { recordingAudio, recordingMp3 } from '../voice/audio.ts'
 import { presentRecording, Recording, RecordingStatus } from './recording-present.ts'
 import { route } from './route.ts'
 
@@ -108,6 +108,21 @@ export const recordings = [
     replies: { 200: null, 206: null, 416: null },
     async run({ recording, services, request }) {
       const audio = recording.status === 'completed' ? await recordingAudio(services, recording, request) : null
+      return audio ?? notFound(`recording ${recording.sid}`)
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/recordings/{recording_id}.mp3',
+    summary: 'Download the audio of a finished recording as MP3; one range at a time',
+    description: 'Recordings of at most four hours, and at most four downloads of a project at once.',
+    scope: 'recordings:manage',
+    produces: 'audio/mpeg',
+    replies: { 200: null, 206: null, 416: null },
+    refusals: ['limit_reached', 'rate_limited'],
+    async run({ recording, services, request }) {
+      const audio = recording.status === 'completed' ? await recordingMp3(services, recording, request) : null
       return audio ?? notFound(`recording ${recording.sid}`)
     },
   }),

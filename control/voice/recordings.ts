@@ -1,6 +1,6 @@
 import { findAccountCall, findProjectRecording, listCallRecordings } from '../../core/state/calls/calls.ts'
 import { list, resource, Type } from '../http/schema.ts'
-import { recordingAudio } from './audio.ts'
+import { recordingAudio, recordingMp3 } from './audio.ts'
 import { unknownCall } from './call.ts'
 import { forReason, type VoiceRefusal } from './errors.ts'
 import { presentRecording, Recording } from './present.ts'
@@ -53,6 +53,19 @@ export const recordings = [
     async run({ account, services, params, request }) {
       const row = await findProjectRecording(services.state.db, account.project_id, params.recording_sid)
       const audio = row?.status === 'completed' ? await recordingAudio(services, row, request) : null
+      return audio ?? unknownRecording(params.recording_sid)
+    },
+  }),
+  voiceRoute({
+    method: 'GET',
+    path: '/Recordings/{recording_sid}',
+    suffix: '.mp3',
+    extended: true,
+    summary: 'Download the audio of a finished recording as MP3; one range at a time',
+    replies: { 200: null, 206: null, 416: null },
+    async run({ account, services, params, request }) {
+      const row = await findProjectRecording(services.state.db, account.project_id, params.recording_sid)
+      const audio = row?.status === 'completed' ? await recordingMp3(services, row, request) : null
       return audio ?? unknownRecording(params.recording_sid)
     },
   }),

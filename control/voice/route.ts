@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Topic } from '../../core/runtime/bus.ts'
 import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import type { Static, TSchema } from '../http/schema.ts'
-import type { Services } from '../http/services.ts'
+import type { HttpServices } from '../http/services.ts'
 import type { VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
 
@@ -13,7 +13,7 @@ type Names<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? 
 
 export interface VoiceContext {
   readonly account: VoiceAccountOfProject
-  readonly services: Services
+  readonly services: HttpServices
   readonly now_ms: number
   readonly request: IncomingMessage
   readonly query: URLSearchParams

@@ -108,12 +108,20 @@ function leftOutside() {
   return names.filter(used)
 }
 
+/** Packages that have another library inside, compiled to WebAssembly: its name, licence and source. */
+const INSIDE = {
+  'mpg123-decoder': 'libmpg123, LGPL-2.1: https://www.mpg123.de',
+  'wasm-media-encoders': 'LAME, LGPL-2.0-or-later: https://lame.sourceforge.io',
+}
+
 function licences(node_folder) {
   const told = production(lock).map(([path, { version }]) => {
     const file = existsSync(path) && readdirSync(path).find(name => /^(licen[cs]e|copying)/i.test(name))
     const text = file ? readFileSync(join(path, file), 'utf8') : `See ${nameOf(path)} in sbom.cdx.json.`
-    return [`${nameOf(path)} ${version}`, text]
+    const inside = INSIDE[nameOf(path)]
+    return [`${nameOf(path)} ${version}`, inside ? `${text.trim()}\n\nIt contains ${inside}` : text]
   })
+  told.push(['The GNU Lesser General Public License 2.1', readFileSync('packaging/licences/LGPL-2.1.txt', 'utf8')])
   told.push([`Node.js ${runtime.version}`, readFileSync(join(node_folder, 'LICENSE'), 'utf8')])
   const unique = new Map(told.sort(([a], [b]) => (a < b ? -1 : 1)))
   return [...unique].map(([name, text]) => `${'='.repeat(80)}\n${name}\n${'='.repeat(80)}\n${text.trim()}\n`).join('\n')

@@ -10,17 +10,18 @@ import type { ControlPlane } from './control-plane.ts'
 /** A tenth of a second of silence, 8 kHz mono PCM. */
 export const WAV = wav(Buffer.alloc(1600))
 
-function wav(samples: Buffer): Buffer {
+/** A file of 16-bit samples as the media worker writes it. */
+export function wav(samples: Buffer, { channels = 1, rate_hz = 8000 } = {}): Buffer {
   const head = Buffer.alloc(44)
   head.write('RIFF', 0)
   head.writeUInt32LE(36 + samples.length, 4)
   head.write('WAVEfmt ', 8)
   head.writeUInt32LE(16, 16)
   head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(8000, 24)
-  head.writeUInt32LE(16_000, 28)
-  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(channels, 22)
+  head.writeUInt32LE(rate_hz, 24)
+  head.writeUInt32LE(rate_hz * channels * 2, 28)
+  head.writeUInt16LE(channels * 2, 32)
   head.writeUInt16LE(16, 34)
   head.write('data', 36)
   head.writeUInt32LE(samples.length, 40)
@@ -32,11 +33,12 @@ export async function addRecording(
   w: ControlPlane,
   call_sid: string,
   status: RecordingTable['status'] = 'completed',
+  content = WAV,
 ): Promise<string> {
   const sid = newId.recording()
   const file = `recordings/${sid}.wav`
   mkdirSync(join(w.settings.data_dir, 'recordings'), { recursive: true })
-  writeFileSync(join(w.settings.data_dir, file), WAV)
+  writeFileSync(join(w.settings.data_dir, file), content)
   const now_ms = w.clock.now()
   const row = {
     sid,
@@ -47,8 +49,8 @@ export async function addRecording(
     track: 'both' as const,
   }
   await insertRecording(w.state.db, { ...row, file, expires_at: null }, now_ms)
-  const sha256 = createHash('sha256').update(WAV).digest('hex')
-  const ended = { status, duration_ms: 100, bytes: WAV.length, sha256 }
+  const sha256 = createHash('sha256').update(content).digest('hex')
+  const ended = { status, duration_ms: 100, bytes: content.length, sha256 }
   if (status !== 'in-progress') await w.state.db.updateTable('recording').set(ended).where('sid', '=', sid).execute()
   return sid
 }

@@ -118,6 +118,7 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['better-sqlite3', /^(core\/state|bench|test)\//],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
   ['sdp-transform', /^core\/domain\/codecs\/sdp\.ts$/],
+  ['wasm-media-encoders', /^control\/mp3\/thread\.ts$/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],
   ['ws', /^(bench\/agents|signaling\/edge|media\/(forks|relay|speech)|control|test)\//],

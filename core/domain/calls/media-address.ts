@@ -6,8 +6,8 @@ interface MediaAddress {
 }
 
 const PATHS = [
-  /^\/2010-04-01\/Accounts\/(?<account>AC[0-9a-f]{32})\/Recordings\/(?<recording>RE[0-9a-f]{32})(?:\.wav)?$/,
-  /^\/v1\/recordings\/(?<recording>RE[0-9a-f]{32})\.wav$/,
+  /^\/2010-04-01\/Accounts\/(?<account>AC[0-9a-f]{32})\/Recordings\/(?<recording>RE[0-9a-f]{32})(?:\.(?:wav|mp3))?$/,
+  /^\/v1\/recordings\/(?<recording>RE[0-9a-f]{32})\.(?:wav|mp3)$/,
 ]
 
 /**

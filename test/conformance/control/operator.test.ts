@@ -3,6 +3,7 @@ import { BAD_CREDENTIALS } from '../../../control/http/bad-credentials.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
+import { createMp3Encoder } from '../../../control/mp3/encoder.ts'
 import { operatorCaller } from '../../../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { OPERATOR_SCOPES } from '../../../core/domain/access/scopes.ts'
@@ -28,7 +29,7 @@ const kitchen: Kitchen = {
     }),
 }
 const limiter = createRateLimiter(BAD_CREDENTIALS)
-const services = { ...w, sign_ins: limiter, bad_credentials: limiter }
+const services = { ...w, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder() }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })
 

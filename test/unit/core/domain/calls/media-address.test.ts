@@ -9,6 +9,7 @@ t.test('an address of a recording is recognised however it is written', async t 
   for (const url of [
     `https://voice.test${PATH}.wav`,
     `https://voice.test${PATH}`,
+    `https://voice.test${PATH}.mp3`,
     `HTTPS://VOICE.TEST:443${PATH}.wav?x=1#rc=2`,
     `https://user:secret@voice.test${PATH}.wav`,
     `http://voice.test${PATH}.wav`,
