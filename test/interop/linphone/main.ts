@@ -96,7 +96,7 @@ async function talks(t: Test, w: World, desk: Desk, { transport, encrypted, code
   for (const codec of codecs) {
     phone.restrictTo(codec)
     for (const direction of ['called', 'calls'] as const) {
-      const tape = phone.tape()
+      const tape = phone.tape(codec)
       const before = await ended(w)
       const near = await (direction === 'called' ? calling() : awaited())
       const stop = near.hum(500)

@@ -13,8 +13,8 @@ interface Linphone {
   command(line: string): void
   /** Offers and takes this codec alone from now on. */
   restrictTo(codec: LinphoneCodec): void
-  /** Plays its next call into a file of its own. */
-  tape(): Tape
+  /** Plays its next call, which has this codec, into a file of its own. */
+  tape(codec: LinphoneCodec): Tape
   /** Unregisters and exits. */
   stop(): Promise<void>
 }
@@ -34,6 +34,8 @@ export const CODECS = {
   opus: 48_000,
 } as const
 export type LinphoneCodec = keyof typeof CODECS
+/** The sample rates of its recordings, which are mono. */
+const PLAYED_HZ: Readonly<Record<LinphoneCodec, number>> = { PCMU: 8000, PCMA: 8000, G722: 16_000, opus: 48_000 }
 const NAMES = Object.keys(CODECS) as LinphoneCodec[]
 
 export type Transport = 'udp' | 'tcp' | 'tls'
@@ -101,11 +103,12 @@ export async function linphone(t: Test, account: Account): Promise<Linphone> {
     restrictTo(codec) {
       for (const name of NAMES) command(`codec ${name === codec ? 'enable' : 'disable'} ${at.get(name)}`)
     },
-    tape() {
+    tape(codec) {
       const path = join(folder, `heard-${++tapes}.wav`)
       command(`record ${path}`)
       return {
-        plays: ms => until(`linphone has played ${ms} ms`, () => sizeOf(path) >= HEADER + (ms * 8000 * 2) / 1000),
+        plays: ms =>
+          until(`linphone has played ${ms} ms`, () => sizeOf(path) >= HEADER + (ms * PLAYED_HZ[codec] * 2) / 1000),
         heard: () =>
           until('the recording is complete', () => {
             // The header is empty until the call ends.
