@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
-import { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import type { ObjectStore } from '../../runtime/object-store.ts'
 import { openPlainFile } from '../../runtime/plain-file.ts'
 import { StoreError } from '../../runtime/s3-requests.ts'
@@ -75,7 +75,12 @@ async function sealed(key: Buffer, source: ByteSource): Promise<RecordingFile> {
   const file = await openSealed(key, source)
   return {
     bytes: file.bytes,
-    stream: (first, last) => Readable.from(file.read(first, last), { objectMode: false }),
+    stream(first, last) {
+      const stream = Readable.from(file.read(first, last), { objectMode: false })
+      // Read or not: a generator that was never asked does not close its source, as when an answer becomes a 304.
+      finished(stream, () => void file.close())
+      return stream
+    },
     close: () => file.close(),
   }
 }

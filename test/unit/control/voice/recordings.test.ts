@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { recordingFiles, recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
@@ -15,8 +25,21 @@ import { putSandboxCarrier } from '../../../../core/state/configuration/bootstra
 import { insertPolicy } from '../../../../core/state/configuration/policies.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { until } from '../../../support/wait.ts'
 
 const KEY = Buffer.alloc(32, 1)
+
+/** The files that this process has open. */
+const openFiles = (): string[] => readdirSync('/proc/self/fd').flatMap(fd => linkOf(`/proc/self/fd/${fd}`))
+
+function linkOf(path: string): string[] {
+  try {
+    return [readlinkSync(path)]
+  } catch {
+    // The descriptor of the listing itself is closed by now.
+    return []
+  }
+}
 
 async function content(key: Buffer, path: string, first?: number, last?: number): Promise<Buffer> {
   const file = await openSealed(key, await fileSource(path))
@@ -133,6 +156,10 @@ t.test('a finished recording is encrypted on disk and downloads unchanged', asyn
   const stale = await openRecording(w, file)
   t.equal(stale.bytes, audio.length, 'a stale row names the deleted plain file: the encrypted one is read')
   await stale.close()
+  const unread = await openRecording(w, file)
+  t.ok(openFiles().includes(`${path}.sealed`))
+  unread.stream(0, 9).destroy()
+  await until('a stream that nobody reads closes its file', () => !openFiles().includes(`${path}.sealed`))
   writeFileSync(path, audio)
   await recordingFiles.run(w)
   t.notOk(existsSync(path), 'a plain file that a crash left behind is deleted')
