@@ -121,7 +121,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     messages: read('messages'),
     errors: `${read('errors')}${stderr}`,
   }))
-  if (!to) await untilListens(child, port)
+  if (!to) await untilListens(child, options.transport ?? 'udp', port)
   return {
     port,
     done,
@@ -148,12 +148,22 @@ async function cue(at: { readonly host: string; readonly port: number }, message
   socket.close()
 }
 
-/** Waits until the kernel lists the port: /proc/net/udp and tcp show local ports in hexadecimal. */
-export async function untilListens(child: ChildProcess, port: number): Promise<void> {
-  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
+/** States of sockets in /proc/net: TCP_LISTEN, and TCP_CLOSE, which an open UDP socket has. */
+const OPEN_STATES = { tcp: '0A', udp: '07' } as const
+
+/**
+ * Waits until the kernel lists the port as open. A row of /proc/net has the local address, the remote one and the
+ * state; rows of ended connections keep a port for a minute.
+ */
+export async function untilListens(child: ChildProcess, transport: 'udp' | 'tcp', port: number): Promise<void> {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const isOpen = (row: string): boolean => {
+    const [, address = '', , state] = row.trim().split(/\s+/)
+    return address.endsWith(local) && state === OPEN_STATES[transport]
+  }
   await until(`sipp listens on ${port}`, () => {
     if (child.exitCode !== null) throw new Error(`sipp ended with exit code ${child.exitCode}`)
-    return ['udp', 'tcp', 'udp6', 'tcp6'].some(kind => readFileSync(`/proc/net/${kind}`, 'utf8').includes(wanted))
+    return [transport, `${transport}6`].some(kind => readFileSync(`/proc/net/${kind}`, 'utf8').split('\n').some(isOpen))
   })
 }
 

@@ -52,7 +52,7 @@ async function sipp(
     await exit
     rmSync(folder, { recursive: true, force: true })
   })
-  if (kind === 'uas') await untilListens(child, port)
+  if (kind === 'uas') await untilListens(child, args.includes('t1') ? 'tcp' : 'udp', port)
   return { port, exit }
 }
 

@@ -247,7 +247,7 @@ async function sipp(t: Test, world: Ground, scenario: Scenario, transport: Trans
     const errors = join(folder, 'errors')
     return `exit ${code}: ${existsSync(errors) ? readFileSync(errors, 'utf8') : ''}${stderr}`
   })
-  if (peer === 'callee') await untilListens(child, port)
+  if (peer === 'callee') await untilListens(child, plain(transport) === 'tcp' ? 'tcp' : 'udp', port)
   return { port, done }
 }
 
