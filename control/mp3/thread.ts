@@ -5,7 +5,7 @@ import type { Mp3Format } from './shape.ts'
 
 /** The thread that encodes MP3. Files take turns by pieces, so that a long one does not delay a short one. */
 
-/** `pcm` null: the file has no more samples. Without `pcm`: nobody wants the file any more, and there is no reply. */
+/** `pcm: null` ends the file. A job without `pcm` drops the file and gets no reply. */
 export interface Mp3Job {
   readonly id: number
   readonly format: Mp3Format

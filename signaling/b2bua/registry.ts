@@ -24,7 +24,7 @@ export class CallRegistry {
   readonly recordings = new Map<string, LiveRecording>()
   /** Streams, recording servers, transcriptions and subscriptions that run, by sid. */
   readonly activities = new Map<string, LiveActivity>()
-  /** Those who hear the JSON messages of a call's client, by the sid of the call. */
+  /** The subscribers to the JSON messages of a call's client, by the call's sid. */
   readonly messageListeners = new Map<string, Set<(content: string) => void>>()
 
   get size(): number {

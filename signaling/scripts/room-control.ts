@@ -96,7 +96,7 @@ function hear(room: Room, { script, hold_sound }: Participant): void {
 
 const about = ({ sid, name }: Room): Record<string, string> => ({ ConferenceSid: sid, FriendlyName: name })
 
-/** Plays a document or a sound once to each participant. It is requested once, whoever hears it. */
+/** Plays a document or a sound once to each participant. One request fetches it for all of them. */
 async function announce(ctx: ScriptContext, room: Room, hearers: readonly Participant[], sound: Sound): Promise<void> {
   const { rooms } = ctx
   const [first] = hearers

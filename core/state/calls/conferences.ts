@@ -203,7 +203,7 @@ type NewParticipant = Pick<
   | 'joined_at'
 >
 
-/** Adds a participant, who may have been in the conference before. Its call takes part in no other conference. */
+/** Adds a participant, or adds it again. A call is in at most one conference. */
 export async function addParticipant(trx: Trx, participant: NewParticipant, now_ms: number): Promise<void> {
   const now = iso(now_ms)
   const fresh = { hold: 0, speaking: 0, left_at: null, updated_at: now } as const

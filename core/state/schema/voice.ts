@@ -63,7 +63,7 @@ export interface CallQueueTable {
   updated_at: Instant
 }
 
-/** A caller who waits in a queue. `position` gives the order of the queue. */
+/** A caller in a queue. The queue is in the order of `position`. */
 export interface QueueMemberTable {
   position: Generated<number>
   call_sid: string

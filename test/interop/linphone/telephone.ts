@@ -60,7 +60,7 @@ export interface Account {
   }
 }
 
-/** Starts it; it registers, and answers every call. It has PCMU alone until it is told otherwise. */
+/** Starts linphone, which registers and answers every call. Its only codec is PCMU until a test chooses another. */
 export async function linphone(t: Test, account: Account): Promise<Linphone> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-linphone-'))
   // Without this folder for its database it starts, but opens no socket.
