@@ -1,7 +1,9 @@
 // Starts the process of a group of test files and passes on what it reports (test/support/harness/report.ts).
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { givesWay } from './schedule.mjs'
 
 /** Limit of one file. Sanitizer builds of the native core take minutes on a cold cache beside other files. */
 const FILE_LIMIT_MS = 900_000
@@ -34,8 +36,12 @@ const ended = child =>
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
 
+/** Gives a started process, and all that it starts, the cores that live calls leave free. */
+const giveWay = child => child.pid && setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+
 async function runCheck(printer) {
   const child = spawn(process.execPath, ['scripts/check.mjs', '--compiled'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  giveWay(child)
   const output = new Output()
   output.take(child.stdout)
   output.take(child.stderr)
@@ -43,12 +49,14 @@ async function runCheck(printer) {
   printer.checked(code === 0, output.drain())
 }
 
-export async function runGroup({ check, files }, printer) {
+export async function runGroup(group, printer) {
+  const { check, files } = group
   if (check) return runCheck(printer)
   const child = spawn(process.execPath, ['build/test/support/harness/main.js', ...files.map(compiled)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...process.env, STROWGER_TEST_REPORT: '3' },
   })
+  if (givesWay(group)) giveWay(child)
   const output = new Output()
   output.take(child.stdout)
   output.take(child.stderr)

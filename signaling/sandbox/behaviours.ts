@@ -24,6 +24,9 @@ const TONE_HZ = 440
 /** CED, the answer tone of a fax machine (ITU-T T.30 §4.1.2). */
 const FAX_HZ = 2100
 
+/** A person who hears no prompt presses keys after this time. `<Gather>` waits 5 s by default. */
+const UNPROMPTED_MS = 4000
+
 /** Behaviours by the last four digits of the called number (design section 9). */
 const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0001': async call => {
@@ -36,7 +39,7 @@ const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0004': async call => {
     await call.answer()
     // Wait for the prompt, as a person would: keys sent before the document collects any are lost.
-    await Promise.race([call.rtp.spokenTo(), call.wait(1000)])
+    await Promise.race([call.rtp.spokenTo(), call.wait(UNPROMPTED_MS)])
     await call.wait(500)
     call.rtp.sendDigits('1234#')
   },

@@ -29,6 +29,15 @@ function aLaw(sample: number): number {
 const ENCODE = { PCMU: muLaw, PCMA: aLaw } as const
 export const SILENCE_BYTE: Readonly<Record<Law, number>> = { PCMU: 0xff, PCMA: 0xd5 }
 
+/** G.711 codes of this segment and above stand for magnitudes over about 400 of 32,768: sound, and no idle noise. */
+const SOUND_SEGMENT = 2
+/** The exclusive or that turns a code into sign, segment and mantissa. */
+const INVERTED = { PCMU: 0xff, PCMA: 0x55 } as const
+
+/** Whether a sample of the payload is louder than the noise of a line on which nobody speaks. */
+export const hasSound = (law: Law, payload: Buffer): boolean =>
+  payload.some(code => (((code ^ INVERTED[law]) >> 4) & 7) >= SOUND_SEGMENT)
+
 /** Encodes each sample as one byte. */
 export function encode(law: Law, samples: Int16Array): Buffer {
   const bytes = Buffer.alloc(samples.length)

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
-import { encode, type Law, SILENCE_BYTE } from './g711.ts'
+import { encode, hasSound, type Law, SILENCE_BYTE } from './g711.ts'
 
 const PTIME_MS = 20
 const SAMPLES = 160
@@ -41,9 +41,9 @@ export class RtpSession {
   #timer: NodeJS.Timeout | undefined
   #next_at = 0
   #last_heard_at = 0
-  #spokenTo = (): void => undefined
-  readonly #audio = new Promise<void>(resolve => {
-    this.#spokenTo = resolve
+  #soundHeard: (() => void) | null = null
+  readonly #sound = new Promise<void>(resolve => {
+    this.#soundHeard = resolve
   })
 
   private constructor(socket: Socket) {
@@ -87,9 +87,9 @@ export class RtpSession {
     })
   }
 
-  /** Resolves when the first audio of the far end arrives. */
+  /** Resolves when the far end is first heard. Packets with silence do not count: they flow while a document loads. */
   spokenTo(): Promise<void> {
-    return this.#audio
+    return this.#sound
   }
 
   echo(): void {
@@ -119,7 +119,10 @@ export class RtpSession {
     const remote = this.#remote
     if (!remote || packet.length < 12 || (packet[0] ?? 0) >> 6 !== 2) return
     if (((packet[1] ?? 0) & 0x7f) !== remote.payload_type) return
-    this.#spokenTo()
+    if (this.#soundHeard && hasSound(remote.law, packet.subarray(12))) {
+      this.#soundHeard()
+      this.#soundHeard = null
+    }
     if (this.#mode.kind !== 'echo') return
     this.#heard.push(packet.subarray(12))
     if (this.#heard.length > 10) this.#heard.shift()

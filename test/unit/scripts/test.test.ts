@@ -22,10 +22,12 @@ const { reachedTests } = await load<{ reachedTests(changed: string[], sources: M
 )
 
 interface Timed {
+  readonly files: readonly string[]
   readonly expected_ms: number
   readonly expected_cpu_ms?: number
 }
-const { nextGroup } = await load<{
+const { givesWay, nextGroup } = await load<{
+  givesWay(group: Timed): boolean
   nextGroup(waiting: readonly Timed[], running: readonly Timed[], cores: number): Timed | undefined
 }>('schedule.mjs')
 
@@ -55,17 +57,38 @@ t.test('unit tests of one area share a process, unless they touch the process or
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
 })
 
+const timed = (file: string, expected_ms: number, expected_cpu_ms?: number): Timed => ({
+  files: [file],
+  expected_ms,
+  ...(expected_cpu_ms === undefined ? {} : { expected_cpu_ms }),
+})
+
 t.test('a group that mostly waits leaves its core to another, and one that works does not', async t => {
-  const works = { expected_ms: 60_000, expected_cpu_ms: 60_000 }
-  const waits = { expected_ms: 50_000, expected_cpu_ms: 5_000 }
-  const unknown = { expected_ms: Number.POSITIVE_INFINITY }
+  const works = timed(FLOW, 60_000, 60_000)
+  const waits = timed(FLOW, 50_000, 5_000)
+  const unknown = timed(FLOW, Number.POSITIVE_INFINITY)
   t.equal(nextGroup([works, waits], [], 2), works, 'the longest comes first')
-  t.equal(nextGroup([works, waits], [works, works], 2), undefined)
-  t.equal(nextGroup([works, waits], [works, waits], 2), waits, 'a shorter one that fits overtakes')
-  t.equal(nextGroup([works, waits], [waits, waits, waits, waits], 2), works)
+  t.equal(nextGroup([works, waits], [works], 2), waits, 'a shorter one that fits overtakes')
+  t.equal(nextGroup([works, waits], [waits, waits], 2), works)
   t.equal(nextGroup([waits], Array(6).fill(waits), 2), undefined, 'memory and ports are bounded too')
-  t.equal(nextGroup([waits], [unknown, works], 2), undefined, 'a group without times takes a core')
-  t.equal(nextGroup([{ expected_ms: 60_000, expected_cpu_ms: 150_000 }], [], 1)?.expected_cpu_ms, 150_000)
+  t.equal(nextGroup([works, waits], [works, waits], 2), waits, 'calls have the rest of the machine for their bursts')
+  t.equal(nextGroup([works, waits], [works, waits, waits], 2), undefined)
+  t.equal(nextGroup([works], [unknown], 2), undefined, 'a group without times takes a core')
+  t.equal(nextGroup([timed(FLOW, 60_000, 150_000)], [], 1)?.expected_cpu_ms, 150_000)
+})
+
+t.test('a group that only works gives way to live calls, and fills what they leave', async t => {
+  const works = timed(STATE, 60_000, 60_000)
+  const live = timed(FLOW, 60_000, 60_000)
+  const waits = timed(STATE, 60_000, 20_000)
+  t.ok(givesWay(works))
+  t.notOk(givesWay(live), 'calls in real time')
+  t.notOk(givesWay(waits), 'waits for timers')
+  t.equal(nextGroup([works], [live], 2), works)
+  t.equal(nextGroup([works], [live, works], 2), undefined, 'one at once beside live calls')
+  t.equal(nextGroup([works], [works], 2), works, 'one on each core without them')
+  t.equal(nextGroup([works, live], [works], 2), works, 'the longest first')
+  t.equal(nextGroup([works, live], [works, works], 2), live, 'live calls wait for no other work')
 })
 
 t.test('a change reaches tests by imports, by processes that they start, and by files that they read', async t => {
