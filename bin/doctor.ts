@@ -11,6 +11,7 @@ import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { features } from '../native/index.ts'
 import { painted, toneOf } from './colour.ts'
 import { configurationLines } from './config.ts'
+import { hindranceOfConfinement } from './confinement.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { productionWarnings } from './doctor-production.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
@@ -175,6 +176,12 @@ async function addresses(config: Settings): Promise<Finding> {
   }
 }
 
+/** Warns of a machine that cannot keep files and programs from the processes which handle strangers' packets. */
+function unconfined({ confinement }: Settings): string[] {
+  const why = confinement ? hindranceOfConfinement() : 'STROWGER_CONFINEMENT is off'
+  return why === null ? [] : [`the edge, media and sandbox are not confined to their own files: ${why}`]
+}
+
 /** Prints a verdict with its colour, and what it is about. */
 function judged(verdict: string, sentence: string): void {
   const { columns } = terminal()
@@ -193,6 +200,7 @@ export const doctorCommand = (): Command =>
         ...found.outdated.map(
           name => `${name} is ${found.env[name] ?? 'unset'} in the running platform; a restart takes the new value`,
         ),
+        ...unconfined(config),
         ...productionWarnings(config),
       ]
       if (json) give(`${JSON.stringify({ findings, warnings })}\n`)

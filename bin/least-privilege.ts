@@ -4,14 +4,16 @@ import { join, relative } from 'node:path'
 import type { Config } from '../core/runtime/config.ts'
 import { giveFolder, programsUser, type UserName, userOf } from '../core/runtime/own-user.ts'
 import { builtModule, TREE } from '../core/runtime/tree.ts'
+import type { Environment } from '../core/runtime/variables.ts'
 import type { ProcessName } from './child-environment.ts'
+import { confining, confiningPrograms } from './confinement.ts'
 
-/** How to start a process with fewer rights than ours. */
+/** How to start a process that strangers' packets reach, with fewer rights than ours where that is possible. */
 export interface Fewer {
   readonly by: readonly string[]
   /** The user that it becomes once it has started; null: it remains user 0. */
   readonly user: number | null
-  /** The command that runs a program as the separate user of programs; empty when the process runs them itself. */
+  /** The command by which the supervisor runs programs for it, with fewer rights than its own. */
   readonly as_programs: readonly string[]
 }
 
@@ -72,18 +74,30 @@ export function standing(config: Place): Standing {
 }
 
 /** Returns how to start a process; null when it keeps all our rights. */
-export function startedWith(name: ProcessName, at: Standing, { media_realtime }: Pick<Config, 'media_realtime'>) {
-  if (!isUserName(name) || at.who === 'not_root' || at.who === 'root') return null
+export function startedWith(
+  name: ProcessName,
+  at: Standing,
+  config: Pick<Config, 'media_realtime'> & Parameters<typeof confining>[1],
+  env: Environment,
+): Fewer | null {
+  if (!isUserName(name)) return null
+  const confined = confining(name, config, env)
+  const programs = confiningPrograms(config)
+  if (at.who === 'not_root' || at.who === 'root') return { by: confined, user: null, as_programs: programs }
   if (at.who === 'bare_root')
-    return { by: ['setpriv', ...dropping(KEPT[name])], user: null, as_programs: [] } satisfies Fewer
+    return {
+      by: ['setpriv', ...dropping(KEPT[name]), ...confined],
+      user: null,
+      as_programs: ['setpriv', ...dropping([]), ...programs],
+    }
   const drop = ['setpriv', ...dropping([...KEPT[name], ...TO_CHANGE])]
   const media = name === 'media'
   return {
     // The packet threads drop their real-time priority at times and must be allowed to raise it again.
-    by: media && media_realtime && mayGrant(RTPRIO) ? [...RTPRIO, ...drop] : drop,
+    by: [...(media && config.media_realtime && mayGrant(RTPRIO) ? RTPRIO : []), ...drop, ...confined],
     user: userOf(name, at.first),
-    as_programs: asPrograms(at.first),
-  } satisfies Fewer
+    as_programs: [...asPrograms(at.first), ...programs],
+  }
 }
 
 /** Returns the command that runs a program as the separate user of programs. */

@@ -201,7 +201,7 @@ class KeptProcess {
     child.on('message', (word: Word) => {
       if (word.drained) this.#resolve_drained()
       if (word.to_stop !== undefined) programs.stop(word.to_stop)
-      if (!word.to_run || user === null) return
+      if (!word.to_run || !this.#plan.fewer) return
       void programs.run(word.to_run).then(has_run => {
         if (child.connected) child.send({ has_run } satisfies Word)
       })

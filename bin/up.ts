@@ -17,12 +17,14 @@ import { tlsOptions } from '../signaling/edge/certificates.ts'
 import { seedDemo } from './bootstrap.ts'
 import { watchCertificates } from './certificate-watch.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
+import { makeWritable } from './confinement.ts'
 import { thisInstallation } from './installation.ts'
 import { type Standing, stand, startedWith } from './least-privilege.ts'
 import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
 import { platformFile, writePlatform } from './platform-file.ts'
 import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { orSayWhy } from './say.ts'
+import { serviceManager } from './service-manager.ts'
 import { type Plan, supervise } from './supervisor.ts'
 
 export const upCommand = (): Command =>
@@ -52,6 +54,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   try {
     // Makes our own certificate before two processes want it at the same time.
     await certificates.look()
+    makeWritable(config)
     const supervisor = await supervise(plans(config, ports, env, dropRights(config, log)), {
       run_dir: config.run_dir,
       log,
@@ -64,8 +67,13 @@ async function up(config: Config, env: Environment): Promise<void> {
     process.stdout.write(`${lines.join('\n')}\n`)
     process.on('SIGHUP', () => void certificates.look())
     renew = supervisor.renewTls
-    process.on('SIGINT', () => supervisor.stop())
-    process.on('SIGTERM', () => supervisor.stop())
+    const manager = serviceManager(env, systemClock, log)
+    manager.ready()
+    for (const signal of ['SIGINT', 'SIGTERM'])
+      process.on(signal, () => {
+        manager.stopping()
+        supervisor.stop()
+      })
   } catch (error) {
     release()
     throw error
@@ -156,7 +164,7 @@ function plans(
       }
     : {}
   const given_to = (name: ProcessName, more: Environment = {}): Pick<Plan, 'env' | 'fewer'> => {
-    const fewer = startedWith(name, at, config)
+    const fewer = startedWith(name, at, config, given)
     // Another user may have no access to our folder for temporary files.
     const own = fewer?.user == null ? {} : { TMPDIR: undefined }
     return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadSettings } from '../core/runtime/config.ts'
-import { isOpenToOthers, keepCode } from '../core/runtime/doors.ts'
+import { isOpenToOthers, keepCode, MEDIA_CODE } from '../core/runtime/doors.ts'
 import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
 import { runProgramsBySupervisor } from '../core/runtime/program-runner.ts'
@@ -16,9 +16,9 @@ const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
 await runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
+  runProgramsBySupervisor()
   if (user !== null) {
-    runProgramsBySupervisor()
-    keepCode(join(config.run_dir, 'media-code'), user)
+    keepCode(join(config.run_dir, MEDIA_CODE), user)
     // Packages that load files on first use must load them now, because they cannot later.
     if (![fileURLToPath(weriftModule()), builtModule('media/process.js')].every(isOpenToOthers))
       await Promise.all([loadWerift(), warmUpHttp()])

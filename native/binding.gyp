@@ -16,6 +16,13 @@
       "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
       "cflags_cc": ["-std=gnu++20", "-fexceptions", "-Wall", "-Wextra", "-fvisibility=hidden"],
       "cflags": ["-O3"]
+    },
+    {
+      "target_name": "confine",
+      "type": "executable",
+      "sources": ["src/confine/confine.cc"],
+      "cflags_cc!": ["-std=gnu++17"],
+      "cflags_cc": ["-std=gnu++20", "-Wall", "-Wextra"]
     }
   ]
 }

@@ -103,7 +103,7 @@ const native = [
       ...['native/src'].flatMap(filesBelow),
       lock.packages['node_modules/node-addon-api'].integrity,
     ],
-    outputs: ['native/build/Release/media.node'],
+    outputs: ['native/build/Release/media.node', 'native/build/Release/confine'],
     stamp: 'native/build/.stamp',
     work: run => compile(run, 'native'),
     remedy: MEMORY,

@@ -48,6 +48,8 @@ export interface Settings extends SpeechEngines {
   readonly sandbox: boolean
   /** The first of the user ids that processes take when started as root; null: they remain root. */
   readonly users: number | null
+  /** Keep files, programs and system calls from the processes that handle strangers' packets. */
+  readonly confinement: boolean
   /** Whether every start prints the demo project's secrets, not only the first. */
   readonly print_secrets: boolean
   /** Private addresses that outbound HTTP may reach: CIDRs, or the word `loopback`. */
@@ -192,6 +194,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     drachtio_100rel: read(env, v.drachtio_100rel),
     sandbox: read(env, v.sandbox) ?? isLoopback(host),
     users: read(env, v.users),
+    confinement: read(env, v.confinement),
     print_secrets: read(env, v.print_secrets),
     trusted_proxies: (read(env, v.trusted_proxies) ?? []).filter(item => item !== 'none'),
     operator_sources: read(env, v.operator_sources).filter(item => item !== 'none'),

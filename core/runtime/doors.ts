@@ -6,6 +6,7 @@ import {
   copyFileSync,
   mkdirSync,
   openSync,
+  readdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -15,6 +16,8 @@ import { builtModule, TREE } from './tree.ts'
 
 /** Flag of open(2) that Node.js does not name. With it, the folder need not be readable. */
 const O_PATH = 0o10000000
+/** Name of the media worker's `view`, in the run folder. */
+export const MEDIA_CODE = 'media-code'
 /** Parts of the tree that are loaded after the start: our code, its packages, the addon. */
 const PARTS = ['build', 'node_modules', 'native']
 
@@ -52,8 +55,9 @@ let code: Door | null = null
  * folder of links that looks like the tree and belongs to that user.
  */
 export function keepCode(view: string, user: number): void {
-  rmSync(view, { recursive: true, force: true })
-  mkdirSync(view)
+  // The folder stays: what confines this process allows this one, and not another of the same name.
+  mkdirSync(view, { recursive: true })
+  for (const left of readdirSync(view)) rmSync(join(view, left), { recursive: true })
   const about = join(view, 'package.json')
   copyFileSync(join(TREE, 'package.json'), about)
   chmodSync(about, 0o600)

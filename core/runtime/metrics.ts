@@ -7,7 +7,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 export { Counter, Gauge, Histogram, type Registry }
 
 const SCRAPE_TIMEOUT_MS = 1000
-const socketsFolder = (run_dir: string): string => join(run_dir, 'metrics')
+/** Folder of the processes' sockets for metrics, in the run folder. */
+export const METRICS_FOLDER = 'metrics'
+const socketsFolder = (run_dir: string): string => join(run_dir, METRICS_FOLDER)
 
 /** Creates the registry of a process. Every sample carries the label `process`. */
 export function createMetrics(process_name: string): Registry {

@@ -2,9 +2,10 @@ import { POCKETSPHINX } from '../domain/speech/engines.ts'
 import { type BareEnd, type BareRun, runBy, runIn } from './bare-child.ts'
 import type { Word } from './lifecycle.ts'
 
-// A process that has given up root cannot change users. So it asks the supervisor to run programs as a separate user,
-// which owns no files and cannot signal other processes. The channel carries JSON, because the supervisor is root and
-// must not decode anything else from a process that handles strangers' packets.
+// A process that handles strangers' packets may start no program (bin/confinement.ts) and cannot change users. So it
+// asks the supervisor, which runs them with fewer rights: as a separate user where it is root, which owns no files and
+// cannot signal other processes. The channel carries JSON, because the supervisor must not decode anything else from
+// such a process.
 
 /** Asks for a program. */
 export interface ToRun {
@@ -25,11 +26,12 @@ const PROGRAMS: readonly unknown[] = ['espeak-ng', POCKETSPHINX]
 /** The most programs that it runs at once for one process. */
 const AT_ONCE = 16
 const MOST = { bytes: 64 * 1024 * 1024, ms: 60_000, files: 4 }
-/** The user of programs has no folder: one that root removes after it could lead root astray by links. */
+/** Programs have no folder: one that root removes after another user could lead root astray by links. */
 const NO_FOLDER = '/nonexistent'
 
-/** Makes this process run programs by its supervisor from now on. */
+/** Makes this process run programs by its supervisor from now on; without one, it runs them itself. */
 export function runProgramsBySupervisor(): void {
+  if (!process.connected) return
   const waiting = new Map<number, (end: BareEnd) => void>()
   let next = 1
   process.on('message', ({ has_run }: Word) => {
@@ -60,9 +62,8 @@ interface ProgramsRunner {
   stop(id: number): void
 }
 
-/** Returns what runs the programs that one process asks for. `as` is the command that changes to their user. */
+/** Returns what runs the programs that one process asks for. `as` is the command that takes rights from them. */
 export function programsRunner(as: readonly string[]): ProgramsRunner {
-  const [change = '', ...words] = as
   const running = new Map<object, { readonly id: number; readonly stop: AbortController }>()
   return {
     async run(asked) {
@@ -78,8 +79,8 @@ export function programsRunner(as: readonly string[]): ProgramsRunner {
           max_bytes: Math.min(run.max_bytes, MOST.bytes),
           files: run.files?.slice(0, MOST.files) ?? [],
         }
-        const all = [...words, program, ...args]
-        const end = await runIn(NO_FOLDER, change, all, { ...run, ...limits }, stop.signal)
+        const [command = program, ...words] = [...as, program, ...args]
+        const end = await runIn(NO_FOLDER, command, words, { ...run, ...limits }, stop.signal)
         return { id, end: end.ok ? { ok: true, stdout: end.stdout.toString('base64') } : end }
       } catch (error) {
         // The request does not have the form of one.

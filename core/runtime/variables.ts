@@ -106,6 +106,12 @@ export const VARIABLES = {
     'first of the user ids, without account, that the edge, media and sandbox take when started as root; off: none',
     userIds,
   ),
+  confinement: variable(
+    'STROWGER_CONFINEMENT',
+    'on',
+    'the edge, media and sandbox open only files that they need, and start no program (Landlock, seccomp)',
+    flag,
+  ),
   print_secrets: variable(
     'STROWGER_PRINT_SECRETS',
     'off',

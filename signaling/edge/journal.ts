@@ -1,6 +1,9 @@
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** The names of the two files of the edge's journal. */
+export const JOURNAL_FILES = ['edge-0.journal', 'edge-1.journal'] as const
+
 /** A file that has grown beyond this size drops further rows: the state has accepted none for too long. */
 const MAX_BYTES = 8 * 1024 * 1024
 
@@ -85,4 +88,4 @@ export function readJournal<Row>(folder: string): Row[] {
   })
 }
 
-const filesIn = (folder: string): string[] => ['0', '1'].map(name => join(folder, `edge-${name}.journal`))
+const filesIn = (folder: string): string[] => JOURNAL_FILES.map(name => join(folder, name))

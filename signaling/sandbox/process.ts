@@ -5,8 +5,8 @@ import { runProgramsBySupervisor } from '../../core/runtime/program-runner.ts'
 import { openCarrier } from './carrier.ts'
 
 /** The process of the sandbox carrier. The supervisor passes its own SIP port as STROWGER_SIP_PORT. */
-async function start({ config, log, metrics, user }: ProcessContext): Promise<RunningProcess> {
-  if (user !== null) runProgramsBySupervisor()
+async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
+  runProgramsBySupervisor()
   const carrier = await openCarrier({ host: config.bind, port: config.sip_port, log })
   new Gauge({
     name: 'strowger_sandbox_calls',

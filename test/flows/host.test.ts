@@ -1,4 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -11,6 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { WebSocket } from 'ws'
+import { hindranceOfConfinement } from '../../bin/confinement.ts'
 import { standing } from '../../bin/least-privilege.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { tone, wavBytes } from '../support/audio.ts'
@@ -70,9 +73,14 @@ const settings = {
   STROWGER_SIPS_PORT: String(await freePort()),
   STROWGER_WS_PORT: String(await freePort()),
   STROWGER_RTP_PORTS: `${rtp.first}-${rtp.last}`,
+  // Each process takes a free port for its debugger, by which the test makes it try what it must not do.
+  NODE_OPTIONS: '--inspect-port=127.0.0.1:0',
   ...SECRETS,
   ...TRACEABLE,
 }
+
+/** What the platform that runs has printed. */
+let printed = ''
 
 /** Runs the platform as a shell with umask 022 does. Resolves with its whole output. */
 async function platform(whileUp: () => Promise<unknown> | unknown): Promise<string> {
@@ -84,7 +92,7 @@ async function platform(whileUp: () => Promise<unknown> | unknown): Promise<stri
     `umask 022; exec ${process.execPath} ${tree}/build/bundle/bin/main.js up`,
   ]
   const child = spawn('setpriv', command, { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
-  let printed = ''
+  printed = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', text => {
       printed += text
@@ -157,6 +165,37 @@ function asProgram(...command: string[]): string {
   return at.who === 'own_users' ? spawnSync('setpriv', [...as, ...command], { encoding: 'utf8' }).stdout : ''
 }
 
+/** Has a running process evaluate JavaScript by its debugger, as one would that has taken it over. */
+async function within(name: string, expression: string): Promise<unknown> {
+  const offered = (): string[] => [...printed.matchAll(/Debugger listening on (ws:\S+)/g)].map(([, url]) => url ?? '')
+  const before = offered().length
+  process.kill(pidOf(name), 'SIGUSR1')
+  const debuggers = new WebSocket(await until(`${name} has a debugger`, () => offered()[before]))
+  try {
+    await once(debuggers, 'open')
+    const params = { expression, returnByValue: true }
+    debuggers.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params }))
+    const [answer] = await once(debuggers, 'message')
+    return JSON.parse(String(answer)).result.result.value
+  } finally {
+    debuggers.terminate()
+  }
+}
+
+/** Tries what a process that strangers reach must not do. Returns the code of each error. */
+const TRIES = `(() => {
+  const [fs, { spawnSync }] = ['fs', 'child_process'].map(name => process.getBuiltinModule(name))
+  const attempt = work => { try { work(); return 'done' } catch (error) { return error.code } }
+  const data = ${JSON.stringify(data_dir)}
+  return {
+    key: attempt(() => fs.readFileSync(data + '/master.key')),
+    database: attempt(() => fs.openSync(data + '/strowger.sqlite', 'r')),
+    temporary: attempt(() => fs.writeFileSync('/tmp/strowger-planted', '')),
+    program: spawnSync('/bin/true').error?.code,
+    itself: spawnSync(process.execPath, ['--version']).error?.code,
+  }
+})()`
+
 const threadsOf = (name: string): string[] =>
   readdirSync(`/proc/${pidOf(name)}/task`).map(id => fileOf(name, `task/${id}/status`))
 
@@ -177,6 +216,7 @@ const statuses = new Map<string, string>()
 const threads = new Map<string, string[]>()
 const opened = new Map<string, string[]>()
 const modes = new Map<string, number>()
+const tried = new Map<string, unknown>()
 let message: Buffer = Buffer.alloc(0)
 let owner = -1
 const children = new Map<string, string[]>()
@@ -193,6 +233,7 @@ const first = await platform(async () => {
     opened.set(name, filesOpen(name))
     threads.set(name, threadsOf(name))
   }
+  for (const name of ['edge', 'media', 'sandbox']) tried.set(name, await within(name, TRIES))
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' })) {
     const found = lstatSync(join(data_dir, path))
@@ -236,6 +277,19 @@ t.test('processes exposed to strangers run as separate users without capabilitie
   }
   t.equal(owner, 60_801, 'recordings belong to who writes them')
 })
+
+t.test(
+  'a process that strangers reach, once taken over, opens no secret, plants no file and starts no program',
+  async t => {
+    const hindrance = hindranceOfConfinement()
+    if (hindrance !== null) return t.comment(`not here: ${hindrance}`)
+    const refused = { key: 'EACCES', database: 'EACCES', temporary: 'EACCES', program: 'EPERM', itself: 'EPERM' }
+    for (const name of ['edge', 'media', 'sandbox']) {
+      t.same(tried.get(name), refused, name)
+      for (const status of threads.get(name) ?? []) t.match(status, /^Seccomp:\t2$/m, name)
+    }
+  },
+)
 
 t.test('the user of programs such as espeak-ng can access nothing, and no process is kept for them', async t => {
   if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)

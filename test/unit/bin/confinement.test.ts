@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { confining, confiningPrograms, hindranceOfConfinement, makeWritable } from '../../../bin/confinement.ts'
+import { bareFile } from '../../../core/runtime/bare-child.ts'
+import { programsRunner } from '../../../core/runtime/program-runner.ts'
+import t from '../../support/harness/index.ts'
+
+// Programs of the tests' own user, started as the supervisor starts its processes: only the confinement keeps files
+// from them. `test/flows/host.test.ts` asks the processes of a platform.
+
+const hindrance = hindranceOfConfinement()
+const PROCESSES = ['edge', 'media', 'sandbox'] as const
+
+/** In a data folder; `run/backup-1` is what a backup copies there. */
+const FILES = ['master.key', 'strowger.sqlite', 'tls/key.pem', 'run/backup-1/strowger.sqlite', 'run/supervisor.pid']
+
+/** A data folder as a platform leaves it. It does not lie in the tree, whose build the processes may read. */
+function place() {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-confinement-'))
+  t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
+  for (const file of FILES) {
+    mkdirSync(dirname(join(data_dir, file)), { recursive: true })
+    writeFileSync(join(data_dir, file), 'secret')
+  }
+  const config = { data_dir, run_dir: join(data_dir, 'run'), tls: null, confinement: true }
+  makeWritable(config)
+  return { data_dir, config }
+}
+
+/** What a program prints that tries each of these, such as `readFileSync('…')`: 'done', or the code of the error. */
+function attempts(by: readonly string[], tried: Readonly<Record<string, string>>): Record<string, string> {
+  const script = `
+    const [fs, { spawnSync }, { Worker }] = ['fs', 'child_process', 'worker_threads'].map(name => require(name))
+    const spawned = (...words) => { const { error } = spawnSync(...words); if (error) throw error }
+    const results = {}
+    const attempt = (name, work) => {
+      try { work(); results[name] = 'done' } catch (error) { results[name] = error.code }
+    }
+    ${Object.entries(tried)
+      .map(([name, code]) => `attempt(${JSON.stringify(name)}, () => ${code})`)
+      .join('\n')}
+    new Worker('', { eval: true }).once('exit', code =>
+      process.stdout.write(JSON.stringify({ ...results, thread: String(code) })),
+    )`
+  const [command = '', ...words] = [...by, process.execPath, '-e', script]
+  return JSON.parse(execFileSync(command, words, { encoding: 'utf8' }))
+}
+
+for (const name of PROCESSES)
+  t.test(`${name} reads no secret, writes to no file of others, signals nobody and starts no program`, async t => {
+    if (hindrance !== null) return t.comment(`not here: ${hindrance}`)
+    const { data_dir, config } = place()
+    const at = (path: string): string => JSON.stringify(join(data_dir, path))
+    const results = attempts(confining(name, config, {}), {
+      key: `fs.readFileSync(${at('master.key')})`,
+      database: `fs.openSync(${at('strowger.sqlite')}, 'r+')`,
+      copy: `fs.readFileSync(${at('run/backup-1/strowger.sqlite')})`,
+      pid: `fs.writeFileSync(${at('run/supervisor.pid')}, '2')`,
+      listing: `fs.readdirSync(${at('.')})`,
+      planted: `fs.writeFileSync(${at('planted')}, '')`,
+      temporary: `fs.writeFileSync('/tmp/strowger-planted', '')`,
+      program: `spawned('/bin/true')`,
+      itself: `spawned(process.execPath, ['--version'])`,
+      tls: `fs.readFileSync(${at('tls/key.pem')})`,
+      recording: `fs.writeFileSync(${at('recordings/RE1.wav')}, '')`,
+      system: `fs.readFileSync('/etc/hosts')`,
+      journal: `fs.writeFileSync(${at('run/edge-0.journal')}, '')`,
+    })
+    const refused = ['key', 'database', 'copy', 'pid', 'listing', 'planted', 'temporary']
+    for (const what of refused) t.equal(results[what], 'EACCES', what)
+    for (const what of ['program', 'itself']) t.equal(results[what], 'EPERM', what)
+    const own = { tls: name === 'edge', journal: name === 'edge', recording: name === 'media', system: true }
+    for (const [what, may] of Object.entries(own)) t.equal(results[what], may ? 'done' : 'EACCES', what)
+    t.equal(results['thread'], '0', 'threads start')
+    t.equal(readFileSync(join(data_dir, 'run/supervisor.pid'), 'utf8'), 'secret')
+  })
+
+t.test('the configured certificate is the edge’s alone, wherever it lies', async t => {
+  if (hindrance !== null) return t.comment(`not here: ${hindrance}`)
+  const { config } = place()
+  // The folder `run/backup-1` stands for one elsewhere.
+  const [cert_file, key_file] = ['tls/key.pem', 'run/backup-1/strowger.sqlite'].map(path => join(config.data_dir, path))
+  const tls = { cert_file: cert_file ?? '', key_file: key_file ?? '' }
+  const key = `fs.readFileSync(${JSON.stringify(tls.key_file)})`
+  const found = PROCESSES.map(name => attempts(confining(name, { ...config, tls }, {}), { key })['key'])
+  t.same(found, ['done', 'EACCES', 'EACCES'])
+})
+
+t.test('the programs that the supervisor runs read what they get, and nothing of the platform', async t => {
+  if (hindrance !== null) return t.comment(`not here: ${hindrance}`)
+  const { data_dir, config } = place()
+  const { run } = programsRunner(confiningPrograms(config))
+  const said = (file: string, files: string[] = []) =>
+    run({
+      id: 1,
+      program: 'espeak-ng',
+      args: ['-f', file, '--stdout'],
+      run: { limit_ms: 60_000, max_bytes: 1 << 20, files },
+    })
+  const spoken = await said(bareFile(0), [Buffer.from('Hello').toString('base64')])
+  t.ok(spoken.end.ok && Buffer.from(spoken.end.stdout, 'base64').length > 10_000, 'it speaks its file')
+  const key = await said(join(data_dir, 'master.key'))
+  t.equal(key.end.ok, false, 'it cannot read the master key aloud')
+})
+
+t.test('STROWGER_CONFINEMENT=off leaves the processes as they are', async t => {
+  const { config } = place()
+  const off = { ...config, confinement: false }
+  t.same([confining('edge', off, {}), confiningPrograms(off)], [[], []])
+})
