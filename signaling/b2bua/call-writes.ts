@@ -3,7 +3,7 @@ import type { Log } from '../../core/runtime/log.ts'
 import { type CallStep, type CallWritten, writeCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { isPassing } from '../../core/state/index.ts'
-import type { CallContext } from './context.ts'
+import type { NodeServices } from './services.ts'
 
 /** The longest back-off between attempts to write. Calls continue while the storage is away (threats §2.6). */
 const RETRY_MS = 5000
@@ -17,7 +17,7 @@ export type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attemp
 
 /** The writes of one call, in the order of its events: each write waits for the ones before it. */
 export class CallWrites {
-  readonly #ctx: Pick<CallContext, 'state' | 'clock' | 'bus'>
+  readonly #ctx: Pick<NodeServices, 'state' | 'clock' | 'bus'>
   readonly #sid: string
   readonly #log: Log
   #last: Promise<unknown> = Promise.resolve()
@@ -25,7 +25,7 @@ export class CallWrites {
   #steps: CallStep[] = []
   #due: Timer | 'now' | null = null
 
-  constructor(ctx: Pick<CallContext, 'state' | 'clock' | 'bus'>, sid: string, log: Log) {
+  constructor(ctx: Pick<NodeServices, 'state' | 'clock' | 'bus'>, sid: string, log: Log) {
     this.#ctx = ctx
     this.#sid = sid
     this.#log = log

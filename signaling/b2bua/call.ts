@@ -4,13 +4,14 @@ import { type CallFacts, standardParameters } from '../../core/domain/calls/para
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
 import { readReasons } from '../../core/domain/sip/values.ts'
-import { iso, pause, type Timer } from '../../core/runtime/clock.ts'
+import { iso, pause } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
 import { addMediaQuality } from '../../core/state/calls/media-quality.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import { callFactsOf } from '../../core/state/delivery/outbox.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
+import { CallTime } from './call-time.ts'
 import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { CallContext } from './context.ts'
 import type { KeyWay, Leg } from './leg.ts'
@@ -26,9 +27,6 @@ interface DocumentFailure {
   readonly number: number
   readonly detail: string
 }
-
-/** More time is reserved when this much of the paid time is left. */
-const EXTEND_BEFORE_SECONDS = 5
 
 /** A leg and the call that owns it. */
 export interface Party {
@@ -65,12 +63,10 @@ export abstract class Call {
   readonly project_id: string
   protected row: CallRow
   readonly request: CallRequest
+  protected readonly time: CallTime
   readonly #writes: CallWrites
   #ending: Promise<void> | null = null
   #final: Ending | null = null
-  #answered_ms: number | null = null
-  #limit: Timer | null = null
-  #money: Timer | null = null
   #ringing = false
   #runs = 0
   readonly #measured: LegFigures[] = []
@@ -100,6 +96,9 @@ export abstract class Call {
     this.request = readCallRequest(row.request)
     this.log = ctx.log.child({ call_id: row.sid, ...(row.trunk_id ? { trunk_id: row.trunk_id } : {}) })
     this.#writes = new CallWrites(ctx, row.sid, this.log)
+    const { clock, prepaid } = ctx
+    const over = (cause: 'max_duration' | 'spend_exhausted'): void => void this.end({ cause })
+    this.time = new CallTime({ call_sid: row.sid, clock, prepaid, log: this.log, over })
     ctx.calls.add(this)
   }
 
@@ -194,7 +193,7 @@ export abstract class Call {
   }
 
   get answered(): boolean {
-    return this.#answered_ms !== null
+    return this.time.begun
   }
 
   get final(): Ending | null {
@@ -285,47 +284,17 @@ export abstract class Call {
   }) {
     if (this.answered || this.ended) return
     const at_ms = this.ctx.clock.now()
-    this.#answered_ms = this.ctx.clock.monotonic_ms()
+    this.time.begin()
     this.row = { ...this.row, status: 'in-progress', answered_at: iso(at_ms) }
     const untold = detectsFirst(this.request)
     if (untold) this.#untold_ms = at_ms
     this.#writes.step({ step: 'answered', at_ms, ...(untold ? { untold } : {}) })
     this.#settle()
-    this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
-  }
-
-  /** Ends the call `seconds` after its answer. */
-  protected limitTo(seconds: number | null, cause: 'max_duration' | 'spend_exhausted'): void {
-    if (seconds === null || this.ended) return
-    this.#limit?.cancel()
-    // Node's timers hold at most 24 days, longer than any limit. They may fire early, hence the 5 ms.
-    const ms = Math.min(2 ** 31 - 1, Math.max(0, seconds * 1000 + 5 - this.elapsedMs()))
-    this.#limit = this.ctx.clock.after(ms, () => void this.end({ cause }))
-  }
-
-  /** Reserves more time before the paid time runs out. The call ends when the money is exhausted. */
-  protected payAsItRuns(paid_until_seconds: number | null): void {
-    if (paid_until_seconds === null || this.ended) return
-    this.#money?.cancel()
-    const due_ms = Math.max(0, (paid_until_seconds - EXTEND_BEFORE_SECONDS) * 1000 - this.elapsedMs())
-    this.#money = this.ctx.clock.after(Math.min(due_ms, 2 ** 31 - 1), () => {
-      const elapsed_seconds = Math.ceil(this.elapsedMs() / 1000)
-      this.ctx.prepaid.extend({ call_sid: this.sid, elapsed_seconds }).then(
-        extension => {
-          if (extension.exhausted) this.limitTo(extension.paid_until_seconds ?? elapsed_seconds, 'spend_exhausted')
-          else this.payAsItRuns(extension.paid_until_seconds)
-        },
-        err => {
-          // Calls in progress fail open (threats §2.6): the reservation is retried in about 5 s.
-          this.log.error({ err }, 'more time could not be paid for')
-          this.payAsItRuns(Math.ceil(this.elapsedMs() / 1000) + EXTEND_BEFORE_SECONDS + 5)
-        },
-      )
-    })
+    this.time.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
   elapsedMs(): number {
-    return this.#answered_ms === null ? 0 : this.ctx.clock.monotonic_ms() - this.#answered_ms
+    return this.time.elapsed_ms
   }
 
   /** Passes `watcher` the media events of all legs until the returned function is called. */
@@ -386,8 +355,7 @@ export abstract class Call {
     this.#final = final
     const ended_ms = this.ctx.clock.now()
     const duration_seconds = Math.floor(this.elapsedMs() / 1000)
-    this.#limit?.cancel()
-    this.#money?.cancel()
+    this.time.stop()
     this.row = { ...this.row, status: final.status, sip_code: final.sip_code, duration_seconds }
     this.refusing(final, headers)
     const legs = this.legs()

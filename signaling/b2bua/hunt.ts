@@ -14,12 +14,12 @@ import type { Credentials, Headers, SipResponse } from '../drachtio/types.ts'
 import type { Way } from '../trunks/ways-out.ts'
 import { kindOfTransport } from './browser.ts'
 import type { AttemptStep } from './call-writes.ts'
-import type { CallContext } from './context.ts'
 import type { Leg, LegListener } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
 import { redirectUris } from './redirect.ts'
 import { refusalCode } from './refusal.ts'
+import type { NodeServices } from './services.ts'
 
 /** One target to try. */
 export interface HuntHop extends InviteFacts {
@@ -78,7 +78,7 @@ type HopOutcome = LegOutcome | { readonly kind: 'silent' }
 
 /** Calls the hops one after the other until one answers or no other may be tried (design section 4). */
 export class Hunt {
-  readonly #ctx: CallContext
+  readonly #ctx: NodeServices
   readonly #log: Log
   readonly #hops: HuntHop[]
   /** The addresses of the current target that have not been tried. */
@@ -98,7 +98,7 @@ export class Hunt {
   #redirected = false
 
   constructor(
-    ctx: CallContext,
+    ctx: NodeServices,
     options: {
       readonly call_sid: string
       readonly hops: readonly HuntHop[]

@@ -320,7 +320,7 @@ export class InboundCall extends Call {
   #answeredNow(): void {
     const { max_duration_seconds, max_duration_reason, paid_until_seconds } = this.#limits
     this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
-    this.payAsItRuns(paid_until_seconds)
+    this.time.payAsItRuns(paid_until_seconds)
   }
 
   #listener(): LegListener {

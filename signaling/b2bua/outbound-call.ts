@@ -1,34 +1,19 @@
-import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
-import type { Headers, InboundRequest } from '../drachtio/types.ts'
+import type { Headers } from '../drachtio/types.ts'
 import { Call, passedReason } from './call.ts'
 import type { CallContext } from './context.ts'
 import { Hunt, type HuntHop, type HuntOutcome } from './hunt.ts'
 import type { Limits } from './inbound-call.ts'
-import type { KeyWay, Leg, LegListener } from './leg.ts'
+import type { Leg, LegListener } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import type { OutboundWatcher } from './outbound-watcher.ts'
 import { passNotify } from './refer-passing.ts'
 import { answeredHost, type CallScript, type ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked, transfersRefused } from './transfer.ts'
-
-/** The events of an outbound call, for the code that placed it. */
-export interface OutboundWatcher {
-  initiated?(): void
-  ringing?(): void
-  /** Early media can be heard on `leg`. */
-  early?(leg: Leg): void
-  answered(leg: Leg): void
-  /** The far end pressed a key while no script ran on this call. */
-  digit?(digit: string, by: KeyWay): void
-  refer?(request: InboundRequest): void
-  /** The call has been redirected to its own document; you no longer own it. */
-  left?(): void
-  ended?(final: Ending): void
-}
 
 /** A call that we place: by API, as a child of a Dial, or as the target of a transfer. */
 export class OutboundCall extends Call {
@@ -154,7 +139,7 @@ export class OutboundCall extends Call {
     this.#leg = leg
     const { max_duration_seconds, max_duration_reason, paid_until_seconds } = this.#limits
     this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
-    this.payAsItRuns(paid_until_seconds)
+    this.time.payAsItRuns(paid_until_seconds)
     const { recording } = this.#limits
     if (recording) this.ctx.recording.byPolicy({ call: this, leg }, null, recording)
     this.#watcher.answered(leg)

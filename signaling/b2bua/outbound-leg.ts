@@ -2,11 +2,11 @@ import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
 import type { Credentials, Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
-import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import type { DialogTags } from './refer-to.ts'
 import { answerCode } from './refusal.ts'
+import type { NodeServices } from './services.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
@@ -54,7 +54,7 @@ export class OutboundLeg extends Leg {
   /** A BYE from the callee that came while its answer was being applied. */
   #parting: LegEnd | null = null
 
-  constructor(ctx: CallContext, options: LegOptions & { readonly listener: OutboundListener }) {
+  constructor(ctx: NodeServices, options: LegOptions & { readonly listener: OutboundListener }) {
     super(ctx, options)
     this.#listener = options.listener
   }

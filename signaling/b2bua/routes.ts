@@ -24,9 +24,9 @@ import {
   type Target,
   type TrunkConfig,
 } from '../trunks/snapshot.ts'
-import type { CallContext } from './context.ts'
 import type { HuntHop } from './hunt.ts'
 import type { LegPolicy } from './media.ts'
+import type { NodeServices } from './services.ts'
 
 /** Turns the routes of a call into hops: the targets in order, each with its INVITE's headers and media policy. */
 
@@ -53,7 +53,7 @@ type Routable = Target & { readonly degraded: boolean; readonly carrier: Carrier
 
 /** Hops of a call to the public network: the trunk's own targets, else carriers (design section 4, "Egress"). */
 export function egressHops(
-  ctx: CallContext,
+  ctx: NodeServices,
   options: { readonly project: ProjectConfig; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
 ): HuntHop[] {
   const { trunk, project, outgoing } = options
@@ -83,11 +83,11 @@ export function egressHops(
 }
 
 /** Counts the trunk's own targets for a call to the public network. */
-export const ownTargets = (ctx: CallContext, trunk: TrunkConfig): number =>
+export const ownTargets = (ctx: NodeServices, trunk: TrunkConfig): number =>
   trunk.targets.filter(target => target.enabled && !isOwn(ctx, trunk, target)).length
 
 /** Hops of a call to a number that routes to this trunk: its targets, then its users' registered contacts. */
-export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
+export const deliveryHops = (ctx: NodeServices, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
   ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing, 'customer'),
   ),
@@ -119,15 +119,15 @@ function nextShare(key: string): () => number {
   return evenRandom(known.start, known.count++)
 }
 
-const routable = (ctx: CallContext, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
+const routable = (ctx: NodeServices, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
 
-const isOwn = (ctx: CallContext, trunk: TrunkConfig, target: Target): boolean =>
+const isOwn = (ctx: NodeServices, trunk: TrunkConfig, target: Target): boolean =>
   isPeer(trunk.source_index, target.uri, ctx.health.address(target.id))
 
 /** `of_trunk`: the role of the trunk's own targets in this call. */
 function huntHop(
-  ctx: CallContext,
+  ctx: NodeServices,
   hop: Hop<Routable>,
   trunk: TrunkConfig | null,
   outgoing: Outgoing,
@@ -154,7 +154,7 @@ function huntHop(
 }
 
 /** The history of a call that its target has redirected; none when the 3xx only names another host (RFC 5806 §4). */
-function redirectHeaders(ctx: CallContext, outgoing: Outgoing, uri: string, to: Recipient) {
+function redirectHeaders(ctx: NodeServices, outgoing: Outgoing, uri: string, to: Recipient) {
   const address = readUri(uri)
   const { number } = address ? dialled(address, DEFAULT_COUNTRY) : { number: null }
   const called = number === null ? (address?.user ?? '') : (parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
@@ -165,11 +165,11 @@ function redirectHeaders(ctx: CallContext, outgoing: Outgoing, uri: string, to: 
 }
 
 /** Opens the credentials with which we answer challenges. */
-export const authOf = (ctx: CallContext, sealed: SealedCredentials | null): { readonly auth?: Credentials } =>
+export const authOf = (ctx: NodeServices, sealed: SealedCredentials | null): { readonly auth?: Credentials } =>
   sealed ? { auth: { username: sealed.username, password: unseal(ctx.config.master_key, sealed.password_sealed) } } : {}
 
 /** Returns the targets to whose hosts a 3xx of this target may lead, each with its own credentials and verification. */
-function redirectsOf(ctx: CallContext, target: Target, siblings: readonly Target[]): HuntHop['redirects'] {
+function redirectsOf(ctx: NodeServices, target: Target, siblings: readonly Target[]): HuntHop['redirects'] {
   if (target.redirects === 'off') return []
   const reachable = target.redirects === 'listed' ? siblings.filter(({ enabled }) => enabled) : [target]
   // The called target first: a redirect within its host keeps its credentials.
@@ -184,7 +184,7 @@ function redirectsOf(ctx: CallContext, target: Target, siblings: readonly Target
 type Recipient = 'carrier' | 'gateway' | 'customer'
 
 /** Returns the caller's identity and the passed headers of our INVITE. They reveal nothing of the other leg's peer. */
-export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Recipient): Record<string, string> {
+export function invitationHeaders(ctx: NodeServices, outgoing: Outgoing, to: Recipient): Record<string, string> {
   const { domain } = ctx.config
   const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, {
     domain,

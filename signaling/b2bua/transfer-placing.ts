@@ -1,6 +1,6 @@
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Call, Party } from './call.ts'
-import type { OutboundWatcher } from './outbound-call.ts'
+import type { OutboundWatcher } from './outbound-watcher.ts'
 import type { ReferTarget } from './refer-to.ts'
 
 /** The interface by which a transfer has its target called; `admission/` implements it. */

@@ -10,7 +10,7 @@ import type { Recognitions } from './recognitions.ts'
 import type { Recorder } from './recorder.ts'
 import type { Referrals } from './referrals.ts'
 import type { Relays } from './relays.ts'
-import type { Script } from './script.ts'
+import type { RunningScript } from './running-script.ts'
 import type { Siprec } from './siprec.ts'
 import type { Streams } from './streams.ts'
 
@@ -21,7 +21,7 @@ export type CommandHandlers = {
 
 /** A script, and the parts that carry out its commands. */
 interface Executor {
-  readonly script: Script
+  readonly script: RunningScript
   readonly player: Player
   readonly recorder: Recorder
   readonly children: Children

@@ -1,7 +1,8 @@
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
-import type { OutboundCall, OutboundWatcher } from '../b2bua/outbound-call.ts'
+import type { OutboundCall } from '../b2bua/outbound-call.ts'
+import type { OutboundWatcher } from '../b2bua/outbound-watcher.ts'
 import type { ApplicationCall } from './application-call.ts'
 
 /** The interface by which scripts have calls placed and referrals admitted; `admission/` implements it. */

@@ -12,7 +12,7 @@ import type { ChildAsked, NotPlaced } from './child-placing.ts'
 import { childRow } from './child-row.ts'
 import { goesRound } from './circles.ts'
 import { detectMachine, tellDetected } from './detection.ts'
-import type { Script } from './script.ts'
+import type { RunningScript } from './running-script.ts'
 
 interface Child {
   readonly name: string
@@ -40,13 +40,13 @@ const DIVERTS_AFTER: Readonly<Record<string, string>> = {
 
 /** The child calls of one script. */
 export class Children {
-  readonly #script: Script
+  readonly #script: RunningScript
   readonly #emit: (event: Event) => void
   readonly #children = new Map<string, Child>()
   #bridged: string | null = null
   #country: string | null = null
 
-  constructor(script: Script, emit: (event: Event) => void) {
+  constructor(script: RunningScript, emit: (event: Event) => void) {
     this.#script = script
     this.#emit = emit
   }

@@ -2,12 +2,12 @@ import type { DequeueCommand } from '../../core/domain/calls/control-commands.ts
 import { addMember, DEFAULT_QUEUE_SIZE, ensureQueue, queueSidOf, removeMember } from '../../core/state/calls/queues.ts'
 import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
-import type { Script } from './script.ts'
+import type { RunningScript } from './running-script.ts'
 
 /** The queues of this node, first in, first out. A conference of two joins a caller with an agent. */
 
 interface Caller {
-  readonly script: Script
+  readonly script: RunningScript
   readonly command: Enqueue
   readonly emit: (event: Event) => void
   readonly since_ms: number
@@ -17,7 +17,7 @@ interface Caller {
 }
 
 interface Agent {
-  readonly script: Script
+  readonly script: RunningScript
   readonly command: Dequeue
   readonly emit: (event: Event) => void
   caller: Caller | null
@@ -29,7 +29,7 @@ interface Queue {
   readonly callers: Caller[]
   readonly agents: Agent[]
   /** Callers whose row is being written, in the order of their coming. */
-  readonly coming: Set<Script>
+  readonly coming: Set<RunningScript>
   /** Resolves when the last of them is in the queue. */
   admitting: Promise<void>
   max_size: number
@@ -44,7 +44,7 @@ export class Queues {
       .length
   }
 
-  enqueue(script: Script, command: Enqueue, emit: (event: Event) => void): void {
+  enqueue(script: RunningScript, command: Enqueue, emit: (event: Event) => void): void {
     const queue = this.#queueOf(script, command.name)
     queue.coming.add(script)
     queue.admitting = queue.admitting.then(async () => {
@@ -62,7 +62,7 @@ export class Queues {
     })
   }
 
-  #enter(queue: Queue, script: Script, command: Enqueue, emit: (event: Event) => void): void {
+  #enter(queue: Queue, script: RunningScript, command: Enqueue, emit: (event: Event) => void): void {
     const { clock } = script.host.call.ctx
     const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
     queue.callers.push(caller)
@@ -85,7 +85,7 @@ export class Queues {
     return false
   }
 
-  dequeue(script: Script, command: Dequeue, emit: (event: Event) => void): void {
+  dequeue(script: RunningScript, command: Dequeue, emit: (event: Event) => void): void {
     // An agent may come before the first caller.
     const queue = this.#queueOf(script, command.name)
     const agent: Agent = { script, command, emit, caller: null }
@@ -99,7 +99,7 @@ export class Queues {
    * Takes the script's leg out of its queue, or out of the bridge with its agent. Returns the seconds that it has
    * waited; null when it is in no queue.
    */
-  leave(script: Script, result: 'leave' | 'hangup'): number | null {
+  leave(script: RunningScript, result: 'leave' | 'hangup'): number | null {
     let seconds: number | null = null
     for (const queue of this.#queues.values()) {
       queue.coming.delete(script)
@@ -111,14 +111,14 @@ export class Queues {
     return seconds
   }
 
-  #queueOf(script: Script, name: string): Queue {
+  #queueOf(script: RunningScript, name: string): Queue {
     const key = keyOf(script, name)
     const queue = this.#queues.get(key) ?? {
       sid: queueSidOf(script.host.call.project_id, name),
       name,
       callers: [],
       agents: [],
-      coming: new Set<Script>(),
+      coming: new Set<RunningScript>(),
       admitting: Promise.resolve(),
       max_size: DEFAULT_QUEUE_SIZE,
     }
@@ -126,7 +126,7 @@ export class Queues {
     return queue
   }
 
-  stopDequeue(script: Script): void {
+  stopDequeue(script: RunningScript): void {
     for (const queue of this.#queues.values()) {
       const agent = queue.agents.find(waiting => waiting.script === script)
       if (agent) this.#agentOut(queue, agent)
@@ -247,7 +247,11 @@ export class Queues {
 }
 
 /** Writes a caller into the queue's rows, which the queue may not have yet. Returns false when the queue is full. */
-async function admit(queue: Queue, script: Script, { name: friendly_name, max_size }: Enqueue): Promise<boolean> {
+async function admit(
+  queue: Queue,
+  script: RunningScript,
+  { name: friendly_name, max_size }: Enqueue,
+): Promise<boolean> {
   const { call } = script.host
   const now_ms = call.ctx.clock.now()
   // While nothing can be written, nobody is sent away.
@@ -260,11 +264,11 @@ async function admit(queue: Queue, script: Script, { name: friendly_name, max_si
   return admitted
 }
 
-function forgetMember({ host: { call } }: Script): void {
+function forgetMember({ host: { call } }: RunningScript): void {
   void call.persist(trx => removeMember(trx, call.sid))
 }
 
-const keyOf = (script: Script, name: string): string => `${script.host.call.facts.account_sid} ${name}`
+const keyOf = (script: RunningScript, name: string): string => `${script.host.call.facts.account_sid} ${name}`
 
 const waited = (caller: Caller): number =>
   Math.round((caller.script.host.call.ctx.clock.monotonic_ms() - caller.since_ms) / 1000)
@@ -276,7 +280,7 @@ const queueTime = (caller: Caller): number =>
 const average = (queue: Queue): number =>
   Math.round(queue.callers.reduce((sum, caller) => sum + waited(caller), 0) / Math.max(1, queue.callers.length))
 
-function part(script: Script): void {
+function part(script: RunningScript): void {
   const { leg, call } = script.host
   if (!leg.ended)
     leg.session.hub

@@ -4,23 +4,23 @@ import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import { answeredHost, type ScriptHost } from '../b2bua/script-host.ts'
 import type { Player } from './player.ts'
-import type { Script } from './script.ts'
+import type { RunningScript } from './running-script.ts'
 import type { WaitDocument } from './wait-document.ts'
 
 const AGAIN_MS = 500
 
 /** Plays what a script's leg hears in a queue or room before it is joined. */
 export class Waiting {
-  readonly #another: Script['another']
+  readonly #another: RunningScript['another']
   readonly #host: ScriptHost
   readonly #player: Player
   readonly #cookies: CookieJar
-  #script: Script | null = null
+  #script: RunningScript | null = null
   #replaced: (() => void) | null = null
   #again: Timer | null = null
   #over = false
 
-  constructor(another: Script['another'], host: ScriptHost, player: Player, cookies: CookieJar) {
+  constructor(another: RunningScript['another'], host: ScriptHost, player: Player, cookies: CookieJar) {
     this.#another = another
     this.#host = host
     this.#player = player

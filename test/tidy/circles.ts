@@ -3,11 +3,6 @@ import type { Source } from './rules.ts'
 
 /** The compiler erases type imports, so a small circle of them is harmless. */
 const MOST_BY_TYPE = 6
-/** The sizes of larger circles that are accepted: a call with its legs, a script with its parts. They must not grow. */
-const STANDING: Readonly<Record<string, number>> = {
-  'signaling/b2bua/': 17,
-  'signaling/scripts/': 9,
-}
 const STATIC = /(?:^|\n)\s*(import|export)\s([^'"\n;]*(?:\n[^'"\n;]*)*?)from\s+['"](\.[^'"]+)['"]/g
 
 type Graph = ReadonlyMap<string, readonly string[]>
@@ -18,14 +13,9 @@ export function circleFindings(all: readonly Source[], resolve: (path: string, n
   return [
     ...circles(byValue).map(circle => `circle of imports by value: ${circle.join(', ')}`),
     ...circles(byType)
-      .filter(circle => circle.length > mostOf(circle))
-      .map(circle => `circle of imports by type of more than ${mostOf(circle)} files: ${circle.join(', ')}`),
+      .filter(circle => circle.length > MOST_BY_TYPE)
+      .map(circle => `circle of imports by type of more than ${MOST_BY_TYPE} files: ${circle.join(', ')}`),
   ]
-}
-
-function mostOf(circle: readonly string[]): number {
-  const standing = Object.entries(STANDING).find(([folder]) => circle.every(path => path.startsWith(folder)))
-  return standing?.[1] ?? MOST_BY_TYPE
 }
 
 function graph(

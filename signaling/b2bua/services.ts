@@ -1,0 +1,36 @@
+import type { Bus } from '../../core/runtime/bus.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
+import type { Config } from '../../core/runtime/config.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+import type { SipStack } from '../drachtio/types.ts'
+import type { TargetHealth } from '../trunks/health.ts'
+import type { Registrar } from '../trunks/registrar.ts'
+import type { Snapshot } from '../trunks/snapshot.ts'
+import type { Stir } from '../trunks/stir.ts'
+import type { WaysOut } from '../trunks/ways-out.ts'
+import type { MediaHub } from './media.ts'
+import type { CallMetrics } from './metrics.ts'
+
+/** The services of a node that know no calls. Legs, routes and hunts need nothing else. */
+export interface NodeServices {
+  readonly node_id: string
+  readonly machine_id: string
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Log
+  readonly bus: Bus
+  readonly state: State
+  readonly sip: SipStack
+  readonly media: MediaHub
+  readonly metrics: CallMetrics
+  readonly health: TargetHealth
+  readonly registrar: Registrar
+  /** Resolves the addresses of our requests and checks that we may send there. */
+  readonly ways: WaysOut
+  /** Signs and verifies callers. */
+  readonly stir: Stir
+  snapshot(): Snapshot
+  /** Whether the node refuses new calls; the live ones continue. */
+  draining(): boolean
+}
