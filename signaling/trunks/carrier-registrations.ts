@@ -41,7 +41,8 @@ const keyOf = (registration: CarrierRegistration): string => JSON.stringify(regi
 
 /** The retry delay while the link to the SIP server is down. It usually returns within seconds. */
 const LINK_PAUSE_SECONDS = 1
-const STOP_LIMIT_MS = 1500
+/** How long a removal is waited for. A registrar hears it again at 0.5, 1.5 and 3.5 s (RFC 3261 §17.1.2.2, timer E). */
+const END_LIMIT_MS = 4000
 
 /** Returns our host for the Contact: of the registrar's family when its domain is an address, else the first. */
 export function contactHost(hosts: readonly string[], domain: string): string {
@@ -53,6 +54,8 @@ export function contactHost(hosts: readonly string[], domain: string): string {
 export class CarrierRegistrations {
   readonly #options: Options
   readonly #kept = new Map<string, Kept>()
+  /** Registrations that are being removed, by carrier. */
+  readonly #ending = new Map<string, Map<Kept, Promise<void>>>()
 
   constructor(options: Options) {
     this.#options = options
@@ -69,23 +72,38 @@ export class CarrierRegistrations {
       const wanted = carrier?.enabled ? carrier.registration : null
       if (wanted && keyOf(wanted) === kept.key) continue
       this.#kept.delete(id)
-      void kept.end()
+      this.#end(id, kept)
     }
     for (const { id, enabled, registration } of snapshot.carriers.values()) {
       if (!enabled || !registration || this.#kept.has(id)) continue
       const kept = new Kept(id, registration, this.#options)
       this.#kept.set(id, kept)
-      kept.begin()
+      // Both have the same Contact: a removal that the registrar gets later would remove the new registration.
+      const ending = this.#ending.get(id) ?? new Map<Kept, Promise<void>>()
+      void this.#atMost(ending.values()).then(() => {
+        for (const one of ending.keys()) one.replace()
+        kept.begin()
+      })
     }
   }
 
-  /** Removes our registration from every registrar, for at most 1.5 s in total. */
+  /** Removes our registration from every registrar, for at most 4 s in total. */
   async stop(): Promise<void> {
-    const ends = [...this.#kept.values()].map(kept => kept.end())
+    for (const [id, kept] of this.#kept) this.#end(id, kept)
     this.#kept.clear()
+    await this.#atMost([...this.#ending.values()].flatMap(ending => [...ending.values()]))
+  }
+
+  #end(id: string, kept: Kept): void {
+    const ending = this.#ending.get(id) ?? new Map<Kept, Promise<void>>()
+    const ended = kept.end().then(() => void ending.delete(kept))
+    this.#ending.set(id, ending.set(kept, ended))
+  }
+
+  async #atMost(ends: Iterable<Promise<void>>): Promise<void> {
     let limit: Timer | null = null
     const over = new Promise<void>(resolve => {
-      limit = this.#options.clock.after(STOP_LIMIT_MS, resolve)
+      limit = this.#options.clock.after(END_LIMIT_MS, resolve)
     })
     await Promise.race([Promise.all(ends), over])
     ;(limit as Timer | null)?.cancel()
@@ -100,6 +118,7 @@ class Kept {
   readonly #options: Options
   #timer: Timer | null = null
   #ended = false
+  #replaced = false
   #failures = 0
   #registered_at: string | null = null
   #expires_ms: number | null = null
@@ -118,6 +137,11 @@ class Kept {
 
   begin(): void {
     this.#after(0)
+  }
+
+  /** Says that another registration with this carrier begins: the state is its own from now on. */
+  replace(): void {
+    this.#replaced = true
   }
 
   async end(): Promise<void> {
@@ -228,6 +252,7 @@ class Kept {
     detail: string | null,
     again_in_seconds: number | null,
   ): Promise<void> {
+    if (this.#replaced) return
     const { clock, log, node_id } = this.#options
     const now_ms = clock.now()
     await saveRegistrationState(this.#options.state.db, {

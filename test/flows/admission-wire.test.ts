@@ -90,13 +90,15 @@ t.test('routing and ceilings over SIP', async t => {
     }
     const early = await openAgent(t, {
       ip: '127.0.0.46',
-      take(call) {
-        call.ring(183, { body: sdpOf('127.0.0.46') })
-        setTimeout(() => call.reject(503), 500)
-      },
+      take: call => call.ring(183, { body: sdpOf('127.0.0.46') }),
     })
-    const { call } = await trunk([target(early, { priority: 1 }), target(good, { priority: 2 })])
-    t.equal((await call()).status, 503, 'media was passed back')
+    const { peer } = await trunk([target(early, { priority: 1 }), target(good, { priority: 2 })])
+    // The target refuses once its early media has reached the caller.
+    const progress = ({ status }: { readonly status: number }): void => {
+      if (status === 183) early.invites[0]?.call.reject(503)
+    }
+    const placed = await place(peer, `sip:${WORLD}@${w.sip.host}`, { to: w.sip, caller: own, progress })
+    t.equal(placed.status, 503, 'media was passed back')
     t.equal(good.invites.length, 0)
   })
 

@@ -226,7 +226,7 @@ t.test('the console in a browser', async t => {
     await page.getByLabel('Charts of the').selectOption('1h')
     const calls: string[] = []
     for (const to of ['+2348030000003', '+2348030010003', '+2348030020003']) {
-      const form = { From: w.numbers[0] ?? '', To: to, InlineMarkup: '<Response/>' }
+      const form = { From: w.numbers[0] ?? '', To: to, Timeout: '600', InlineMarkup: '<Response/>' }
       calls.push((await w.voice('POST', '/Calls.json', form)).body.sid)
     }
     await shows('Calls now', '3')

@@ -236,9 +236,10 @@ const first = await platform(async () => {
   for (const name of ['edge', 'media', 'sandbox']) tried.set(name, await within(name, TRIES))
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' })) {
-    const found = lstatSync(join(data_dir, path))
+    // A file may be gone, such as a plain recording that has just been encrypted.
+    const found = lstatSync(join(data_dir, path), { throwIfNoEntry: false })
     // A symbolic link has no mode of its own.
-    if (!found.isSymbolicLink()) modes.set(path, found.mode)
+    if (found && !found.isSymbolicLink()) modes.set(path, found.mode)
   }
 })
 const second = await platform(async () => {

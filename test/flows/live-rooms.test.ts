@@ -108,7 +108,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     t.match(await happened('announcement-end'), { CallSid: second.sid })
     pages['/said'] = doc(`<Play>${url}/1300.wav</Play>`)
     await client.conferences(sid).update({ announceUrl: `${url}/said` })
-    for (const { line } of [first, second, third]) await line.hears(1300)
+    await Promise.all([first, second, third].map(({ line }) => line.hears(1300)))
 
     t.match(await one.update({ coaching: true, callSidToCoach: first.sid }), { coaching: true })
     await silent(third.line, 650)

@@ -339,7 +339,10 @@ t.test('between two legs', async t => {
       ...w,
       manage: (method, path, body, more) => w.manage(method, path, body, { ...more, authorization }),
     }
-    const web = await webServer(t, { '/voice': '<Response><Pause length="1"/></Response>', '/over': { status: 204 } })
+    const web = await webServer(t, {
+      '/voice': '<Response><Gather timeout="600"/></Response>',
+      '/over': { status: 204 },
+    })
     await routeToApplication(w.state, called.project_id, to_application, `${web.url}/voice`, `${web.url}/over`)
     const desk = await waiting(t, untilBye)
     const desk_trunk = await addTrunk(asCalled, [targetOf(desk)], { sources: ['127.0.0.49/32'] })

@@ -191,7 +191,7 @@ t.test('verbs that bridge calls', async t => {
       .execute()
     t.teardown(() => db.deleteFrom('project_ceiling').execute())
     const sip = `<Sip>sip:flooded@${far.address}:${far.port}</Sip>`
-    const line = await town.callIn(doc(`<Dial ${from} timeout="5">${sip.repeat(lines)}</Dial>`))
+    const line = await town.callIn(doc(`<Dial ${from} timeout="60">${sip.repeat(lines)}</Dial>`))
     const sid = await town.sidOf(line)
     const children = () => db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).execute()
     const having = async (table: 'lease' | 'call_attempt') => {

@@ -1,4 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -15,6 +17,8 @@ const QUIET = `${SANDBOX}0008`
 const BUSY = `${SANDBOX}0002`
 const RINGS = `${SANDBOX}0003`
 const SHORT = `${SANDBOX}0006`
+/** Answers, and stays until it is hung up on. */
+const ANSWERS = `${SANDBOX}4712`
 
 const say = (text: string): string => `<Response><Say>${text}</Say></Response>`
 
@@ -33,14 +37,23 @@ t.test('documents that bridge calls', async t => {
   }
   const childrenOf = (sid: string) =>
     w.state.db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).orderBy('position').execute()
+  /** Ends the child of a Dial once both sides are joined, which the log of the run tells. */
+  const endJoined = async (sid: string): Promise<void> => {
+    const log = join(w.data_dir, 'runs', `${sid}-1.jsonl`)
+    await until('both sides are joined', () => existsSync(log) && readFileSync(log, 'utf8').includes('"bridged"'))
+    const child = (await childrenOf(sid)).find(({ to_number }) => to_number === ANSWERS)
+    const { status } = await w.voice('POST', `/Calls/${child?.sid}.json`, { Status: 'completed' })
+    if (status !== 200) throw new Error(`the child was not ended: ${status}`)
+  }
 
   t.test(
     'Dial rings several at once: the first to answer is bridged, the others are canceled',
     { buffered: true },
     async t => {
       const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
-      const markup = `<Response><Dial action="${web.url}/after"><Number>${RINGS}</Number><Number>${SHORT}</Number></Dial></Response>`
+      const markup = `<Response><Dial action="${web.url}/after"><Number>${RINGS}</Number><Number>${ANSWERS}</Number></Dial></Response>`
       const sid = await create(QUIET, { InlineMarkup: markup })
+      await endJoined(sid)
       const after = await web.seen('/after')
       t.match(Object.fromEntries(after.fields), { DialCallStatus: 'completed', DialBridged: 'true' })
       await w.ended(sid)
@@ -49,7 +62,7 @@ t.test('documents that bridge calls', async t => {
         children.map(child => [child.to_number, child.status, child.direction]),
         [
           [RINGS, 'canceled', 'outbound-dial'],
-          [SHORT, 'completed', 'outbound-dial'],
+          [ANSWERS, 'completed', 'outbound-dial'],
         ],
       )
     },
@@ -99,9 +112,12 @@ t.test('documents that bridge calls', async t => {
   )
 
   t.test('records both parties of a Dial on two channels', { buffered: true }, async t => {
-    const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
-    const markup = `<Response><Dial action="${web.url}/after" record="record-from-answer-dual"><Number>${SHORT}</Number></Dial></Response>`
+    const web = await webServer(t, { '/after': '<Response><Hangup/></Response>', '/tape': '' })
+    const tape = `record="record-from-answer-dual" recordingStatusCallback="${web.url}/tape" recordingStatusCallbackEvent="in-progress"`
+    const markup = `<Response><Dial action="${web.url}/after" ${tape}><Number>${ANSWERS}</Number></Dial></Response>`
     const sid = await create(QUIET, { InlineMarkup: markup })
+    await web.seen('/tape')
+    await endJoined(sid)
     const after = Object.fromEntries((await web.seen('/after')).fields)
     t.match(after, { DialCallStatus: 'completed', RecordingSid: /^RE/ })
     await w.ended(sid)
@@ -182,14 +198,21 @@ t.test('documents that bridge calls', async t => {
   t.test('Record on create records the whole call and sends its callback', { buffered: true }, async t => {
     const web = await webServer(t, { '/recorded': '', '/status': '' })
     const sid = await create(`${SANDBOX}4711`, {
-      InlineMarkup: '<Response><Pause length="2"/></Response>',
+      InlineMarkup: '<Response><Pause length="600"/></Response>',
       Record: 'true',
       RecordingChannels: 'dual',
       RecordingStatusCallback: `${web.url}/recorded`,
+      RecordingStatusCallbackEvent: 'in-progress completed',
       StatusCallback: `${web.url}/status`,
     })
+    await web.seen('/recorded')
+    await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })
     await w.ended(sid)
-    const told = Object.fromEntries((await web.seen('/recorded')).fields)
+    const [, completed] = await until('both callbacks', () => {
+      const seen = web.requests.filter(({ path }) => path === '/recorded')
+      return seen.length === 2 && seen
+    })
+    const told = Object.fromEntries(completed?.fields ?? [])
     t.match(told, {
       CallSid: sid,
       RecordingStatus: 'completed',

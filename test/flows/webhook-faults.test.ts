@@ -90,7 +90,7 @@ t.test('misbehaving web servers', async t => {
 
   await t.test('an answered caller hears a notice, and the fallback document receives the error', async t => {
     const { sid, line } = await callOut(doc(`<Play>${url}/900.wav</Play><Redirect>${bad}/error</Redirect>`))
-    await line.hears(900)
+    await line.heard(900)
     await line.hearsSomething(900)
     t.equal(await line.over(), 'peer')
     t.equal((await w.ended(sid)).status, 'completed')
@@ -98,7 +98,7 @@ t.test('misbehaving web servers', async t => {
     pages['/fallback'] = doc(`<Play>${url}/900.wav</Play>`)
     const saved = await callOut(doc(`<Redirect>${bad}/loop</Redirect>`), { FallbackUrl: `${url}/fallback` })
     t.match(await told('/fallback'), { ErrorCode: '11215', ErrorUrl: `${bad}/loop`, CallSid: saved.sid })
-    await saved.line.hears(900)
+    await saved.line.heard(900)
     await saved.line.over()
   })
 
@@ -107,7 +107,7 @@ t.test('misbehaving web servers', async t => {
     const line = await callIn(
       doc(`${prompts.map(prompt => `<Play>${prompt}</Play>`).join('')}<Play>${url}/900.wav</Play>`),
     )
-    await line.hears(900)
+    await line.heard(900)
     const sid = await town.sidOf(line)
     await Promise.all([town.noted(sid, 11200, 4), town.noted(sid, 13420)])
     t.equal(await line.over(), 'peer')
@@ -118,7 +118,7 @@ t.test('misbehaving web servers', async t => {
     for (const StatusCallback of callbacks) {
       const form = { StatusCallback, StatusCallbackEvent: 'initiated' }
       const { sid, line } = await callOut(doc(`<Play>${url}/900.wav</Play>`), form)
-      await line.hears(900)
+      await line.heard(900)
       await line.over()
       t.equal((await w.ended(sid)).status, 'completed', StatusCallback)
     }

@@ -65,6 +65,8 @@ export function place(
     readonly transport?: 'udp' | 'tcp'
     /** SDP; by default two-way audio. */
     readonly body?: string
+    /** Gets each provisional response. */
+    readonly progress?: (response: SipMessage) => void
   },
 ): Promise<Placed> {
   return new Promise(resolve => {
@@ -76,7 +78,10 @@ export function place(
       hop: `sip:${options.to.host}:${options.to.port}${options.transport === 'tcp' ? ';transport=tcp' : ''}`,
       body: options.body ?? sdpOf(agent.ip),
       headers: options.headers ?? {},
-      events: { answered: done, failed: done },
+      events: {
+        ...(options.progress ? { progress: options.progress } : {}),
+        ...{ answered: done, failed: done },
+      },
     })
   })
 }

@@ -76,7 +76,7 @@ export async function relayApp(
 export const echoAgent = (t: Test): Promise<RelayApp> =>
   relayApp(t, (message, send) => {
     if (message.type === 'prompt' && message['last'])
-      for (const token of [`You said ${message['voicePrompt']}. `, ...Array(5).fill('And I go on and on about it. ')])
+      for (const token of [`You said ${message['voicePrompt']}. `, ...Array(20).fill('And I go on and on about it. ')])
         send({ type: 'text', token })
     if (message.type === 'prompt' && message['last']) send({ type: 'text', token: 'That was it.', last: true })
     if (message.type === 'dtmf') send({ type: 'end', handoffData: '{"to":"a person"}' })

@@ -249,6 +249,17 @@ export class RtpPeer {
     return this.received
   }
 
+  /** Waits until nothing has come for 60 ms, however late this process reads, and returns how many packets came. */
+  async settled(): Promise<number> {
+    const deadline_ms = performance.now() + PATIENCE_MS
+    for (let [before, calm] = [-1, 0]; calm < 3; calm = this.received.length === before ? calm + 1 : 0) {
+      if (performance.now() > deadline_ms) throw new Error(`packets came for ${PATIENCE_MS} ms`)
+      before = this.received.length
+      await new Promise(resolve => setTimeout(resolve, FRAME_MS))
+    }
+    return this.received.length
+  }
+
   /** Returns the audio of packets `from` to `to`, placed by RTP timestamp. Gaps are silence. */
   audio(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
     return this.#laidOut(this.received.slice(from, to))
@@ -306,20 +317,36 @@ export class RtpPeer {
     await this.until(heard, PATIENCE_MS, `${hz} Hz`)
   }
 
-  /** Returns the level of the latest 200 ms; -Infinity when nothing came. */
-  loudness(): number {
-    const recent = this.#recent()
+  /**
+   * Waits until a tone has dominated 200 ms of all packets so far, as `hears` says. It finds a sound that is played
+   * once, also one that has ended already.
+   */
+  async heard(hz: number): Promise<void> {
+    let looked = 0
+    const found = (): boolean => {
+      while (looked < this.received.length) {
+        looked++
+        if (this.level(hz, looked) > Math.max(-30, this.loudness(looked) - 5)) return true
+      }
+      return false
+    }
+    await this.until(found, PATIENCE_MS, `${hz} Hz, once`)
+  }
+
+  /** Returns the level of the latest 200 ms of the first `count` packets; -Infinity when nothing came. */
+  loudness(count = this.received.length): number {
+    const recent = this.#recent(count)
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : levelDbm0(recent)
   }
 
-  /** Returns the level of a tone in the latest 200 ms; -Infinity when nothing came. */
-  level(hz: number): number {
-    const recent = this.#recent()
+  /** Returns the level of a tone in these 200 ms; -Infinity when nothing came. */
+  level(hz: number, count = this.received.length): number {
+    const recent = this.#recent(count)
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
   }
 
-  #recent(): Int16Array {
-    const latest = this.received.slice(-10)
+  #recent(count: number): Int16Array {
+    const latest = this.received.slice(Math.max(0, count - 10), count)
     // Each source has its own timestamps.
     return this.#laidOut(latest.filter(({ ssrc }) => ssrc === latest.at(-1)?.ssrc))
   }

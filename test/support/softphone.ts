@@ -166,6 +166,11 @@ export class Line {
     return this.rtp.hears(hz)
   }
 
+  /** Waits until a tone has dominated the audio at some time of the call: for a sound that is played once. */
+  heard(hz: number): Promise<void> {
+    return this.rtp.heard(hz)
+  }
+
   /** Waits until there is sound and, when `but_hz` is given, that tone is absent. */
   async hearsSomething(but_hz?: number): Promise<void> {
     const heard = (): boolean => this.loudness() > -40 && (but_hz === undefined || this.level(but_hz) < -40)

@@ -40,7 +40,7 @@ export const ENDING: readonly Story[] = [
   },
   {
     title: 'when a BYE of the target crosses ours, both are answered and the call ends once',
-    peer: [caller.invite(), ...answered, pause(100), ...hangUp(2)],
+    peer: [caller.invite(), ...answered, ...hangUp(2)],
     target: [receiveInvite, ...answers.slice(1), receiveBye, ofCallee('BYE', 1), receive.response(200), answerBye],
     row: { status: 'completed', ended_by: 'caller' },
   },

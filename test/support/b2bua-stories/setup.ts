@@ -13,7 +13,7 @@ import {
   receiveInvite,
   reliableProvisional,
 } from '../sip-steps.ts'
-import { awaits, callee, caller, pause, provisionals, receive, tells } from '../sipp.ts'
+import { awaits, callee, caller, provisionals, receive, tells } from '../sipp.ts'
 import { finalOf, provisionalOf, type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
@@ -43,6 +43,7 @@ export const SETUP: readonly Story[] = [
       caller.invite(),
       receive.response(100, { optional: true }),
       answerWith(183, 'm=audio [0-9]+ RTP/AVP 0', 'body'),
+      peerIsThrough,
       receive.response(200, { dialog: true }),
       caller.ack,
       ...hangUp(2),
@@ -51,7 +52,7 @@ export const SETUP: readonly Story[] = [
       receive.request('INVITE'),
       callee.respond(183, 'Session Progress', { sdp: true }),
       callee.respond(180, 'Ringing'),
-      pause(200),
+      untilPeerIsThrough,
       callee.respond(200, 'OK', { sdp: true }),
       receive.request('ACK'),
       ...ended,
@@ -64,13 +65,14 @@ export const SETUP: readonly Story[] = [
       caller.invite(),
       receive.response(100, { optional: true }),
       receive.response(183),
+      peerIsThrough,
       ...answered.slice(3),
       ...hangUp(2),
     ],
     target: [
       receive.request('INVITE'),
       callee.respond(183, 'Session Progress'),
-      pause(100),
+      untilPeerIsThrough,
       ...answers.slice(2),
       ...ended,
     ],
@@ -81,16 +83,16 @@ export const SETUP: readonly Story[] = [
       caller.invite(),
       receive.response(100, { optional: true }),
       answerWith(183, 'm=audio', 'body'),
+      peerIsThrough,
       receive.response(200, { dialog: true }),
       caller.ack,
-      pause(300),
       ...hangUp(2),
     ],
     target: [
       receive.request('INVITE'),
       provisionalOf('one', 183, sdpOf(UNHEARD_PORT + 10)),
       provisionalOf('two', 183, sdpOf(UNHEARD_PORT + 20)),
-      pause(200),
+      untilPeerIsThrough,
       finalOf('one', sdpOf(UNHEARD_PORT + 10)),
       receive.request('ACK'),
       ...ended,
@@ -98,14 +100,7 @@ export const SETUP: readonly Story[] = [
   },
   {
     title: 'the 200 to an INVITE without an offer carries our offer, and the ACK the answer',
-    peer: [
-      lateInvite(),
-      ...provisionals,
-      answerWith(200, 'm=audio', 'body'),
-      ackOf(1, audioSdp()),
-      pause(200),
-      ...hangUp(2),
-    ],
+    peer: [lateInvite(), ...provisionals, answerWith(200, 'm=audio', 'body'), ackOf(1, audioSdp()), ...hangUp(2)],
     target: untilBye,
   },
   {

@@ -159,9 +159,9 @@ for (const { suite } of SRTP_SUITES) {
     await client.request('bridge', { a: plain[0]?.leg_id ?? '', b: secured[0] })
     await client.request('bridge', { a: secured[1], b: plain[1]?.leg_id ?? '' })
     await Promise.all([a.send(tone(1000, 500)), b.send(tone(600, 500))])
-    await Promise.all([a.packets(20), b.packets(20)])
-    t.equal(strongestHz(b.audio(5)), 1000)
-    t.equal(strongestHz(a.audio(5)), 600)
+    const [fromB, fromA] = await Promise.all([a.sound(200), b.sound(200)])
+    t.equal(strongestHz(fromA), 1000)
+    t.equal(strongestHz(fromB), 600)
     t.match(await client.request('leg.stats', { leg_id: secured[0] }), {
       secured: true,
       srtp_dropped: 0,
@@ -214,9 +214,9 @@ t.test('SRTP interoperates with another implementation; packets with wrong keys 
   await a.send(tone(1000, 200))
   srtp = sessionOf(theirs)
   await Promise.all([a.send(tone(1000, 500)), b.send(tone(600, 500))])
-  await Promise.all([a.packets(20), b.packets(20)])
-  t.equal(strongestHz(b.audio()), 1000)
-  t.equal(strongestHz(a.audio()), 600)
+  const [fromB, fromA] = await Promise.all([a.sound(200), b.sound(200)])
+  t.equal(strongestHz(fromA), 1000)
+  t.equal(strongestHz(fromB), 600)
   const dropped = async () => (await client.request('leg.stats', { leg_id })).srtp_dropped
   await until('ten packets with wrong keys are dropped', async () => (await dropped()) >= 10)
   const before = await dropped()
@@ -241,9 +241,9 @@ t.test('hold, resume and a codec change keep one SSRC without a jump of sequence
   await a.send(tone(1000, 400))
   await b.packets(20)
   t.match(await reinvite(b.sdp({ direction: 'sendonly', version: 2 })), { direction: 'recvonly' })
-  const held = b.received.length
+  const held = await b.settled()
   await a.send(tone(1000, 400))
-  t.ok(b.received.length <= held + 2, 'nothing is sent to a peer that put us on hold')
+  t.equal(await b.settled(), held, 'nothing is sent to a peer that put us on hold')
   t.match(await reinvite(b.sdp({ version: 3 })), { direction: 'sendrecv' })
   await a.send(tone(1000, 400))
   const resumed = b.received.length
@@ -278,7 +278,7 @@ t.test('hold, resume and a codec change keep one SSRC without a jump of sequence
         .slice(from, to)
         .map(packet => packet.at_ms - ((packet.timestamp - (received[0]?.timestamp ?? 0)) >>> 0) / 8),
     )
-  const lags = [lag(0, held), lag(held + 2, resumed), lag(resumed, received.length)]
+  const lags = [lag(0, held), lag(held, resumed), lag(resumed, received.length)]
   t.ok(
     Math.max(...lags) - Math.min(...lags) < 100,
     `timestamps keep pace with the clock, including the hold of 400 ms: ${lags}`,
