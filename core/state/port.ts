@@ -2,7 +2,6 @@ import type { CompiledQuery, DialectAdapter, Kysely } from 'kysely'
 import type { Db, Trx } from './db.ts'
 import type { In, Out, ProcedureName } from './procedures/table.ts'
 import type { Schema } from './schema/index.ts'
-import { compiler } from './sqlite/compiler.ts'
 
 // The interface between core/state and a store, independent of the engine. sqlite/store.ts implements it (0632).
 
@@ -88,6 +87,8 @@ export interface Reader {
 
 /** A store's operations on a handle (the database, or a transaction on it). The dialect's adapter carries it. */
 export interface Engine {
+  /** Builds statements in the engine's dialect; it runs none. */
+  readonly compiler: Kysely<Schema>
   /** Reads without waiting. Undefined: only a thread that may block can make this read. @throws StateError */
   readHere<T>(handle: Db | Trx, read: (reader: Reader) => T): { readonly value: T } | undefined
   /** Returns the rows of each step, all from one snapshot. @throws StateError */
@@ -126,7 +127,9 @@ export const queueProcedure = <Name extends ProcedureName>(trx: Trx, name: Name,
 // the result. A round trip to the state's thread costs more than most statements.
 
 /** A statement with its values. `row` carries the type of the rows that it reads. */
-export interface Bound<Row> extends Step {
+export interface Bound<Row> {
+  /** Returns the statement in an engine's dialect. */
+  step(compiler: Kysely<Schema>): Step
   readonly row?: Row
 }
 
@@ -148,17 +151,27 @@ class Slot {
 export function statement<Values extends object, Row>(
   build: (db: Kysely<Schema>, values: Values) => Compilable<Row>,
 ): (values: Values) => Bound<Row> {
-  let compiled: CompiledQuery<Row> | undefined
+  const compiled = new WeakMap<Kysely<Schema>, CompiledQuery<Row>>()
   const slots = new Proxy({} as Values, { get: (_, name) => new Slot(String(name)) })
-  return values => {
-    compiled ??= build(compiler, slots).compile()
-    const given = values as Readonly<Record<string, unknown>>
-    return {
-      sql: compiled.sql,
-      parameters: compiled.parameters.map(value => (value instanceof Slot ? given[value.name] : value)),
-    }
-  }
+  return values => ({
+    step(compiler) {
+      let made = compiled.get(compiler)
+      if (!made) {
+        made = build(compiler, slots).compile()
+        compiled.set(compiler, made)
+      }
+      const given = values as Readonly<Record<string, unknown>>
+      return {
+        sql: made.sql,
+        parameters: made.parameters.map(value => (value instanceof Slot ? given[value.name] : value)),
+      }
+    },
+  })
 }
+
+/** Returns statements in the dialect of a handle's engine. */
+export const stepsOf = (handle: Db | Trx, bound: readonly Bound<unknown>[]): Step[] =>
+  bound.map(one => one.step(engineOf(handle).compiler))
 
 type RowsOf<B extends readonly Bound<unknown>[]> = {
   -readonly [K in keyof B]: B[K] extends Bound<infer Row> ? Row[] : never
@@ -170,8 +183,9 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
   ...bound: B
 ): Promise<RowsOf<B>> {
   const engine = engineOf(handle)
-  const here = engine.readHere(handle, reader => reader.read(bound))
-  return (here ? here.value : await engine.read(handle, bound)) as RowsOf<B>
+  const steps = stepsOf(handle, bound)
+  const here = engine.readHere(handle, reader => reader.read(steps))
+  return (here ? here.value : await engine.read(handle, steps)) as RowsOf<B>
 }
 
 type Reads = readonly Bound<unknown>[]
@@ -181,7 +195,7 @@ interface Derivation<Values, T> {
   readonly bind: (values: Values) => Reads
   readonly make: (rows: readonly (readonly unknown[])[], values: Values) => T
   /** Computes the value on the calling thread, which caches it with its rows. */
-  readonly here: (reader: Reader, values: Values) => T
+  readonly here: (reader: Reader, compiler: Kysely<Schema>, values: Values) => T
   /** Returns the value, cached where possible. Cached values are shared: callers must not modify them. */
   readonly read: (db: Db | Trx, values: Values) => Promise<T>
 }
@@ -193,8 +207,8 @@ export function cachedQuery<Values, const B extends Reads, T>(
   make: (rows: RowsOf<B>) => T,
 ): Derivation<Values, T> {
   const made = (rows: readonly (readonly unknown[])[]): T => make(rows as RowsOf<B>)
-  return derived(bind, made, (reader, values) =>
-    reader.derived(make, keyOf(values), () => made(reader.read(bind(values)))),
+  return derived(bind, made, (reader, compiler, values) =>
+    reader.derived(make, keyOf(values), () => made(reader.read(bind(values).map(one => one.step(compiler))))),
   )
 }
 
@@ -211,8 +225,10 @@ export function combinedQuery<Values, A, B, T>(
       const at = first.bind(values).length
       return make(first.make(rows.slice(0, at), values), second.make(rows.slice(at), values))
     },
-    (reader, values) =>
-      reader.derived(make, keyOf(values), () => make(first.here(reader, values), second.here(reader, values))),
+    (reader, compiler, values) =>
+      reader.derived(make, keyOf(values), () =>
+        make(first.here(reader, compiler, values), second.here(reader, compiler, values)),
+      ),
   )
 }
 
@@ -226,7 +242,8 @@ function derived<Values, T>(
     make,
     here,
     async read(db, values) {
-      const read = engineOf(db).readHere(db, reader => here(reader, values))
+      const engine = engineOf(db)
+      const read = engine.readHere(db, reader => here(reader, engine.compiler, values))
       return read ? read.value : make(await readTogether(db, ...bind(values)), values)
     },
   }

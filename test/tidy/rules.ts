@@ -47,7 +47,7 @@ const callLayers = CALL_LAYERS.map((layer, index) => {
 /** Files whose texts for users may name SQLite, the only store. */
 const TELLS_OF_SQLITE = /^core\/runtime\/(config|variables)\.ts$/
 /** Files that connect the rooms of core/state with the store; they may import it. */
-const KNOWS_THE_STORE = /^core\/state\/(index|port|migrations\/create-tables)\.ts$/
+const KNOWS_THE_STORE = /^core\/state\/(index|migrations\/create-tables)\.ts$/
 const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
 /** Files that may cast: a route definition loses the types of its parts when it joins the list of all routes. */
 const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/

@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import type { Db, Trx } from '../db.ts'
 import type { Engine, Reader } from '../port.ts'
+import { compiler } from './compiler.ts'
 import { isLocked, stateErrorOf } from './errors.ts'
 import type { LocalConnection } from './local.ts'
 import type { ProcedureCalls } from './procedure-calls.ts'
@@ -15,13 +16,13 @@ interface Parts {
 
 /** The engine of a database on the state's thread and of its transactions. Sends pseudo-statements (protocol.ts). */
 export const threadEngine = (parts: Parts): Engine => ({
+  compiler,
   readHere(handle, read) {
     const reader = handle.isTransaction ? null : parts.reader()
     return reader === null ? undefined : readNow(reader, read)
   },
   async read(handle, steps) {
-    const plain = steps.map(({ sql, parameters }) => ({ sql, parameters }))
-    return await askFor<unknown[][]>(handle, BATCH, plain)
+    return await askFor<unknown[][]>(handle, BATCH, steps)
   },
   async queueWrite(trx, { sql, parameters }) {
     await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${sql}`, [...parameters]))
@@ -45,6 +46,7 @@ async function askFor<Result>(handle: Db | Trx, sql: string, input: unknown): Pr
 
 /** The engine of the transaction that is open on the calling thread's connection. Nothing waits. */
 export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): Engine => ({
+  compiler,
   readHere(_, read) {
     const reader = local.reader_within
     return reader === null ? undefined : readNow(reader, read)

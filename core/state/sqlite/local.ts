@@ -1,20 +1,36 @@
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
-import type { Engine, EngineAdapter, Reader, Step } from '../port.ts'
-import { localEngine } from './engine.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Reader, Step } from '../port.ts'
+import type { ProcedureName } from '../procedures/table.ts'
 import { isLocked, stateErrorOf } from './errors.ts'
+import { type LogLength, openLogIndex } from './log-index.ts'
 import { MOST_TOGETHER, plainSql, WorkCounts } from './protocol.ts'
 import { createReader, type LocalReader, tablesOf } from './reader.ts'
-import { resultOf } from './result.ts'
-import { type Connection, type Outcome, openConnection } from './steps.ts'
+import { CHECKPOINT_PAGES, type Connection, type Outcome, openConnection } from './steps.ts'
+
+/** The longest time that a procedure may block the calling thread (design section 8). */
+const SLOW_MS = 20
+/**
+ * After a slower procedure, the state's thread runs procedures for this many times its duration. Slow procedures thus
+ * block the calling thread for at most a hundredth of its time.
+ */
+const RESTS = 100
+
+/**
+ * After concurrent procedures, those of this many milliseconds go to the state's thread, where they share commits. With
+ * 100 ms this mode hardly ended at 50 to 100 calls a second, and a call cost 2 to 10 % more CPU.
+ */
+const CROWDED_MS = 10
+
+/** Log pages per commit of the API, and per write in it, as measured with saves of trunks. */
+const PAGES_A_COMMIT = 8
+const PAGES_A_WRITE = 2
+
+interface Settings {
+  readonly file: string
+  readonly clock: Pick<Clock, 'monotonic_ms'>
+  /** Called when short transactions have made the log long: a checkpoint, which waits for the disk, is due. */
+  readonly logIsLong: () => void
+}
 
 /** A short transaction that waits to run. */
 interface Brief {
@@ -24,33 +40,45 @@ interface Brief {
 }
 
 /**
- * A connection on the calling thread (decision 0002), for reads of a few rows and writes of a few statements.
- * Concurrent writes share a commit. It never waits for another writer.
+ * A connection on the calling thread: two messages and two thread wake-ups cost as much as a procedure, and more than a
+ * read of a few rows. It never waits for a lock or the disk; what would have to wait goes to the state's thread. It
+ * runs reads and short transactions (decision 0002), of which concurrent ones share a commit, or single procedures
+ * (decision 0510).
  */
 export class LocalConnection {
   readonly counts = new WorkCounts()
   readonly #connection: Connection
-  readonly #reader: LocalReader
-  readonly #committed: (writes: number) => void
+  readonly #log: () => LogLength
+  readonly #clock: Settings['clock']
+  readonly #logIsLong: () => void
   readonly #waiting: Brief[] = []
   /** A transaction is open, or begins at the end of this turn of the event loop. */
   #busy = false
   #open = false
+  /** Log pages that short transactions have written since the last checkpoint. */
+  #pages = 0
+  readonly #reader: LocalReader
   /** Tables that the running short transaction has written. */
   readonly #wrote = new Set<string>()
   /** Tables that earlier short transactions have written in the open transaction. */
   readonly #wrote_before = new Set<string>()
   readonly #tables = new Map<string, ReadonlySet<string>>()
+  #rests_until_ms = Number.NEGATIVE_INFINITY
+  /** Procedures that have run. The first run compiles the statements, so its duration does not count. */
+  readonly #compiled = new Set<string>()
 
-  /** Calls `committed` after each commit with the number of short transactions in it. */
-  constructor(file: string, committed: (writes: number) => void) {
+  constructor({ file, clock, logIsLong }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
       this.#note(sql),
     )
     this.#reader = createReader(this.#connection.database)
-    this.#committed = committed
+    // SQLite loads the schema with the first statement that names a table. Do that here, not during the first call.
+    this.#connection.database.prepare('select id from configuration')
     // The state's thread checkpoints the log, because that waits for the disk.
     this.#connection.database.pragma('wal_autocheckpoint = 0')
+    this.#log = openLogIndex(file)
+    this.#clock = clock
+    this.#logIsLong = logIsLong
   }
 
   /** For reads outside a transaction; null while one is open, because its writes may yet be rolled back. */
@@ -61,6 +89,40 @@ export class LocalConnection {
   /** For reads within the running short transaction; null once it has written something. */
   get reader_within(): Reader | null {
     return this.#wrote.size === 0 ? this.#reader : null
+  }
+
+  /**
+   * Runs a procedure in its own transaction. Returns null when it did not begin: the state's thread must run it. That
+   * is while another process or thread writes, when a checkpoint or a restart of the log is due, and after a slow
+   * procedure. @throws StateError
+   */
+  procedure(name: ProcedureName, input: unknown): { readonly result: unknown } | null {
+    const begun_ms = this.#clock.monotonic_ms()
+    if (this.#open || begun_ms < this.#rests_until_ms || this.#needsDisk()) return null
+    try {
+      return { result: this.#connection.procedure(name, input) ?? null }
+    } catch (error) {
+      // Only BEGIN can find the lock taken: once begun, the transaction holds it.
+      if (isLocked(error)) return null
+      throw stateErrorOf(error)
+    } finally {
+      const took_ms = this.#clock.monotonic_ms() - begun_ms
+      if (took_ms > SLOW_MS && this.#compiled.has(name)) this.#rests_until_ms = begun_ms + RESTS * took_ms
+      this.#compiled.add(name)
+      this.#reader.written(this.#wrote)
+      this.#wrote.clear()
+    }
+  }
+
+  /** Notes that procedures ran concurrently: more are likely to follow soon. */
+  crowded(): void {
+    this.#rests_until_ms = Math.max(this.#rests_until_ms, this.#clock.monotonic_ms() + CROWDED_MS)
+  }
+
+  /** A commit on the state's thread checkpoints a long log. The first commit after that syncs and restarts the log. */
+  #needsDisk(): boolean {
+    const { written, written_back } = this.#log()
+    return written >= CHECKPOINT_PAGES || written === written_back
   }
 
   /** Runs a statement in the open transaction. @throws StateError */
@@ -124,7 +186,7 @@ export class LocalConnection {
       const outcomes: (() => void)[] = []
       for (const brief of briefs) outcomes.push(await this.#alone(brief))
       this.#guarded(connection => connection.commit())
-      this.#committed(briefs.length)
+      this.#wroteFor(briefs.length)
       return outcomes
     } catch (error) {
       this.#guarded(connection => connection.rollback())
@@ -165,6 +227,13 @@ export class LocalConnection {
     for (const table of tables) this.#wrote.add(table)
   }
 
+  #wroteFor(writes: number): void {
+    this.#pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
+    if (this.#pages < CHECKPOINT_PAGES) return
+    this.#pages = 0
+    this.#logIsLong()
+  }
+
   /** Converts SQLite's errors to StateError. */
   #guarded<T>(work: (connection: Connection) => T): T {
     try {
@@ -172,77 +241,5 @@ export class LocalConnection {
     } catch (error) {
       throw (error as { readonly code?: string }).code === undefined ? error : stateErrorOf(error)
     }
-  }
-}
-
-/** A Kysely dialect that runs statements in the open transaction of this thread's connection. */
-export const localSqliteDialect = (local: LocalConnection): Dialect => ({
-  createAdapter: () => new LocalAdapter(localEngine(local)),
-  createDriver: () => new LocalDriver(local),
-  createIntrospector: db => new SqliteIntrospector(db),
-  createQueryCompiler: () => new SqliteQueryCompiler(),
-})
-
-class LocalAdapter extends SqliteAdapter implements EngineAdapter {
-  readonly engine: Engine
-
-  constructor(engine: Engine) {
-    super()
-    this.engine = engine
-  }
-}
-
-const NOT_HERE = 'transactions are those of the connection'
-
-class LocalDriver implements Driver {
-  readonly #connection: KyselyConnection
-
-  constructor(local: LocalConnection) {
-    this.#connection = new KyselyConnection(local)
-  }
-
-  async init(): Promise<void> {
-    // The database is already open.
-  }
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection
-  }
-
-  async releaseConnection(): Promise<void> {
-    // There is one connection. It belongs to the open transaction.
-  }
-
-  async beginTransaction(): Promise<void> {
-    throw new Error(NOT_HERE)
-  }
-
-  async commitTransaction(): Promise<void> {
-    throw new Error(NOT_HERE)
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    throw new Error(NOT_HERE)
-  }
-
-  async destroy(): Promise<void> {
-    // The owner closes the connection.
-  }
-}
-
-class KyselyConnection implements DatabaseConnection {
-  readonly #local: LocalConnection
-
-  constructor(local: LocalConnection) {
-    this.#local = local
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return resultOf(this.#local.run(query))
-  }
-
-  // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; nothing here streams.
-  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
-    throw new Error('streaming queries are not supported')
   }
 }

@@ -1,12 +1,13 @@
 import { systemClock } from '../../runtime/clock.ts'
 import { LONG_PROCEDURES, type ProcedureName, SYNCED_SOON } from '../procedures/table.ts'
-import type { InlineConnection } from './inline.ts'
+import type { LocalConnection } from './local.ts'
 import type { LogSync } from './log-sync.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'
 
 interface Parts {
   readonly thread: StateThread
-  readonly inline: InlineConnection | null
+  /** Runs single procedures on the calling thread; null: the state's thread runs all. */
+  readonly here: Pick<LocalConnection, 'procedure' | 'crowded'> | null
   readonly log: LogSync
   readonly busy_timeout_ms: number
 }
@@ -18,7 +19,7 @@ interface Parts {
  */
 export class ProcedureCalls {
   readonly #thread: StateThread
-  #inline: InlineConnection | null
+  #here: Parts['here']
   readonly #log: LogSync
   readonly #busy_timeout_ms: number
   /** Procedures called in this turn of the event loop. */
@@ -26,9 +27,9 @@ export class ProcedureCalls {
   /** Number of long procedures in progress. */
   #long = 0
 
-  constructor({ thread, inline, log, busy_timeout_ms }: Parts) {
+  constructor({ thread, here, log, busy_timeout_ms }: Parts) {
     this.#thread = thread
-    this.#inline = inline
+    this.#here = here
     this.#log = log
     this.#busy_timeout_ms = busy_timeout_ms
   }
@@ -62,7 +63,7 @@ export class ProcedureCalls {
     const alone = short.length === 1 && !this.#thread.busy
     // A thread that is busy with a long procedure does not mean that calls arrive concurrently.
     const crowded = short.length > 1 || (this.#thread.busy && this.#long === 0)
-    if (crowded) this.#inline?.crowded()
+    if (crowded) this.#here?.crowded()
     const done = alone && only !== undefined && this.#runHere(only)
     const left = done ? asked.filter(one => one !== only) : asked
     if (left.length > 0) this.#thread.procedures(left)
@@ -70,14 +71,13 @@ export class ProcedureCalls {
 
   close(): void {
     this.#begin()
-    this.#inline?.close()
-    this.#inline = null
+    this.#here = null
   }
 
   #runHere({ name, input, resolve, reject }: AskedProcedure): boolean {
-    if (!this.#inline) return false
+    if (!this.#here) return false
     try {
-      const done = this.#inline.procedure(name, input)
+      const done = this.#here.procedure(name, input)
       if (done) resolve(done.result)
       return done !== null
     } catch (error) {

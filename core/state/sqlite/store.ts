@@ -1,29 +1,25 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompiledQuery, Kysely } from 'kysely'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { makePrivateFile, makePrivateFolder } from '../../runtime/private-files.ts'
 import type { Trx } from '../db.ts'
 import { migrate } from '../maintenance/migrate.ts'
-import type { Reader, State } from '../port.ts'
+import type { State } from '../port.ts'
 import type { Schema } from '../schema/index.ts'
 import { copyDatabase, faultsOf } from './backup.ts'
 import { toThisThread, toThread } from './channels.ts'
 import { workerSqliteDialect } from './dialect.ts'
 import { threadEngine } from './engine.ts'
-import { InlineConnection } from './inline.ts'
-import { LocalConnection, localSqliteDialect } from './local.ts'
+import { LocalConnection } from './local.ts'
+import { localSqliteDialect } from './local-dialect.ts'
 import { LogSync, type SyncFile } from './log-sync.ts'
 import { ProcedureCalls } from './procedure-calls.ts'
-import { CHECKPOINT_PAGES } from './steps.ts'
 import { StateThread } from './thread.ts'
 
 /** The database's file name in the data folder. */
 export const DATABASE_FILE = 'strowger.sqlite'
 const BUSY_TIMEOUT_MS = 5000
-/** Log pages per commit of the API, and per write in it, as measured with saves of trunks. */
-const PAGES_A_COMMIT = 8
-const PAGES_A_WRITE = 2
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
@@ -60,27 +56,30 @@ export async function openState(options: {
   const engine = threadEngine(parts)
   const dialect = workerSqliteDialect({ engine, writing, readThread, wrote: () => log.synced() })
   const db = new Kysely<Schema>({ dialect })
-  const { inline_here: clock } = options
-  let inline: InlineConnection | null = null
+  const { local: serves, inline_here } = options
+  let local: LocalConnection | null = null
   try {
     await migrate(db, options.data_dir)
-    if (clock) inline = new InlineConnection({ file, clock })
+    // The next checkpoint copies the pages that this one cannot.
+    const logIsLong = () => void db.executeQuery(CHECKPOINT).catch(() => undefined)
+    if (serves || inline_here) local = new LocalConnection({ file, clock: inline_here ?? systemClock, logIsLong })
   } catch (error) {
     await db.destroy()
     await log.close()
     throw error
   }
-  const calls = new ProcedureCalls({ thread: writing, inline, log, busy_timeout_ms })
+  const calls = new ProcedureCalls({ thread: writing, here: inline_here ? local : null, log, busy_timeout_ms })
   parts.calls = calls
   const transaction: State['transaction'] = async work => {
     const value = await db.transaction().execute(work)
     await log.synced()
     return value
   }
-  const state: State = {
+  if (serves && local) parts.reader = () => local.reader
+  return {
     db,
     transaction,
-    shortTransaction: transaction,
+    shortTransaction: serves && local ? shortTransactionOf(local, log, transaction) : transaction,
     maintenance: {
       copyTo: target => copyDatabase(db, target),
       faults: () => faultsOf(db),
@@ -90,8 +89,8 @@ export async function openState(options: {
       const { messages, counts } = writing
       return {
         messages,
-        statements: counts.statements + (inline?.counts.statements ?? 0),
-        commits: counts.commits + (inline?.counts.commits ?? 0),
+        statements: counts.statements + (local?.counts.statements ?? 0),
+        commits: counts.commits + (local?.counts.commits ?? 0),
       }
     },
     async probe() {
@@ -99,14 +98,11 @@ export async function openState(options: {
     },
     async close() {
       calls.close()
+      local?.close()
       await db.destroy()
       await log.close()
     },
   }
-  if (!options.local) return state
-  const local = withLocalConnection(state, file, log)
-  parts.reader = local.reader
-  return local.state
 }
 
 /** Creates the database's files with access for the owner only. Returns the database's path. */
@@ -124,49 +120,25 @@ function privateFile(data_dir: string): string {
  */
 const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
 
-/**
- * Adds hot reads and short transactions on this thread. While another connection writes, they run on the state's
- * thread, which may wait.
- */
-function withLocalConnection(
-  state: State,
-  file: string,
+/** Runs short transactions on this thread; while another connection writes, on the state's, which may wait. */
+function shortTransactionOf(
+  local: LocalConnection,
   log: LogSync,
-): { readonly state: State; readonly reader: () => Reader | null } {
-  let pages = 0
-  const committed = (writes: number) => {
-    pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
-    if (pages < CHECKPOINT_PAGES) return
-    pages = 0
-    // The next checkpoint copies the pages that this one cannot.
-    state.db.executeQuery(CHECKPOINT).catch(() => undefined)
-  }
-  const local = new LocalConnection(file, committed)
+  transaction: State['transaction'],
+): State['shortTransaction'] {
   // Its statements run in the connection's open transaction: a transaction of Kysely's own costs as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
-  const with_local: State = {
-    ...state,
-    work() {
-      const { messages, statements, commits } = state.work()
-      return { messages, statements: statements + local.counts.statements, commits: commits + local.counts.commits }
-    },
-    async shortTransaction(work) {
-      for (const wait_ms of BUSY_WAITS_MS) {
-        const done = await local.attempt(() => work(trx))
-        if (done) {
-          await log.synced()
-          return done.value
-        }
-        await new Promise(resolve => setTimeout(resolve, wait_ms))
+  return async work => {
+    for (const wait_ms of BUSY_WAITS_MS) {
+      const done = await local.attempt(() => work(trx))
+      if (done) {
+        await log.synced()
+        return done.value
       }
-      return state.transaction(work)
-    },
-    async close() {
-      local.close()
-      await state.close()
-    },
+      await new Promise(resolve => setTimeout(resolve, wait_ms))
+    }
+    return transaction(work)
   }
-  return { state: with_local, reader: () => local.reader }
 }
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0

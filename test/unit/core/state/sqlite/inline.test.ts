@@ -6,7 +6,7 @@ import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { releaseAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { insertCall, type NewCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
-import { InlineConnection } from '../../../../../core/state/sqlite/inline.ts'
+import { LocalConnection } from '../../../../../core/state/sqlite/local.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 
@@ -149,7 +149,7 @@ t.test('after a slow procedure, the state’s thread runs the next ones for a wh
   let now_ms = 0
   /** How far each read advances the clock. A value above 0 simulates a slow disk. */
   let costs_ms = 0
-  const inline = new InlineConnection({
+  const here = new LocalConnection({
     file: join(w.data_dir, 'strowger.sqlite'),
     clock: {
       monotonic_ms: () => {
@@ -157,15 +157,16 @@ t.test('after a slow procedure, the state’s thread runs the next ones for a wh
         return now_ms
       },
     },
+    logIsLong: () => undefined,
   })
-  t.teardown(() => inline.close())
-  const take = () => inline.procedure('take_admission', { request: w.request(), dry_run: false })
+  t.teardown(() => here.close())
+  const take = () => here.procedure('take_admission', { request: w.request(), dry_run: false })
   t.match(take(), { result: { admitted: true } })
   costs_ms = 30
   t.match(take(), { result: { admitted: true } }, 'the slow one itself completes')
   costs_ms = 0
   t.equal(take(), null)
-  t.equal(inline.counts.commits, 2, 'nothing was begun')
+  t.equal(here.counts.commits, 2, 'nothing was begun')
   now_ms += 2900
   t.equal(take(), null, 'rests for a hundred times its duration')
   now_ms += 100
