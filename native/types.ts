@@ -252,6 +252,8 @@ export type MediaEvent =
       readonly stream_id: number
       readonly digit: string
       readonly duration_ms: number
+      /** When the packet thread heard it, by its monotonic clock. */
+      readonly heard_ms: number
       readonly source: 'rfc4733' | 'inband'
     }
   | {

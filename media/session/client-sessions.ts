@@ -163,7 +163,7 @@ export class ClientSessions {
     if (event.type === 'record_ended') return this.recorder.onNative(event)
     if (!('stream_id' in event)) return false
     const leg = this.#byStream.get(event.stream_id)
-    leg?.onNative(event, this.#shared.clock.monotonic_ms())
+    leg?.onNative(event)
     return leg !== undefined
   }
 }

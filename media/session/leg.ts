@@ -272,7 +272,7 @@ export class Leg {
     this.player.sound(piece, done)
   }
 
-  onNative(event: MediaEvent, now_ms: number): void {
+  onNative(event: MediaEvent): void {
     const leg_id = this.id
     if (event.type === 'latched') {
       this.#latched = { address: event.address, port: event.port }
@@ -280,7 +280,7 @@ export class Leg {
     } else if (event.type === 'first_packet') this.#emit({ event: 'leg.first_packet', leg_id })
     else if (event.type === 'silent') this.#emit({ event: 'leg.silent', leg_id, for_ms: event.for_ms })
     else if (event.type === 'srtp_failed') this.#emit({ event: 'leg.srtp_failed', leg_id })
-    else if (event.type === 'key') this.#key(event.digit, event.duration_ms, event.source, now_ms)
+    else if (event.type === 'key') this.#key(event)
     else if (event.type === 'play_ended') this.player.pieceEnded(event)
     else if (event.type === 'digits_sent') this.#digitsSent(event.send_id)
     else if (event.type === 'raw') this.#browser?.receive(event.packet, { address: event.address, port: event.port })
@@ -366,8 +366,8 @@ export class Leg {
     if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
   }
 
-  #key(digit: string, duration_ms: number, source: KeySource, now_ms: number): void {
-    const press = { digit, way: source, held_ms: duration_ms, at_ms: now_ms }
+  #key({ digit, duration_ms, source, heard_ms }: Extract<MediaEvent, { type: 'key' }>): void {
+    const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
     const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
     this.#pressed = pending
     if (!isNew) return

@@ -1,4 +1,6 @@
 // Streams with a simulated clock and wire: relaying, transcoding, keys, prompts, reports, and switches between sources.
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "../src/codec/g711.h"
@@ -169,6 +171,63 @@ void passing_keys() {
             "a key received while another is sent follows it");
 }
 
+/** A key as its tones and as an event of the same stream, between which the network holds the packets up. */
+void held_up_keys() {
+  World w;
+  TestLeg leg(w, 1, {});
+  const Address from = address("192.0.2.1", 4000);
+  leg.stream->describe(config(from, kUlaw), w.now);
+  leg.stream->detect(true, false, false, w.now);
+  const auto encoder = find_codec(CodecId::pcmu)->encoder({});
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  std::string told;
+  const auto tell = [&] {
+    Event e;
+    w.events.begin_read();
+    while (w.events.pop(e))
+      if (e.type == EventType::key) told += e.text + (e.flag ? "t" : "e");
+    return told;
+  };
+  const auto audio = [&](bool tones, int packets) {
+    for (int i = 0; i < packets; ++i, ts += 160) {
+      int16_t pcm[160];
+      for (int n = 0; n < 160; ++n) {
+        const double at = 2 * M_PI * (i * 160 + n) / 8000;
+        pcm[n] = tones ? static_cast<int16_t>(6000 * (std::sin(770 * at) + std::sin(1336 * at))) : int16_t{0};
+      }
+      auto p = rtp(0, seq++, ts, 7);
+      encoder->encode(pcm, 160, p.data() + kRtpHeader, 160);
+      leg.receive(p, from);
+      w.run(20);
+    }
+  };
+  const auto event = [&](int from_step, int to_step) {
+    for (int i = from_step; i <= to_step; ++i) {
+      auto p = rtp(101, seq++, ts, 7, 4);
+      write_telephone_event(p.data() + kRtpHeader, {5, i > 6, 10, static_cast<uint16_t>(std::min(i, 6) * 160)});
+      leg.receive(p, from);
+      w.run(20);
+    }
+  };
+  audio(false, 10);
+  audio(true, 6);
+  audio(false, 2);
+  w.run(2000);
+  event(1, 9);
+  ts += 960;
+  check::ok(tell() == "5t", "tones and their event are one key though two seconds pass between them on the way");
+  event(1, 3);
+  w.run(2000);
+  event(4, 9);
+  ts += 960;
+  check::ok(tell() == "5t5e", "an event whose packets are held up for two seconds in its middle is one key");
+  event(1, 9);
+  ts += 960;
+  event(1, 9);
+  check::ok(tell() == "5t5e5e5e", "the same key pressed again counts each time");
+}
+
 void transcoding() {
   Pair p(kUlaw, payload(9, "G722", CodecId::g722, 8000));
   for (int i = 0; i < 100; ++i) {
@@ -272,6 +331,7 @@ void stream_tests() {
   relaying();
   converting();
   passing_keys();
+  held_up_keys();
   transcoding();
   late_path();
   reporting();

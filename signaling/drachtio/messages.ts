@@ -25,9 +25,9 @@ const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
 })
 
 /** Unfolds a value and removes the blanks around it, which the library leaves (RFC 3261 §7.3.1). */
-const plain = (value: string): string => value.replace(/[ \t]*\r?\n[ \t]+/g, ' ').trim()
+const plain = (value: string): string => (isPlain(value) ? value : value.replace(/[ \t]*\r?\n[ \t]+/g, ' ').trim())
 const isPlain = (value: string): boolean =>
-  !value.includes('\n') && value.charCodeAt(0) !== 32 && value.charCodeAt(value.length - 1) > 32
+  value.charCodeAt(0) > 32 && value.charCodeAt(value.length - 1) > 32 && !value.includes('\n')
 
 /** Returns the headers as they are meant. Nearly always the library's object. */
 function plainHeaders({ headers }: LibraryMessage): Readonly<Record<string, string>> {
@@ -43,10 +43,11 @@ const TOLD = /^(x-|user-to-user$)/i
 
 /** Joins the values of a repeated header by `, ` (RFC 3261 §7.3.1). The library joins them by a bare comma. */
 function withRepeated(headers: Headers, raw: string | undefined): Headers {
-  const doubtful = Object.entries(headers).filter(([name, value]) => TOLD.test(name) && value.includes(','))
+  const doubtful: string[] = []
+  for (const name in headers) if (headers[name]?.includes(',') && TOLD.test(name)) doubtful.push(name)
   if (doubtful.length === 0 || raw === undefined) return headers
   const lines = (raw.split('\r\n\r\n', 1)[0] ?? '').split(/\r\n(?![ \t])/)
-  const joined = doubtful.map(([name]): [string, string] => {
+  const joined = doubtful.map((name): [string, string] => {
     const prefix = `${name.toLowerCase()}:`
     const values = lines.filter(line => line.toLowerCase().replace(/\s*:/, ':').startsWith(prefix))
     return [name, values.map(line => plain(line.slice(line.indexOf(':') + 1))).join(', ')]
@@ -54,18 +55,23 @@ function withRepeated(headers: Headers, raw: string | undefined): Headers {
   return { ...headers, ...Object.fromEntries(joined.filter(([, value]) => value !== '')) }
 }
 
+/** Returns the values by names in lower case. The first of two spellings of a name wins. */
+function byName(headers: Headers): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const name in headers) {
+    const id = name.toLowerCase()
+    if (!values.has(id)) values.set(id, headers[name] ?? '')
+  }
+  return values
+}
+
 function read(message: LibraryMessage) {
   const headers = withRepeated(plainHeaders(message), message.raw)
   // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
   const header = (name: string): string | null => {
-    // The first of two spellings of a name wins.
-    by_name ??= new Map(
-      Object.entries(headers)
-        .reverse()
-        .map(([known, value]) => [known.toLowerCase(), value]),
-    )
-    return by_name.get(name.toLowerCase()) ?? null
+    by_name ??= byName(headers)
+    return by_name.get(name) ?? by_name.get(name.toLowerCase()) ?? null
   }
   const body = message.body ?? ''
   let usual: BodyReading | null = null

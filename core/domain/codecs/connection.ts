@@ -73,10 +73,10 @@ function readHost(line: SdpLine, notes: Notes): { readonly address: string } | {
  * zeros before the decimals of IPv4, and IPv4 mapped into IPv6.
  */
 function readAddress(text: string): string | null {
-  const bare = text.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '')
+  const bare = /[[%]/.test(text) ? text.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '') : text
   if (/^(\d{1,3}\.){3}\d{1,3}$/.test(bare)) {
-    const decimal = bare.split('.').map(Number).join('.')
-    return ipaddr.IPv4.isValidFourPartDecimal(decimal) ? decimal : null
+    const parts = bare.split('.').map(Number)
+    return parts.every(part => part <= 255) ? parts.join('.') : null
   }
   if (!ipaddr.IPv6.isValid(bare)) return null
   const address = ipaddr.IPv6.parse(bare)

@@ -1,6 +1,7 @@
+import { parseDigits } from '../sip/uri.ts'
 import type { Codec } from './codec.ts'
 import { comfortNoise } from './comfort-noise.ts'
-import { codecByRtpmap, codecByStaticType } from './registry.ts'
+import { CODECS, codecByRtpmap } from './registry.ts'
 import type { Notes, SdpLine } from './sdp-text.ts'
 import { telephoneEvent } from './telephone-event.ts'
 
@@ -36,14 +37,20 @@ export function readPayloads(
   line: SdpLine,
   notes: Notes,
 ): readonly Payload[] {
-  const types = new Set(formats.filter(format => /^\d{1,3}$/.test(format) && Number(format) <= 127).map(Number))
-  return [...types].flatMap(payload_type => {
+  const found: Payload[] = []
+  const seen = new Set<number>()
+  for (const format of formats) {
+    const payload_type = parseDigits(format, 127)
+    if (payload_type === undefined || format.length > 3 || seen.has(payload_type)) continue
+    seen.add(payload_type)
     const config = raw.fmtp.find(entry => entry.payload === payload_type)?.config
     const fmtp = config === undefined ? null : String(config).trim()
     const maps = raw.rtp.filter(entry => entry.payload === payload_type)
     const note = (text: string): void => notes.add(line, `payload type ${payload_type}: ${text}`)
-    return ofType(payload_type, maps, fmtp, note).map(found => ({ ...found, payload_type, fmtp }))
-  })
+    for (const { encoding, clock_rate_hz, channels, codec } of ofType(payload_type, maps, fmtp, note))
+      found.push({ payload_type, encoding, clock_rate_hz, channels, fmtp, codec })
+  }
+  return found
 }
 
 type Encoded = Omit<Payload, 'payload_type' | 'fmtp'>
@@ -54,13 +61,16 @@ function ofType(
   fmtp: string | null,
   note: (text: string) => void,
 ): readonly Encoded[] {
-  const mapped = maps.flatMap(map => mappedTo(map) ?? [])
+  const mapped: Encoded[] = []
+  for (const map of maps) {
+    const one = mappedTo(map)
+    if (one) mapped.push(one)
+  }
   if (mapped.length < maps.length) note('an a=rtpmap cannot be read')
-  const fixed = fixedTo(payload_type)
+  // No a=rtpmap changes a static payload type that we know.
+  const fixed = FIXED.get(payload_type)
   if (fixed) {
-    const other = mapped.find(({ encoding, codec, ...map }) =>
-      codec ? codec !== fixed.codec : !named(encoding, fixed.encoding) || map.clock_rate_hz !== fixed.clock_rate_hz,
-    )
+    const other = mapped.find(map => !isSame(map, fixed))
     if (other) note(`is ${fixed.encoding} by RFC 3551, not ${other.encoding}/${other.clock_rate_hz}`)
     return [fixed]
   }
@@ -84,11 +94,24 @@ function ofType(
 const EVENTS_FMTP = /^(?:events=)?\d{1,3}(?:-\d{1,3})?(?:[,;] ?\d{1,3}(?:-\d{1,3})?)*$/i
 const named = (encoding: string, name: string): boolean => encoding.toLowerCase() === name.toLowerCase()
 
-/** Returns the encoding of a static payload type that we know, which no a=rtpmap changes. */
-function fixedTo(payload_type: number): Encoded | null {
-  const codec = codecByStaticType(payload_type)
-  const known = payload_type === comfortNoise.payload_type ? comfortNoise : codec
-  return known && { encoding: known.encoding, clock_rate_hz: known.clock_rate_hz, channels: known.channels, codec }
+const isSame = (map: Encoded, fixed: Encoded): boolean =>
+  map.codec
+    ? map.codec === fixed.codec
+    : named(map.encoding, fixed.encoding) && map.clock_rate_hz === fixed.clock_rate_hz
+
+/** The static payload types that we know (RFC 3551 §6). */
+const FIXED: ReadonlyMap<number, Encoded> = new Map([
+  [comfortNoise.payload_type, encoded(comfortNoise, null)],
+  ...CODECS.flatMap(codec =>
+    codec.static_payload_type === null ? [] : [[codec.static_payload_type, encoded(codec, codec)] as const],
+  ),
+])
+
+function encoded(
+  { encoding, clock_rate_hz, channels }: Pick<Encoded, 'encoding' | 'clock_rate_hz' | 'channels'>,
+  codec: Codec | null,
+): Encoded {
+  return { encoding, clock_rate_hz, channels, codec }
 }
 
 function mappedTo(map: RawMap): Encoded | null {

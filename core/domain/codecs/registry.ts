@@ -18,14 +18,12 @@ export function codecByName(name: CodecName): Codec {
  * same (RFC 4566 §6 rtpmap).
  */
 export function codecByRtpmap(encoding: string, clock_rate_hz: number | null): Codec | null {
-  const wanted = encoding.toLowerCase()
-  const found = CODECS.find(({ encoding: name, also_named = [] }) =>
-    [name, ...also_named].some(known => known.toLowerCase() === wanted),
-  )
+  const found = BY_ENCODING.get(encoding.toLowerCase())
   return found && (clock_rate_hz ?? found.clock_rate_hz) === found.clock_rate_hz ? found : null
 }
 
-/** Finds the codec of a payload type without an rtpmap. */
-export function codecByStaticType(payload_type: number): Codec | null {
-  return CODECS.find(codec => codec.static_payload_type === payload_type) ?? null
-}
+const BY_ENCODING: ReadonlyMap<string, Codec> = new Map(
+  CODECS.flatMap(codec =>
+    [codec.encoding, ...(codec.also_named ?? [])].map((name): [string, Codec] => [name.toLowerCase(), codec]),
+  ),
+)

@@ -1,4 +1,5 @@
 import sdpTransform from 'sdp-transform'
+import { parseDigits } from '../sip/uri.ts'
 import { type Connection, type Locate, readConnection } from './connection.ts'
 import { type CryptoLine, readCryptoLine } from './crypto-line.ts'
 import { type Payload, readPayloads } from './payloads.ts'
@@ -102,10 +103,13 @@ export function readSdp(text: string, locate: Locate = () => null): SdpReading {
 
 /** Returns the attributes under m= lines that sdp-transform can read. */
 function attributesOf(session: Section, media: readonly Section[]): string {
-  const attributes = (section: Section) => section.attributes.map(attribute => `a=${attribute}`)
-  return ['v=0', ...attributes(session), ...media.flatMap(of => ['m=audio 0 RTP/AVP 0', ...attributes(of)])].join(
-    '\r\n',
-  )
+  let text = ''
+  for (const attribute of session.attributes) text += `a=${attribute}\r\n`
+  for (const { attributes } of media) {
+    text += 'm=audio 0 RTP/AVP 0\r\n'
+    for (const attribute of attributes) text += `a=${attribute}\r\n`
+  }
+  return text
 }
 
 interface Head extends Pick<MediaLine, 'kind' | 'port' | 'protocol' | 'formats' | 'fault'> {
@@ -115,23 +119,31 @@ interface Head extends Pick<MediaLine, 'kind' | 'port' | 'protocol' | 'formats' 
 const TOKEN = /^[\w!#$%&'*+.^`{|}~-]+$/
 const PROTOCOL = /^[\w!#$%&'*+.^`{|}~-]+(?:\/[\w!#$%&'*+.^`{|}~-]+)*$/
 
+/** Protocols as nearly all peers write them. */
+const USUAL: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/SAVP', 'UDP/TLS/RTP/SAVPF'])
+const inCapitals = (protocol: string): string =>
+  USUAL.has(protocol) ? protocol : protocol.replace(/^(?:udp\/tls\/)?rtp\/.*/i, of => of.toUpperCase())
+
 /** Reads `m=audio 40314/2 RTP/AVP 0 8` (RFC 8866 §5.14). A line that makes no sense is of no use, and gets port 0. */
 function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
   const [kind = '', written = '', protocol = '', ...rest] = line.value.split(' ')
   const [digits = '', count] = written.split('/')
-  const port = /^\d{1,9}$/.test(digits) ? Number(digits) : -1
+  const port = parseDigits(digits, 65_535) ?? -1
   const audio = kind.toLowerCase() === 'audio'
-  let formats = audio ? rest.flatMap(format => format.split(',')).filter(format => format !== '') : rest
+  const commas = audio && rest.some(format => format.includes(','))
+  let formats = commas ? rest.flatMap(format => format.split(',')).filter(format => format !== '') : rest
   if (audio && formats.length === 0) {
     formats = [...new Set(raw.rtp.flatMap(map => (map.payload === undefined ? [] : String(map.payload))))]
     if (formats.length > 0) notes.add(line, 'names no format; those of its a=rtpmap lines count')
   }
   if (count !== undefined) notes.add(line, 'counts several ports; the first is used')
   if (formats.length > MAX_FORMATS) notes.add(line, `only its first ${MAX_FORMATS} formats are read`)
+  const is_kind = TOKEN.test(kind)
+  const is_protocol = USUAL.has(protocol) || PROTOCOL.test(protocol)
   const fault =
-    port < 0 || port > 65_535
+    port < 0
       ? `"${written}" is not a port`
-      : !TOKEN.test(kind) || !PROTOCOL.test(protocol)
+      : !is_kind || !is_protocol
         ? 'media or protocol cannot be read'
         : formats.length === 0
           ? 'names no format'
@@ -139,11 +151,9 @@ function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
   if (fault !== null && !audio) notes.add(line, fault)
   return {
     line,
-    kind: TOKEN.test(kind) ? kind.toLowerCase() : 'application',
+    kind: is_kind ? kind.toLowerCase() : 'application',
     port: fault === null ? port : 0,
-    protocol: PROTOCOL.test(protocol)
-      ? protocol.replace(/^(?:udp\/tls\/)?rtp\/.*/i, of => of.toUpperCase())
-      : 'RTP/AVP',
+    protocol: is_protocol ? inCapitals(protocol) : 'RTP/AVP',
     formats: formats.length === 0 ? ['0'] : formats.slice(0, MAX_FORMATS),
     fault: fault === null ? null : `${nameOf(line)}: ${fault}`,
   }
@@ -197,6 +207,8 @@ function readLine(
 }
 
 function withEarlier(session: RawSession, own: RawLine, line: SdpLine, notes: Notes): RawLine {
+  // The library adds the media lines to the session, which has nothing else when all attributes stand below.
+  if (Object.keys(session).length === 1) return own
   const { rtp = [], fmtp = [], media: _lines, ...others } = session
   if (rtp.length > 0 || others.crypto || others.rtcp) notes.add(line, 'its attributes stand before it')
   return {

@@ -57,32 +57,35 @@ export function readAddresses(value: string | null | undefined): PeerAddress[] {
 function readOne(value: string): PeerAddress | null {
   if (value.length > MAX_LENGTH) return null
   const given = parseNameAddress(value)
-  const uri = given && readUri(given.uri)
-  return given && uri ? { ...uri, name: given.name ?? null, params: given.params } : null
+  return given ? addressIn(given.uri, given.name ?? null, given.params) : null
 }
 
 /** Reads a URI without name and header parameters, such as a request-URI; null when it is malformed. */
 export function readUri(text: string): PeerAddress | null {
-  if (text.length > MAX_LENGTH) return null
+  return text.length > MAX_LENGTH ? null : addressIn(text, null, NONE)
+}
+
+function addressIn(text: string, name: string | null, params: Parameters): PeerAddress | null {
   const uri = parseUri(text)
   if (!uri) return null
   const { scheme, host, port, opaque } = uri
   const main = scheme === 'sip' || scheme === 'sips' ? (uri.user ?? '') : (opaque.split('?', 1)[0] ?? '')
   const semi = main.indexOf(';')
-  const base = {
-    name: null,
+  const user = decoded(semi < 0 ? main : main.slice(0, semi))
+  // Digits are no host name (RFC 1123 §2.1): this peer left the host out.
+  const is_number = user === '' && isDigits(host)
+  return {
+    name,
     uri: text,
     scheme,
-    user: decoded(semi < 0 ? main : main.slice(0, semi)),
+    user: is_number ? host : user,
     of_number: semi < 0 ? NONE : numberParameters(main, semi),
+    host: is_number ? '' : host,
     port,
     of_uri: uri.params,
-    params: NONE,
+    params,
     headers: uri.headers === undefined ? [] : readHeaders(uri.headers),
   }
-  // Digits are no host name (RFC 1123 §2.1): this peer left the host out.
-  const is_number = base.user === '' && isDigits(host)
-  return is_number ? { ...base, user: host, host: '' } : { ...base, host }
 }
 
 /** Reads `;name=value` after a number. The first of equal names wins (RFC 3966 §3 allows each name once). */
@@ -165,11 +168,13 @@ export function dialled(address: PeerAddress, country: string): Dialled {
 }
 
 /** Returns the parameters of a number that we take notice of and never send on, as they were written. */
-export const unsentParameters = ({ of_number, of_uri }: PeerAddress): string[] =>
-  UNSENT.flatMap(name => {
+export function unsentParameters({ of_number, of_uri }: PeerAddress): string[] {
+  if (of_number.size === 0 && of_uri.size === 0) return []
+  return UNSENT.flatMap(name => {
     const value = of_number.get(name) ?? of_uri.get(name)
     return value === undefined ? [] : [value === '' ? name : `${name}=${value}`]
   })
+}
 
 /**
  * Number portability and carrier selection (RFC 4694), trunk groups (RFC 4904), extensions and sub-addresses

@@ -24,6 +24,10 @@ class DecodePath {
   int rate() const { return rate_; }
   void insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes,
               uint64_t now_us);
+  /** Returns the RTP timestamp that the sender gave to what is pulled next, give or take a packet. */
+  uint32_t position() const { return expected_ts_; }
+  /** Returns the rate of its clock, in Hz; 0 before the first packet. */
+  uint32_t clock_rate() const { return codec_ ? codec_->clock_rate : 0; }
   /** Drops the held packets. Called when the source changes. */
   void reset();
   /** Writes the next 20 ms of audio. */

@@ -10,6 +10,10 @@ namespace media {
 namespace {
 /** An event repeats in-band tones when its key went down at most this long after them (docs/calls.md). */
 constexpr uint64_t kEchoUs = 400'000;
+/** An event may have begun this long before its tones were told from the audio, which passes a jitter buffer. */
+constexpr int64_t kToldLateUs = 1'000'000;
+/** More presses than this do not fit into kEchoUs. A stream whose clock stands still does not make us keep more. */
+constexpr size_t kMostTones = 16;
 /** The reported duration of a key that was detected from its tones. */
 constexpr uint32_t kHeardMs = 50;
 constexpr uint32_t kGapMs = 60;
@@ -59,7 +63,18 @@ void ReceivedKeys::expire(uint64_t now_us) {
 
 void ReceivedKeys::heard(char digit, uint64_t now_us) {
   // During an event the tones in the audio repeat the same key.
-  if (!received_.pressed()) on_key({digit, kHeardMs}, true, now_us);
+  if (received_.pressed()) return;
+  const DecodePath* path = stream_.receiver().decode_path();
+  on_key({digit, kHeardMs, path ? path->position() : 0, path ? path->clock_rate() : 0}, true, now_us);
+}
+
+/** Reports whether a key that ended now may be the echo of tones: it went down soon after them, by the clock of the
+ * sender when tones and event have one, else by their arrival. The network may hold up one of them for longer. */
+bool ReceivedKeys::may_echo(const Tones& tones, const KeyReceiver::Key& key, uint64_t held_us, uint64_t now_us) {
+  if (now_us <= tones.at_us + kEchoUs + held_us) return true;
+  if (key.clock_rate == 0 || key.clock_rate != tones.clock_rate) return false;
+  const int64_t after_us = int64_t{static_cast<int32_t>(key.ts - tones.ts)} * 1'000'000 / key.clock_rate;
+  return after_us >= -kToldLateUs && after_us <= static_cast<int64_t>(kEchoUs);
 }
 
 /** Reports whether an event repeats tones that were reported before: some senders send both. Tones match only once. */
@@ -73,14 +88,17 @@ bool ReceivedKeys::is_echo(const KeyReceiver::Key& key) {
 void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
   if (!inband) ++stream_.counters().keys_received;
   const uint64_t held_us = inband ? 0 : key.duration_ms * uint64_t{1000};
-  std::erase_if(tones_, [&](const Tones& t) { return now_us > t.at_us + kEchoUs + held_us; });
-  if (inband)
-    tones_.push_back({key.digit, now_us});
-  else if (is_echo(key))
+  std::erase_if(tones_, [&](const Tones& t) { return !may_echo(t, key, held_us, now_us); });
+  if (inband) {
+    if (tones_.size() == kMostTones) tones_.erase(tones_.begin());
+    tones_.push_back({key.digit, now_us, key.ts, key.clock_rate});
+  } else if (is_echo(key)) {
     return;
+  }
   Event e = stream_.event_of(EventType::key);
   e.text = std::string(1, key.digit);
   e.a = key.duration_ms;
+  e.b = static_cast<int64_t>(now_us / 1000);
   e.flag = inband;
   stream_.tell(std::move(e));
   stream_.receiver().record_key(key.digit, now_us);

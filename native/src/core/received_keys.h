@@ -39,7 +39,9 @@ class ReceivedKeys {
   struct Tones {
     char digit;
     uint64_t at_us;
+    uint32_t ts, clock_rate;  // as in KeyReceiver::Key
   };
+  static bool may_echo(const Tones& tones, const KeyReceiver::Key& key, uint64_t held_us, uint64_t now_us);
   /** Keys that were detected from tones and whose events may still come. */
   std::vector<Tones> tones_;
 };

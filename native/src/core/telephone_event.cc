@@ -40,6 +40,8 @@ bool KeyReceiver::finish(Key& out) {
   any_ = true;
   out.digit = key_of_event(event_);
   out.duration_ms = static_cast<uint32_t>(uint64_t{carried_ + longest_} * 1000 / clock_rate_);
+  out.ts = ts_ - carried_;
+  out.clock_rate = clock_rate_;
   return out.digit != 0;
 }
 

@@ -27,6 +27,8 @@ class KeyReceiver {
   struct Key {
     char digit;
     uint32_t duration_ms;
+    /** The RTP timestamp at which it went down, in units of a clock of this rate. */
+    uint32_t ts, clock_rate;
   };
   /** Takes a packet. True when it completes a key, which `out` then holds. Reports each key once. */
   bool take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out);

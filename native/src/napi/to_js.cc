@@ -85,6 +85,7 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
     case EventType::key:
       o.Set("digit", e.text);
       number("duration_ms");
+      o.Set("heard_ms", static_cast<double>(e.b));
       o.Set("source", e.flag ? "inband" : "rfc4733");
       break;
     case EventType::play_ended:

@@ -289,6 +289,12 @@ t.test('a source that would make two trunks ambiguous is refused', async t => {
   t.equal(twin.status, 409)
   t.equal(twin.body.code, 'source_conflict')
   t.match(twin.body.detail, 'Head office')
+  const apart = await create(w, { ...TRUNK, name: 'Twin', sources: ['203.0.113.20'] })
+  const added = await w.ask('POST', `/v1/trunks/${apart.body.trunk.id}/ip-credentials`, {
+    body: { cidr: '203.0.113.10', selector_precedence: 1 },
+    headers: { 'If-Match': apart.headers.get('etag') ?? '', 'Idempotency-Key': freshKey() },
+  })
+  t.equal(added.status, 201, 'docs/errors.md advises another selector_precedence as an IP credential: it is taken')
   const inner = await create(w, { ...TRUNK, name: 'Wider', sources: ['203.0.113.0/24', '10.0.0.0/8'] })
   t.equal(inner.status, 201, 'a longer prefix takes precedence')
   t.match(inner.headers.get('warning'), '10.0.0.0/8', 'a private range is allowed with a warning')

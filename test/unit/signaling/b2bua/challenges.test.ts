@@ -233,4 +233,55 @@ t.test('challenges to what the edge sends by itself are answered, and the creden
   t.same(leaked, [])
 })
 
+t.test('a challenge to the edge’s own session refresh is answered, and the session goes on', async t => {
+  const { clock, edge, sip } = await started(t)
+  const port = edge.listeners[0]?.port ?? 0
+  for (const method of ['UPDATE', 'INVITE']) {
+    const peer = await Peer.open(t)
+    /** Answers with the headers of a session timer, or of a challenge. */
+    const answer = (text: string, code: number, headers: readonly string[], body = ''): void =>
+      peer.send(reply(text, code, 'peer', body, peer.port).replace('\r\n', `\r\n${headers.join('\r\n')}\r\n`), port)
+    const timed = [
+      'Session-Expires: 90;refresher=uac',
+      `Allow: INVITE, ACK, BYE${method === 'UPDATE' ? ', UPDATE' : ''}`,
+    ]
+    const seen: string[] = []
+    const { result } = sip.invite(
+      { uri: `sip:bob@127.0.0.1:${peer.port}`, headers: { Supported: 'timer' }, body: SDP, auth: AUTH },
+      {
+        handler: request => {
+          seen.push(request.method)
+          request.respond(200)
+        },
+      },
+    )
+    const invite = await peer.next(starts('INVITE'))
+    answer(invite, 200, timed, SDP)
+    t.equal((await result).kind, 'answered')
+    await peer.next(starts('ACK'))
+    /** Resolves with the next refresh above a CSeq, which comes after half of the interval. */
+    const refresh = async (above: number): Promise<string> => {
+      clock.speed = 40
+      const text = await peer.next(message => starts(method)(message) && cseqOf(message) > above)
+      clock.speed = 1
+      return text
+    }
+    const first = await refresh(cseqOf(invite))
+    t.match(first, /\r\nSession-Expires: 90;refresher=uac\r\n/)
+    answer(first, 407, [`Proxy-Authenticate: ${challenge('r1')}`])
+    const again = await peer.next(message => starts(method)(message) && proves(proxyOf(message), 'r1', method))
+    t.ok(cseqOf(again) > cseqOf(first), 'RFC 3261 §22.2: the same request with a higher CSeq')
+    answer(again, 200, timed, method === 'INVITE' ? SDP : '')
+    if (method === 'INVITE') {
+      const ack = await peer.next(message => starts('ACK')(message) && cseqOf(message) === cseqOf(again))
+      t.equal(proxyOf(ack), proxyOf(again), 'the ACK has the credentials of its INVITE')
+    }
+    const second = await refresh(cseqOf(again))
+    t.match(second, /\r\nSession-Expires: 90;refresher=uac\r\n/, 'the session went on to its next refresh')
+    answer(second, 200, timed, method === 'INVITE' ? SDP : '')
+    t.same([...seen, ...peer.arrived.filter(starts('BYE'))], [], 'nobody hung up')
+  }
+})
+
+const cseqOf = (text: string): number => Number(/\r\nCSeq: (\d+)/.exec(text)?.[1])
 const proxyOf = (text: string): string | undefined => /\r\nProxy-Authorization: (.*)\r/.exec(text)?.[1]
