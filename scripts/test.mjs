@@ -8,12 +8,13 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { LAST_TIMES, RUNS } from './test/assertions.mjs'
 import { changedFiles, reachedTests } from './test/changed.mjs'
 import { groupsOf, testsBelow } from './test/groups.mjs'
 import { Printer } from './test/printer.mjs'
 import { runGroup } from './test/process.mjs'
-import { nextGroup } from './test/schedule.mjs'
+import { Meter, nextGroup } from './test/schedule.mjs'
 
 /** The times of the machine where somebody last wrote them for all. */
 const COMMITTED = 'test/times.json'
@@ -46,17 +47,22 @@ function chosen(flags, paths) {
   return asked.filter(file => reached.has(file))
 }
 
-/** Runs the groups, the longest first, as many at once as keep `cores` busy. */
+/** How often the machine is measured while a group waits for room. */
+const LOOK_MS = 1000
+
+/** Runs the groups, the longest first, as many at once as keep `cores` busy and leave live calls their time. */
 async function runAll(groups, cores, printer) {
   const waiting = [...groups].sort((a, b) => b.expected_ms - a.expected_ms)
   const running = new Map()
+  const meter = new Meter()
   while (waiting.length > 0 || running.size > 0) {
-    const group = nextGroup(waiting, [...running.keys()], cores)
+    const group = nextGroup(waiting, [...running.keys()], { cores, room: meter.room() })
     if (group === undefined) {
-      await Promise.race(running.values())
+      await Promise.race([...running.values(), setTimeout(LOOK_MS, null, { ref: false })])
       continue
     }
     waiting.splice(waiting.indexOf(group), 1)
+    group.started_at = Date.now()
     running.set(
       group,
       runGroup(group, printer).finally(() => running.delete(group)),

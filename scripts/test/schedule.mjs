@@ -1,36 +1,51 @@
-// Which group of test files starts next. A file that mostly waits for timers and peers leaves its core to another.
+// Which group of test files starts next. Calls must be answered in time, so files with live calls start only while the
+// machine has room for them; files that only work give way to them and fill what they leave.
+import { cpus } from 'node:os'
 
 /** Even groups that only wait need memory, ports and moments of a core. */
 const MOST_PER_CORE = 3
-/** A group takes at least this part of a core: waiting files work in bursts. */
-const LEAST_LOAD = 0.2
-/** A group that keeps a core this busy waits for no peer or timer. */
+/** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
-/** The part of the machine that files with live calls may be expected to use: a start or a loud moment needs the rest. */
-const LIVE_PART = 0.7
+/** A live file starts while the part of the machine that it could have is at least this. */
+const ROOM = 0.3
+/** A group loads its modules and starts its platform for about this long. The next live file starts after it. */
+const STARTING_MS = 4000
+/** The machine is measured over this time. */
+const WINDOW_MS = 3000
 
 /** Files whose peers, timers and media run in real time. */
 const LIVE = /^test\/(flows|adversary|conformance\/(admission|edge|sip)|unit\/(media|signaling))\//
 
-/** The cores that a group keeps busy while it runs, by its expected times. One without expected times takes a core. */
-export const loadOf = ({ expected_ms, expected_cpu_ms }) =>
-  expected_cpu_ms === undefined || !(expected_ms > 0) ? 1 : Math.max(LEAST_LOAD, expected_cpu_ms / expected_ms)
-
-/** Whether a group only works: it gives way to live files, so that calls are answered in time. */
-export const givesWay = group => loadOf(group) >= WORKING_LOAD && !group.files.some(file => LIVE.test(file))
-
-const sumOf = groups => groups.reduce((sum, group) => sum + loadOf(group), 0)
+/** Whether a group only works, by its expected times. One without expected times only works if none of it is live. */
+export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) =>
+  !(expected_cpu_ms < WORKING_LOAD * expected_ms) && !files.some(file => LIVE.test(file))
 
 /**
- * Returns the first of the waiting groups, which are sorted, that fits beside the running ones on so many cores;
- * undefined when none does. A group always fits on an idle machine. Live files share a part of the cores. Groups that
- * give way take what is left, one at least.
+ * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
+ * none may. `room` is the part of the machine that live calls could have; a live file always fits beside no other one.
+ * One group that gives way runs beside live files, and one on each core without them.
  */
-export function nextGroup(waiting, running, cores) {
+export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined
   const live = running.filter(group => !givesWay(group))
-  const working = running.filter(givesWay)
-  const fits = group => live.length === 0 || sumOf([...live, group]) <= cores * LIVE_PART
-  const most_working = live.length === 0 ? cores : Math.max(1, cores - 1)
-  return waiting.find(group => (givesWay(group) ? working.length < most_working : fits(group)))
+  const working = running.length - live.length
+  const starting = live.some(group => now < group.started_at + STARTING_MS)
+  const fits = live.length === 0 || (room >= ROOM && !starting)
+  const most_working = live.length === 0 ? cores : 1
+  return waiting.find(group => (givesWay(group) ? working < most_working : fits))
+}
+
+/** Measures the part of the machine that a process could have: what is idle, and what gives way (`nice`). */
+export class Meter {
+  #samples = []
+
+  /** Returns the part over the last few seconds, from 0 to 1. It is meant to be called about once a second. */
+  room(now = Date.now(), cores = cpus()) {
+    const sum = name => cores.reduce((total, { times }) => total + times[name], 0)
+    const free = sum('idle') + sum('nice')
+    const all = free + sum('user') + sum('sys') + sum('irq')
+    this.#samples = [...this.#samples.filter(sample => now - sample.at <= WINDOW_MS), { at: now, free, all }]
+    const first = this.#samples[0]
+    return all > first.all ? (free - first.free) / (all - first.all) : 1
+  }
 }

@@ -23,12 +23,21 @@ const { reachedTests } = await load<{ reachedTests(changed: string[], sources: M
 
 interface Timed {
   readonly files: readonly string[]
+  readonly started_at: number
   readonly expected_ms: number
   readonly expected_cpu_ms?: number
 }
-const { givesWay, nextGroup } = await load<{
+interface Core {
+  readonly times: { user: number; nice: number; sys: number; idle: number; irq: number }
+}
+const { givesWay, Meter, nextGroup } = await load<{
   givesWay(group: Timed): boolean
-  nextGroup(waiting: readonly Timed[], running: readonly Timed[], cores: number): Timed | undefined
+  nextGroup(
+    waiting: readonly Timed[],
+    running: readonly Timed[],
+    machine: { cores: number; room: number; now: number },
+  ): Timed | undefined
+  Meter: new () => { room(now: number, cores: readonly Core[]): number }
 }>('schedule.mjs')
 
 const A = 'test/unit/core/domain/a/a.test.ts'
@@ -57,24 +66,25 @@ t.test('unit tests of one area share a process, unless they touch the process or
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
 })
 
+const NOW = 100_000
 const timed = (file: string, expected_ms: number, expected_cpu_ms?: number): Timed => ({
   files: [file],
+  started_at: 0,
   expected_ms,
   ...(expected_cpu_ms === undefined ? {} : { expected_cpu_ms }),
 })
+const next = (waiting: readonly Timed[], running: readonly Timed[], room: number): Timed | undefined =>
+  nextGroup(waiting, running, { cores: 2, room, now: NOW })
 
-t.test('a group that mostly waits leaves its core to another, and one that works does not', async t => {
-  const works = timed(FLOW, 60_000, 60_000)
-  const waits = timed(FLOW, 50_000, 5_000)
-  const unknown = timed(FLOW, Number.POSITIVE_INFINITY)
-  t.equal(nextGroup([works, waits], [], 2), works, 'the longest comes first')
-  t.equal(nextGroup([works, waits], [works], 2), waits, 'a shorter one that fits overtakes')
-  t.equal(nextGroup([works, waits], [waits, waits], 2), works)
-  t.equal(nextGroup([waits], Array(6).fill(waits), 2), undefined, 'memory and ports are bounded too')
-  t.equal(nextGroup([works, waits], [works, waits], 2), waits, 'calls have the rest of the machine for their bursts')
-  t.equal(nextGroup([works, waits], [works, waits, waits], 2), undefined)
-  t.equal(nextGroup([works], [unknown], 2), undefined, 'a group without times takes a core')
-  t.equal(nextGroup([timed(FLOW, 60_000, 150_000)], [], 1)?.expected_cpu_ms, 150_000)
+t.test('files with live calls start while the machine has room for them, one after the other', async t => {
+  const long = timed(FLOW, 60_000, 60_000)
+  const short = timed(FLOW, 50_000, 5_000)
+  t.equal(next([long, short], [], 0), long, 'the longest first; one always fits')
+  t.equal(next([long, short], [short], 0.5), long)
+  t.equal(next([long, short], [short], 0.2), undefined, 'calls have the rest of the machine for their bursts')
+  t.equal(next([long], [{ ...short, started_at: NOW - 1000 }], 1), undefined, 'a platform starts')
+  t.equal(next([long], [{ ...short, started_at: NOW - 5000 }], 1), long)
+  t.equal(next([long], Array(6).fill(short), 1), undefined, 'memory and ports are bounded too')
 })
 
 t.test('a group that only works gives way to live calls, and fills what they leave', async t => {
@@ -82,13 +92,22 @@ t.test('a group that only works gives way to live calls, and fills what they lea
   const live = timed(FLOW, 60_000, 60_000)
   const waits = timed(STATE, 60_000, 20_000)
   t.ok(givesWay(works))
+  t.ok(givesWay(timed(STATE, Number.POSITIVE_INFINITY)))
   t.notOk(givesWay(live), 'calls in real time')
   t.notOk(givesWay(waits), 'waits for timers')
-  t.equal(nextGroup([works], [live], 2), works)
-  t.equal(nextGroup([works], [live, works], 2), undefined, 'one at once beside live calls')
-  t.equal(nextGroup([works], [works], 2), works, 'one on each core without them')
-  t.equal(nextGroup([works, live], [works], 2), works, 'the longest first')
-  t.equal(nextGroup([works, live], [works, works], 2), live, 'live calls wait for no other work')
+  t.equal(next([works], [live], 0), works)
+  t.equal(next([works], [live, works], 1), undefined, 'one at once beside live calls')
+  t.equal(next([works], [works], 1), works, 'one on each core without them')
+  t.equal(next([works, live], [works, works], 0), live, 'live calls wait for no other work')
+})
+
+t.test('the room for live calls is what is idle and what gives way', async t => {
+  const meter = new Meter()
+  const cores = (user: number, nice: number, idle: number) => [{ times: { user, nice, sys: 0, idle, irq: 0 } }]
+  t.equal(meter.room(0, cores(1000, 1000, 1000)), 1, 'nothing is known yet')
+  t.equal(meter.room(1000, cores(1500, 1250, 1250)), 0.5)
+  t.equal(meter.room(2000, cores(2500, 1250, 1250)), 0.25)
+  t.equal(meter.room(4500, cores(3500, 1250, 3750)), 2500 / 3500, 'what is longer ago counts no more')
 })
 
 t.test('a change reaches tests by imports, by processes that they start, and by files that they read', async t => {
