@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { Command, Option } from 'commander'
 import { callExports } from '../control/reconcilers/call-exports.ts'
-import { TaskLease } from '../control/reconcilers/task-lease.ts'
+import { TaskLease, tasksOf } from '../control/reconcilers/task-lease.ts'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { createLog } from '../core/runtime/log.ts'
@@ -77,7 +77,8 @@ function finished(begun: Job): Promise<Job> {
   return withState(async (state, config) => {
     const log = createLog('cli', config)
     const clock = systemClock
-    const lease = new TaskLease({ name: 'reconcilers', machine: machineOf(config.data_dir), state, clock, log })
+    const machine = machineOf(config.data_dir)
+    const lease = new TaskLease({ name: tasksOf(machine), machine, state, clock, log })
     const bus = connectBus(config.run_dir)
     const writing = callExports()
     const services = { state, bus, clock, log, settings: { ...config, tls_cert_file: null }, objects: null }

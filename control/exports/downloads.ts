@@ -1,7 +1,7 @@
 import type { ParameterizedContext } from 'koa'
 import { findAnyCallExport } from '../../core/state/calls/call-exports.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
-import { notFound, refuse } from '../http/reply.ts'
+import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import { sendAnswer, sendRefusal } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
 import { exportAnswer } from './jobs.ts'
@@ -26,6 +26,7 @@ export const exportDownloads =
     }
     const job = await findAnyCallExport(state.db, id)
     const answer = job && (await exportAnswer(services, job, ctx.req))
-    if (answer) sendAnswer(ctx, answer)
-    else sendRefusal(ctx, notFound('this file'), at)
+    if (!answer) sendRefusal(ctx, notFound('this file'), at)
+    else if (isRefusal(answer)) sendRefusal(ctx, answer, at)
+    else sendAnswer(ctx, answer)
   }

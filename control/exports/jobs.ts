@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import {
   type CallExportRow,
@@ -109,7 +110,7 @@ export async function beginExport(
   db: Trx,
   owner: ExportOwner,
   wish: { readonly format: 'csv' | 'jsonl'; readonly filter: HistoryFilter },
-  by: { readonly caller: Caller; readonly now: string },
+  by: { readonly caller: Caller; readonly now: string; readonly machine_id: string },
 ): Promise<CallExportRow | Refusal<'limit_reached'>> {
   const use = await exportUse(db, owner.project_id)
   const name = owner.project_id === null ? 'the operator' : 'the project'
@@ -125,6 +126,7 @@ export async function beginExport(
     ...{ filter: JSON.stringify(wish.filter), begun_by: by.caller.actor.name, created_at: by.now },
     ...{ finished_at: null, expires_at: null, error: null, rows: 0, bytes: 0, failures: 0 },
     ...{ first_position, after_position: first_position, last_position: there?.last ?? 0 },
+    machine_id: by.machine_id,
   })
 }
 
@@ -163,13 +165,15 @@ export function makeLink(
 
 const TYPES = { csv: 'text/csv; charset=utf-8; header=present', jsonl: 'application/x-ndjson' } as const
 
-/** Answers with the file of a completed job; null while there is none. */
+/** Answers with the file of a completed job; null while there is none, a refusal when another machine has it. */
 export async function exportAnswer(
   { settings, log }: Services,
   row: CallExportRow,
   request: Pick<IncomingMessage, 'headers' | 'method'>,
-): Promise<FileAnswer | null> {
+): Promise<FileAnswer | Refusal<'export_unavailable'> | null> {
   if (row.state !== 'completed') return null
+  if (row.machine_id !== '' && row.machine_id !== machineOf(settings.data_dir).machine_id)
+    return refuse('export_unavailable', { value: row.id })
   const handle = await openPlainFile(pathBelow(settings.data_dir, exportFile(row))).catch((err: unknown) => {
     log.warn({ err, export: row.id }, 'the file of an export cannot be read')
     return null

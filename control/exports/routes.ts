@@ -1,3 +1,4 @@
+import { machineOf } from '../../core/runtime/machine.ts'
 import { type CallExportRow, findCallExport } from '../../core/state/calls/call-exports.ts'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -87,12 +88,15 @@ export function exportRoutes<B extends TObject>(kind: Kind<B>) {
       replies: { 201: CallExport },
       refusals: ['limit_reached'],
       example,
-      async run({ db, project, caller, body, now }) {
+      async run({ db, project, caller, body, now, services }) {
         const owner = ownerOf(project, caller)
         // The route has a body, which the compiler cannot tell of a generic schema.
         const wished = await wish(body as Static<B>, { db, caller, project_id: owner.project_id })
         if (isRefusal(wished)) return wished
-        const row = await beginExport(db, owner, wished, { caller, now })
+        const row = await beginExport(db, owner, wished, {
+          ...{ caller, now },
+          machine_id: machineOf(services.settings.data_dir).machine_id,
+        })
         if (isRefusal(row)) return row
         return {
           status: 201,
@@ -144,6 +148,7 @@ function jobRoutes({ scope, context }: Pick<Kind<TObject>, 'scope' | 'context'>)
       context,
       produces: 'text/csv',
       replies: { 200: null, 206: null, 416: null },
+      refusals: ['export_unavailable'],
       async run({ job, services, request }) {
         return (await exportAnswer(services, job, request)) ?? notFound(`a file of export ${job.id}`)
       },

@@ -24,7 +24,7 @@ const ANY_OPERATOR: AuditActor = { type: 'operator', id: null, name: 'Operator',
  * Returns the audit events of a write, one for each trail that tells it: the caller's organization's, or for an
  * operator the installation's and the customer's.
  */
-export function auditEvents(route: Route, change: Change, context: WriteContext): NewAuditEvent[] {
+export function auditEventsOf(route: Route, change: Change, context: WriteContext): NewAuditEvent[] {
   const { caller, project_id } = context
   const { actor } = caller
   // Somebody who accepts an invitation is of no organization yet: the change names it.

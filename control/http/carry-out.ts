@@ -6,7 +6,7 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { appendAudit } from '../../core/state/people/audit.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
-import { auditEvents } from './audit.ts'
+import { auditEventsOf } from './audit.ts'
 import type { Caller } from './caller.ts'
 import { errorsIn } from './errors-in.ts'
 import { earlierOutcome, type IdempotentRequest, idempotentRequest, keepOutcome } from './idempotency.ts'
@@ -116,7 +116,7 @@ async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promis
   const changes = [answer.change ?? []].flat() as readonly Change[]
   for (const change of changes) {
     const context = { caller, project_id: project?.id ?? null, now, request_id }
-    for (const event of auditEvents(route, change, context)) await appendAudit(trx, event)
+    for (const event of auditEventsOf(route, change, context)) await appendAudit(trx, event)
   }
   const [first] = changes
   if (!route.applies || !first) return answer.wake ?? []

@@ -1,3 +1,4 @@
+import { type BoundedMap, boundedMap } from '../../core/domain/bounded-map.ts'
 import { isOfPart, toldAs } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
@@ -19,21 +20,28 @@ const CHANGES = 'audit'
 const APPLIES = 'applies'
 /** After this time, an unapplied write is no longer waited for: its trunk was written again or no longer exists. */
 const PATIENCE_MS = 60 * 60 * 1000
+const MAX_REMEMBERED = 10_000
 
 /**
  * Queues webhook events for audited changes of trunks, numbers and recordings, and for trunks that were applied or
  * failed to apply. Every change writes to the audit trail, so that no change is missed and no write waits for this
  * task. Event ids derive from the trail, so that receivers can detect the duplicates of a crash.
  */
-export const auditEvents: Reconciler = {
-  name: 'audit-events',
-  period_ms: 1000,
-  topics: ['jobs'],
-  async run(services) {
-    await tellChanges(services)
-    await tellApplies(services)
-  },
+export function auditEvents(): Reconciler {
+  /** Writes reported while an earlier one still waits. They must not be reported again in every run. */
+  const reported = boundedMap<string, true>(MAX_REMEMBERED)
+  return {
+    name: 'audit-events',
+    period_ms: 1000,
+    topics: ['jobs'],
+    async run(services) {
+      await tellChanges(services)
+      await tellApplies(services, reported)
+    },
+  }
 }
+
+type Reported = BoundedMap<string, true>
 
 async function tellChanges({ state, clock, bus }: Services): Promise<void> {
   const { from, newest } = await span(state.db, CHANGES)
@@ -93,7 +101,7 @@ const ofTrunk = (row: ToldRow, trunk: { readonly name: string; readonly revision
 })
 
 /** Continues from the oldest write that is not yet applied. A later write of a trunk replaces its earlier ones. */
-async function tellApplies({ state, clock, bus }: Services): Promise<void> {
+async function tellApplies({ state, clock, bus }: Services, reported: Reported): Promise<void> {
   const { from, newest } = await span(state.db, APPLIES)
   if (from >= newest) return
   const heard = await heardAudit(state.db, from, newest, BATCH)
@@ -102,7 +110,8 @@ async function tellApplies({ state, clock, bus }: Services): Promise<void> {
   let told = from
   let waiting = false
   for (const row of rows) {
-    const done = last.get(row.resource_id) !== row || (await toldApply({ state, clock, bus }, row))
+    const old = last.get(row.resource_id) !== row || reported.has(row.id)
+    const done = old || (await toldApply({ state, clock, bus }, row, reported))
     if (!done) waiting = true
     if (!waiting) told = row.position
   }
@@ -110,12 +119,11 @@ async function tellApplies({ state, clock, bus }: Services): Promise<void> {
   if (told > from) await noteToldUpTo(state.db, APPLIES, told)
 }
 
-/** Writes reported while an earlier one still waits. They must not be reported again in every run. */
-const already = new Set<string>()
-const MAX_REMEMBERED = 10_000
-
-async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock' | 'bus'>, row: ToldRow) {
-  if (already.has(row.id)) return true
+async function toldApply(
+  { state, clock, bus }: Pick<Services, 'state' | 'clock' | 'bus'>,
+  row: ToldRow,
+  reported: Reported,
+): Promise<boolean> {
   const resource = { id: row.resource_id, revision: row.to_revision ?? 0 }
   const applied = await appliedState(state.db, resource, clock.now())
   if (applied.state === 'applying') return clock.now() - Date.parse(row.at) > PATIENCE_MS
@@ -124,8 +132,7 @@ async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock'
   const event = eventOf(row, kind, { effective_revision, error, at: iso(clock.now()) })
   const id = `${event.id}-apply`
   await state.shortTransaction(trx => queueEvents(trx, [{ ...event, id }], clock.now()))
-  if (already.size > MAX_REMEMBERED) already.clear()
-  already.add(row.id)
+  reported.set(row.id, true)
   bus.ring('outbox')
   return true
 }

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { machineOf } from '../../core/runtime/machine.ts'
 import {
   advanceCallExport,
   type CallExportRow,
@@ -23,8 +24,8 @@ const SLICE_ROWS = 20_000
 const NICENESS = 10
 
 /**
- * Writes the files of export jobs, a slice of each job a run, and removes the files of jobs that are over. A process
- * that takes over goes on where the last stored slice ended.
+ * Writes the files of this machine's export jobs, a slice of each job a run, and removes the files of jobs that are
+ * over. A process that takes over goes on where the last stored slice ended.
  */
 export function callExports({
   slice_rows = SLICE_ROWS,
@@ -61,14 +62,16 @@ export function callExports({
     name: 'call-exports',
     period_ms: 5000,
     topics: ['jobs'],
+    on: 'each machine',
     async run(services) {
       const { state, bus, clock, settings } = services
+      const { machine_id } = machineOf(settings.data_dir)
       await expireCallExports(state.db, clock.now())
-      for (const job of await droppedCallExports(state.db)) {
+      for (const job of await droppedCallExports(state.db, machine_id)) {
         await rm(pathBelow(settings.data_dir, exportFile(job)), { force: true })
         await forgetCallExport(state.db, job.id)
       }
-      const open = await openCallExports(state.db)
+      const open = await openCallExports(state.db, machine_id)
       for (const job of open) await step(services, job)
       if (open.length > 0) bus.ring('jobs')
       else await release()

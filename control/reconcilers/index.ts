@@ -21,7 +21,7 @@ import { type Reconciler, type RunningReconciler, runReconciler } from './reconc
 import { recordingFiles, recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
-import { TaskLease } from './task-lease.ts'
+import { TASKS, TaskLease, tasksOf } from './task-lease.ts'
 import { traces } from './traces.ts'
 import { trunkProgress } from './trunk-progress.ts'
 import { trunkTests } from './trunk-tests.ts'
@@ -45,7 +45,6 @@ const RECONCILERS: readonly Reconciler[] = [
   priceBookDrafts,
   numberImports,
   retentionJobs,
-  auditEvents,
   alerts,
   trunkTests,
 ]
@@ -79,11 +78,12 @@ export async function startReconcilers(
   }
   const { state, clock, log } = services
   const machine = machineOf(services.settings.data_dir)
-  const lease = new TaskLease({ name: 'reconcilers', machine, state, clock, log })
-  const own = new TaskLease({ name: `reconcilers ${machine.machine_id}`, machine, state, clock, log })
+  const lease = new TaskLease({ name: TASKS, machine, state, clock, log })
+  const own = new TaskLease({ name: tasksOf(machine), machine, state, clock, log })
   await Promise.all([lease.renew(), own.renew()])
   const running = [
     ...RECONCILERS,
+    auditEvents(),
     recordingUpload(),
     callExports(),
     fraudWatch(),

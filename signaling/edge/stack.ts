@@ -1,3 +1,4 @@
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import type { TlsVerification } from '../../core/domain/network/tls-verification.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
@@ -111,7 +112,7 @@ export class SipStack {
   readonly #tcp_above: number
   readonly #mayReach: (named: Destination, peer: Destination) => boolean
   /** Peers that refused TCP after a large request was switched to it, with the time of the refusal. */
-  readonly #udp_only = new Map<string, number>()
+  readonly #udp_only = boundedMap<string, number>(2_000)
 
   private constructor(options: StackOptions, transport: TransportLayer, transactions: TransactionLayer, clock: Clock) {
     this.transport = transport
@@ -239,7 +240,6 @@ export class SipStack {
   }
 
   refusesTcp(destination: Destination): void {
-    if (this.#udp_only.size > 2_000) this.#udp_only.clear()
     this.#udp_only.set(`${destination.host}|${destination.port}`, this.clock.monotonic_ms())
   }
 }

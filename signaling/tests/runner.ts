@@ -1,5 +1,6 @@
 import { findingOf } from '../../core/domain/trunk-tests/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
   claimTestRuns,
   finishTestRun,
@@ -18,35 +19,28 @@ const AT_ONCE = 4
 /** Claims waiting trunk tests and runs them in the background, concurrently with the node's calls. */
 export class TestRunner {
   readonly #ctx: AdmissionContext
-  readonly #ends: (() => void)[]
+  readonly #unheard: () => void
   readonly #running = new Set<Promise<void>>()
-  #looking: Promise<void> | null = null
-  #stopped = false
+  readonly #sleeper: Sleeper
 
   constructor(ctx: AdmissionContext) {
     this.#ctx = ctx
-    const poll = ctx.clock.every(POLL_MS, () => this.look())
-    this.#ends = [() => poll.cancel(), ctx.bus.on('commands', () => this.look())]
-  }
-
-  look(): void {
-    const { sip, media } = this.#ctx
-    if (this.#stopped || this.#looking || this.#ctx.draining() || !sip.connected || !media.connected) return
-    this.#looking = this.#take()
-      .catch(err => this.#ctx.log.error({ err }, 'trunk tests could not be taken'))
-      .finally(() => {
-        this.#looking = null
-      })
+    this.#sleeper = new Sleeper({
+      work: () => this.#take(),
+      failed: err => ctx.log.error({ err }, 'trunk tests could not be taken'),
+      every: { clock: ctx.clock, period_ms: POLL_MS },
+    })
+    this.#unheard = ctx.bus.on('commands', () => void this.#sleeper.wake())
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    for (const end of this.#ends) end()
-    await this.#looking
+    this.#unheard()
+    await this.#sleeper.stop()
   }
 
   async #take(): Promise<void> {
-    const { state, node_id, log } = this.#ctx
+    const { state, node_id, log, sip, media } = this.#ctx
+    if (this.#ctx.draining() || !sip.connected || !media.connected) return
     for (const run of await claimTestRuns(state, node_id, AT_ONCE - this.#running.size)) {
       const work = this.#run(run)
         .catch(async err => {

@@ -1,3 +1,4 @@
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import { addressKey } from '../../core/domain/identity/index.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -12,16 +13,16 @@ const MAX_NOTED = 50_000
  */
 export function digestProofs(around: { readonly state: State; readonly clock: Clock; readonly log: Log }) {
   const { state, clock, log } = around
-  const noted = new Set<string>()
+  const noted = boundedMap<string, true>(MAX_NOTED)
   let of_day = ''
   return (trunk_id: string, address: string): void => {
     const day = iso(clock.now()).slice(0, 10)
-    if (day !== of_day || noted.size >= MAX_NOTED) noted.clear()
+    if (day !== of_day) noted.clear()
     of_day = day
     const key = `${trunk_id} ${address}`
     const address_key = addressKey(address)
     if (noted.has(key) || address_key === null) return
-    noted.add(key)
+    noted.set(key, true)
     noteDigestProof(state.db, { trunk_id, address, address_key, day }).catch(err => {
       noted.delete(key)
       log.warn({ err, trunk_id }, 'could not note where a peer proved its password')

@@ -5,6 +5,7 @@ import {
   type PhoneNumber,
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
+import { boundedMap } from '../bounded-map.ts'
 
 /** The kind of a destination, as far as policy and fraud detection need it. */
 type NumberKind = 'ordinary' | 'mobile' | 'toll_free' | 'shared_cost' | 'premium' | 'satellite' | 'global'
@@ -50,16 +51,15 @@ export function parseNumber(given: string, country: string): ParsedNumber | null
   if (given.length > MAX_GIVEN_LENGTH) return null
   const key = `${country} ${given}`
   const known = parsed.get(key)
-  if (known !== undefined) return known
-  if (parsed.size >= MAX_KEPT) parsed.clear()
+  if (known !== undefined) return known.number
   const number = parse(given, country)
-  parsed.set(key, number)
+  parsed.set(key, { number })
   return number
 }
 
 /** Cached numbers. The numbers of a call are parsed several times, and those of a peer repeatedly. */
 const MAX_KEPT = 2000
-const parsed = new Map<string, ParsedNumber | null>()
+const parsed = boundedMap<string, { readonly number: ParsedNumber | null }>(MAX_KEPT)
 
 function parse(given: string, country: string): ParsedNumber | null {
   const text = normalizeNumber(given)

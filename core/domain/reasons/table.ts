@@ -383,6 +383,12 @@ export const REASONS = {
     sentence: 'the storage that holds the recording does not answer: {value}',
     mend: 'Look at STROWGER_S3_ENDPOINT and at the log of the control process.',
   }),
+  export_unavailable: ours({
+    http: 503,
+    retry_after_seconds: 30,
+    sentence: 'the file of export {value} is on another machine of the installation',
+    mend: 'Ask the machine that began the export, or begin it again here.',
+  }),
   state_unavailable: ours({
     sip: 503,
     http: 503,

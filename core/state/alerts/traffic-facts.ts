@@ -3,7 +3,7 @@ import type { DestinationGroup, ServiceTraffic, SourceSeen } from '../../domain/
 import { dayOf } from '../../domain/rating/day.ts'
 import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, DestinationProfileTable } from '../db.ts'
+import type { Db, DestinationProfileTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
 /** The facts that fraud is judged by: destinations of services, their costs, and the sources of trunks' calls. */
@@ -289,6 +289,8 @@ export async function noteSources(state: State): Promise<boolean> {
     seen.set(key, known)
   }
   await state.transaction(async trx => {
+    // Another process that read the same calls has noted them: this one reads again.
+    if (!(await moveCursor(trx, cursor?.position, last.position))) return
     for (const { at, ...source } of seen.values())
       await trx
         .insertInto('trunk_source_seen')
@@ -305,13 +307,27 @@ export async function noteSources(state: State): Promise<boolean> {
           }),
         )
         .execute()
-    await trx
-      .insertInto('alert_cursor')
-      .values({ name: SOURCES_CURSOR, position: last.position })
-      .onConflict(conflict => conflict.column('name').doUpdateSet({ position: last.position }))
-      .execute()
   })
   return rows.length === BATCH
+}
+
+/** Moves the cursor from where it was read. Returns false when another process has moved it. */
+async function moveCursor(trx: Trx, from: number | undefined, position: number): Promise<boolean> {
+  if (from === undefined) {
+    const begun = await trx
+      .insertInto('alert_cursor')
+      .values({ name: SOURCES_CURSOR, position })
+      .onConflict(conflict => conflict.column('name').doNothing())
+      .executeTakeFirst()
+    return begun.numInsertedOrUpdatedRows === 1n
+  }
+  const moved = await trx
+    .updateTable('alert_cursor')
+    .set({ position })
+    .where('name', '=', SOURCES_CURSOR)
+    .where('position', '=', from)
+    .executeTakeFirst()
+  return moved.numUpdatedRows === 1n
 }
 
 /** Reads the numbers that no containment may close, and the prefixes that the project's policies explicitly allow. */

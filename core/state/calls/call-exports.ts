@@ -76,11 +76,23 @@ export const expireCallExports = (db: Db | Trx, now_ms: number): Promise<unknown
     .where('expires_at', '<=', iso(now_ms))
     .execute()
 
-const inState = (db: Db, ...states: CallExportRow['state'][]): Promise<CallExportRow[]> =>
-  db.selectFrom('call_export').selectAll().where('state', 'in', states).orderBy('position').limit(100).execute()
+const inState = (db: Db, machine_id: string, ...states: CallExportRow['state'][]): Promise<CallExportRow[]> =>
+  db
+    .selectFrom('call_export')
+    .selectAll()
+    .where('state', 'in', states)
+    .where('machine_id', 'in', ['', machine_id])
+    .orderBy('position')
+    .limit(100)
+    .execute()
 
-export const openCallExports = (db: Db): Promise<CallExportRow[]> => inState(db, 'queued', 'running')
-export const droppedCallExports = (db: Db): Promise<CallExportRow[]> => inState(db, 'deleted')
+/** The jobs of a machine that are not finished. */
+export const openCallExports = (db: Db, machine_id: string): Promise<CallExportRow[]> =>
+  inState(db, machine_id, 'queued', 'running')
+
+/** The jobs of a machine that are given up, and may still have files there. */
+export const droppedCallExports = (db: Db, machine_id: string): Promise<CallExportRow[]> =>
+  inState(db, machine_id, 'deleted')
 
 export const forgetCallExport = (db: Db, id: string): Promise<unknown> =>
   db.deleteFrom('call_export').where('id', '=', id).where('state', '=', 'deleted').execute()

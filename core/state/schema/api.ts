@@ -98,6 +98,8 @@ export interface CallExportTable {
   bytes: number
   /** Slices that failed since the last one that succeeded. */
   failures: number
+  /** The machine that writes, serves and deletes the file; empty: of a release before machines were told apart. */
+  machine_id: Generated<string>
 }
 
 /** The position up to which an event source has been reported. */

@@ -1,3 +1,4 @@
+import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import { newTag } from '../sip/ids.ts'
@@ -93,7 +94,7 @@ export class TransactionLayer {
   readonly #servers = new Map<string, ServerTransaction>()
   readonly #merge = new Map<string, ServerTransaction>()
   /** Addresses that sent something, with the time of the last message. Recent ones are not probed. */
-  readonly #heard = new Map<string, number>()
+  readonly #heard = boundedMap<string, number>(10_000)
   #transport: TransportLayer | undefined
   #unproven = 0
 
@@ -262,7 +263,6 @@ export class TransactionLayer {
 
   #hear(received: Received): void {
     if (received.protocol !== 'udp') return
-    if (this.#heard.size > 10_000) this.#heard.clear()
     this.#heard.set(`${received.source.host}|${received.source.port}`, this.#options.clock.monotonic_ms())
   }
 

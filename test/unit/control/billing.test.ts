@@ -22,6 +22,8 @@ import t from '../../support/harness/index.ts'
 import { MACHINE } from '../../support/machine.ts'
 import { addRecording } from '../../support/recordings.ts'
 
+const telling = auditEvents()
+
 /** Africa/Lagos is an hour ahead of UTC all year round. */
 const START_MS = Date.parse('2026-03-15T12:00:00.000Z')
 
@@ -358,7 +360,7 @@ t.test('webhook endpoints receive events about trunks, numbers and recordings', 
   const write = (method: string, path: string, body: unknown, etag?: string) =>
     w.ask(method, path, { body, headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) } })
   await write('POST', '/v1/trunks', trunkBody('Before'))
-  await auditEvents.run(w)
+  await telling.run(w)
   await write('POST', '/v1/webhook-endpoints', {
     url: 'https://app.example.com/hook',
     event_kinds: EVENT_KINDS.filter(kind => !kind.startsWith('call.')),
@@ -369,33 +371,33 @@ t.test('webhook endpoints receive events about trunks, numbers and recordings', 
   const { body: numbers } = await w.ask('GET', '/v1/numbers')
   const [number] = numbers.data
   await write('PUT', `/v1/numbers/${number.id}/route`, { kind: 'trunk', id: trunk_id }, `"${number.revision}"`)
-  await auditEvents.run(w)
+  await telling.run(w)
   t.same(
     await kinds(w),
     ['trunk.created', 'trunk.updated', 'number.routed'],
     'changes before the endpoint existed are not sent',
   )
-  await auditEvents.run(w)
+  await telling.run(w)
   t.equal((await kinds(w)).length, 3, 'no event is queued twice')
 
   await registerNode(w.state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, w.clock.now())
   const applied = { resource_id: trunk_id, revision: 2, state: 'applied', error: null } as const
   await reportApplied(w.state, 'node_1', [applied], w.clock.now())
-  await auditEvents.run(w)
+  await telling.run(w)
   t.same((await kinds(w)).slice(3), ['trunk.applied'], 'one event when the newest revision is applied')
   const update = await write('POST', `/v1/trunks/${trunk_id}/resume`, undefined, '"2"')
   t.equal(update.status, 200)
   const failed = { resource_id: trunk_id, revision: 3, state: 'failed', error: 'no such host' } as const
   await reportApplied(w.state, 'node_1', [failed], w.clock.now())
-  await auditEvents.run(w)
-  await auditEvents.run(w)
+  await telling.run(w)
+  await telling.run(w)
   t.same((await kinds(w)).slice(4), ['trunk.updated', 'trunk.apply_failed'])
 
   const sid = await addRecording(w, await placeCall(w))
   await recordingSealing.run(w)
   await recordingSealing.run(w)
   await w.ask('DELETE', `/v1/recordings/${sid}`)
-  await auditEvents.run(w)
+  await telling.run(w)
   t.same((await kinds(w)).slice(6), ['recording.completed', 'recording.deleted'])
   const rows = await w.state.db.selectFrom('webhook_delivery').selectAll().execute()
   t.equal(new Set(rows.map(row => row.event_id)).size, rows.length, 'every event has its own id')

@@ -161,6 +161,37 @@ t.test('an export ends at its quota, and says why', async t => {
   await w.ask('DELETE', `/v1/exports/${job.id}`)
 })
 
+t.test('a machine leaves the exports of another machine alone', async t => {
+  const { body: job } = await begin(w, { format: 'csv' })
+  const changed = (set: { machine_id?: string; state?: 'queued' | 'completed' }) =>
+    w.state.db.updateTable('call_export').set(set).where('id', '=', job.id).execute()
+  await writing.run(w)
+  const { machine_id } = await w.state.db
+    .selectFrom('call_export')
+    .select('machine_id')
+    .where('id', '=', job.id)
+    .executeTakeFirstOrThrow()
+  await changed({ machine_id: 'mac_other', state: 'queued' })
+  await writing.run(w)
+  t.match((await w.ask('GET', `/v1/exports/${job.id}`)).body, { state: 'queued' })
+  await changed({ state: 'completed' })
+  const { body: link } = await w.ask('POST', `/v1/exports/${job.id}/links`, { body: {} })
+  for (const [path, key] of [
+    [`/v1/exports/${job.id}/file`, undefined],
+    [new URL(link.url).pathname, null],
+  ] as const) {
+    const there = await w.ask('GET', path, key === undefined ? {} : { key })
+    t.match(there, { status: 503, body: { code: 'export_unavailable' } }, path)
+  }
+  t.equal((await w.ask('DELETE', `/v1/exports/${job.id}`)).status, 204)
+  await writing.run(w)
+  const path = join(w.settings.data_dir, 'exports', `${job.id}.csv`)
+  t.ok(existsSync(path), 'its own machine deletes the file')
+  await changed({ machine_id })
+  await writing.run(w)
+  t.notOk(existsSync(path))
+})
+
 t.test('a project has a few open exports at a time', async t => {
   const ids: string[] = []
   for (let n = 0; n < 3; n++) ids.push((await begin(w, { format: 'csv' })).body.id)

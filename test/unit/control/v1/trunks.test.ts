@@ -20,6 +20,7 @@ const TRUNK = {
   require_tls: false,
   source_validation: 'relaxed',
 }
+const telling = auditEvents()
 const { sources: _sources, targets: _targets, ...SETTINGS } = TRUNK
 
 async function trunk(w: ControlPlane, changes: object = {}) {
@@ -313,7 +314,7 @@ t.test('trunk.updated is sent for writes of targets, sources, credentials and th
   const w = await controlPlane(t)
   const hook = { url: 'https://app.example.com/hook', event_kinds: ['trunk.updated', 'trunk.created'] }
   await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers: { 'Idempotency-Key': freshKey() } })
-  await auditEvents.run(w)
+  await telling.run(w)
   const { id, path } = await trunk(w)
   const target = { sip_uri: 'sip:198.51.100.11', transport: 'udp' }
   const target_id = (await write(w, 'POST', `${path}/termination-uris`, 1, target)).body.id
@@ -327,7 +328,7 @@ t.test('trunk.updated is sent for writes of targets, sources, credentials and th
     headers: { 'Idempotency-Key': freshKey() },
   })
   t.equal((await write(w, 'PUT', `${path}/outbound-policy`, 6, { policy_id: made.body.id })).status, 200)
-  await auditEvents.run(w)
+  await telling.run(w)
   const rows = await w.state.db.selectFrom('webhook_delivery').selectAll().orderBy('position').execute()
   const told = rows.map(({ event_kind, payload }) => {
     const { data } = JSON.parse(payload)
@@ -339,7 +340,7 @@ t.test('trunk.updated is sent for writes of targets, sources, credentials and th
   ])
   const share = { body: { name: 'Branch', status: 'enabled' }, headers: { 'Idempotency-Key': freshKey() } }
   t.equal((await w.ask('POST', `${path}/subtrunks`, share)).status, 201)
-  await auditEvents.run(w)
+  await telling.run(w)
   const last = await w.state.db
     .selectFrom('webhook_delivery')
     .selectAll()

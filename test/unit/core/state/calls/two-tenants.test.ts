@@ -88,6 +88,19 @@ t.test('a call delivered to a trunk does not count as a source of that trunk’s
   ])
 })
 
+t.test('two processes that note the same calls count each call once', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const own = { trunk_id: w.trunk_id, source_ip: '198.51.100.7', direction: 'outbound' } as const
+  const calls = async () =>
+    (await w.state.db.selectFrom('trunk_source_seen').select('calls').execute()).map(row => row.calls)
+  for (const [at, sid] of ['CA1', 'CA2'].entries()) {
+    await insertCall(w.state.db, inbound(sid, w.project_id, own), NOW_MS)
+    await Promise.all([noteSources(w.state), noteSources(w.state)])
+    t.same(await calls(), [at + 1])
+  }
+})
+
 t.test('detects a call or number that refers to another project', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
