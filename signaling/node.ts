@@ -11,6 +11,7 @@ import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
 import type { State } from '../core/state/index.ts'
+import { extendReservation } from '../core/state/money/reservations.ts'
 import {
   endCallsOfLostNodes,
   HEARTBEAT_MS,
@@ -142,7 +143,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     scripts: { create: (host, entry) => new Script(scripting, host, entry) },
     recording: { byPolicy: recordByPolicy },
     transfers: { place: asked => placeTransferred(ctx, asked) },
-    prepaid: { extend: call => gate.extend(state.db, call) },
+    prepaid: { extend: call => extendReservation(state.db, call) },
     snapshot,
     draining: () => drain.on,
     authToken,

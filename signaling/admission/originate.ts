@@ -15,7 +15,7 @@ import { CallToApplication } from '../scripts/call-to-application.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
 import type { AdmissionContext } from './context.ts'
-import { admitRow, asksOf, hopsOf, limitsOf, ownLine, trunkOfCaller } from './place.ts'
+import { admitQueued, asksOf, hopsOf, limitsOf, ownLine, trunkOfCaller } from './place.ts'
 
 /** Places the calls of the API, from their row to their INVITE. */
 
@@ -57,7 +57,7 @@ export class Originator {
       offer: null,
       own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
     }
-    const asking = admitRow(this.#ctx, row, asksOf('create', ask, line), waits_for)
+    const asking = admitQueued(this.#ctx, row, asksOf('create', ask, line), waits_for)
     const outcome = await asking.catch((err: unknown) => {
       if (!isPassing(err)) throw err
       this.#ctx.log.error({ err, call_id: row.sid }, 'a call of the API could not be admitted')

@@ -10,7 +10,7 @@ import {
   type TrunkConfig,
 } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
-import { refuse, refuseStranger } from './refuse.ts'
+import { InviteRefused, refused } from './refuse.ts'
 
 /** Identifies the sender of an INVITE. */
 
@@ -20,11 +20,12 @@ export type Peer =
   /** A browser client. Its calls belong to the project, as those of automation do. */
   | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
 
-/**
- * Identifies the peer; null when the INVITE has been answered. Refusing an unknown peer costs no storage and no log
- * line (threats §2.4).
- */
-export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
+/** Identifies the peer. */
+export function identify(
+  ctx: AdmissionContext,
+  digest: DigestAuthenticator,
+  invite: InboundInvite,
+): Peer | InviteRefused {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
   // Check this before the sources: a browser may share its address with a trunk.
@@ -35,10 +36,7 @@ export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, inv
     hosts: [hostOf(invite.uri), hostOfTo(invite)],
     has_credentials: invite.header('authorization') !== null,
   })
-  if (found.kind === 'ambiguous') {
-    refuse(ctx, invite, 'source_ambiguous', { value: address })
-    return null
-  }
+  if (found.kind === 'ambiguous') return refused('source_ambiguous', { value: address })
   if (found.kind === 'identified') {
     const trunk = found.owner.kind === 'trunk' ? snapshot.trunks.get(found.owner.id) : undefined
     if (trunk) return { kind: 'trunk', trunk }
@@ -55,12 +53,9 @@ export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, inv
       greet(invite)
       return { kind: 'trunk', trunk }
     }
-    refuse(ctx, invite, 'source_not_allowed', { value: address })
-    return null
+    return refused('source_not_allowed', { value: address })
   }
-  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
-  else refuseStranger(ctx, invite)
-  return null
+  return new InviteRefused(outcome.kind === 'challenge' ? outcome : { kind: 'stranger' })
 }
 
 /**
@@ -79,27 +74,22 @@ function identifyClient(
   digest: DigestAuthenticator,
   invite: InboundInvite,
   project_id: string,
-): Peer | null {
+): Peer | InviteRefused {
   const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
-  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
-  else if (outcome.kind === 'refused') refuseStranger(ctx, invite)
-  if (outcome.kind !== 'authenticated') return null
+  if (outcome.kind === 'challenge') return new InviteRefused(outcome)
+  if (outcome.kind === 'refused') return new InviteRefused({ kind: 'stranger' })
   greet(invite)
   const { client, caller, allowed } = outcome.token
-  if (!allowed.includes('out')) {
-    refuse(ctx, invite, 'direction_not_allowed', {
+  if (!allowed.includes('out'))
+    return refused('direction_not_allowed', {
       name: `the token of client "${client}"`,
       value: 'outbound',
       limit: 'inbound',
     })
-    return null
-  }
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
   // A holder of the auth token can put any caller into a client token. The project must own the number.
-  if (owned === null || !holdsNumber(ctx.snapshot(), project_id, owned)) {
-    refuse(ctx, invite, 'caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
-    return null
-  }
+  if (owned === null || !holdsNumber(ctx.snapshot(), project_id, owned))
+    return refused('caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
   return { kind: 'client', project_id, client, caller: owned }
 }
 

@@ -8,7 +8,7 @@ import { orderByPriority } from '../../core/domain/routing/index.ts'
 import { userOrHost } from '../../core/domain/sip/address.ts'
 import { transportOf } from '../../core/domain/sip/uri.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
-import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
+import { admitRow, type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { CallContext } from '../b2bua/context.ts'
@@ -58,14 +58,14 @@ export function notAdmitted(ctx: CallContext, reason: Reason, told: number): voi
  * Admits a call that has a row. A refusal ends the call, except for the reason `waits_for`: then the call stays queued,
  * because the condition is temporary.
  */
-export async function admitRow(
+export async function admitQueued(
   ctx: AdmissionContext,
   row: CallRow,
   asks: readonly Omit<Ask, 'call_sid'>[],
   waits_for: Reason | null = null,
 ): Promise<Decided> {
-  const wanted = asks.map(ask => ({ ...ask, call_sid: row.sid }))
-  const { decided, told } = await ctx.gate.admitRow(ctx.state.db, wanted, waits_for)
+  const wanted = ctx.gate.stamped(asks.map(ask => ({ ...ask, call_sid: row.sid })))
+  const { decided, told } = await admitRow(ctx.state.db, { ...wanted, waits_for })
   if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, told)
   return decided
 }
@@ -174,7 +174,7 @@ async function placeNumber(
     offer: null,
     own_targets: trunk ? ownTargets(ctx, trunk) : 0,
   }
-  const outcome = await admitRow(ctx, inserted, asksOf('dial_number', ask, line))
+  const outcome = await admitQueued(ctx, inserted, asksOf('dial_number', ask, line))
   if (!outcome.admitted || !outcome.called || outcome.caller_e164 === null)
     return outcome.admitted ? refusedBy('number_invalid') : refusedBy(outcome.reason, outcome.sentence)
   if (line?.kind === 'application') {
@@ -215,7 +215,7 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'dial_sip', userOrHost(first.uri))])
+  const outcome = await admitQueued(ctx, inserted, [askUnnumbered(parent, command, 'dial_sip', userOrHost(first.uri))])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(parent, inserted.sid, command)
   const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
@@ -301,7 +301,7 @@ async function placeClient(
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const outcome = await admitRow(ctx, inserted, [askUnnumbered(parent, command, 'dial_client', '')])
+  const outcome = await admitQueued(ctx, inserted, [askUnnumbered(parent, command, 'dial_client', '')])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   beginChild(ctx, parent, options, inserted, outcome, hops)
   return null

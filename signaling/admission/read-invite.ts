@@ -26,7 +26,7 @@ const DEFAULT_MAX_FORWARDS = 70
  * The facts of an INVITE. `foreign_context`: the called number is a local one of this numbering plan, which is not ours
  * (RFC 3966 §5.1.5). Calling it would reach somebody else.
  */
-type Reading = Asked & { readonly foreign_context: string | null }
+export type Reading = Asked & { readonly foreign_context: string | null }
 
 export function readInvite(peer: Peer, invite: InboundInvite): Reading {
   const called_address = calledOf(peer, invite)

@@ -8,6 +8,7 @@ import type { InboundInvite } from '../drachtio/types.ts'
 import type { Destination } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Peer } from './peer.ts'
+import { InviteRefused } from './refuse.ts'
 
 /**
  * Decides what an INVITE with Replaces does (RFC 3891 §3): only a trunk's peer may send it, and only for a dialog of
@@ -17,20 +18,22 @@ export function replacedBy(
   ctx: AdmissionContext,
   invite: InboundInvite,
   peer: Peer,
-): Extract<Destination, { kind: 'replaced' }> | { readonly code: 400 | 481 | 486 | 491 | 488 } {
+): Extract<Destination, { kind: 'replaced' }> | InviteRefused {
   const named = readReplaces(invite.header('replaces') ?? '')
-  if (!named) return { code: 400 }
-  if (peer.kind !== 'trunk') return { code: 481 }
+  if (!named) return bySip(400)
+  if (peer.kind !== 'trunk') return bySip(481)
   const { trunk } = peer
   const found = findDialog(ctx, trunk.id, isNamed(named))
-  if (found && named.early_only) return { code: 486 }
+  if (found && named.early_only) return bySip(486)
   const replacement = found ? answeredLeg(found) : ringing(findRinging(ctx, trunk.id, isNamed(named)))
-  if (typeof replacement === 'number') return { code: replacement }
+  if (typeof replacement === 'number') return bySip(replacement)
   // Admission reads the called number: that of the party which stays.
   const { from_number, to_number } = replacement.stays.call.row_now
   const called = [to_number, from_number].find(number => parseNumber(number, DEFAULT_COUNTRY)) ?? to_number
   return { kind: 'replaced', project_id: trunk.project_id, trunk, called, replacement }
 }
+
+const bySip = (code: number): InviteRefused => new InviteRefused({ kind: 'sip', code })
 
 function answeredLeg(replaced: Party): Replacement | 488 | 491 {
   const stays = replaced.call.peerOf(replaced.leg)

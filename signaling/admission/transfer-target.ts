@@ -5,7 +5,13 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type CallRow, type Decided, type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
+import {
+  admitCall,
+  type CallRow,
+  type Decided,
+  type NewCall,
+  NOTHING_YET,
+} from '../../core/state/calls/running-calls.ts'
 import { isPassing } from '../../core/state/index.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
@@ -15,7 +21,7 @@ import { ApplicationCall } from '../scripts/application-call.ts'
 import { type ApplicationConfig, holdsNumber, type NumberConfig, type TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
-import type { Ask } from './gate.ts'
+import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
 import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
 
 /**
@@ -160,8 +166,11 @@ async function admit(
   const { sid: call_sid } = call
   const { project_id, id } = trunk
   const callers = rowOf(ctx, asked, { project_id, trunk_id: id, number: null, application: null })
-  const wanted = { call, callers: { ...callers, sid: call_sid }, asks: asks.map(ask => ({ ...ask, call_sid })) }
-  const admitted = await ctx.gate.admitCall(ctx.state.db, wanted).catch((err: unknown) => {
+  const wanted = {
+    ...{ call, callers: { ...callers, sid: call_sid }, verstat: null },
+    ...ctx.gate.stamped(asks.map(ask => ({ ...ask, call_sid }))),
+  }
+  const admitted = await admitCall(ctx.state.db, wanted, DECIDES_WITHIN_MS).catch((err: unknown) => {
     if (!isPassing(err)) throw err
     ctx.log.error({ err, call_id: call_sid }, 'the target of a transfer could not be admitted')
     return null

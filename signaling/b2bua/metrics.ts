@@ -51,7 +51,7 @@ export function createCallMetrics(registry: Registry, clock: Pick<Clock, 'monoto
     }),
     refusals: new Counter({
       name: 'strowger_call_refusals_total',
-      help: 'Calls refused before any INVITE left, by reason',
+      help: 'Calls refused before any INVITE left, by reason; sip_<code> where a rule of SIP refuses',
       labelNames: ['reason'],
       registers,
     }),

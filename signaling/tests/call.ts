@@ -15,7 +15,7 @@ import type { TestRunRow } from '../../core/state/configuration/trunk-tests.ts'
 import type { AdmissionContext } from '../admission/context.ts'
 import type { Ask } from '../admission/gate.ts'
 import { endUnplaced } from '../admission/originate.ts'
-import { admitRow, limitsOf } from '../admission/place.ts'
+import { admitQueued, limitsOf } from '../admission/place.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
@@ -193,7 +193,7 @@ async function place(
 ): Promise<Done> {
   const { called, caller } = options
   const row = await insertTestCall(ctx, sid, options)
-  const decided = await admitRow(ctx, row, [whole(options.trunk, options.ask)])
+  const decided = await admitQueued(ctx, row, [whole(options.trunk, options.ask)])
   if (!decided.admitted) {
     const { reason, sentence: detail } = decided
     return { outcome: { answered: false, sip_code: sipRefusal(reason).code, reason, detail }, media: null }

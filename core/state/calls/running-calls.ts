@@ -25,7 +25,7 @@ export interface AdmittedCall extends Omit<Admission, 'position'> {
   readonly row: CallRow
 }
 
-export type AdmittedRow = Pick<Admission, 'decided' | 'told'>
+type AdmittedRow = Pick<Admission, 'decided' | 'told'>
 
 /**
  * Decides on a new call and writes it: an admitted call with its slots and money, a refused one with its end. Fails as

@@ -4,7 +4,7 @@ import { take } from './admission/take.ts'
 import { chainAudit } from './audit-chain.ts'
 import { ceilings } from './ceilings/index.ts'
 import { place } from './place-call.ts'
-import { admitCall, admitRow } from './running/admit.ts'
+import { decideNewCall, decideQueuedCall } from './running/admit.ts'
 import { type Enqueued, enqueueCallback } from './running/callbacks.ts'
 import { type ProjectEvent, queueEvent } from './running/events.ts'
 import { type FinalFacts, finish } from './running/finish.ts'
@@ -22,8 +22,8 @@ export const PROCEDURES = {
   place_call: place,
   append_audit: chainAudit,
   insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),
-  admit_call: admitCall,
-  admit_row: admitRow,
+  admit_call: decideNewCall,
+  admit_row: decideQueuedCall,
   write_call: writeCall,
   finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts) !== null,
   insert_messages: insertMessages,

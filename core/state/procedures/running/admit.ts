@@ -32,7 +32,7 @@ export interface Admission {
 }
 
 /** Decides, takes slots and money, and writes the call's row with the decision. A refused call is also ended. */
-export function admitCall(query: Query, input: AdmitInput): Admission {
+export function decideNewCall(query: Query, input: AdmitInput): Admission {
   const { requests, verstat, now_ms } = input
   const { outcome, part } = takeAll(query, requests)
   const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
@@ -69,7 +69,7 @@ export interface AdmitRowInput {
 }
 
 /** Decides on a call that already has a row. */
-export function admitRow(query: Query, { requests, waits_for, now_ms }: AdmitRowInput): Settled {
+export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: AdmitRowInput): Settled {
   const { outcome } = takeAll(query, requests)
   const call_sid = requests[0]?.call_sid ?? ''
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }

@@ -11,8 +11,8 @@ import { EMPTY_SNAPSHOT, type NumberConfig, type TrunkConfig } from '../../../..
 import { admissionWorld } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
 
-// Whom the target of a transfer sees, and what a transferor is told when the store fails. The placing is real; the gate
-// is a fake that fails, and keeps what it was asked.
+// Whom the target of a transfer sees, and what a transferor is told when the store fails. The placing is real; the
+// store is a fake that fails, and keeps what it was asked.
 
 const OF_TRUNK = '+2342010000001'
 const OF_OTHER_TRUNK = '+2342010000002'
@@ -24,18 +24,17 @@ function place(error: Error, asks: Omit<Ask, 'call_sid'>[] = []) {
     { e164, project_id: 'prj_1', status: 'held', route_kind: 'trunk', route_id } as unknown as NumberConfig,
   ]
   const numbers = new Map([numberOf(OF_TRUNK, trunk.id), numberOf(OF_OTHER_TRUNK, 'trk_2')] as [string, NumberConfig][])
+  const fails = (_db: unknown, _name: string, input: { readonly requests: readonly Ask[] }) => {
+    asks.push(...input.requests)
+    return Promise.reject(error)
+  }
   const ctx = {
     node_id: 'node',
     clock: systemClock,
     log: pino({ level: 'silent' }),
-    state: { db: null },
+    state: { db: { getExecutor: () => ({ adapter: { engine: { call: fails } } }) } },
     snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([[trunk.id, trunk]]), numbers }),
-    gate: {
-      admitCall: (_db: unknown, wanted: { readonly asks: readonly Ask[] }) => {
-        asks.push(...wanted.asks)
-        return Promise.reject(error)
-      },
-    },
+    gate: { stamped: (requests: readonly Ask[]) => ({ requests, now_ms: 0 }) },
   } as unknown as AdmissionContext
   const row_now = { from_number: OF_OTHER_TRUNK, to_number: OF_TRUNK, request: null, direction: 'inbound' }
   const call = { project_id: 'prj_1', sid: 'CA1', row_now }
