@@ -1,14 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { METRICS_FOLDER } from './metrics-folder.ts'
 
 export { Counter, Gauge, Histogram, type Registry }
 
 const SCRAPE_TIMEOUT_MS = 1000
-/** Folder of the processes' sockets for metrics, in the run folder. */
-export const METRICS_FOLDER = 'metrics'
 const socketsFolder = (run_dir: string): string => join(run_dir, METRICS_FOLDER)
 
 /** Creates the registry of a process. Every sample carries the label `process`. */
@@ -54,24 +52,26 @@ export function registerFigures(registry: Registry, figures: readonly Figure[]):
   }
 }
 
+/** Gauges of prom-client for the same delays, with the timer's period in them, by our percentile. */
+const LOOP_GAUGES = [
+  ['50', 'nodejs_eventloop_lag_p50_seconds'],
+  ['99', 'nodejs_eventloop_lag_p99_seconds'],
+  ['100', 'nodejs_eventloop_lag_max_seconds'],
+] as const
+
+/** Registers the delays of the event loop, which prom-client measures: a second timer would wake an idle process. */
 function watchEventLoop(registry: Registry): void {
-  const delays = monitorEventLoopDelay({ resolution: LOOP_STEP_MS })
-  delays.enable()
   new Gauge({
     name: 'strowger_event_loop_delay_seconds',
     help: 'How long events waited for the main loop since the last scrape; percentile 100 is the longest wait',
     labelNames: ['percentile'],
     registers: [registry],
-    collect() {
-      const late = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - LOOP_STEP_MS / 1000)
-      const max = delays.count === 0 ? 0 : delays.max
-      for (const [percentile, value] of [
-        ['50', delays.percentile(50)],
-        ['99', delays.percentile(99)],
-        ['100', max],
-      ] as const)
-        this.set({ percentile }, late(value))
-      delays.reset()
+    // A registry collects in the order of registration, so prom-client's gauges have the values of this scrape.
+    async collect() {
+      for (const [percentile, name] of LOOP_GAUGES) {
+        const measured = await registry.getSingleMetric(name)?.get()
+        this.set({ percentile }, Math.max(0, (measured?.values[0]?.value || 0) - LOOP_STEP_MS / 1000))
+      }
     },
   })
 }

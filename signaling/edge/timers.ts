@@ -31,7 +31,7 @@ class Entry implements WheelTimer {
   }
 }
 
-/** Starts, counts and fires timers. It sleeps while it holds none and never keeps a process alive. */
+/** Starts, counts and fires timers. It sleeps until the first of them is due and never keeps a process alive. */
 export class TimerWheel {
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
@@ -39,6 +39,8 @@ export class TimerWheel {
   #count = 0
   #done_tick = 0
   #sleeper: Timer | undefined
+  /** The tick at which the sleeper wakes. */
+  #wakes_at = 0
 
   constructor(clock: Clock, on_error: (error: unknown) => void) {
     this.#clock = clock
@@ -50,9 +52,9 @@ export class TimerWheel {
   }
 
   after(delay_ms: number, run: () => void): WheelTimer {
-    const now_tick = Math.floor(this.#clock.monotonic_ms() / TICK_MS)
-    if (this.#count === 0) this.#done_tick = now_tick
-    const due = Math.max(now_tick, this.#done_tick) + Math.max(1, Math.ceil(delay_ms / TICK_MS))
+    const now_ms = this.#clock.monotonic_ms()
+    if (this.#count === 0) this.#done_tick = Math.floor(now_ms / TICK_MS)
+    const due = Math.max(this.#done_tick + 1, Math.ceil((now_ms + Math.max(0, delay_ms)) / TICK_MS))
     const slot = due % SLOTS
     const entry = new Entry(this, slot, due, run)
     const head = this.#slots[slot]
@@ -60,7 +62,7 @@ export class TimerWheel {
     if (head) head.previous = entry
     this.#slots[slot] = entry
     this.#count++
-    this.#sleeper ??= this.#clock.after(TICK_MS, () => this.#tick())
+    if (this.#sleeper === undefined || due < this.#wakes_at) this.#sleepUntil(due)
     return entry
   }
 
@@ -104,7 +106,21 @@ export class TimerWheel {
     const first = Math.max(this.#done_tick + 1, now_tick - SLOTS + 1)
     this.#done_tick = Math.max(now_tick, this.#done_tick)
     for (let tick = first; tick <= now_tick && this.#count > 0; tick++) this.#fire(tick % SLOTS, now_tick)
-    if (this.#count > 0) this.#sleeper ??= this.#clock.after(TICK_MS, () => this.#tick())
+    if (this.#count > 0) this.#sleepUntil(this.#nextTick())
+  }
+
+  /** The next tick whose slot holds a timer, which may be due in a later round. */
+  #nextTick(): number {
+    let tick = this.#done_tick + 1
+    while (this.#slots[tick % SLOTS] === undefined) tick++
+    return tick
+  }
+
+  #sleepUntil(tick: number): void {
+    this.#sleeper?.cancel()
+    this.#wakes_at = tick
+    const delay_ms = tick * TICK_MS - this.#clock.monotonic_ms()
+    this.#sleeper = this.#clock.after(Math.max(1, Math.ceil(delay_ms)), () => this.#tick())
   }
 
   #fire(slot: number, now_tick: number): void {

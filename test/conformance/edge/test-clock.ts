@@ -15,7 +15,9 @@ interface Alarm {
   cancelled: boolean
 }
 
-/** How late an alarm may ring, by the machine's clock. Any further time does not pass. */
+/** How often the clock is read while an alarm is set, by the machine's clock. */
+const LOOK_MS = 10
+/** How much later it may be read. Any further time does not pass. */
 const SLACK_MS = 10
 
 /**
@@ -37,16 +39,16 @@ export function testClock(speed = 1): TestClock {
   }
   const look = (): number => {
     const real_ms = performance.now()
-    const due_ms = first()?.due_ms ?? Number.POSITIVE_INFINITY
-    const latest_ms = Math.max(passed_ms, due_ms + SLACK_MS * clock.speed)
-    passed_ms = Math.min(passed_ms + (real_ms - looked_ms) * clock.speed, latest_ms)
+    const most_ms = first() === undefined ? Number.POSITIVE_INFINITY : LOOK_MS + SLACK_MS
+    passed_ms += Math.min(real_ms - looked_ms, most_ms) * clock.speed
     looked_ms = real_ms
     return passed_ms
   }
   const sleep = (): void => {
     clearTimeout(waking)
     const next = first()
-    if (next && clock.speed > 0) waking = setTimeout(ring, (next.due_ms - passed_ms) / clock.speed).unref()
+    if (!next || clock.speed === 0) return
+    waking = setTimeout(ring, Math.min(LOOK_MS, (next.due_ms - passed_ms) / clock.speed)).unref()
   }
   const ring = (): void => {
     const now_ms = look()

@@ -39,6 +39,39 @@ t.test('the timer wheel fires in order, cancels timers and stops its clock when 
   t.equal(clock.pending, 0, 'no system timer runs')
 })
 
+t.test('the timer wheel wakes its process for timers alone, and no timer fires early', async t => {
+  let woken = 0
+  class CountedClock extends ManualClock {
+    override after(delay_ms: number, run: () => void) {
+      return super.after(delay_ms, () => {
+        woken++
+        run()
+      })
+    }
+  }
+  const clock = new CountedClock()
+  const wheel = new TimerWheel(clock, () => undefined)
+  const fired: string[] = []
+  clock.advance(7)
+  wheel.after(32_000, () => fired.push('last'))
+  wheel.after(5_000, () => {
+    fired.push('first')
+    wheel.after(100, () => fired.push('second'))
+  })
+  clock.advance(4_999)
+  t.same(fired, [])
+  clock.advance(11)
+  t.same(fired, ['first'])
+  clock.advance(100)
+  t.same(fired, ['first', 'second'])
+  wheel.after(20, () => fired.push('an earlier one than the sleeper waits for'))
+  clock.advance(30)
+  t.equal(fired.length, 3)
+  clock.advance(27_000)
+  t.equal(fired.at(-1), 'last')
+  t.ok(woken < 10, `${woken} times in 32 s`)
+})
+
 function guarded(configured: string) {
   const clock = new ManualClock()
   const told: string[] = []
