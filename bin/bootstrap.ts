@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
+import { hashPassword } from '../core/runtime/secrets.ts'
 import { addBootstrapKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../core/state/index.ts'
 import { presentConfig } from './installation.ts'
@@ -26,7 +27,9 @@ export interface Bootstrapped {
 /** Returns the demo project and creates it if missing. The data folder keeps its member's first password. */
 export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string }> {
   const console_password = consolePassword(config.data_dir)
-  const demo = await ensureDemo(state, { master_key: config.master_key, now: iso(Date.now()), console_password })
+  const { master_key } = config
+  const hashOfPassword = () => hashPassword(console_password)
+  const demo = await ensureDemo(state, { master_key, now: iso(Date.now()), hashOfPassword })
   return { ...demo, console_password }
 }
 

@@ -17,6 +17,7 @@ import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../cor
 import type { State } from '../../core/state/index.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/people/api-keys.ts'
 import { freshState } from './fresh-state.ts'
+import { hashOnce } from './passwords.ts'
 
 /** A real control plane on its own port, with real SQLite in a fresh folder and the demo project. */
 export interface ControlPlane {
@@ -106,7 +107,8 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     metrics_token: METRICS_TOKEN,
   }
   const now = iso(clock.now())
-  const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })
+  const hashOfPassword = () => hashOnce(CONSOLE_PASSWORD)
+  const demo = await ensureDemo(state, { master_key: settings.master_key, now, hashOfPassword })
   const key = await addAdminKey(state.db, demo.project_id, now, null)
   const objects = options.s3 ? createObjectStore(options.s3, log) : null
   const server = await startControl({

@@ -1,11 +1,12 @@
 import { newId } from '../../core/runtime/ids.ts'
-import { hashPassword, unseal } from '../../core/runtime/secrets.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
 import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import type { State } from '../../core/state/index.ts'
 import { insertOrganization, insertProject } from '../../core/state/people/customers.ts'
 import { insertMember } from '../../core/state/people/organizations.ts'
 import type { ControlPlane } from './control-plane.ts'
+import { hashOnce } from './passwords.ts'
 
 /** A tenant of the platform other than the demo project's. */
 interface Tenant {
@@ -59,7 +60,7 @@ export async function addAdmin(state: State, project_id: string, email: string, 
     .select('organization_id')
     .where('id', '=', project_id)
     .executeTakeFirstOrThrow()
-  const password_hash = await hashPassword(password)
+  const password_hash = await hashOnce(password)
   const row = { id: newId.member(), organization_id, email, password_hash, role: 'org:admin', operator: 0 } as const
   await state.transaction(trx => insertMember(trx, { ...row, created_at: new Date().toISOString() }))
 }

@@ -1,7 +1,7 @@
 import { SCOPES } from '../../domain/access/scopes.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
-import { hashPassword, hashSecret, unseal } from '../../runtime/secrets.ts'
+import { hashSecret, unseal } from '../../runtime/secrets.ts'
 import { acceptRecordingConsent, TERMS_VERSION } from '../calls/recording-consent.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
@@ -25,13 +25,15 @@ const DEMO_NUMBERS = Array.from({ length: 10 }, (_, index) => `+23420100000${Str
 interface BootstrapOptions {
   readonly master_key: Buffer
   readonly now: string
-  /** Password of the demo member. Used only when this call creates the member. */
-  readonly console_password: string
+  /** Hashes the password of the demo member. Called only when this call creates the member: a hash takes 0.1 s. */
+  readonly hashOfPassword: () => Promise<string>
 }
 
 /** Creates the missing ones of organization, project, member, voice account and numbers. Idempotent. */
 export async function ensureDemo(state: State, options: BootstrapOptions): Promise<Demo> {
-  const password_hash = await hashPassword(options.console_password)
+  const standing = await readDemo(state.db, options.master_key)
+  if (standing) return standing
+  const password_hash = await options.hashOfPassword()
   return state.transaction(async trx => {
     const known = await readDemo(trx, options.master_key)
     if (known) return known
@@ -42,8 +44,8 @@ export async function ensureDemo(state: State, options: BootstrapOptions): Promi
   })
 }
 
-async function readDemo(trx: Trx, master_key: Buffer): Promise<Demo | undefined> {
-  const row = await trx
+async function readDemo(db: Db, master_key: Buffer): Promise<Demo | undefined> {
+  const row = await db
     .selectFrom('project')
     .innerJoin('organization', 'organization.id', 'project.organization_id')
     .innerJoin('voice_account', 'voice_account.project_id', 'project.id')
@@ -55,7 +57,7 @@ async function readDemo(trx: Trx, master_key: Buffer): Promise<Demo | undefined>
     .orderBy('member.created_at')
     .executeTakeFirst()
   if (!row) return undefined
-  const numbers = await trx
+  const numbers = await db
     .selectFrom('number')
     .select('e164')
     .where('project_id', '=', row.id)

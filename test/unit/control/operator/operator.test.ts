@@ -2,6 +2,7 @@ import { OPERATOR_SCOPES, type OperatorScope } from '../../../../control/http/ac
 import type { Route } from '../../../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
+import { hashOfNothing } from '../../../../core/runtime/secrets.ts'
 import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
 import { openState } from '../../../../core/state/index.ts'
 import { INSTALLATION, verifyChain } from '../../../../core/state/people/audit.ts'
@@ -279,7 +280,7 @@ t.test('the bootstrap never takes a customer’s project for the demo', async t 
     const terms = { name: 'Acme', sandbox: true, prepaid: true, credit_minor: 0 }
     return insertProject(trx, { organization_id, ...terms }, { master_key, now })
   })
-  const demo = await ensureDemo(empty, { master_key, now, console_password: 'a password of the demo' })
+  const demo = await ensureDemo(empty, { master_key, now, hashOfPassword: async () => hashOfNothing() })
   t.equal(demo.created, true)
   t.not(demo.project_id, customers_project.id)
 })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { hashPassword, passwordMatches } from '../../../../core/runtime/secrets.ts'
 import { addAdminKey, ensureDemo, putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { failure, openState, StateError } from '../../../../core/state/index.ts'
@@ -10,7 +11,7 @@ import t from '../../../support/harness/index.ts'
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))
 t.teardown(() => rmSync(data_dir, { recursive: true }))
 const now = '2026-11-21T12:00:00.000Z'
-const options = { master_key: Buffer.alloc(32, 7), now, console_password: 'first password' }
+const options = { master_key: Buffer.alloc(32, 7), now, hashOfPassword: () => hashPassword('first password') }
 
 t.test('processes that open an empty folder concurrently all get the same schema', async t => {
   const states = await Promise.all([1, 2, 3, 4].map(() => openState({ data_dir })))
@@ -78,7 +79,10 @@ t.test('creates the demo project once, and its secrets are not readable in the f
   t.equal(demo.created, true)
   t.equal(demo.numbers.length, 10)
   t.match(demo.auth_token, /^sk_live_[A-Za-z0-9]{32}$/)
-  t.same(await ensureDemo(state, options), { ...demo, created: false })
+  const unneeded = () => Promise.reject(new Error('the member is there'))
+  t.same(await ensureDemo(state, { ...options, hashOfPassword: unneeded }), { ...demo, created: false })
+  const { password_hash } = await state.db.selectFrom('member').select('password_hash').executeTakeFirstOrThrow()
+  t.ok(await passwordMatches('first password', password_hash))
   const account = await state.db.selectFrom('voice_account').selectAll().executeTakeFirstOrThrow()
   t.notMatch(account.auth_token_sealed, demo.auth_token)
   const key = await addAdminKey(state.db, demo.project_id, now, null)

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
+import { hashOfNothing } from '../../../../../core/runtime/secrets.ts'
 import { claimCommands, finishCommand } from '../../../../../core/state/calls/call-commands.ts'
 import { addCallEvent } from '../../../../../core/state/calls/call-events.ts'
 import {
@@ -34,7 +35,11 @@ async function open(t: Test): Promise<{ state: State; project_id: string }> {
     rmSync(data_dir, { recursive: true, force: true })
   })
   const master_key = Buffer.alloc(32, 7)
-  const { project_id } = await ensureDemo(state, { master_key, now: at(0), console_password: 'x' })
+  const { project_id } = await ensureDemo(state, {
+    master_key,
+    now: at(0),
+    hashOfPassword: async () => hashOfNothing(),
+  })
   return { state, project_id }
 }
 
