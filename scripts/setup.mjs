@@ -173,6 +173,16 @@ const bundle = {
   work: run => run(process.execPath, ['scripts/bundle.mjs']),
 }
 
+/** The output of tsc loads these; the bundle of users does not. */
+const libraries_of_tests = {
+  name: 'libraries of the tests',
+  needs: ['npm packages'],
+  inputs: () => ['scripts/test-libraries.mjs', 'package-lock.json'],
+  outputs: ['build/node_modules/kysely/package.json'],
+  stamp: 'build/node_modules/.stamp',
+  work: run => run(process.execPath, ['scripts/test-libraries.mjs']),
+}
+
 const typescript = {
   name: 'TypeScript',
   needs: ['npm packages'],
@@ -192,5 +202,9 @@ if (lacking.length > 0 && !mayInstall()) {
 const for_all = [system_packages, ...native, driver_in_place, web_console, bundle]
 // A tree that has the packages of the tests keeps them.
 const few = purpose === 'start' && !existsSync(ALL_STAMP)
-const steps = [few ? start_packages : all_packages, ...for_all, ...(purpose === 'start' ? [] : [typescript])]
+const steps = [
+  few ? start_packages : all_packages,
+  ...for_all,
+  ...(purpose === 'start' ? [] : [libraries_of_tests, typescript]),
+]
 if (!(await runSteps(steps, say))) process.exitCode = 1

@@ -11,7 +11,7 @@ const PLATFORM_GROUP_MS = 90_000
 /** Areas whose files may share a process. All other files test with processes, sockets and real time. */
 const SHARED = /^test\/(unit|conformance\/markup)\//
 /** Stories on one platform share a process (docs/testing.md). */
-const ON_SHARED_PLATFORM = /\bsharedWorld\(/
+const ON_SHARED_PLATFORM = /^import \{[^}]*\bsharedWorld\b/m
 /** Sources that change or observe the process: its environment, folder, signals, exit code, user, heap, children. */
 const PROCESS_WIDE =
   /process\.(env\[[^\]]+\] =|chdir|exit|on\(|once\(|umask|set[eu]|kill|getActive|memoryUsage)|node:child_process|\bgc\(|#own-process/
@@ -35,7 +35,8 @@ const areaOf = file => /^test\/[^/]+\/(core\/[^/]+|[^/]+)/.exec(file)?.[1] ?? fi
  */
 export function groupsOf(files, expected_ms, { alone = false, read = path => readFileSync(path, 'utf8') } = {}) {
   const groups = []
-  const open = new Map()
+  /** The groups of each area. */
+  const begun = new Map()
   for (const file of files) {
     const file_ms = expected_ms(file)
     const text = read(file)
@@ -47,10 +48,11 @@ export function groupsOf(files, expected_ms, { alone = false, read = path => rea
     }
     const area = platform ? 'platform' : areaOf(file)
     const most_ms = platform ? PLATFORM_GROUP_MS : GROUP_MS
-    let group = open.get(area)
-    if (group === undefined || group.expected_ms + file_ms > most_ms) {
+    const open = begun.get(area) ?? []
+    let group = open.find(({ expected_ms }) => expected_ms + file_ms <= most_ms)
+    if (group === undefined) {
       group = { files: [], expected_ms: 0 }
-      open.set(area, group)
+      begun.set(area, [...open, group])
       groups.push(group)
     }
     group.files.push(file)

@@ -1,4 +1,4 @@
-import twilio from 'twilio'
+import { validateRequest } from 'twilio/lib/webhooks/webhooks.js'
 import { type Open, openOf, stillOpen } from '../../bench/descriptors.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { State } from '../../core/state/index.ts'
@@ -86,5 +86,5 @@ function signedByItsAccount(request: WebRequest, tokens: ReadonlyMap<string, str
     const so_far = fields[name]
     fields[name] = so_far === undefined ? value : [so_far, value].flat()
   }
-  return twilio.validateRequest(token, String(signature), request.url, fields)
+  return validateRequest(token, String(signature), request.url, fields)
 }

@@ -61,8 +61,10 @@ t.test('unit tests of one area share a process, unless they touch the process or
     '// #own-process',
   ])
     t.same(groups({ [B]: text }), [[A], [B], [STATE], [FLOW]], text)
-  const platform = 'const w = await sharedWorld(t)'
+  const platform = `import { sharedWorld } from '../support/shared-world.ts'`
   t.same(groups({ [A]: platform, [FLOW]: platform }), [[A, FLOW], [B], [STATE]], 'stories on one platform')
+  const long = groups({ [A]: platform, [B]: platform, [FLOW]: platform }, { [A]: 60_000, [B]: 60_000, [FLOW]: 20_000 })
+  t.same(long, [[A, FLOW], [B], [STATE]], 'a short story joins the first platform that has time for it')
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
 })
 
