@@ -7,6 +7,7 @@ import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { putEmptyDatabase } from './fresh-state.ts'
 import type { Test } from './harness/index.ts'
 import { assertInvariants } from './invariants.ts'
 import { type Platform, startPlatform } from './platform.ts'
@@ -114,6 +115,7 @@ export async function openWorld(options: {
   const { env = {}, beside } = options
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
   if (beside) shareDatabase(beside.data_dir, data_dir)
+  else await putEmptyDatabase(data_dir)
   const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const rtp_ports = await freeBlock(options.rtp_ports ?? RTP_PORTS)
   const settings = {
