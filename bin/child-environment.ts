@@ -43,7 +43,7 @@ const PROVIDERS: readonly Name[] = ['stt_url', 'stt_key', 'stt_model', 'tts_url'
 const CALLS: readonly Name[] = ['dead_call', 'drain', 'recordings', 'run_log_days', 'siprec', 'sms_url', 'sandbox']
 const LINK: readonly Name[] = ['drachtio', 'drachtio_secret']
 const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
-const TLS: readonly Name[] = ['tls_cert', 'tls_key']
+const TLS: readonly Name[] = ['tls_cert', 'tls_key', 'acme_names', 'acme_url', 'acme_email', 'acme_http_port']
 
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
 export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {

@@ -12,6 +12,7 @@ export function productionWarnings(settings: Settings): string[] {
     data_dir,
     sandbox,
     tls,
+    acme,
     log_level,
     smtp_url,
     print_secrets,
@@ -31,7 +32,10 @@ export function productionWarnings(settings: Settings): string[] {
       proxied && trusted_proxies.length === 0,
       'limits count everybody behind the proxy as one client: name it in STROWGER_TRUSTED_PROXIES',
     ],
-    [tls === null, 'SIP over TLS shows a certificate of our own, which no peer trusts: set STROWGER_TLS_CERT and _KEY'],
+    [
+      tls === null && acme === null,
+      'SIP over TLS shows a certificate of our own, which no peer trusts: set STROWGER_TLS_CERT and _KEY, or STROWGER_ACME_NAMES',
+    ],
     [domain === 'localhost', "trunks' signaling names end in localhost: set STROWGER_DOMAIN"],
     [
       allow_private_webhooks.includes('loopback'),

@@ -1,17 +1,28 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { loadCertificate } from '../core/runtime/certificate.ts'
 import { systemClock } from '../core/runtime/clock.ts'
-import { httpBindOf, loadConfig } from '../core/runtime/config.ts'
-import { loadUndici } from '../core/runtime/http/index.ts'
+import { type Config, httpBindOf, loadConfig } from '../core/runtime/config.ts'
+import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
+import { presentByHttp } from './acme/challenges.ts'
 import { startControl } from './control.ts'
 import { loadBodyParser } from './http/body.ts'
+import type { HttpServer } from './http/server.ts'
 import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
+
+/** The operator chooses the authority, so it may be in a private network. */
+const EVERYWHERE = ['0.0.0.0/0', '::/0']
+
+/** How an authority finds out that our names lead here. */
+const proofOf = ({ http_port }: NonNullable<Config['acme']>, bind: string, { challenges }: HttpServer) =>
+  http_port === null
+    ? { type: 'tls-alpn-01' as const, present: challenges.present }
+    : { type: 'http-01' as const, present: presentByHttp(bind, http_port) }
 
 await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, local: true })
@@ -33,7 +44,10 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
       secure: https_port === null ? null : { host: config.bind, port: https_port, tls: await loadCertificate(config) },
     }
     const server = await startControl({ ...services, listen })
-    const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
+    const { acme } = config
+    const http = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger/0.1', log })
+    const proof = acme && { settings: acme, http, ...proofOf(acme, config.bind, server) }
+    const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url, acme: proof })
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
     // Node never repeats an import that failed, say for want of a file descriptor.
@@ -46,6 +60,7 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
         await server.close()
         await callbacks.stop()
         await reconcilers.stop()
+        await http.close()
         await services.objects?.close()
         await bus.close()
         await state.close()

@@ -85,7 +85,11 @@ const native = [
   {
     name: 'database driver',
     needs: ['npm packages', 'system packages'],
-    inputs: () => ['native/sqlite/binding.gyp', lock.packages['node_modules/better-sqlite3'].integrity],
+    inputs: () => [
+      'native/sqlite/binding.gyp',
+      'native/sqlite/object-wrap.h',
+      lock.packages['node_modules/better-sqlite3'].integrity,
+    ],
     outputs: [SQLITE],
     stamp: 'native/sqlite/build/.stamp',
     work: async run => {

@@ -13,6 +13,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import type { KeyPair } from '../../core/runtime/certificate.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { TlsChallenges } from '../acme/challenges.ts'
 import { meeting } from './address.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { notFound, refuse } from './reply.ts'
@@ -35,6 +36,8 @@ export interface HttpServer {
   readonly secure_port: number | null
   /** Handshakes from now on use this certificate. */
   renewTls(tls: KeyPair): void
+  /** Proofs for an authority at the TLS port. */
+  readonly challenges: TlsChallenges
   close(): Promise<void>
 }
 
@@ -95,11 +98,14 @@ export async function serveHttp(mounts: Mounts, services: Services, listening: L
   const tls = secure && prepare(createHttpsServer({ ...options, ...tlsRules(secure.tls, headers_ms) }, answer))
   // A peer that breaks the handshake off, or speaks something else, gets nothing.
   tls?.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+  const challenges = new TlsChallenges()
+  if (tls) before(tls, (socket, otherwise) => challenges.take(socket, otherwise))
   const port = await portOf(plain, listening)
   try {
     return {
       port,
       secure_port: tls ? await portOf(tls, secure) : null,
+      challenges,
       renewTls: pair => tls?.setSecureContext(pairOf(pair)),
       close: async () => void (await Promise.all([plain, ...(tls ? [tls] : [])].map(closeServer))),
     }
@@ -111,6 +117,17 @@ export async function serveHttp(mounts: Mounts, services: Services, listening: L
 
 const pairOf = ({ key, cert }: KeyPair) => ({ key, cert, minVersion: 'TLSv1.2' as const })
 const tlsRules = (pair: KeyPair, handshakeTimeout: number) => ({ ...pairOf(pair), handshakeTimeout })
+
+/** Has `take` see each new connection before the server does. */
+function before(server: HttpsServer, take: (socket: Socket, otherwise: () => void) => void): void {
+  const own = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) =>
+    take(socket, () => {
+      for (const listener of own) listener.call(server, socket)
+    }),
+  )
+}
 
 /** Listens, and returns the port. */
 async function portOf(server: Server | HttpsServer, { host, port }: Pick<Listening, 'host' | 'port'>): Promise<number> {

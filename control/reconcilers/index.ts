@@ -6,6 +6,7 @@ import { alerts, fraudWatch } from '../alerts/evaluate.ts'
 import { notifications } from '../alerts/notifications.ts'
 import { shortMessages } from '../alerts/short-messages.ts'
 import type { Services } from '../http/services.ts'
+import { type AcmeService, acmeCertificate } from './acme-certificate.ts'
 import { auditEvents } from './audit-events.ts'
 import { callExports } from './call-exports.ts'
 import { convergence } from './convergence.ts'
@@ -58,6 +59,8 @@ export async function startReconcilers(
     readonly metrics: Registry
     /** The OpenTelemetry collector; null disables traces. */
     readonly otlp_url: string | null
+    /** How to get a certificate; null gets none. */
+    readonly acme: AcmeService | null
   },
 ): Promise<RunningReconciler> {
   const failures = new Counter({
@@ -90,6 +93,7 @@ export async function startReconcilers(
     loadSamples(),
     notifications(channels),
     webhookDeliveries(http),
+    ...(services.acme === null ? [] : [acmeCertificate(services.acme)]),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
   ].map(reconciler => {
     const needed = reconciler.on === 'each machine' ? own : lease

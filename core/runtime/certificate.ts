@@ -28,8 +28,18 @@ export interface TlsOptions extends KeyPair {
   readonly verify_peers?: boolean | undefined
 }
 
-/** Loads the configured certificate, else a self-signed P-256 one for domain and address, created on first start. */
-export async function loadCertificate(config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>): Promise<KeyPair> {
+type Wanted = Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'> & Partial<Pick<Config, 'acme'>>
+
+/** The certificate that the platform got by ACME, with its chain and its key. */
+export const acmeFile = (data_dir: string): string => join(data_dir, 'tls', 'acme.pem')
+
+/**
+ * Loads the configured certificate, or the one that ACME gave; until there is one, a self-signed P-256 one for domain
+ * and address, created on first start.
+ */
+export async function loadCertificate(config: Wanted): Promise<KeyPair> {
+  const issued = acmeFile(config.data_dir)
+  if (config.acme && existsSync(issued)) return { key: read(issued), cert: read(issued) }
   const files = config.tls ?? (await ownCertificate(config))
   return { key: read(files.key_file), cert: read(files.cert_file) }
 }

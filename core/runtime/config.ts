@@ -108,6 +108,15 @@ export interface Settings extends SpeechEngines {
   } | null
   /** The operator's certificate and key for TLS and WSS; null creates one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
+  /** The certificate that the platform gets by itself; null: it gets none. */
+  readonly acme: {
+    readonly names: readonly string[]
+    /** URL of the authority's directory. */
+    readonly directory: string
+    readonly email: string | null
+    /** Port of HTTP-01; null proves by TLS-ALPN-01. */
+    readonly http_port: number | null
+  } | null
   /** Signed caller identity: our signing certificate, and the trust anchors of other signers. */
   readonly stir: {
     readonly signing: { readonly cert_file: string; readonly key_file: string; readonly x5u: string } | null
@@ -218,11 +227,12 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),
     siprec: read(env, v.siprec),
     s3: attempt(() => storage(env), null),
-    tls: attempt(() => tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)), null),
+    ...certificates(env, attempt),
     hep: collector(read(env, v.hep), read(env, v.hep_id), read(env, v.hep_password)),
     stir: attempt(() => stirFiles(env), { signing: null, anchors_file: null }),
   }
   attempt(() => refuseSharedPorts(config), undefined)
+  attempt(() => refuseUnproved(config), undefined)
   attempt(() => refuseUnbuilt(v.database_url.name, config.database_url), undefined)
   attempt(() => refuseUnbuilt(v.redis_url.name, config.redis_url), undefined)
   const { http_port, https_port } = config
@@ -302,6 +312,28 @@ function tlsFiles(cert_file: string | null, key_file: string | null): Config['tl
   if (cert_file === null || key_file === null)
     throw new ConfigError('STROWGER_TLS_CERT and STROWGER_TLS_KEY go together')
   return { cert_file, key_file }
+}
+
+const certificates = (env: Environment, attempt: Attempt) => ({
+  tls: attempt(() => tlsFiles(read(env, VARIABLES.tls_cert), read(env, VARIABLES.tls_key)), null),
+  acme: attempt(() => authority(env), null),
+})
+
+function authority(env: Environment): Config['acme'] {
+  const v = VARIABLES
+  const names = read(env, v.acme_names)
+  if (names.length === 0) return null
+  const [directory, email, http_port] = [read(env, v.acme_url), read(env, v.acme_email), read(env, v.acme_http_port)]
+  return { names, directory, email, http_port }
+}
+
+function refuseUnproved({ acme, tls, https_port }: Pick<Config, 'acme' | 'tls' | 'https_port'>): void {
+  if (!acme) return
+  const given = acme.names.join()
+  const { name } = VARIABLES.acme_names
+  if (tls) refuse(name, given, 'STROWGER_TLS_CERT gives a certificate already')
+  if (acme.http_port === null && https_port === null)
+    refuse(name, given, 'the proof needs STROWGER_HTTPS_PORT or STROWGER_ACME_HTTP_PORT')
 }
 
 function stirFiles(env: Environment): Config['stir'] {

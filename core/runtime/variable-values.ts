@@ -160,7 +160,18 @@ export const mailbox = (value: string, name: string): string => {
   return value
 }
 
+export const mailboxOrUnset = (value: string, name: string): string | null =>
+  value === '' ? null : mailbox(value, name)
+
 export const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
+
+/** Parses a list of DNS names. */
+export const dnsNames = (value: string, name: string): string[] => [
+  ...new Set(list(value).map(item => domain(item, name))),
+]
+
+export const acmeUrl = (value: string, name: string): string =>
+  isUrl(value, /^https:$/) ? value : refuse(name, value, 'expected an https URL')
 
 /** Parses CIDRs, addresses, `loopback` or `none`; null for an empty text. */
 export const ranges = (value: string, name: string): string[] | null => {

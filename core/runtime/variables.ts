@@ -1,8 +1,10 @@
 import { RECOGNIZERS, VOICES } from '../domain/speech/engines.ts'
 import {
+  acmeUrl,
   addresses,
   ConfigError,
   connectors,
+  dnsNames,
   domain,
   endpoint,
   flag,
@@ -14,6 +16,7 @@ import {
   level,
   list,
   mailbox,
+  mailboxOrUnset,
   masterKey,
   optional,
   optionalPort,
@@ -262,6 +265,25 @@ export const VARIABLES = {
     optional,
   ),
   tls_key: variable('STROWGER_TLS_KEY', '', 'PEM file of its private key', optional),
+  acme_names: variable(
+    'STROWGER_ACME_NAMES',
+    '',
+    'DNS names of this machine, for which it gets and renews a certificate by ACME; accepts the terms of the authority',
+    dnsNames,
+  ),
+  acme_url: variable(
+    'STROWGER_ACME_URL',
+    'https://acme-v02.api.letsencrypt.org/directory',
+    'directory of the ACME authority',
+    acmeUrl,
+  ),
+  acme_email: variable('STROWGER_ACME_EMAIL', '', 'where the ACME authority writes to', mailboxOrUnset),
+  acme_http_port: variable(
+    'STROWGER_ACME_HTTP_PORT',
+    '',
+    'port for the proof by HTTP-01, to which port 80 of the names leads; unset: TLS-ALPN-01 at the HTTPS port',
+    optionalPort,
+  ),
   stir_cert: variable(
     'STROWGER_STIR_CERT',
     '',

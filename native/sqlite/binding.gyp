@@ -26,9 +26,9 @@
       "target_name": "better_sqlite3",
       "dependencies": ["sqlite3"],
       "sources": ["<(package)/src/better_sqlite3.cpp"],
-      "include_dirs": ["<(package)/deps/sqlite3"],
+      "include_dirs": [".", "<(package)/deps/sqlite3"],
       "defines": ["NDEBUG"],
-      "cflags_cc": ["-std=c++20", "-w"],
+      "cflags_cc": ["-std=c++20", "-w", "-include", "object-wrap.h"],
       "configurations": { "Release": { "cflags!": ["-O3"], "cflags": ["-O2"] } },
       "ldflags": ["-Wl,-Bsymbolic", "-Wl,--exclude-libs,ALL"]
     }

@@ -1,6 +1,7 @@
 // Installs the Debian package of build/release in a fresh Debian without compilers, starts it as its unit does, makes a
-// call, and removes it without a trace. With --twice it first builds the release of this commit in a second folder and
-// compares the hashes. Needs root, debootstrap and the network; takes minutes. `npm run release:check`.
+// call, and removes it without a trace. Then unpacks the container image, and starts it as its configuration says. With
+// --twice it first builds the release of this commit in a second folder and compares the hashes. Needs root,
+// debootstrap, skopeo, umoci and the network; takes minutes. `npm run release:check`.
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,14 +11,18 @@ const say = text => console.error(`release:check: ${text}`)
 const run = (command, words, options = {}) =>
   execFileSync(command, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...options })
 const OUT = 'build/release'
+const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
 const deb = readdirSync(OUT).find(name => name.endsWith('.deb'))
 if (deb === undefined) throw new Error('there is no package in build/release: npm run release')
 const folder = mkdtempSync(join(tmpdir(), 'strowger-release-'))
-const root = join(folder, 'root')
+const debian = join(folder, 'root')
 const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
-/** A command below the root. Its /proc is mounted for itself alone, so nothing is to be unmounted. */
-const below = words => ['--mount', 'sh', '-c', 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', root, ...words]
-const inside = (...words) => run('unshare', below(words), { env: ENV })
+/** A command below a root. Its /proc is mounted for itself alone, so nothing is to be unmounted. */
+const below = (root, words) => [
+  ...['--mount', 'sh', '-c', 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', root],
+  ...words,
+]
+const inside = (...words) => run('unshare', below(debian, words), { env: ENV })
 
 function twice() {
   say('building the same commit in a second folder')
@@ -29,25 +34,15 @@ function twice() {
   say('both have the same hashes')
 }
 
-/** Starts the platform as the unit does: its user, its settings, no capability. Returns how to stop it. */
-async function start() {
-  const unit = [
-    'setpriv',
-    '--reuid=strowger',
-    '--regid=strowger',
-    '--init-groups',
-    '--bounding-set=-all',
-    '--no-new-privs',
-  ]
-  const env = ['env', '-i', 'PATH=/usr/bin:/bin', 'STROWGER_DATA=/var/lib/strowger', 'STROWGER_HTTP_PORT=18080']
-  const ports = [
-    'STROWGER_SIP_PORT=15060',
-    'STROWGER_SIPS_PORT=15061',
-    'STROWGER_WS_PORT=15066',
-    'STROWGER_RTP_PORTS=41000-41199',
-  ]
-  const main = ['/usr/lib/strowger/node/bin/node', '/usr/lib/strowger/build/bundle/bin/main.js', 'up']
-  const child = spawn('unshare', below([...unit, ...env, ...ports, ...main]), { stdio: ['ignore', 'pipe', 'inherit'] })
+const PORTS = [
+  ...['STROWGER_HTTP_PORT=18080', 'STROWGER_SIP_PORT=15060', 'STROWGER_SIPS_PORT=15061', 'STROWGER_WS_PORT=15066'],
+  'STROWGER_RTP_PORTS=41000-41199',
+]
+const CALL = ['call', '+2348030000001', '--markup', '<Response><Pause length="1"/></Response>']
+
+/** Starts the platform by this command. Resolves when it is up, with how to stop it. */
+async function start(root, words) {
+  const child = spawn('unshare', below(root, words), { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise(resolve => child.once('exit', resolve))
   let printed = ''
   await new Promise((resolve, reject) => {
@@ -63,30 +58,94 @@ async function start() {
   }
 }
 
+/** As the unit does: its user, its settings, no capability. */
+const startUnit = () => {
+  const user = ['--reuid=strowger', '--regid=strowger', '--init-groups', '--bounding-set=-all', '--no-new-privs']
+  const env = ['env', '-i', 'PATH=/usr/bin:/bin', 'STROWGER_DATA=/var/lib/strowger', ...PORTS]
+  const main = ['/usr/lib/strowger/node/bin/node', '/usr/lib/strowger/build/bundle/bin/main.js', 'up']
+  return start(debian, ['setpriv', ...user, ...env, ...main])
+}
+
+/** Reads what the kernel says of each process below a root, and refuses rights that it must not have. */
+function examineProcesses(root, confined) {
+  for (const name of ['edge', 'media', 'sandbox', 'signaling', 'control']) {
+    const pid = readFileSync(join(root, 'var/lib/strowger/run', `${name}.pid`), 'utf8').trim()
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const line = field => new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? ''
+    const [user] = line('Uid').split('\t')
+    const [rights, filter] = [line('CapEff'), line('Seccomp')]
+    say(`${name}: user ${user}, capabilities ${rights}, seccomp ${filter}, no_new_privs ${line('NoNewPrivs')}`)
+    if (user === '0' || !/^0*$/.test(rights)) throw new Error(`${name} has too many rights`)
+    if (confined.includes(name) && filter !== '2') throw new Error(`${name} has no filter of system calls`)
+  }
+}
+const EXPOSED = ['edge', 'media', 'sandbox']
+
+function refuseCompilers(root) {
+  for (const name of ['gcc', 'g++', 'cc', 'make', 'python3'])
+    if (existsSync(join(root, 'usr/bin', name))) throw new Error(`it has ${name}`)
+}
+
+/** Unpacks the image by umoci, and starts it by its configuration. skopeo reads it first. */
+async function checkImage(archive) {
+  const layout = join(folder, 'layout')
+  run('mkdir', [layout])
+  run('tar', ['-xf', archive, '-C', layout])
+  run('skopeo', ['inspect', `oci-archive:${archive}`])
+  const blob = ({ digest }) => readJson(join(layout, 'blobs', digest.replace(':', '/')))
+  const [described] = readJson(join(layout, 'index.json')).manifests
+  // skopeo leaves out what OCI does not define, such as the health check.
+  const { config } = blob(blob(described).config)
+  const tag = described.annotations['org.opencontainers.image.ref.name']
+  run('umoci', ['unpack', '--image', `${layout}:${tag}`, join(folder, 'bundle')])
+  const root = join(folder, 'bundle/rootfs')
+  refuseCompilers(root)
+  const [user, group] = config.User.split(':')
+  const as = [`--reuid=${user}`, `--regid=${group}`, '--clear-groups', '--bounding-set=-all', '--no-new-privs']
+  const words = command => ['setpriv', ...as, 'env', '-i', ...config.Env, ...PORTS, ...command]
+  const within = command => run('unshare', below(root, words(command)))
+  const starting = Date.now()
+  const stop = await start(root, words(config.Cmd))
+  try {
+    say(`image: it is up ${((Date.now() - starting) / 1000).toFixed(1)} s after its start`)
+    within(config.Healthcheck.Test.slice(1))
+    say('image: its health check passes')
+    say(within(['strowger', ...CALL]).trim())
+    examineProcesses(root, EXPOSED)
+  } finally {
+    await stop()
+  }
+}
+
 const began = Date.now()
 const since = () => `${((Date.now() - began) / 1000).toFixed(0)} s`
 try {
   if (process.argv.includes('--twice')) twice()
-  run('debootstrap', ['--variant=minbase', 'bookworm', root])
+  const image = readdirSync(OUT).find(name => name.endsWith('.oci.tar'))
+  if (image === undefined) say('there is no image to check: apt-get install mmdebstrap, then npm run release')
+  else await checkImage(join(OUT, image))
+  run('debootstrap', ['--variant=minbase', 'bookworm', debian])
   for (const path of ['etc/resolv.conf', 'etc/hosts', 'etc/apt/apt.conf.d'])
-    if (existsSync(`/${path}`)) cpSync(`/${path}`, join(root, path), { recursive: true, dereference: true })
+    if (existsSync(`/${path}`)) cpSync(`/${path}`, join(debian, path), { recursive: true, dereference: true })
   say(`Debian stands (${since()})`)
-  cpSync(join(OUT, deb), join(root, deb))
+  cpSync(join(OUT, deb), join(debian, deb))
   inside('apt-get', 'update', '-qq')
   const before = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
   const installing = Date.now()
   inside('apt-get', 'install', '-y', '-qq', '--no-install-recommends', `/${deb}`)
-  if (existsSync(join(root, 'usr/bin/gcc'))) throw new Error('a compiler was installed')
-  const stop = await start()
+  refuseCompilers(debian)
+  const stop = await startUnit()
   try {
     say(`it is up ${((Date.now() - installing) / 1000).toFixed(1)} s after apt began`)
-    say(inside('strowger', 'call', '+2348030000001', '--markup', '<Response><Pause length="1"/></Response>').trim())
+    say(inside('strowger', ...CALL).trim())
+    say(`first call ${((Date.now() - installing) / 1000).toFixed(1)} s after apt began`)
+    examineProcesses(debian, EXPOSED)
   } finally {
     await stop()
   }
   inside('dpkg', '--purge', 'strowger')
   const left = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
-  const users = readFileSync(join(root, 'etc/passwd'), 'utf8')
+  const users = readFileSync(join(debian, 'etc/passwd'), 'utf8')
   if (left !== before || /^strowger:/m.test(users)) throw new Error(`purge left:\n${left}`)
   say(`installed, called, purged; nothing is left (${since()})`)
 } finally {

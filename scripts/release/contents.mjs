@@ -1,5 +1,7 @@
 // What a release contains: the packages that the bundle leaves in node_modules, with all that they need, and the files
-// of the tree. Functions of the lock file alone, so that a test can call them.
+// of the tree. Most are functions of the lock file alone, so that a test can call them.
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** Returns where Node.js finds a package from the one at `from`: in its folder, or above; undefined for nowhere. */
 function located(lock, from, name) {
@@ -44,3 +46,32 @@ export const isLeftOut = file =>
   /\.(d\.[cm]?ts|map)$/.test(file) ||
   /^node_modules\/better-sqlite3\/(?!package\.json$|lib(\/|$)|LICENSE)/.test(file) ||
   /(^|\/)\.stamp/.test(file)
+
+export const bytesBelow = path =>
+  statSync(path).isDirectory()
+    ? readdirSync(path).reduce((sum, name) => sum + bytesBelow(join(path, name)), 0)
+    : statSync(path).size
+
+/** What stands in a release, in the order of size. */
+const PARTS = {
+  node: 'Node.js',
+  node_modules: 'packages that are not in the bundle',
+  'build/bundle': 'the platform, bundled',
+  'build/console': 'the web console',
+  native: 'the media plane and the launcher, compiled',
+  docs: 'documents',
+}
+
+/** Returns the sizes of a staged release as a table: its parts, and the packages beside the bundle. */
+export function contentsTable(tree) {
+  const line = (name, bytes, what = '') =>
+    `${(bytes / 1e6).toFixed(2).padStart(8)} MB  ${name.padEnd(36)} ${what}`.trimEnd()
+  const largest = rows => rows.sort(([, a], [, b]) => b - a).map(row => line(...row))
+  const parts = Object.entries(PARTS).map(([name, what]) => [name, bytesBelow(join(tree, name)), what])
+  const packages = readdirSync(join(tree, 'node_modules')).flatMap(name =>
+    name.startsWith('@') ? readdirSync(join(tree, 'node_modules', name)).map(one => `${name}/${one}`) : [name],
+  )
+  const sized = packages.map(name => [name, bytesBelow(join(tree, 'node_modules', name))])
+  const all = line('all', bytesBelow(tree))
+  return ['Parts', ...largest(parts), all, '', 'Packages of node_modules', ...largest(sized), ''].join('\n')
+}

@@ -1,7 +1,8 @@
 // The Debian package of a release: the tree below /usr/lib, the unit, the settings and the scripts of packaging/.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { bytesBelow } from './contents.mjs'
 
 /** Debian packages that a release needs to run (Debian 12), and those without which only a part is missing. */
 export const NEEDED = [
@@ -15,7 +16,7 @@ export const NEEDED = [
   'openssl',
   'util-linux',
 ]
-const RECOMMENDED = ['espeak-ng']
+export const RECOMMENDED = ['espeak-ng']
 
 const control = (version, installed_kib) => `Package: strowger
 Version: ${version}
@@ -31,11 +32,6 @@ Description: SIP trunking and programmable voice
  Strowger connects SIP trunks, carriers and voice applications, with ceilings,
  prices, recordings and a web console. It brings its own Node.js.
 `
-
-const bytesBelow = path =>
-  statSync(path).isDirectory()
-    ? readdirSync(path).reduce((sum, name) => sum + bytesBelow(join(path, name)), 0)
-    : statSync(path).size
 
 /** Makes the package from the staged tree, which it moves. Returns the path of the .deb. */
 export function makePackage({ tree, out, work, version, normalize }) {

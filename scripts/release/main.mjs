@@ -1,7 +1,7 @@
-// Makes a release in build/release: a tarball, a Debian package, the bill of materials, the licences and checksums. Two
-// builds of one commit are equal byte for byte, wherever the folder lies: names are sorted, owners are root, and times
+// Makes a release in build/release: a tarball, a Debian package, a container image, the bill of materials, the licences,
+// a table of contents, checksums and, with a key in RELEASE_KEY, their signature. Two builds of one commit are equal byte for byte, wherever the folder lies: names are sorted, owners are root, and times
 // are the commit's (https://reproducible-builds.org/docs/source-date-epoch/). `npm run release`.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -17,9 +17,11 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { closure, isLeftOut, nameOf, production } from './contents.mjs'
-import { makePackage, NEEDED } from './debian.mjs'
+import { closure, contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
+import { makePackage, NEEDED, RECOMMENDED } from './debian.mjs'
+import { makeImage } from './image.mjs'
 import { billOfMaterials, licenceFindings } from './sbom.mjs'
+import { signature } from './signature.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '../..'))
 const OUT = 'build/release'
@@ -38,6 +40,8 @@ const findings = licenceFindings(lock)
 if (findings.length > 0) throw new Error(`not to be shipped:\n  ${findings.join('\n  ')}`)
 rmSync(OUT, { recursive: true, force: true })
 mkdirSync(WORK, { recursive: true })
+
+const hasCommand = name => spawnSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' }).status === 0
 
 /** Fetches the binary package of Node.js, and refuses another than the pinned one. Returns its folder. */
 function node() {
@@ -63,7 +67,8 @@ function node() {
 /** Compiles the database driver for the shipped Node.js. The media plane uses Node-API, which all versions share. */
 function driver(node_folder) {
   mkdirSync(join(WORK, 'native/sqlite'), { recursive: true })
-  cpSync('native/sqlite/binding.gyp', join(WORK, 'native/sqlite/binding.gyp'))
+  for (const file of ['binding.gyp', 'object-wrap.h'])
+    cpSync(join('native/sqlite', file), join(WORK, 'native/sqlite', file))
   cpSync('node_modules/better-sqlite3', join(WORK, 'node_modules/better-sqlite3'), { recursive: true })
   const gyp = join(run('npm', ['root', '-g']).toString().trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
   const here = process.cwd()
@@ -162,11 +167,29 @@ writeFileSync(join(tree, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 1)}\n`)
 normalize(tree)
 
 say('packing')
+/** Packs names of a folder: sorted, owned by root, and with the time of the commit. */
+function archive(folder, names, file) {
+  const sorted = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`, '--format=gnu']
+  run('tar', ['-C', folder, ...sorted, '-cf', file, ...names])
+}
+const contents = contentsTable(tree)
+archive(WORK, [name], join(OUT, `${name}.tar`))
+run('gzip', ['-n', '-6', join(OUT, `${name}.tar`)])
 const tarball = join(OUT, `${name}.tar.gz`)
-const sorted = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`, '--format=gnu']
-run('sh', ['-c', 'tar "$@" | gzip -n -6 >"$0"', tarball, '-C', WORK, ...sorted, '-c', name])
-const deb = makePackage({ tree, out: OUT, work: WORK, version: manifest.version, normalize })
+const { version } = manifest
+const deb = makePackage({ tree, out: OUT, work: WORK, version, normalize })
 const files = [tarball, deb, join(OUT, 'sbom.cdx.json')]
-writeFileSync(join(OUT, 'SHA256SUMS'), files.map(file => `${hashOf(file)}  ${file.slice(OUT.length + 1)}\n`).join(''))
+if (hasCommand('mmdebstrap')) {
+  say('making the container image')
+  const packages = [...NEEDED.filter(one => one !== 'adduser'), 'ca-certificates', 'passwd', ...RECOMMENDED]
+  files.push(makeImage({ root: join(WORK, 'deb'), out: OUT, work: WORK, version, epoch, packages, archive }))
+} else say('no container image: apt-get install mmdebstrap')
+writeFileSync(join(OUT, 'CONTENTS.txt'), contents)
+files.push(join(OUT, 'CONTENTS.txt'))
+const sums = files.map(file => `${hashOf(file)}  ${file.slice(OUT.length + 1)}\n`).join('')
+writeFileSync(join(OUT, 'SHA256SUMS'), sums)
+if (process.env.RELEASE_KEY) writeFileSync(join(OUT, 'SHA256SUMS.sig'), signature(sums, process.env.RELEASE_KEY))
+else say('not signed: RELEASE_KEY names no file with an Ed25519 key')
 if (process.env.RELEASE_KEEP !== '1') rmSync(WORK, { recursive: true })
+process.stderr.write(contents)
 for (const file of files) say(`${file}  ${(statSync(file).size / 1e6).toFixed(1)} MB  ${hashOf(file)}`)

@@ -29,6 +29,7 @@ const PACKAGES = [
   ['systemd-analyze', 'systemd', { [TEST]: ({ command }) => command('systemd-analyze') }],
   ['nginx', 'nginx-light', { [TEST]: ({ command }) => command('nginx') }],
   ['caddy', 'caddy', { [TEST]: ({ command }) => command('caddy') }],
+  ['pebble', 'pebble', { [TEST]: ({ command }) => command('pebble') }],
   ['chromium', 'chromium', { [TEST]: ({ command }) => command('chromium') }],
 ]
 

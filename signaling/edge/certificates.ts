@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadCertificate, type TlsOptions } from '../../core/runtime/certificate.ts'
-import type { Config } from '../../core/runtime/config.ts'
 
 /**
  * Loads the TLS options of the edge: the configured certificate or our own, and the files that the operator put into
@@ -13,7 +12,7 @@ import type { Config } from '../../core/runtime/config.ts'
  * - `clients.pem`: CA certificates. If the file exists, peers that connect must present a certificate signed by one of
  *   them (RFC 5922 §4).
  */
-export async function tlsOptions(config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>): Promise<TlsOptions> {
+export async function tlsOptions(config: Parameters<typeof loadCertificate>[0]): Promise<TlsOptions> {
   const own = await loadCertificate(config)
   const folder = join(config.data_dir, 'tls', 'names')
   const files = existsSync(folder) ? readdirSync(folder).filter(file => file.endsWith('.pem')) : []

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { VARIABLES } from '../../../core/runtime/config.ts'
 import t from '../../support/harness/index.ts'
@@ -22,6 +22,10 @@ const { billOfMaterials, licenceFindings } = (await load('sbom')) as {
     }[]
   }
   licenceFindings: (lock: Lock) => string[]
+}
+const { signature } = (await load('signature')) as { signature: (text: string, key_file: string) => Buffer }
+const { imageConfiguration } = (await load('image')) as {
+  imageConfiguration: (version: string) => { readonly User: string; readonly Env: string[]; readonly Cmd: string[] }
 }
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const lock = readJson('package-lock.json')
@@ -77,4 +81,24 @@ t.test('the unit exposes little, and its settings are ours', async t => {
   const named = (path: string) => [...readFileSync(path, 'utf8').matchAll(/STROWGER_\w+(?==)/g)].map(([name]) => name)
   const known: string[] = Object.values(VARIABLES).map(({ name }) => name)
   for (const name of [...named(unit), ...named('packaging/strowger.env')]) t.ok(known.includes(name), name)
+})
+
+t.test('openssl proves the signature of the checksums, and refuses it for others', async t => {
+  const folder = t.testdir({ SHA256SUMS: 'aa  strowger.deb\n', others: 'bb  strowger.deb\n' })
+  const at = (name: string): string => join(folder, name)
+  execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', at('key.pem')])
+  execFileSync('openssl', ['pkey', '-in', at('key.pem'), '-pubout', '-out', at('release.pem')])
+  writeFileSync(at('SHA256SUMS.sig'), signature(readFileSync(at('SHA256SUMS'), 'utf8'), at('key.pem')))
+  const how = ['pkeyutl', '-verify', '-rawin', '-pubin', '-inkey', at('release.pem'), '-sigfile', at('SHA256SUMS.sig')]
+  const verified = (name: string) => spawnSync('openssl', [...how, '-in', at(name)]).status
+  t.same(['SHA256SUMS', 'others'].map(verified), [0, 1])
+})
+
+t.test('the image runs the platform as a user by number, by settings that are ours', async t => {
+  const { User, Env, Cmd } = imageConfiguration('1.2.3')
+  t.match(User, /^[1-9]\d*:[1-9]\d*$/)
+  const known: string[] = Object.values(VARIABLES).map(({ name }) => name)
+  for (const [name = ''] of Env.map(line => line.split('=')).filter(([name]) => name?.startsWith('STROWGER_')))
+    t.ok(known.includes(name), name)
+  t.equal(Cmd.at(-1), 'up')
 })

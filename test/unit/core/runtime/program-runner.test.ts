@@ -70,6 +70,13 @@ t.test('the supervisor runs speech for another process, and nothing else', async
   const sound = spoken.end.ok ? Buffer.from(spoken.end.stdout, 'base64') : Buffer.alloc(0)
   t.equal(sound.subarray(0, 4).toString(), 'RIFF')
   t.ok(sound.length > 10_000)
+  const cut = await run({
+    id: 1,
+    program: 'espeak-ng',
+    args: ['--stdout', '--', 'Hello'],
+    run: { ...limits, max_bytes: 99 },
+  })
+  t.match(cut.end, { ok: false, too_long: true })
   for (const program of ['sh', '/usr/bin/espeak-ng', '../espeak-ng'])
     t.match(await run({ id: 2, program, args: [], run: limits }), { id: 2, end: { ok: false } }, program)
   // What a process that is no longer ours may send.

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { runBare } from '../../core/runtime/bare-child.ts'
+import type { Challenge } from './client.ts'
+
+/** Answers of this platform to an authority that looks for proof, each until the returned function is called. */
+export type Present = (challenge: Challenge) => Promise<() => void>
+
+const HTTP_PATH = '/.well-known/acme-challenge/'
+const SILENCE_MS = 10_000
+
+/**
+ * HTTP-01 (RFC 8555 §8.3): serves the key authorization as plain text. The authority asks at port 80, which is open
+ * only meanwhile.
+ */
+export const presentByHttp =
+  (host: string, port: number): Present =>
+  ({ token, key_authorization }) =>
+    new Promise((resolve, reject) => {
+      const server = createServer({ requestTimeout: SILENCE_MS, headersTimeout: SILENCE_MS }, (request, response) => {
+        const found = request.url === HTTP_PATH + token
+        response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' })
+        response.end(found ? key_authorization : '')
+      })
+      server.once('error', reject)
+      server.listen(port, host, () =>
+        resolve(() => {
+          server.close()
+          server.closeAllConnections()
+        }),
+      )
+    })
+
+/** The protocol by which an authority marks its connection (RFC 8737 §3), as it stands in a ClientHello. */
+const ALPN = 'acme-tls/1'
+const MARK = Buffer.concat([Buffer.from([ALPN.length]), Buffer.from(ALPN)])
+
+/** The connections of authorities to a TLS port: none, but while a challenge is open. */
+export class TlsChallenges {
+  readonly #contexts = new Map<string, SecureContext>()
+
+  /** TLS-ALPN-01 (RFC 8737): a certificate of our own with the digest of the key authorization. */
+  readonly present: Present = async ({ name, key_authorization }) => {
+    const pem = await challengeCertificate(name, key_authorization)
+    this.#contexts.set(name, createSecureContext({ key: pem, cert: pem }))
+    return () => void this.#contexts.delete(name)
+  }
+
+  /** Takes a new connection that belongs to an authority; `otherwise` gets any other, untouched. */
+  take(socket: Socket, otherwise: () => void): void {
+    if (this.#contexts.size === 0) {
+      otherwise()
+      return
+    }
+    const timer = setTimeout(() => socket.destroy(), SILENCE_MS)
+    const failed = (): void => clearTimeout(timer)
+    socket.once('error', failed).once('close', failed)
+    socket.once('readable', () => {
+      clearTimeout(timer)
+      socket.off('error', failed)
+      const hello = socket.read() as Buffer | null
+      if (hello === null) {
+        socket.destroy()
+        return
+      }
+      socket.unshift(hello)
+      if (hello.includes(MARK)) this.#answer(socket)
+      else otherwise()
+    })
+  }
+
+  #answer(socket: Socket): void {
+    const answered = new TLSSocket(socket, {
+      isServer: true,
+      ALPNProtocols: [ALPN],
+      SNICallback: (name, done) => done(null, this.#contexts.get(name)),
+    })
+    answered.on('error', () => socket.destroy())
+    answered.on('secure', () => answered.end())
+  }
+}
+
+/** Returns a certificate and its key (PEM) with the extension of RFC 8737 §3. */
+async function challengeCertificate(name: string, key_authorization: string): Promise<string> {
+  const digest = createHash('sha256').update(key_authorization).digest('hex')
+  const words = [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
+    ...['-subj', '/CN=acme', '-addext', `subjectAltName=DNS:${name}`],
+    // id-pe-acmeIdentifier: an OCTET STRING of the digest.
+    ...['-addext', `1.3.6.1.5.5.7.1.31=critical,DER:0420${digest}`, '-keyout', '-', '-out', '-'],
+  ]
+  const made = await runBare('openssl', words, { max_bytes: 64 * 1024 })
+  if (!made.ok) throw new Error(made.detail)
+  return made.stdout.toString('utf8')
+}

@@ -1,0 +1,127 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { get } from 'node:https'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { type Present, presentByHttp } from '../../../control/acme/challenges.ts'
+import { serveHttp } from '../../../control/http/server.ts'
+import { renewCertificate } from '../../../control/reconcilers/acme-certificate.ts'
+import { acmeFile, loadCertificate } from '../../../core/runtime/certificate.ts'
+import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
+import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { createLog } from '../../../core/runtime/log.ts'
+import { testTls } from '../../conformance/edge/test-tls.ts'
+import { acmeAuthority } from '../../support/acme-authority.ts'
+import { controlPlane } from '../../support/control-plane.ts'
+import t from '../../support/harness/index.ts'
+import { freePort } from '../../support/ports.ts'
+
+// Certificates by ACME (RFC 8555), from Pebble, which looks for proof as Let's Encrypt does.
+
+const NAMES = ['sip.example.test', 'voice.example.test']
+const namesOf = ({ subjectAltName = '' }: X509Certificate): string[] =>
+  subjectAltName
+    .split(', ')
+    .map(name => name.replace('DNS:', ''))
+    .sort()
+/** Asks the authority again soon. */
+const clock: Clock = { ...systemClock, after: (delay_ms, run) => systemClock.after(delay_ms / 20, run) }
+
+const http_port = await freePort()
+const own = await testTls()
+const w = await controlPlane(t)
+const listening = { host: '127.0.0.1', port: 0, secure: { host: '127.0.0.1', port: 0, tls: own } }
+const who = (ctx: { body: unknown }): void => {
+  ctx.body = 'we'
+}
+const server = await serveHttp({ pages: { '/who': who }, below: {} }, w, listening)
+t.teardown(() => server.close())
+const authority = await acmeAuthority(t, { http_port, tls_port: server.secure_port ?? 0 })
+const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: authority.ca })
+t.teardown(() => http.close())
+const settings = { names: NAMES, directory: authority.directory, email: 'operator@example.test', http_port }
+
+/** A platform's folder, and what its log says. */
+function platform() {
+  const data_dir = t.testdir()
+  const lines: string[] = []
+  const log = createLog('control', { log_level: 'info' }, { write: (line: string) => void lines.push(line) })
+  return { data_dir, log, lines, file: acmeFile(data_dir) }
+}
+
+const byHttp = { settings, http, type: 'http-01' as const, present: presentByHttp('127.0.0.1', http_port) }
+
+t.test('a name is proved over HTTP, and its certificate is renewed in the last third of its time', async t => {
+  const { data_dir, log, file } = platform()
+  const renew = (at = clock) => renewCertificate(byHttp, data_dir, at, log)
+  await renew()
+  const pair = await loadCertificate({ tls: null, acme: settings, data_dir, domain: 'localhost', host: '127.0.0.1' })
+  const issued = new X509Certificate(pair.cert)
+  t.match(issued.issuer, /Pebble Intermediate/)
+  t.same(namesOf(issued), NAMES)
+  t.ok(issued.checkPrivateKey(createPrivateKey(pair.key)))
+  for (const name of readdirSync(join(data_dir, 'tls')))
+    t.equal(statSync(join(data_dir, 'tls', name)).mode & 0o077, 0, name)
+  t.same(readdirSync(join(data_dir, 'tls')).sort(), ['acme-account.pem', 'acme.pem'], 'no other key is left')
+  const account = readFileSync(join(data_dir, 'tls/acme-account.pem'), 'utf8')
+
+  await renew()
+  const life_ms = Date.parse(issued.validTo) - Date.parse(issued.validFrom)
+  const at = (share: number) => ({ ...clock, now: () => Date.parse(issued.validFrom) + life_ms * share })
+  await renew(at(0.6))
+  t.equal(new X509Certificate(readFileSync(file)).serialNumber, issued.serialNumber, 'it is kept until then')
+  await renew(at(0.7))
+  t.not(new X509Certificate(readFileSync(file)).serialNumber, issued.serialNumber)
+  t.equal(readFileSync(join(data_dir, 'tls/acme-account.pem'), 'utf8'), account, 'by the same account')
+  await t.rejects(fetch(`http://127.0.0.1:${http_port}/`), 'the port is closed when nothing is asked')
+})
+
+/** The certificate that a client of HTTPS sees, and what it reads. */
+const visit = (servername: string) =>
+  new Promise<{ text: string; serial: string }>((resolve, reject) => {
+    const options = { port: server.secure_port, host: '127.0.0.1', path: '/who', servername, rejectUnauthorized: false }
+    get({ ...options, agent: false }, answer => {
+      const serial = new X509Certificate((answer.socket as ReturnType<typeof connectTls>).getPeerCertificate(true).raw)
+      let text = ''
+      answer.setEncoding('utf8').on('data', chunk => {
+        text += chunk
+      })
+      answer.on('end', () => resolve({ text, serial: serial.serialNumber }))
+    }).on('error', reject)
+  })
+
+t.test('a name is proved at the HTTPS port, which serves its customers meanwhile', async t => {
+  const { data_dir, log, file } = platform()
+  const visits: { text: string; serial: string }[] = []
+  const present: Present = async challenge => {
+    const withdraw = await server.challenges.present(challenge)
+    visits.push(await visit(challenge.name))
+    return withdraw
+  }
+  await renewCertificate({ settings, http, type: 'tls-alpn-01', present }, data_dir, clock, log)
+  t.same(namesOf(new X509Certificate(readFileSync(file))), NAMES)
+  const expected = { text: 'we', serial: new X509Certificate(own.cert).serialNumber }
+  t.same(visits, [expected, expected])
+  const strange = connectTls({ port: server.secure_port ?? 0, host: '127.0.0.1', ALPNProtocols: ['acme-tls/1'] })
+  const refused = await new Promise(resolve =>
+    strange.once('secureConnect', resolve).once('error', () => resolve(true)),
+  )
+  t.equal(refused, true, 'without an open challenge nobody gets a proof')
+  strange.destroy()
+})
+
+t.test('an authority that finds somebody else at a name issues nothing, and the log says why', async t => {
+  const { data_dir, log, lines, file } = platform()
+  const elsewhere = presentByHttp('127.0.0.1', await freePort())
+  await renewCertificate({ ...byHttp, present: elsewhere }, data_dir, clock, log)
+  t.notOk(existsSync(file))
+  t.match(lines.join(), /the authority did not find (voice|sip)\.example\.test here/)
+  const unknown = { ...settings, directory: authority.directory.replace('/dir', '/nowhere') }
+  await renewCertificate({ ...byHttp, settings: unknown }, data_dir, clock, log)
+  t.match(lines.at(-1), /answers 404 without JSON/)
+  const none = { ...settings, directory: `https://127.0.0.1:${await freePort()}/dir` }
+  await renewCertificate({ ...byHttp, settings: none }, data_dir, clock, log)
+  t.match(lines.at(-1), /the authority cannot be reached/)
+  await renewCertificate(byHttp, data_dir, clock, log)
+  t.ok(existsSync(file), `the next attempt succeeds: ${lines.at(-1)}`)
+})
