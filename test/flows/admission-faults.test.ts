@@ -26,9 +26,10 @@ t.test('admission during faults', async t => {
   await w.addTrunk(PEER, { targets, limits })
   const peer = await openAgent(t, { ip: PEER })
   const own = w.numbers[1] ?? ''
-  const call = () => place(peer, `sip:${WORLD}@${w.sip.host}`, { to: w.sip, caller: own })
+  const to = { to: w.sip, caller: own }
+  const call = () => place(peer, `sip:${WORLD}@${w.sip.host}`, { ...to, once: true })
   const answered = async () => {
-    const placed = await call()
+    const placed = await place(peer, `sip:${WORLD}@${w.sip.host}`, to)
     if (placed.status !== 200) throw new Error(`a call was answered ${placed.status}`)
     return placed.call
   }

@@ -2,8 +2,9 @@ import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import type { Test } from './harness/index.ts'
-import { digestAnswer } from './phone.ts'
+import { busyFor, digestAnswer } from './phone.ts'
 import { UNHEARD_PORT } from './ports.ts'
+import { PATIENCE_MS } from './wait.ts'
 
 /** SIP peers in this process, on real sockets. They handle many calls at once and may decide each call in code. */
 
@@ -54,21 +55,35 @@ export interface Placed {
   readonly at_ms: number
 }
 
-/** Places a call and waits for its final response. `to` is the next hop. */
-export function place(
-  agent: Agent,
-  uri: string,
-  options: {
-    readonly to: { readonly host: string; readonly port: number }
-    readonly caller: string
-    readonly headers?: Readonly<Record<string, string>>
-    readonly transport?: 'udp' | 'tcp'
-    /** SDP; by default two-way audio. */
-    readonly body?: string
-    /** Gets each provisional response. */
-    readonly progress?: (response: SipMessage) => void
-  },
-): Promise<Placed> {
+interface PlaceOptions {
+  readonly to: { readonly host: string; readonly port: number }
+  readonly caller: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly transport?: 'udp' | 'tcp'
+  /** SDP; by default two-way audio. */
+  readonly body?: string
+  /** Gets each provisional response. */
+  readonly progress?: (response: SipMessage) => void
+  /** Takes the first answer, also one that the platform was too busy to decide. */
+  readonly once?: true
+}
+
+/**
+ * Places a call and waits for its final response. `to` is the next hop. Like a telephone, it calls again while the
+ * platform is too busy to decide.
+ */
+export async function place(agent: Agent, uri: string, options: PlaceOptions): Promise<Placed> {
+  const deadline_ms = performance.now() + PATIENCE_MS
+  for (;;) {
+    const placed = await placeOnce(agent, uri, options)
+    const { response } = placed
+    const again_ms = busyFor(placed.status, response?.get('reason') ?? '', response?.get('retry-after') ?? '')
+    if (options.once || again_ms === null || performance.now() > deadline_ms) return placed
+    await new Promise(resolve => setTimeout(resolve, again_ms))
+  }
+}
+
+function placeOnce(agent: Agent, uri: string, options: PlaceOptions): Promise<Placed> {
   return new Promise(resolve => {
     const at_ms = performance.now()
     const done = (response: SipMessage | undefined): void =>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import type { Test } from './harness/index.ts'
 import { UNHEARD_PORT } from './ports.ts'
-import { until } from './wait.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /**
  * A minimal SIP phone on a UDP socket. It serves tests of digest authentication: SIPp has only one algorithm and hides
@@ -10,6 +10,7 @@ import { until } from './wait.ts'
  */
 export interface Phone {
   uri(called: string): string
+  /** Calls, and calls again while the platform is too busy to decide. */
   invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
   register(options: { cseq: number; contact: string; authorization?: string }): Promise<Answer>
   bye(cseq: number): Promise<Answer>
@@ -65,7 +66,8 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
   let count = 0
 
   const call = (): Phone => {
-    const call_id = `phone-${Math.random().toString(36).slice(2)}`
+    const newId = (): string => `phone-${Math.random().toString(36).slice(2)}`
+    let call_id = newId()
     let to = ''
     let caller = ''
     let target = ''
@@ -119,14 +121,22 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
     const uri = (called: string): string => `sip:${called}@${at.host}:${at.port}`
     return {
       uri,
-      invite(options) {
+      async invite(options) {
         caller = options.caller
         to = `<${uri(options.called)}>`
         const more = [
           ...(options.authorization ? [`Authorization: ${options.authorization}`] : []),
           'Content-Type: application/sdp',
         ]
-        return request('INVITE', uri(options.called), options.cseq, more, sdpOf(at.local_ip))
+        const deadline_ms = performance.now() + PATIENCE_MS
+        for (;;) {
+          const answer = await request('INVITE', uri(options.called), options.cseq, more, sdpOf(at.local_ip))
+          const said = (name: string): string => answer.headers.find(line => line.toLowerCase().startsWith(name)) ?? ''
+          const again_ms = busyFor(answer.status, said('reason:'), said('retry-after:'))
+          if (again_ms === null || performance.now() > deadline_ms) return answer
+          await new Promise(resolve => setTimeout(resolve, again_ms))
+          call_id = newId()
+        }
       },
       register({ cseq, contact, authorization }) {
         caller = 'phone'
@@ -142,6 +152,15 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
     }
   }
   return call()
+}
+
+/**
+ * Returns after how long to call again when the platform was too busy to decide, else null. It says so within 2 s, by a
+ * 503 that names the time of the next attempt (RFC 3261 §21.5.4): a peer fails over, a test has no other node.
+ */
+export function busyFor(status: number, reason: string, retry_after: string): number | null {
+  if (status !== 503 || !reason.includes('"state_unavailable"')) return null
+  return Number(/\d+/.exec(retry_after)?.[0] ?? 1) * 1000
 }
 
 const sdpOf = (address: string): string =>
