@@ -130,10 +130,11 @@ t.test('the caller’s voice stops the agent, and the application learns what wa
   t.match(utteranceUntilInterrupt, /^First words\. This is/)
   t.ok(utteranceUntilInterrupt.length < LONG.length, 'only what was heard')
   t.ok(durationUntilInterruptMs > 1000, `${durationUntilInterruptMs} ms`)
-  const lastSound = () =>
-    peer.received.findLast(({ payload }) => payload.some(byte => (byte & 0x7f) < 0x50))?.at_ms ?? 0
+  const sounds = ({ payload }: { payload: Buffer }) => payload.some(byte => (byte & 0x7f) < 0x50)
+  const lastSound = () => peer.received.findLast(sounds)?.at_ms ?? 0
   // Packets that were sent before the interruption may still wait in the peer's socket.
-  await peer.packets(peer.received.length + 20)
+  const still = () => peer.received.length > 20 && !peer.received.slice(-20).some(sounds)
+  await peer.until(still, PATIENCE_MS, 'silence')
   const stopped_ms = lastSound()
 
   app.send({ type: 'text', token: 'This belongs to the turn that was cut. ' })
