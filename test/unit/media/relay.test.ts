@@ -4,7 +4,7 @@ import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
 import { recognizerServer } from '../../support/recognizer.ts'
 import { relayApp } from '../../support/relay-app.ts'
-import { until } from '../../support/wait.ts'
+import { PATIENCE_MS, until } from '../../support/wait.ts'
 import { webServer } from '../../support/web.ts'
 
 const engine = await recognizerServer(t, 'two large pizzas')
