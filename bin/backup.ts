@@ -1,4 +1,14 @@
-import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
@@ -8,7 +18,7 @@ import { theseSettings } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
-import { give, tell } from './terminal.ts'
+import { give, progress, tell } from './terminal.ts'
 
 /** Files and folders of an installation in addition to its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
@@ -22,6 +32,26 @@ async function tar(...args: string[]): Promise<void> {
   if (!end.ok) throw new StartRefused(end.detail)
 }
 
+const TELL_MS = 5000
+const MIB = 1024 * 1024
+
+/** Says what `work` does, and again from time to time how much of it is done, in MiB as `doneBytes` counts. */
+async function telling(what: string, done: string, doneBytes: () => number, work: () => Promise<void>): Promise<void> {
+  progress(what)
+  const timer = setInterval(() => progress(`${Math.floor(doneBytes() / MIB)} MiB are ${done}`), TELL_MS)
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+/** The bytes of the files in a folder; those that come and go meanwhile do not count. */
+const bytesIn = (folder: string): number =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, name) => sum + bytesOf(join(folder, name)), 0)
+
 export const backupCommand = (): Command =>
   new Command('backup')
     .argument('<file>', 'archive to write, such as strowger.tar.gz')
@@ -34,9 +64,15 @@ export const backupCommand = (): Command =>
         accessSync(dirname(target), constants.W_OK)
         const staging = mkdtempSync(join(config.run_dir, 'backup-'))
         try {
-          await state.maintenance.copyTo(join(staging, DATABASE_FILE))
+          const copy = join(staging, DATABASE_FILE)
+          const packed = `${target}.new`
+          const copied = () => bytesOf(copy)
+          await telling('copying the database', 'copied', copied, () => state.maintenance.copyTo(copy))
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
-          await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
+          const written = () => bytesOf(packed)
+          await telling(`packing the database, ${kept.join(', ')}`, 'written', written, () =>
+            tar('-czf', packed, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept),
+          )
           renameSync(`${target}.new`, target)
         } finally {
           rmSync(staging, { recursive: true, force: true })
@@ -67,9 +103,11 @@ export const restoreCommand = (): Command =>
         }
         mkdirSync(data_dir, { recursive: true })
         // Archives of older versions give other users read permission.
-        await tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir).catch(error => {
+        const unpack = () => tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir)
+        await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(data_dir), unpack).catch(error => {
           throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
         })
+        progress('examining the database')
         await examine(data_dir)
         if (options.json) give(`${JSON.stringify({ data_dir, aside })}\n`)
         else tell(`${file} is restored in ${data_dir}\n`)

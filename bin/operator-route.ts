@@ -8,6 +8,7 @@ import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
 import type { Answer } from '../control/http/route.ts'
 import type { FieldError } from '../control/http/validate.ts'
+import { Listeners } from '../control/live/listeners.ts'
 import { createMp3Encoder } from '../control/mp3/encoder.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../control/operator/index.ts'
@@ -74,7 +75,8 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
       objects: null,
     }
     try {
-      const http = { ...services, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder() }
+      const listeners = new Listeners(systemClock)
+      const http = { ...services, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder(), listeners }
       const answer = await perform(route, await whole(state.db, wish), caller, http)
       if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })

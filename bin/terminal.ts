@@ -72,6 +72,11 @@ export function complain(sentence: string): void {
   err(visible(columns === null ? sentence : fitted(sentence, columns)))
 }
 
+/** Long work says what it does, to people. */
+export function progress(what: string): void {
+  if (terminal().columns !== null) complain(`${what} …\n`)
+}
+
 /** Notes that the command ends with exit code 1. */
 export const fail = (): void => terminal().fail()
 

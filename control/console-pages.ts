@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { ParameterizedContext } from 'koa'
 import { TREE } from '../core/runtime/tree.ts'
+import { createMatcher } from './http/matcher.ts'
 import type { Services } from './http/services.ts'
 
 /** The folder into which `scripts/console.mjs` builds the pages. */
@@ -39,6 +40,25 @@ function filesOf(folder: string): ReadonlyMap<string, File> {
   return files
 }
 
+/** What every page asks for first. The browser may ask before it has the scripts. */
+const SESSION = '</console/api/session>; rel=preload; as=fetch; crossorigin'
+
+/**
+ * Returns the Link header (RFC 8288) of the page at a path below /console: its scripts, which `scripts/console.mjs`
+ * lists by page, and the session. Without it a browser finds each of them in the one before.
+ */
+function linksOf(files: ReadonlyMap<string, File>): (below: string) => string {
+  const listed = files.get('/scripts.json')?.bytes.toString() ?? '{}'
+  const pages = createMatcher<readonly string[]>()
+  for (const [template, scripts] of Object.entries(JSON.parse(listed) as Record<string, string[]>))
+    pages.add('get', template, scripts)
+  return below => {
+    const found = pages.find('GET', below)
+    const scripts = found && 'value' in found ? found.value : []
+    return [SESSION, ...scripts.map(path => `<${path}>; rel=modulepreload`)].join(', ')
+  }
+}
+
 const notBuilt = 'The console has not been built: run `npm run setup`, then start again.\n'
 
 /**
@@ -47,6 +67,7 @@ const notBuilt = 'The console has not been built: run `npm run setup`, then star
  */
 export function consolePages({ settings }: Services, folder = BUILT) {
   const files = filesOf(folder)
+  const links = linksOf(files)
   const policyFor = (host: string): string => {
     // The softphone speaks SIP to the edge's ports on the same host.
     const edge = [`ws://${host}:*`, `wss://${host}:*`].join(' ')
@@ -71,7 +92,8 @@ export function consolePages({ settings }: Services, folder = BUILT) {
     }
     const below = ctx.path.slice('/console'.length)
     const isAsset = below.startsWith('/assets/')
-    const file = files.get(below) ?? (isAsset ? undefined : files.get('/index.html'))
+    const page = files.get('/index.html')
+    const file = files.get(below) ?? (isAsset ? undefined : page)
     ctx.set('Referrer-Policy', 'no-referrer')
     if (!file) {
       ctx.status = isAsset ? 404 : 503
@@ -84,6 +106,7 @@ export function consolePages({ settings }: Services, folder = BUILT) {
     ctx.set('X-Frame-Options', 'DENY')
     ctx.set('Cache-Control', isAsset ? 'public, max-age=31536000, immutable' : 'no-cache')
     ctx.set('Vary', 'Accept-Encoding')
+    if (file === page) ctx.set('Link', links(below))
     ctx.type = file.type
     const packed = file.brotli && ctx.acceptsEncodings('br', 'identity') === 'br' ? file.brotli : null
     if (packed) ctx.set('Content-Encoding', 'br')

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
@@ -17,6 +18,7 @@ import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
+import { Listeners, listenerDoors } from './live/listeners.ts'
 import { createMp3Encoder } from './mp3/encoder.ts'
 import { referencePages, referencesOf, searchEntries } from './openapi/pages.ts'
 import { operatorAuthentication, operatorSessions } from './operator/authenticate.ts'
@@ -76,6 +78,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     sign_ins: createRateLimiter(SIGN_INS),
     bad_credentials: createRateLimiter(options.bad_credentials ?? BAD_CREDENTIALS),
     mp3: createMp3Encoder(),
+    listeners: new Listeners(clock),
   }
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
@@ -87,16 +90,18 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     authenticate: bearerAuthentication(services),
   }
   const session = sessionAuthentication(services)
-  const events = createEventsHub(services, {
-    '/v1/events': { authenticate: v1.authenticate, same_origin: false },
-    '/console/api/v1/events': { authenticate: request => session(request, LISTENING), same_origin: true },
-  })
+  const program = { authenticate: v1.authenticate, same_origin: false }
+  const person = { authenticate: (request: IncomingMessage) => session(request, LISTENING), same_origin: true }
+  const events = createEventsHub(services, { '/v1/events': program, '/console/api/v1/events': person })
+  const ears = listenerDoors(services, { '/v1': program, '/console/api/v1': person })
   const routes = { v1: V1_ROUTES, operator: OPERATOR_ROUTES, voice: VOICE_ROUTES }
   const references = referencesOf(routes, settings.base_url)
   const manual = createManual(() => references.flatMap(searchEntries))
   const server = await serveHttp(
     {
-      upgrade: events.upgrade,
+      upgrade: (request, socket, head) => {
+        if (!ears.upgrade(request, socket, head)) events.upgrade(request, socket, head)
+      },
       pages: {
         ...healthPages(services),
         '/evidence-key.pem': evidenceKeyPage(settings),
@@ -122,6 +127,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   return {
     ...server,
     async close() {
+      ears.close()
       events.close()
       await server.close()
       await services.mp3.close()

@@ -1,5 +1,6 @@
 import { CODEC_NAMES } from '../core/domain/codecs/codec.ts'
 import { bridgeMode, type OtherLeg } from '../core/domain/codecs/negotiate.ts'
+import { LISTENER_TOKEN } from '../core/runtime/listener-token.ts'
 import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
@@ -26,6 +27,8 @@ export interface MethodContext {
   /** Null when none is configured. */
   readonly transcriber: Transcriber | null
   readonly emit: (event: MediaEvent) => void
+  /** Where the control plane takes what listeners hear. */
+  readonly listeners_url: string
   /** The ports of our own servers. Media must not be sent to them, because that would attack ourselves. */
   readonly reserved: { readonly addresses: readonly string[]; readonly ports: readonly number[] }
   greeted(client: string): void
@@ -247,8 +250,30 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const refusal = refuseAudio(leg, context)
     if (refusal) return refusal
     if (leg.forks.has(params.fork_id)) return refuse('fork_exists', `stream ${params.fork_id} is running already`)
-    if (leg.forks.size >= MAX_FORKS) return refuse('fork_limit', `${MAX_FORKS} streams are running on this leg`)
+    if (leg.forks.size - leg.listeners.size >= MAX_FORKS)
+      return refuse('fork_limit', `${MAX_FORKS} streams are running on this leg`)
     leg.startFork(params)
+    return {}
+  }),
+
+  'listen.start': withLeg(async (leg, params: MethodParams<'listen.start'>, context) => {
+    const { leg_id, listener_id: fork_id, token, account_sid, call_sid, spoken } = params
+    const refused = (): Refusal<'leg_not_ready' | 'fork_exists' | 'fork_limit' | 'transcode_unavailable'> | null => {
+      const refusal = refuseAudio(leg, context)
+      if (refusal) return refusal
+      if (leg.forks.has(fork_id)) return refuse('fork_exists', `listener ${fork_id} is there already`)
+      return leg.listeners.size >= MAX_LISTENERS ? refuse('fork_limit', `${MAX_LISTENERS} listen to this leg`) : null
+    }
+    const early = refused()
+    if (early) return early
+    const said = spoken === null ? null : await leg.speech({ kind: 'speech', ...spoken })
+    if (context.sessions.leg(leg_id) !== leg) return legUnknown(leg_id)
+    const late = refused()
+    if (late) return late
+    const about = { leg_id, fork_id, account_sid, call_sid, stream_sid: fork_id, parameters: {} }
+    const url = `${context.listeners_url}/listeners/${fork_id}`
+    const headers = { [LISTENER_TOKEN]: token }
+    leg.startListening({ ...about, url, headers, tracks: 'both', bidirectional: false }, said)
     return {}
   }),
 
@@ -334,6 +359,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 }
 
 const MAX_FORKS = 4
+/** Those who listen to one leg. They take no place of a program's streams. */
+const MAX_LISTENERS = 4
 /** Sessions of one project with relay applications. */
 const MAX_RELAYS = 200
 

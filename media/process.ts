@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../core/runtime/clock.ts'
-import { loadSettings } from '../core/runtime/config.ts'
+import { loadSettings, localUrl } from '../core/runtime/config.ts'
 import { isOpenToOthers, keepCode, MEDIA_CODE } from '../core/runtime/doors.ts'
 import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
@@ -45,6 +45,7 @@ await runProcess('media', loadSettings, async ({ config, log, metrics, user }) =
     http,
     base_url: config.base_url,
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
+    listeners_url: localUrl(config).replace(/^http/, 'ws'),
     tts: config.tts,
     stt: config.stt,
     tts_choices: config.tts_choices,

@@ -13,7 +13,7 @@ import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
 import { createUrlAudio } from './files/url-audio.ts'
 import { createVoices } from './files/voice.ts'
-import type { ConnectWebSocket } from './forks/connect.ts'
+import { type ConnectWebSocket, connectDirectly } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
 import { countRecordingFailures, registerMetrics } from './metrics.ts'
 import type { MethodName } from './protocol/schema.ts'
@@ -51,6 +51,8 @@ export interface MediaWorkerOptions {
   /** The platform's own address. Its recordings are never requested from it. */
   readonly base_url?: string
   readonly connectWebSocket: ConnectWebSocket
+  /** Where the control plane takes what listeners hear: `ws://address:port`. */
+  readonly listeners_url: string
   /** The engines that the operator chose for the voice, for recognition and for transcription. */
   readonly tts?: VoiceSettings
   readonly stt?: RecognizerSettings | null
@@ -136,6 +138,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     nativeId: () => `n${++native_ids}`,
     clock,
     connectWebSocket: options.connectWebSocket,
+    connectListener: connectDirectly,
     conferences: new Conferences(engine),
     files: new OpenFiles(),
     recordingFailed({ recording_id, reason, detail, duration_ms }) {
@@ -156,6 +159,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       http: engineHttp,
       connect: options.connectEngine ?? options.connectWebSocket,
     }),
+    listeners_url: options.listeners_url,
     reserved: { addresses: hostsOf(options), ports: options.reserved_ports },
   }
 

@@ -27,6 +27,7 @@ export interface NativeEngine {
   play(stream: number, play: PlayOptions): void
   stopPlay(stream: number, playId: string): void
   feed(stream: number, samples: Int16Array, rateHz: number, yields: boolean): number
+  announce(stream: number, samples: Int16Array, rateHz: number): void
   feedMark(stream: number, name: string): void
   feedClear(stream: number): void
   sendKeys(stream: number, sendId: string, digits: string, onMs: number, gapMs: number): void

@@ -91,6 +91,13 @@ export class Stream {
     return this.#engine.feed(this.id, samples, rate_hz, yields)
   }
 
+  /** Sends PCM to this stream before all else: a play waits meanwhile and then goes on, and a bridge is replaced. */
+  announce(samples: Int16Array, rate_hz: SampleRate): void {
+    checkPcm(samples)
+    checkRate(rate_hz)
+    this.#engine.announce(this.id, samples, rate_hz)
+  }
+
   /** Requests a 'mark' event once all audio fed before the mark has been sent. */
   feedMark(name: string): void {
     this.#engine.feedMark(this.id, String(name))

@@ -61,6 +61,33 @@ const { output } = await bundle.generate({
 await bundle.close()
 for (const { fileName, code } of output) files.set(fileName, code)
 
+/** The scripts that a chunk needs, itself included, without those of `before`. */
+function scriptsOf(chunk, before = new Set()) {
+  const needed = new Set()
+  const add = fileName => {
+    if (needed.has(fileName) || before.has(fileName)) return
+    needed.add(fileName)
+    for (const path of output.find(other => other.fileName === fileName)?.imports ?? []) add(path)
+  }
+  add(chunk.fileName)
+  return needed
+}
+
+/**
+ * The scripts of each page, by the template of its address. The control plane names them with the page, so that the
+ * browser asks for all of them at once instead of finding one in the other.
+ */
+function scriptsOfPages(entry) {
+  const table = readFileSync(join(source, 'app.tsx'), 'utf8')
+  const pages = [...table.matchAll(/\['(\/[^']*)', async \(\) => \(await import\('\.\/([^']+)'\)\)/g)]
+  const first = scriptsOf(entry)
+  return pages.map(([, address, file]) => {
+    const chunk = output.find(({ moduleIds = [] }) => moduleIds.includes(join(source, file)))
+    if (!chunk) throw new Error(`${file}, the page at ${address}, is in no chunk`)
+    return [address.replace(/:(\w+)/g, '{$1}'), [...scriptsOf(chunk, first)].map(addressOf)]
+  })
+}
+
 // Our own rules override those of packages.
 const own = join(source, 'style.css')
 const packages = [...sheets.keys()].filter(path => path !== own).sort()
@@ -68,7 +95,7 @@ const sheet = add(own, [...packages, own].map(path => sheets.get(path)).join('\n
 const entry = output.find(({ isEntry }) => isEntry)
 const links = [
   `<link rel="stylesheet" href="${sheet}" />`,
-  ...entry.imports.map(path => `<link rel="modulepreload" href="${addressOf(path)}" />`),
+  ...[...scriptsOf(entry)].slice(1).map(path => `<link rel="modulepreload" href="${addressOf(path)}" />`),
 ]
 const icon = join(source, 'icon.svg')
 const page = readFileSync(join(source, 'index.html'), 'utf8')
@@ -76,6 +103,7 @@ const page = readFileSync(join(source, 'index.html'), 'utf8')
   .replace('./main.tsx', addressOf(entry.fileName))
   .replace('  </head>', `${links.map(link => `    ${link}\n`).join('')}  </head>`)
 files.set('index.html', page)
+files.set('scripts.json', JSON.stringify(Object.fromEntries(scriptsOfPages(entry))))
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(join(target, 'assets'), { recursive: true })

@@ -1,17 +1,21 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import { openState } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 import { startUp } from '../up.ts'
 
-// Measures the console's speed on a CPU that is slowed down four times: the time to a usable overview, and the longest
-// task that blocks the page while a table of ten thousand calls scrolls to its end, and while a page shows hundreds of
-// running calls. The reference for the overview is an empty page of the same server.
+// Measures the console's speed: on a CPU that is slowed down four times, the time to a usable overview and to a usable
+// list of ten thousand calls; then the longest task that blocks the page while that list scrolls to its end, and while
+// a page shows hundreds of running calls. The reference for the loads is an empty page of the same server.
 //
-//   npm run bench -- console
+// Tasks are measured by the CPU time of the page's main thread, as Chromium traces it: a busy machine stretches the
+// time of a clock, but not that. A load also waits for the network and the server, so its clock counts; other work on
+// the machine only ever adds to it, so the fastest of the rounds is judged.
+//
+//   npm run bench -- console [--profile FILE]    the CPU profile of one load of the list, for Chromium's tools
 
-const LIMITS = { interactive_ms: 500, blocked_ms: 100, live_blocked_ms: 50 } as const
+const LIMITS = { interactive_ms: 500, list_ms: 500, blocked_ms: 100, live_blocked_ms: 50 } as const
 const SLOW_DOWN = 4
 const CALLS = 10_000
 const RUNNING = 500
@@ -20,6 +24,8 @@ const WATCHED_MS = 15_000
 /** A busy machine may draw few frames a second. What is judged is the longest task, not the time to the end. */
 const SCROLL_LIMIT_MS = 600_000
 const ROUNDS = 5
+const ROWS = '.table-box.tall tbody tr'
+const PROFILE = process.argv.includes('--profile') ? process.argv[process.argv.indexOf('--profile') + 1] : undefined
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 
 const executablePath = CHROMIUM.find(existsSync)
@@ -66,14 +72,26 @@ function addRunning(): Promise<void> {
   })
 }
 
+interface Load {
+  /** From the start of the navigation until the page is shown and its main thread is idle, in the fastest round. */
+  readonly best_ms: number
+  readonly median_ms: number
+  /** CPU time of the main thread until then, in the median round. */
+  readonly cpu_ms: number
+}
+
 interface Measured {
-  readonly interactive_ms: number
+  readonly interactive: Load
+  readonly list: Load
   /** Reference: a page without scripts from the same server, in the same slowed-down browser. */
-  readonly bare_ms: number
+  readonly bare: Load
   readonly rows_scrolled: number
+  /** CPU time of the longest task, in ms, and the time of a clock that the longest one took. */
   readonly longest_task_ms: number
-  /** The longest task while hundreds of calls run; 0: none of 50 ms. */
+  readonly longest_task_wall_ms: number
+  /** The same while hundreds of calls run. */
   readonly live_longest_task_ms: number
+  readonly live_longest_task_wall_ms: number
 }
 
 async function measure(in_browser: Browser): Promise<Measured> {
@@ -81,21 +99,99 @@ async function measure(in_browser: Browser): Promise<Measured> {
   const page = await context.newPage()
   await signIn(page)
   const devtools = await context.newCDPSession(page)
+  const tracing = await in_browser.newBrowserCDPSession()
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW_DOWN })
-  const interactive: number[] = []
-  const bare: number[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    bare.push(await loaded(page, `${platform.made.base_url}/healthz`, 'document.body !== null'))
-    interactive.push(
-      await loaded(page, `${platform.made.base_url}/console/`, `document.querySelector('.shell main h1') !== null`),
-    )
-  }
+  const load = (path: string, shown: string) => loads(page, tracing, `${platform.made.base_url}${path}`, shown)
+  const bare = await load('/healthz', 'document.body !== null')
+  const interactive = await load('/console/', `document.querySelector('.shell main h1') !== null`)
+  const list = await load('/console/calls', `document.querySelectorAll('${ROWS}').length > 5`)
+  if (PROFILE !== undefined) await profile(page, devtools, PROFILE)
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
-  const scrolled = await scroll(page)
+  await page.locator(ROWS).nth(5).waitFor()
+  const { found: rows_scrolled, ...scrolled } = await traced(tracing, () => scroll(page))
   await addRunning()
-  const live_longest_task_ms = await watchLive(page)
+  await page.goto(`${platform.made.base_url}/console/calls/live`)
+  await page.locator(`table[aria-rowcount="${RUNNING + 1}"]`).waitFor()
+  const live = await traced(tracing, () => page.waitForTimeout(WATCHED_MS))
   await context.close()
-  return { interactive_ms: median(interactive), bare_ms: median(bare), ...scrolled, live_longest_task_ms }
+  return {
+    ...{ interactive, list, bare, rows_scrolled },
+    longest_task_ms: scrolled.longest_cpu_ms,
+    longest_task_wall_ms: scrolled.longest_ms,
+    live_longest_task_ms: live.longest_cpu_ms,
+    live_longest_task_wall_ms: live.longest_ms,
+  }
+}
+
+interface Traced<T> {
+  readonly found: T
+  /** CPU time of all tasks of the main thread. */
+  readonly cpu_ms: number
+  readonly longest_cpu_ms: number
+  readonly longest_ms: number
+}
+
+interface TraceEvent {
+  readonly name: string
+  readonly pid: number
+  readonly tid: number
+  readonly args?: { readonly name?: string }
+  /** Duration and CPU time, in microseconds. */
+  readonly dur?: number
+  readonly tdur?: number
+}
+
+/** Runs `work` while Chromium writes down each task of the main threads of pages. @throws without CPU times */
+async function traced<T>(tracing: CDPSession, work: () => Promise<T>): Promise<Traced<T>> {
+  const events: TraceEvent[] = []
+  const collect = ({ value }: { value: readonly object[] }): void => {
+    // A trace of seconds has more events than a call takes arguments.
+    for (const event of value as readonly TraceEvent[])
+      if (event.name === 'RunTask' || event.name === 'thread_name') events.push(event)
+  }
+  tracing.on('Tracing.dataCollected', collect)
+  const traceConfig = { includedCategories: ['disabled-by-default-devtools.timeline', '__metadata'] }
+  await tracing.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig })
+  const found = await work()
+  const complete = new Promise<void>(resolve => tracing.once('Tracing.tracingComplete', () => resolve()))
+  await tracing.send('Tracing.end')
+  await complete
+  tracing.off('Tracing.dataCollected', collect)
+  const threadOf = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`
+  const main = new Set(events.filter(({ args }) => args?.name === 'CrRendererMain').map(threadOf))
+  const tasks = events.filter(event => event.name === 'RunTask' && main.has(threadOf(event)))
+  if (!tasks.some(({ tdur = 0 }) => tdur > 0)) throw new Error('the trace has no CPU times of tasks')
+  const most = (read: (task: TraceEvent) => number): number =>
+    tasks.reduce((so_far, task) => Math.max(so_far, read(task)), 0) / 1000
+  return {
+    found,
+    cpu_ms: tasks.reduce((sum, { tdur = 0 }) => sum + tdur, 0) / 1000,
+    longest_cpu_ms: most(({ tdur = 0 }) => tdur),
+    longest_ms: most(({ dur = 0 }) => dur),
+  }
+}
+
+async function loads(page: Page, tracing: CDPSession, url: string, shown: string): Promise<Load> {
+  const rounds: { readonly wall_ms: number; readonly cpu_ms: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const { found, cpu_ms } = await traced(tracing, () => loaded(page, url, shown))
+    rounds.push({ wall_ms: found, cpu_ms })
+  }
+  const walls = rounds.map(({ wall_ms }) => wall_ms)
+  return {
+    best_ms: Math.min(...walls),
+    median_ms: median(walls),
+    cpu_ms: median(rounds.map(({ cpu_ms }) => cpu_ms)),
+  }
+}
+
+/** Writes the CPU profile of one load of the list. */
+async function profile(page: Page, devtools: CDPSession, file: string): Promise<void> {
+  await devtools.send('Profiler.enable')
+  await devtools.send('Profiler.start')
+  await loaded(page, `${platform.made.base_url}/console/calls`, `document.querySelectorAll('${ROWS}').length > 5`)
+  const { profile } = await devtools.send('Profiler.stop')
+  writeFileSync(file, JSON.stringify(profile))
 }
 
 async function signIn(page: Page): Promise<void> {
@@ -115,37 +211,19 @@ async function loaded(page: Page, url: string, shown: string): Promise<number> {
   })`)
 }
 
-async function scroll(page: Page): Promise<Pick<Measured, 'rows_scrolled' | 'longest_task_ms'>> {
-  await page.goto(`${platform.made.base_url}/console/calls`)
-  await page.locator('.table-box.tall tbody tr').nth(5).waitFor()
-  return page.evaluate<{ rows_scrolled: number; longest_task_ms: number }>(`new Promise((resolve, reject) => {
-    let longest = 0
-    new PerformanceObserver(list => {
-      for (const { duration } of list.getEntries()) longest = Math.max(longest, duration)
-    }).observe({ entryTypes: ['longtask'] })
+/** Scrolls the list to its end. Returns the number of rows that it then has. */
+function scroll(page: Page): Promise<number> {
+  return page.evaluate<number>(`new Promise((resolve, reject) => {
     const box = document.querySelector('.table-box.tall')
     const rows = () => Math.round(box.scrollHeight / 44) - 1
     const begun = performance.now()
     const step = () => {
       box.scrollTop += box.clientHeight
-      if (rows() >= ${CALLS} && box.scrollTop + box.clientHeight >= box.scrollHeight - 1)
-        return setTimeout(() => resolve({ rows_scrolled: rows(), longest_task_ms: longest }), 500)
+      if (rows() >= ${CALLS} && box.scrollTop + box.clientHeight >= box.scrollHeight - 1) return resolve(rows())
       if (performance.now() - begun > ${SCROLL_LIMIT_MS}) return reject(new Error(rows() + ' rows in the limit'))
       requestAnimationFrame(step)
     }
     step()
-  })`)
-}
-
-async function watchLive(page: Page): Promise<number> {
-  await page.goto(`${platform.made.base_url}/console/calls/live`)
-  await page.locator(`table[aria-rowcount="${RUNNING + 1}"]`).waitFor()
-  return page.evaluate<number>(`new Promise(resolve => {
-    let longest = 0
-    new PerformanceObserver(list => {
-      for (const { duration } of list.getEntries()) longest = Math.max(longest, duration)
-    }).observe({ entryTypes: ['longtask'] })
-    setTimeout(() => resolve(longest), ${WATCHED_MS})
   })`)
 }
 
@@ -154,21 +232,25 @@ function median(values: readonly number[]): number {
 }
 
 function report(measured: Measured): void {
-  const { interactive_ms, bare_ms, rows_scrolled, longest_task_ms, live_longest_task_ms } = measured
+  const { interactive, list, bare, rows_scrolled, ...tasks } = measured
   const bad =
-    !(interactive_ms <= LIMITS.interactive_ms) ||
-    !(longest_task_ms <= LIMITS.blocked_ms) ||
-    !(live_longest_task_ms <= LIMITS.live_blocked_ms)
+    !(interactive.best_ms <= LIMITS.interactive_ms) ||
+    !(list.best_ms <= LIMITS.list_ms) ||
+    !(tasks.longest_task_ms <= LIMITS.blocked_ms) ||
+    !(tasks.live_longest_task_ms <= LIMITS.live_blocked_ms)
+  const loadLine = (what: string, { best_ms, median_ms, cpu_ms }: Load, limit_ms: number): string =>
+    `${what}, ${SLOW_DOWN} x slower processor: ${best_ms.toFixed(0)} ms (limit ${limit_ms}), ` +
+    `x ${(best_ms / bare.best_ms).toFixed(1)} of a bare page; median ${median_ms.toFixed(0)}, ` +
+    `CPU of the page ${cpu_ms.toFixed(0)}`
+  console.log(loadLine('time to the overview', interactive, LIMITS.interactive_ms))
+  console.log(loadLine(`time to the list of ${CALLS} calls`, list, LIMITS.list_ms))
   console.log(
-    `time to interactive, ${SLOW_DOWN} x slower processor: ${interactive_ms.toFixed(0)} ms (limit ${LIMITS.interactive_ms}), ` +
-      `x ${(interactive_ms / bare_ms).toFixed(1)} of a bare page`,
+    `${rows_scrolled} calls scrolled to the end: blocked ${tasks.longest_task_ms.toFixed(0)} ms of CPU at most ` +
+      `(limit ${LIMITS.blocked_ms}; ${tasks.longest_task_wall_ms.toFixed(0)} by the clock)`,
   )
   console.log(
-    `${rows_scrolled} calls scrolled to the end: blocked ${longest_task_ms.toFixed(0)} ms at most (limit ${LIMITS.blocked_ms}; ` +
-      'a browser tells nothing below 50)',
-  )
-  console.log(
-    `${RUNNING} calls running: blocked ${live_longest_task_ms.toFixed(0)} ms at most (limit ${LIMITS.live_blocked_ms})`,
+    `${RUNNING} calls running: blocked ${tasks.live_longest_task_ms.toFixed(0)} ms of CPU at most ` +
+      `(limit ${LIMITS.live_blocked_ms}; ${tasks.live_longest_task_wall_ms.toFixed(0)} by the clock)`,
   )
   mkdirSync('bench/results', { recursive: true })
   const results = { at: new Date().toISOString(), limits: LIMITS, measured, within_limits: !bad }

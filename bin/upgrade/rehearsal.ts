@@ -10,7 +10,7 @@ import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../../core/state/maintenance/migrate.ts'
 import { printTable } from '../operator-print.ts'
 import { type Column, shortId } from '../table.ts'
-import { complain, tell, terminal } from '../terminal.ts'
+import { progress, tell } from '../terminal.ts'
 import { runVersion } from './program.ts'
 
 /** What a release says of a data folder after it has migrated it. */
@@ -88,11 +88,6 @@ export async function withProgram<T>(
   } finally {
     rmSync(staging, { recursive: true, force: true })
   }
-}
-
-/** Long work says what it does, to people. */
-export function progress(what: string): void {
-  if (terminal().columns !== null) complain(`${what} …\n`)
 }
 
 async function onCopy<T>(data_dir: string, work: (state: State) => Promise<T>): Promise<T> {

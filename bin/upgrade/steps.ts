@@ -17,9 +17,9 @@ import type { Settings } from '../../core/runtime/config.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
 import { runningSupervisor, writeWhole } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
-import { tell, terminal } from '../terminal.ts'
+import { progress, tell, terminal } from '../terminal.ts'
 import { runVersion } from './program.ts'
-import { progress, rehearsedBy, unpacked } from './rehearsal.ts'
+import { rehearsedBy, unpacked } from './rehearsal.ts'
 
 /**
  * The steps of an upgrade, in their order. Each can be done again, and the journal names the one that was begun: after

@@ -82,12 +82,12 @@ void LOADED.find(({ pattern }) => match(pattern, path.peek()))
   ?.page.load()
   .catch(() => undefined)
 
+// The session is asked for before anything is drawn.
+ask<Session>('GET', '/session').then(setSession, error =>
+  signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
+)
+
 export function App() {
-  useEffect(() => {
-    ask<Session>('GET', '/session').then(setSession, error =>
-      signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
-    )
-  }, [])
   // An operator may change the member's role or take the project out of the sandbox at any time.
   const signedIn = session.value != null
   useEffect(() => {

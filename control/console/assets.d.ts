@@ -14,3 +14,9 @@ declare module 'qrcode' {
     options: { readonly errorCorrectionLevel: 'L' | 'M' | 'Q' | 'H' },
   ): { readonly modules: Modules }
 }
+
+declare module 'lucide/dist/esm/icons/*.mjs' {
+  /** The shapes of an icon: names of SVG elements with their attributes. */
+  const shapes: readonly (readonly [tag: string, attributes: Readonly<Record<string, string>>])[]
+  export default shapes
+}

@@ -5,14 +5,12 @@ import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import { mayUse, withoutScope } from '../http/access.ts'
-import { clientOf } from '../http/address.ts'
-import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
-import { PROBLEM_TYPE, problem } from '../http/problem.ts'
 import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
+import { type Doors, entering, refuseUpgrade } from '../http/upgrade.ts'
 import { seesAlerts } from '../v1/alert-present.ts'
 import { presentCall } from '../v1/call-present.ts'
 import { seenTrunks } from '../v1/seen-trunks.ts'
@@ -20,8 +18,6 @@ import type { LiveEvent } from './types.ts'
 import { ProjectWatch } from './watch.ts'
 
 /** Live events over WebSocket: admits clients and sends them the events that they may see. */
-
-type Authenticate = (request: IncomingMessage) => Promise<Caller | Refusal>
 
 interface EventsHub {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -39,7 +35,7 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 interface Client {
   readonly socket: WebSocket
   readonly request: IncomingMessage
-  readonly authenticate: Authenticate
+  readonly authenticate: Doors[string]['authenticate']
   readonly project_id: string
   caller: Caller
   /** The visible trunks of a caller that is restricted to a subaccount; null: all trunks. */
@@ -54,10 +50,7 @@ interface Watched {
   joining: number
 }
 
-export function createEventsHub(
-  services: HttpServices,
-  paths: Readonly<Record<string, { readonly authenticate: Authenticate; readonly same_origin: boolean }>>,
-): EventsHub {
+export function createEventsHub(services: HttpServices, paths: Doors): EventsHub {
   const { state, bus, clock, log } = services
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false })
   const watched = new Map<string, Watched>()
@@ -129,13 +122,8 @@ export function createEventsHub(
     const url = new URL(request.url ?? '/', 'http://strowger')
     const path = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined
     if (!path) return notFound('this path')
-    if (path.same_origin && !sameOrigin(request))
-      return refuse('role_forbidden', { value: 'another site' }, { detail: 'The Origin is not this host.' })
-    const caller = await path.authenticate(request)
-    if (isRefusal(caller)) {
-      const { allowed, headers } = countBadCredential(services, request)
-      return allowed ? caller : refuse('rate_limited', { value: 'of requests from this address' }, { headers })
-    }
+    const caller = await entering(services, path, request)
+    if (isRefusal(caller)) return caller
     const refused = refusedFor(caller)
     if (refused) return refused
     const header = request.headers['x-project-id']
@@ -238,26 +226,4 @@ const textOf = (event: LiveEvent, now_ms: number): string => {
   const { type, trunk_id, ...rest } = event
   const named = type === 'trunk_apply' || type === 'trunk_test' ? { trunk_id } : {}
   return JSON.stringify({ type, at: iso(now_ms), ...named, ...rest })
-}
-
-/** Reports whether the Origin of a browser's request is this host. Only our own pages may use the member's cookie. */
-function sameOrigin(request: IncomingMessage): boolean {
-  const { origin } = request.headers
-  const { host, secure } = clientOf(request)
-  if (origin === undefined || !URL.canParse(origin)) return false
-  const from = new URL(origin)
-  return from.host === host && (!secure || from.protocol === 'https:')
-}
-
-function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings }: HttpServices): void {
-  const request_id = newId.request()
-  const { body, headers } = problem(refusal, { base_url: settings.base_url, request_id })
-  const text = JSON.stringify(body)
-  const lines = Object.entries({ ...headers, 'Content-Type': PROBLEM_TYPE, 'X-Request-ID': request_id }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  )
-  socket.end(
-    `HTTP/1.1 ${body.status} ${body.title}\r\n${lines.join('')}Content-Length: ${Buffer.byteLength(text)}\r\n` +
-      `Connection: close\r\n\r\n${text}`,
-  )
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
+import type { Listeners } from '../live/listeners.ts'
 import type { Mp3Encoder } from '../mp3/encoder.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -25,6 +26,8 @@ export interface HttpServices extends Services {
   readonly bad_credentials: RateLimiter
   /** Makes MP3 of recordings. */
   readonly mp3: Mp3Encoder
+  /** Those who listen to live calls. */
+  readonly listeners: Listeners
 }
 
 /** The part of the configuration that the control plane uses. */

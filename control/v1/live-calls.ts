@@ -1,7 +1,13 @@
+import type { ActivityCommand } from '../../core/domain/calls/control-commands.ts'
 import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/calls/call-history.ts'
+import { insertCommand } from '../../core/state/calls/calls.ts'
+import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
+import type { Trx } from '../../core/state/index.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import { type Change, refuse } from '../http/reply.ts'
-import { described, E164, input, listOf, optional } from '../http/schema.ts'
+import { described, E164, input, listOf, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { transferCall } from '../live/calls.ts'
+import { LISTENS, MAX_LISTENERS_OF_CALL } from '../live/listeners.ts'
 import { CallSummary, ListedCall, presentCall, presentListed } from './call-present.ts'
 import { route } from './route.ts'
 
@@ -15,6 +21,21 @@ interface AboutCall {
 const about = ({ sid, from_number, to_number, trunk_id }: AboutCall, summary: string): Change => ({
   resource: { type: 'call', id: sid, name: `${from_number} to ${to_number}`, href: `/v1/calls/${sid}` },
   ...{ summary, before: null, after: null, trunk_id },
+})
+
+/** What the parties hear while somebody listens, by the organization's choice. */
+async function noticeOf(db: Trx, organization_id: string): Promise<string | null> {
+  const organization = await findOrganization(db, organization_id)
+  return organization?.listening_notice === 'spoken' ? SPOKEN_NOTICE : null
+}
+
+const SPOKEN_NOTICE = 'A supervisor of this company is listening to this call.'
+
+const Listening = resource('Listening', {
+  id: Type.String(),
+  call_id: Type.String(),
+  notice: oneOf('tone', 'spoken'),
+  websocket_path: Type.String(),
 })
 
 export const liveCalls = [
@@ -45,6 +66,38 @@ export const liveCalls = [
       await endOrHangUp(db, call, services.clock.now())
       const body = presentCall((await findProjectCall(db, project.id, call.sid)) ?? call)
       return { status: 200, body, change: about(call, `Hung up ${call.sid}`), wake: ['commands'] as const }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/live-calls/{call_id}/listen',
+    summary: 'Listen to a call in progress, whose parties are told',
+    description:
+      'Opens nothing yet: the answer names a WebSocket for the same credential, which brings both sides of the call as ' +
+      'a media stream, and on which nothing is sent to the call. The parties hear a tone or a sentence, as the ' +
+      'organization chooses. Needs the recording consent of the project. Closing the WebSocket ends it.',
+    scope: LISTENS,
+    audit: { kind: 'trunks', action: 'call.listened' },
+    replies: { 201: Listening },
+    refusals: ['call_not_live', 'recording_consent_required', 'limit_reached'],
+    async run({ db, project, call, caller, services }) {
+      if (call.status !== 'in-progress') return refuse('call_not_live', { value: call.sid, limit: call.status })
+      if (!(await findRecordingConsent(db, project.id)))
+        return refuse('recording_consent_required', { name: project.id })
+      const spoken = await noticeOf(db, project.organization_id)
+      const id = services.listeners.make({ call_sid: call.sid, project_id: project.id, caller })
+      if (id === null)
+        return refuse('limit_reached', { name: `call ${call.sid}`, value: 'listeners', limit: MAX_LISTENERS_OF_CALL })
+      const command: ActivityCommand = { act: 'listen', listener_id: id, spoken }
+      await insertCommand(db, call.sid, 'activity', command, services.clock.now())
+      const notice = spoken === null ? ('tone' as const) : ('spoken' as const)
+      return {
+        status: 201,
+        body: { id, call_id: call.sid, notice, websocket_path: `/v1/listeners/${id}` },
+        change: about(call, `Listened to ${call.sid}`),
+        wake: ['commands'] as const,
+      }
     },
   }),
 

@@ -1,3 +1,4 @@
+import { createConnection } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import { type AddressGuard, createAddressGuard } from '../../core/domain/network/address-guard.ts'
@@ -67,6 +68,15 @@ export function createConnectWebSocket(
     }
   }
 }
+
+/** Opens a WebSocket to an address of the platform itself, which no customer has named. */
+export const connectDirectly: ConnectWebSocket = (url, signal, headers = {}) =>
+  new Promise(resolve => {
+    const { hostname, port } = new URL(url)
+    const tcp = createConnection({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), signal })
+    tcp.once('error', ({ message }) => resolve({ refused: 'refused', detail: message }))
+    tcp.once('connect', () => resolve(handshake(url, tcp, signal, headers)))
+  })
 
 /** Reports whether only the operator's settings allow the address. Audio without TLS must stay in such networks. */
 function isPrivate(guard: AddressGuard, address: string): boolean {

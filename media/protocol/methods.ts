@@ -279,6 +279,36 @@ export const METHODS = {
     Empty,
     ['leg_unknown', 'leg_not_ready', 'fork_exists', 'fork_limit', 'transcode_unavailable'],
   ),
+  /**
+   * Streams the leg to a listener of the control plane, in the form of a media stream, and tells all who hear it or are
+   * heard by it. The events of media streams report its progress; `fork.stop` ends it.
+   */
+  'listen.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        listener_id: Id,
+        /** Proves to the control plane that the stream is the platform's. */
+        token: Type.String({ maxLength: 128 }),
+        account_sid: Type.String({ maxLength: 64 }),
+        call_sid: Type.String({ maxLength: 64 }),
+        /** What is said to the parties; null is a tone. */
+        spoken: orNull(
+          Type.Object(
+            {
+              text: Type.String({ maxLength: 1024 }),
+              voice: Type.String({ maxLength: 64 }),
+              language: Type.String({ maxLength: 32 }),
+            },
+            closed,
+          ),
+        ),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown', 'leg_not_ready', 'fork_exists', 'fork_limit', 'transcode_unavailable'],
+  ),
   'fork.stop': method(Type.Object({ leg_id: Id, fork_id: Id }, closed), Empty, ['leg_unknown']),
 
   /**

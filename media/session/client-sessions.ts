@@ -26,6 +26,7 @@ export interface Shared {
   readonly nativeId: () => string
   readonly clock: Clock
   readonly connectWebSocket: ConnectWebSocket
+  readonly connectListener: ConnectWebSocket
   readonly conferences: Conferences
   readonly files: OpenFiles
   /** Called for each recording that ended because of its disk, so that an operator learns of it. */

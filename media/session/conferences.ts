@@ -8,6 +8,8 @@ interface Room {
   readonly legs: Set<Leg>
 }
 
+const NOBODY: ReadonlySet<Leg> = new Set()
+
 /** The conferences of a worker. Each exists from the first join to the last leave. */
 export class Conferences {
   readonly #engine: Engine
@@ -32,7 +34,14 @@ export class Conferences {
     room.native.join(leg.stream, { ...how, heard_by: how.heard_by?.stream ?? null })
     room.legs.add(leg)
     this.#byLeg.set(leg, conference_id)
+    for (const other of room.legs) other.partiesChanged()
     return room.legs.size
+  }
+
+  /** Returns the participants of the conference that a leg is in; none without one. */
+  around(leg: Leg): ReadonlySet<Leg> {
+    const room = this.#rooms.get(this.#byLeg.get(leg) ?? '')
+    return room?.legs ?? NOBODY
   }
 
   /** Returns the mix of a conference; null when it has no participant. */

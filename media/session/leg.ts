@@ -2,14 +2,14 @@ import { hearPress, type Press, TONES_ECHO_MS } from '../../core/domain/calls/ke
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import type { Settled } from '../../core/domain/codecs/negotiate.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
-import type { MediaEvent, PlayPiece, Stream } from '../../native/index.ts'
+import type { MediaEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
 import type { DetectionSettings } from '../detect/answering-machine.ts'
 import { Detection } from '../detect/detection.ts'
 import type { Prompts } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
 import { Copy } from '../forks/copy.ts'
 import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
-import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
+import type { LegPolicy, LegStats, PlaySource, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
 import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
 import { Relay } from '../relay/session.ts'
@@ -18,7 +18,9 @@ import { Recognition, type RecognizeRequest } from '../speech/recognition.ts'
 import type { Recognizer } from '../speech/recognizer.ts'
 import type { BrowserState, BrowserTransport } from '../webrtc/browser-transport.ts'
 import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
+import type { Conferences } from './conferences.ts'
 import type { Negotiation } from './negotiation.ts'
+import { Notice } from './notice.ts'
 import { browserStreamDescription, promptRate, streamDescription } from './plan.ts'
 import { Player } from './player.ts'
 
@@ -35,11 +37,21 @@ interface LegOptions {
   readonly prompts: Prompts
   readonly clock: Clock
   readonly connectWebSocket: ConnectWebSocket
+  /** Connects to where the control plane takes what listeners hear. */
+  readonly connectListener: ConnectWebSocket
+  readonly conferences: Conferences
   /** Returns a new id for the data plane, unique among all legs. */
   readonly nativeId: () => string
   /** Null unless the leg is a browser's. */
   readonly browser: PreparedBrowser | null
   readonly emit: (event: ProtocolEvent) => void
+}
+
+/** How a stream of the platform itself differs from one of a program. */
+interface ForkWatch {
+  readonly connect: ConnectWebSocket
+  readonly started: () => void
+  readonly ended: () => void
 }
 
 /** The most notes on the SDP of one leg. */
@@ -62,6 +74,10 @@ export class Leg {
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
   readonly #copies = new Map<Leg, Copy>()
+  /** The listeners of the platform among the forks. */
+  readonly listeners = new Set<string>()
+  /** The notices of those who listen to this leg. */
+  readonly #notices = new Set<Notice<Leg>>()
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
   #relay: { readonly id: string; readonly session: Relay } | null = null
@@ -133,6 +149,8 @@ export class Leg {
     other.#linked = this
     this.#listen()
     other.#listen()
+    this.partiesChanged()
+    other.partiesChanged()
   }
 
   unlink(): void {
@@ -165,18 +183,60 @@ export class Leg {
     return this.#forks
   }
 
-  startFork(request: ForkRequest): void {
+  /** Sounds to this leg before all else. */
+  announce(samples: Int16Array, rate_hz: SampleRate): void {
+    if (!this.stream.closed) this.stream.announce(samples, rate_hz)
+  }
+
+  /** Others may hear this leg, or it others. */
+  partiesChanged(): void {
+    for (const notice of this.#notices) notice.tellNewcomers()
+  }
+
+  /** Returns what is said; null when it cannot be. */
+  async speech(source: PlaySource): Promise<readonly PlayPiece[] | null> {
+    const { settled } = this.negotiation
+    if (!settled) return null
+    const loaded = await this.#options.prompts.load(source, promptRate(settled), this.owner)
+    return 'pieces' in loaded ? loaded.pieces : null
+  }
+
+  /** Streams the leg to a listener of the platform, and tells all who hear it or are heard by it. */
+  startListening(request: ForkRequest, spoken: readonly PlayPiece[] | null): void {
+    const { clock, conferences, connectListener } = this.#options
+    const parties = () => new Set([this, ...(this.#linked ? [this.#linked] : []), ...conferences.around(this)])
+    const notice = new Notice<Leg>(spoken, parties)
+    this.listeners.add(request.fork_id)
+    this.startFork(request, {
+      connect: connectListener,
+      started: () => {
+        this.#notices.add(notice)
+        notice.begin(clock)
+      },
+      ended: () => {
+        this.listeners.delete(request.fork_id)
+        this.#notices.delete(notice)
+        notice.end()
+      },
+    })
+  }
+
+  startFork(request: ForkRequest, { connect, started, ended }: Partial<ForkWatch> = {}): void {
     const { fork_id } = request
     const about = { leg_id: this.id, fork_id }
     const fork = new MediaStream({
       request,
       stream: this.stream,
       tap_prefix: this.#options.nativeId(),
-      connect: this.#options.connectWebSocket,
-      started: () => this.#emit({ event: 'fork.started', ...about }),
+      connect: connect ?? this.#options.connectWebSocket,
+      started: () => {
+        started?.()
+        this.#emit({ event: 'fork.started', ...about })
+      },
       warned: (code, detail) => this.#emit({ event: 'fork.warning', ...about, code, detail }),
       ended: (reason, error_code, detail) => {
         this.#forks.delete(fork_id)
+        ended?.()
         this.#emit({ event: 'fork.ended', ...about, reason, error_code, detail })
       },
     })

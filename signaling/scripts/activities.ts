@@ -1,5 +1,6 @@
 import type { ActivityCommand } from '../../core/domain/calls/control-commands.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { listenerToken } from '../../core/runtime/listener-token.ts'
 import { endActivity } from '../../core/state/calls/activities.ts'
 import type { Call, Party } from '../b2bua/call.ts'
 import type { CallContext } from '../b2bua/context.ts'
@@ -27,12 +28,34 @@ export async function carryOutActivity(
     running?.stop()
     return running ? 'done' : 'not_live'
   }
+  if (command.act === 'listen') return party ? listen(party, command) : 'not_live'
   if (command.act === 'message') return party ? send(party, command) : 'not_live'
   if (!party) {
     await state.transaction(trx => endActivity(trx, command.sid, clock.now()))
     return 'not_live'
   }
   start(shared, party, command)
+  return 'done'
+}
+
+/** The voice of the notice. */
+const NOTICE = { voice: '', language: 'en-US' } as const
+
+/** Lets a person hear both sides of the call. The control plane ends it with its own end of the stream. */
+async function listen(
+  { call, leg }: Party,
+  { listener_id, spoken }: Extract<ActivityCommand, { readonly act: 'listen' }>,
+): Promise<string> {
+  const { account_sid } = call.facts
+  await leg.session.hub.request('listen.start', {
+    leg_id: leg.id,
+    listener_id,
+    token: listenerToken(call.ctx.config.master_key, listener_id),
+    account_sid,
+    call_sid: call.sid,
+    spoken: spoken === null ? null : { ...NOTICE, text: spoken },
+  })
+  call.event('state', null, { what: 'listening', text: spoken === null ? 'the parties hear a tone' : spoken })
   return 'done'
 }
 

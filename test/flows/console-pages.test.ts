@@ -1,5 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
+import { addCarrier } from '../support/carriers.ts'
 import {
   axeFindings,
   complaintsOf,
@@ -10,9 +11,11 @@ import {
   signIn,
   WIDTHS,
 } from '../support/console.ts'
+import { FAR_AWAY, truthStory } from '../support/console-truth.ts'
 import t from '../support/harness/index.ts'
 import { operatorStory } from '../support/operator-story.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
+import { importPriceBook } from '../support/rated.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { addAdmin } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
@@ -48,6 +51,23 @@ t.test('pages of the console', async t => {
   const application = await w.manage('POST', '/voice/applications', APPLICATION, key())
   t.equal(policy.status, 201, JSON.stringify(policy.body))
   t.equal(application.status, 201, JSON.stringify(application.body))
+  const per_minute = { rate_micro: 90_000_000, rate_unit: 'minute' } as const
+  const { id: price_book_id } = await importPriceBook(
+    w.state,
+    {
+      ...{ project_id: w.project_id, name: 'Retail', direction: 'outbound', currency: 'NGN' },
+      ...{ effective_from: '2026-01-01T00:00:00.000Z', created_at: '2026-01-01T00:00:00.000Z' },
+    },
+    [
+      {
+        ...per_minute,
+        prefix: '234',
+        label: 'Nigeria',
+        increment_initial_seconds: 60,
+        increment_additional_seconds: 60,
+      },
+    ],
+  )
   const placed = await w.voice('POST', '/Calls.json', {
     ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
     InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
@@ -55,6 +75,28 @@ t.test('pages of the console', async t => {
   await w.ended(placed.body.sid)
   const call = `/calls/${placed.body.sid}`
   const trunk = `/trunks/${trunk_id}`
+  const subaccount = await w.manage(
+    'POST',
+    '/subaccounts',
+    { name: 'Harbour', configuration: { currency: 'NGN' } },
+    key(),
+  )
+  t.equal(subaccount.status, 201, JSON.stringify(subaccount.body))
+  const carrier_id = await addCarrier(
+    w.state,
+    {
+      ...{ name: 'Lagos Telecom', codecs: ['PCMA'], sources: ['203.0.113.128/25'] },
+      targets: [{ sip_uri: 'sip:198.51.100.4', transport: 'udp', priority: 1, weight: 100 }],
+      routes: [{ prefix: '88213', priority: 5, cost_minor: 120 }],
+    },
+    new Date().toISOString(),
+  )
+  const { organization_id } = await w.state.db
+    .selectFrom('project')
+    .select('organization_id')
+    .where('id', '=', w.project_id)
+    .executeTakeFirstOrThrow()
+  const event_id = (await w.manage('GET', '/audit?range=24h')).body.data[0].id
   const pages = [
     ...[
       '/',
@@ -79,11 +121,18 @@ t.test('pages of the console', async t => {
       name => `/operator/${name}`,
     ),
     `/operator/projects/${w.project_id}`,
+    ...[
+      `/operator/customers/${organization_id}`,
+      `/operator/carriers/${carrier_id}`,
+      `/operator/rates/${price_book_id}`,
+    ],
+    ...[`/subaccounts/${subaccount.body.id}`, `/audit/${event_id}`],
     ...['/billing', '/audit', '/keys', '/webhooks', '/debugger', '/platform', '/members', '/account', '/no-such-page'],
   ]
   const names = Object.entries({
     ...{ [placed.body.sid]: 'call', [trunk_id]: 'trunk', [w.project_id]: 'project' },
-    ...{ [application.body.id]: 'application', [policy.body.id]: 'policy' },
+    ...{ [application.body.id]: 'application', [policy.body.id]: 'policy', [organization_id]: 'customer' },
+    ...{ [carrier_id]: 'carrier', [price_book_id]: 'book', [subaccount.body.id]: 'subaccount', [event_id]: 'event' },
   })
   const pictureOf = (path: string): string =>
     path === '/'
@@ -267,6 +316,18 @@ t.test('pages of the console', async t => {
         const before = await tries()
         await again.first().click()
         await until('it is tried again', async () => (await tries()) > before)
+        await open(`/webhooks/${id}`)
+        await until('tries and next tries are those of the API', async () => {
+          const { body } = await w.manage('GET', `/webhook-endpoints/${id}/deliveries`)
+          const rows = await page.getByRole('region', { name: 'Deliveries' }).locator('tbody tr').allInnerTexts()
+          return body.data.every((delivery: { attempts: number; state: string }, index: number) => {
+            const [, state, , tries, next] = rows[index]?.split('\t').map(cell => cell.trim()) ?? []
+            const same = state?.toLowerCase() === delivery.state && tries === String(delivery.attempts)
+            // A next try is never in the past.
+            return same && /^(–|due now|now|in .+)$/.test(next ?? '')
+          })
+        })
+        await open('/debugger')
         await page
           .getByRole('button', { name: /^Details: endpoint.test/ })
           .first()
@@ -322,6 +383,33 @@ t.test('pages of the console', async t => {
       await page.setViewportSize({ width: WIDTHS.wide, height: 900 })
     })
 
+    await t.test('the editor completes verbs, marks what the check of calls finds, and shows differences', async () => {
+      await open('/editor')
+      const text = page.getByLabel('Markup document')
+      await text.fill('<Response>\n  <Gat')
+      await page.keyboard.press('Control+End')
+      await page.keyboard.press('Control+Space')
+      await page.getByRole('option', { name: 'Gather' }).waitFor()
+      await page.keyboard.press('Enter')
+      await until('the verb is written', async () => (await text.innerText()).includes('<Gather'))
+      const markup = '<Response>\n<Redirect/>\n</Response>'
+      await text.fill(markup)
+      const { advice } = (await w.manage('POST', '/markup/check', { markup })).body
+      const errors = advice.filter(({ level }: { level: string }) => level === 'error')
+      t.ok(errors.length > 0, 'the document has an error')
+      await until('each error is marked', async () => {
+        const marked = await page.locator('.cm-lint-marker-error').count()
+        return marked === new Set(errors.map(({ line }: { line: number }) => line)).size
+      })
+      await shown(errors[0].detail)
+      const differing = page.locator('.cm-changedLine, .cm-insertedLine, .cm-deletedChunk')
+      t.equal(await differing.count(), 0)
+      await page.getByLabel('Show what differs from').selectOption('Greeting')
+      await differing.first().waitFor()
+      await page.getByLabel('Show what differs from').selectOption('Nothing')
+      await until('no difference is shown', async () => (await differing.count()) === 0)
+    })
+
     await t.test('a trunk whose only target is silent is red', async () => {
       await until('the target is degraded', async () => {
         const { body } = await w.manage('GET', `/trunks/${trunk_id}`)
@@ -333,6 +421,13 @@ t.test('pages of the console', async t => {
       await open('/trunks')
       await page.getByRole('row', { name: /PBX/ }).getByText('No target answers').waitFor()
     })
+    await context.close()
+  })
+
+  t.test('pages say of figures, times, prices and ceilings what the API says while it changes', async t => {
+    const context = await browser.newContext(FAR_AWAY)
+    const subjects = { recorded: placed.body.sid, trunk_id, policy_id: policy.body.id }
+    await truthStory(t, w, await signIn(context, admin), subjects)
     await context.close()
   })
 

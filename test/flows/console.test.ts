@@ -130,10 +130,17 @@ t.test('the console in a browser', async t => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Head office', level: 1 }).waitFor()
     await open('/welcome')
+    const done = (step: string) => page.locator('.card', { hasText: step }).getByText('Done')
+    await done('1. Have a number').waitFor()
+    await done('3. Connect your PBX').waitFor()
+    t.same((await w.manage('GET', '/calls')).body.data, [], 'nobody has called yet')
+    t.equal(await done('2. Call the sandbox').count(), 0)
     await page.getByRole('button', { name: `Call ${ECHO}` }).click()
     await page.getByText('Ready', { exact: true }).waitFor()
     await button('Call').click()
     await page.locator('[data-phone-state="talking"]').waitFor()
+    // The step ticks itself off while the call runs.
+    await done('2. Call the sandbox').waitFor()
     const heard = await until('the tone of the microphone comes back', async () => {
       const now = await heardIn(page)
       return now.level > 0.01 && Math.abs(now.hz - PITCH_HZ) < 30 ? now : undefined

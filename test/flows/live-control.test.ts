@@ -1,6 +1,14 @@
-import { tone, wavBytes } from '../support/audio.ts'
+import { LISTENER_TOKEN } from '../../core/runtime/listener-token.ts'
+import {
+  acceptRecordingConsent,
+  findRecordingConsent,
+  TERMS_VERSION,
+} from '../../core/state/calls/recording-consent.ts'
+import { sounding, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
+import { openEar, statusOf } from '../support/listener.ts'
 import { sharedWorld } from '../support/shared-world.ts'
+import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
@@ -148,6 +156,73 @@ t.test('live call control', async t => {
     t.ok(line.final !== null && line.final >= 400, `refused with ${line.final}`)
     t.match((await w.ended(sid)).status, /canceled|completed|failed/)
   })
+
+  await t.test(
+    'a member listens to a call: both sides are heard, the parties are told, and the trail has it',
+    async t => {
+      const to = town.someone()
+      const caller = await callOut(doc(`<Dial callerId="${trunk_number}"><Number>${to}</Number></Dial>`))
+      const callee = await far.incoming(to)
+      await callee.answer()
+      const quiet = [caller.line.hum(500), callee.hum(900)]
+      await Promise.all([caller.line.hears(900), callee.hears(500)])
+      const path = `/live-calls/${caller.sid}/listen`
+      const authorization = `Bearer ${w.api_key}`
+
+      const rival = await addTenant(w.state, w.master_key, [])
+      const neighbour = { 'X-Project-ID': rival.project_id, authorization: `Bearer ${rival.api_key}` }
+      const asked = await fetch(`${w.base_url}/v1${path}`, { method: 'POST', headers: neighbour })
+      t.equal(asked.status, 404, 'a call of a neighbour is not there')
+      const consent = await findRecordingConsent(w.state.db, w.project_id)
+      await w.state.db.deleteFrom('recording_consent').where('project_id', '=', w.project_id).execute()
+      t.match(await w.manage('POST', path), { status: 409, body: { code: 'recording_consent_required' } })
+      const accepted = { project_id: w.project_id, accepted_by: 'test', accepted_at: new Date().toISOString() }
+      await w.state.transaction(trx =>
+        acceptRecordingConsent(trx, consent ?? { ...accepted, terms_version: TERMS_VERSION }),
+      )
+
+      // The beep comes once in 15 s: who waits for it from the beginning misses none.
+      const told = [caller.line.hears(1400), callee.hears(1400)]
+      const made = await w.manage('POST', path)
+      t.match(made, { status: 201, body: { call_id: caller.sid, notice: 'tone' } })
+      const socket_url = `${w.base_url.replace(/^http/, 'ws')}${made.body.websocket_path}`
+      t.equal(await statusOf(socket_url, neighbour), 404, 'nor is its listener')
+      const source_url = socket_url.replace('/v1/', '/')
+      t.equal(await statusOf(source_url, { [LISTENER_TOKEN]: 'guessed' }), 404, 'a stranger is no source')
+      const ear = await openEar(w.base_url, made.body.websocket_path, authorization)
+      await Promise.all([ear.hears('inbound', 500), ear.hears('outbound', 900), ...told])
+      t.pass('the listener hears both, and both hear the tone')
+
+      ear.speak(1900)
+      // What is said after the listener has spoken arrives after it, or the listener was not heard.
+      await Promise.all(quiet.map(stop => stop()))
+      const hums = [caller.line.hum(600), callee.hum(1000)]
+      await Promise.all([caller.line.hears(1000), callee.hears(600)])
+      for (const { rtp } of [caller.line, callee])
+        t.ok(toneLevelDbm0(sounding(rtp.audio()), 1900) < -45, 'nobody hears the listener')
+
+      const spoken = await w.manage('PUT', '/organization/listening-notice', { listening_notice: 'spoken' })
+      t.match(spoken, { status: 200, body: { listening_notice: 'spoken' } })
+      await Promise.all(hums.map(stop => stop()))
+      const before = caller.line.rtp.received.length
+      const second = await w.manage('POST', path)
+      t.match(second, { status: 201, body: { notice: 'spoken' } })
+      const other = await openEar(w.base_url, second.body.websocket_path, authorization)
+      await caller.line.rtp.until(() => sounding(caller.line.rtp.audio(before)).length > 8000)
+      t.pass('the sentence is spoken to the parties')
+      other.close()
+
+      const { body: trail } = await w.manage('GET', '/audit?range=24h')
+      const kept = trail.data.filter((event: { action: string }) => event.action === 'call.listened')
+      t.equal(kept.length, 2)
+      t.match(kept[0], { resource: { id: caller.sid }, actor: { type: 'api_key' } })
+      caller.line.hangUp()
+      t.equal((await w.ended(caller.sid)).status, 'completed')
+      t.equal(await ear.over(), 'the call has ended')
+      t.match(await w.manage('POST', path), { status: 409, body: { code: 'call_not_live' } })
+      await w.manage('PUT', '/organization/listening-notice', { listening_notice: 'tone' })
+    },
+  )
 
   await t.test('nothing is left', async t => {
     await w.untilNone('live_calls', 'media_legs')

@@ -117,7 +117,7 @@ const MISFITS = `[
   ...(document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : []),
   ...(innerWidth > ${WIDTHS.narrow} ? [] : [
     ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
-      box => getComputedStyle(box).overflowX !== 'visible' && box.scrollWidth > box.clientWidth + 1,
+      box => box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1,
     ),
     ...[...document.querySelectorAll('main table.fixed tr:not(.gap)')].filter(
       row => row.scrollHeight > row.clientHeight + 1,

@@ -164,6 +164,8 @@ export async function startTestWorker(over: Partial<MediaWorkerOptions> = {}): P
     reserved_ports: [],
     http,
     connectWebSocket: createConnectWebSocket(['loopback']),
+    // Nobody listens there.
+    listeners_url: 'ws://127.0.0.1:9',
     log,
     clock: systemClock,
     metrics,

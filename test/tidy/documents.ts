@@ -13,6 +13,7 @@ import { edgeRows } from '../support/edges.ts'
 import { factOf, worldCases } from '../support/sip-world.ts'
 import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
+import { consoleElements } from './markup-elements.ts'
 import { readerRows } from './readers.ts'
 import { voiceElements } from './voice-package.ts'
 
@@ -202,5 +203,6 @@ export const generatedDocuments = (): Generated[] => [
   ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` })),
   drachtio(),
   { path: 'control/console/lib/api-types.ts', text: consoleTypes() },
+  { path: 'control/console/lib/markup-elements.ts', text: consoleElements() },
   { path: 'packages/voice/src/elements.ts', text: voiceElements() },
 ]

@@ -1,5 +1,5 @@
 import { VERBS } from '../../markup/verbs/index.ts'
-import type { Shape } from '../../markup/verbs/shape.ts'
+import { type Known, knownElements, wordsOfValues } from './markup-elements.ts'
 
 /** Generates `packages/voice/src/elements.ts`: a function for each element that documents may have. */
 
@@ -8,41 +8,14 @@ const NOTICE = `// Made from the registry of verbs by \`npm run documents\`; do 
 import { type Element, element, render, type Ssml } from './element.ts'
 `
 
-/** An element with everything that it may have in any place where it may stand. */
-interface Known {
-  readonly name: string
-  /** TypeScript types by name. */
-  readonly attributes: Map<string, { readonly type: string; readonly values: string }>
-  readonly nouns: Set<string>
-  content: Shape['content']
-}
-
-function known(): Map<string, Known> {
-  const all = new Map<string, Known>()
-  const add = (shape: Shape): void => {
-    if (shape.unsupported !== null) return
-    const one = all.get(shape.name) ?? { name: shape.name, attributes: new Map(), nouns: new Set(), content: 'none' }
-    all.set(shape.name, one)
-    if (shape.content !== 'none') one.content = shape.content
-    for (const [name, { values, ignored }] of Object.entries(shape.attributes))
-      if (!ignored && !one.attributes.has(name)) one.attributes.set(name, { type: typeOf(values), values })
-    for (const noun of shape.nouns) {
-      if (noun.unsupported === null) one.nouns.add(noun.name)
-      add(noun)
-    }
-  }
-  for (const verb of VERBS) add(verb)
-  return all
-}
-
 /** Returns the TypeScript type of an attribute, from the values that its documentation names. */
 function typeOf(values: string): string {
   const [, listed] = /^list of (.*)$/.exec(values) ?? []
   if (listed !== undefined) return `readonly (${wordsOf(listed).join(' | ')})[]`
   if (/^(integer|seconds) /.test(values)) return `number${values.endsWith(', auto') ? " | 'auto'" : ''}`
   if (/^(up to \d+ of|comma list)/.test(values)) return 'readonly string[]'
-  if (!/^[\w-]+( [\w-]+)?(, [\w-]+( [\w-]+)?)+$/.test(values)) return 'string'
-  const words = wordsOf(values)
+  const words = wordsOfValues(values)?.map(word => `'${word}'`)
+  if (!words) return 'string'
   const is_flag = words.includes("'true'") && words.includes("'false'")
   const others = words.filter(word => word !== "'true'" && word !== "'false'")
   return (is_flag ? ['boolean', ...others] : words).join(' | ')
@@ -53,7 +26,7 @@ const wordsOf = (list: string): string[] => list.split(', ').map(word => `'${wor
 const functionName = (name: string): string => `${name.charAt(0).toLowerCase()}${name.slice(1)}`
 
 export function voiceElements(): string {
-  const all = [...known().values()]
+  const all = [...knownElements().values()]
   const verbs = VERBS.filter(verb => verb.unsupported === null).map(({ name }) => `'${name}'`)
   return [
     NOTICE,
@@ -67,7 +40,7 @@ export function voiceElements(): string {
 
 function functionOf({ name, attributes, nouns, content }: Known): string {
   const fields = [...attributes].map(
-    ([field, { type, values }]) => `  /** ${values} */\n  readonly ${field}?: ${type}\n`,
+    ([field, values]) => `  /** ${values} */\n  readonly ${field}?: ${typeOf(values)}\n`,
   )
   const has_fields = fields.length > 0
   const type = `${name}Attributes`

@@ -743,6 +743,13 @@ export interface ListedCall {
   readonly trunk_name: string | null
 }
 
+export interface Listening {
+  readonly id: string
+  readonly call_id: string
+  readonly notice: 'tone' | 'spoken'
+  readonly websocket_path: string
+}
+
 export interface LookupContainment {
   readonly case_ref: string
   readonly prefix: string
@@ -1268,6 +1275,14 @@ export interface OperatorVoiceAccount {
   readonly call_event_history: 'enabled' | 'disabled'
   readonly voice_api: 'spec' | 'extended'
   readonly revision: number
+}
+
+export interface Organization {
+  readonly id: string
+  readonly name: string
+  readonly time_zone: string
+  readonly listening_notice: 'tone' | 'spoken'
+  readonly created_at: string
 }
 
 export interface OutboundPolicyDetail {

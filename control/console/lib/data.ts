@@ -60,6 +60,13 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     return () => clearInterval(timer)
   }, [poll_ms, path])
 
+  // What was polled until now has become final. One more read gets it.
+  const polled = useRef<string | null>(null)
+  useEffect(() => {
+    if (poll_ms === undefined && polled.current !== null && polled.current === path) setTurn(value => value + 1)
+    polled.current = poll_ms === undefined ? null : path
+  }, [poll_ms, path])
+
   const reload = useCallback(() => setTurn(value => value + 1), [])
   const set = useCallback((data: T) => setState({ of: path, data, problem: null, busy: false }), [path])
   const stale = state.of !== path

@@ -15,6 +15,7 @@ import { CallMedia } from './call-media.tsx'
 import { Summary } from './call-summary.tsx'
 import { Decision } from './decision.tsx'
 import { Ladder } from './ladder.tsx'
+import { ListenIn } from './listen-in.tsx'
 import { TransferCall } from './transfer-call.tsx'
 
 const TABS = [
@@ -33,6 +34,7 @@ export function CallPage({ params }: PageProps) {
   const { reload } = of
   const [asking, setAsking] = useState(false)
   const [moving, setMoving] = useState(false)
+  const [hearing, setHearing] = useState(false)
   useEffect(
     () => onLive(event => event.type === 'call' && (event['call'] as CallSummary).id === id && reload()),
     [id, reload],
@@ -51,6 +53,11 @@ export function CallPage({ params }: PageProps) {
               actions={
                 <>
                   {may('call_diagnostics:read') && <CallFiles call_id={id} />}
+                  {call.status === 'in-progress' && may('recordings:manage') && (
+                    <Button icon="listen" onClick={() => setHearing(true)}>
+                      Listen in
+                    </Button>
+                  )}
                   {live && may('service_configuration:write') && (
                     <>
                       {call.status === 'in-progress' && <Button onClick={() => setMoving(true)}>Transfer</Button>}
@@ -77,6 +84,7 @@ export function CallPage({ params }: PageProps) {
             {tab === 'media' && <CallMedia call_id={id} live={live} />}
             {tab === 'script' && <Script events={call.events} />}
             {tab === 'recordings' && <Recordings call={call} />}
+            {hearing && <ListenIn call={call} onClose={() => setHearing(false)} />}
             {moving && live && <TransferCall call={call} onClose={() => setMoving(false)} />}
             {asking && live && <ConfirmHangUp call={call} onClose={() => setAsking(false)} onAsked={reload} />}
           </>

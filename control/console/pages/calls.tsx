@@ -3,24 +3,12 @@ import type { ListedCall } from '../lib/api-types.ts'
 import { type Pages, usePages } from '../lib/data.ts'
 import { count, instantOf } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
-import { may } from '../lib/session.ts'
 import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { LongTable } from '../ui/table.tsx'
 import { ColumnChoice, chosenColumns, columnsOf } from './call-columns.tsx'
 import { ExportCalls } from './call-export.tsx'
 import { CallFilters, FILTERS, TIMES } from './call-filters.tsx'
-
-export const CALL_TABS = () => [
-  { id: 'history', text: 'History', href: hrefOf('/calls') },
-  ...(may('live_calls:read') ? [{ id: 'live', text: 'Live', href: hrefOf('/calls/live') }] : []),
-  ...(may('live_calls:read')
-    ? [
-        { id: 'rooms', text: 'Rooms', href: hrefOf('/rooms') },
-        { id: 'queues', text: 'Queues', href: hrefOf('/queues') },
-      ]
-    : []),
-  ...(may('recordings:manage') ? [{ id: 'recordings', text: 'Recordings', href: hrefOf('/recordings') }] : []),
-]
+import { CALL_TABS } from './call-tabs.ts'
 
 const PAGE = 200
 const keyOf = (call: ListedCall): string => call.id

@@ -1,18 +1,26 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import type { MarkupAdvice, MarkupCheck } from '../lib/api-types.ts'
 import { wrongNumber, wrongUrl } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { EXAMPLES } from '../lib/examples.ts'
 import { clockTime, words } from '../lib/format.ts'
+import { ELEMENTS } from '../lib/markup-elements.ts'
 import { hrefOf, query } from '../lib/router.ts'
 import { hasRole, inSandbox } from '../lib/session.ts'
 import type { Call, ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, CallStatus, Card, Empty, PageHead, ProblemBox } from '../ui/basics.tsx'
+import { CodeEditor } from '../ui/code-editor.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 
 const KEY = 'strowger-markup'
 const LINT_MS = 350
+const NONE: readonly MarkupAdvice[] = []
+const EXAMPLE_OPTIONS = Object.keys(EXAMPLES).map(name => ({ value: name, text: name }))
+const LAST_RUN = 'The last run'
+/** The document that a call ran last from this page. */
+const lastRun = signal<string | null>(null)
 
 export function EditorPage() {
   const url = query.value.get('url')
@@ -42,10 +50,27 @@ export function EditorPage() {
   )
 }
 
+/** What the check says in a word. */
+function Verdict({ advice }: { advice: readonly MarkupAdvice[] }) {
+  if (advice.length === 0) return <Badge tone="good">Nothing to say against it</Badge>
+  const errors = advice.filter(item => item.level === 'error').length
+  const [count, what] = errors > 0 ? [errors, 'error'] : [advice.length, 'remark']
+  return (
+    <Badge tone={errors > 0 ? 'bad' : 'warn'}>
+      {count} {count === 1 ? what : `${what}s`}
+    </Badge>
+  )
+}
+
 function Editor({ markup, onInput }: { markup: string; onInput: (text: string) => void }) {
   const [advice, setAdvice] = useState<readonly MarkupAdvice[] | null>(null)
-  const area = useRef<HTMLTextAreaElement>(null)
-  const gutter = useRef<HTMLDivElement>(null)
+  const [place, setPlace] = useState<{ line: number; column: number } | null>(null)
+  const [against, setAgainst] = useState<string | null>(null)
+  const originals: Readonly<Record<string, string | undefined>> = {
+    ...(lastRun.value === null ? {} : { [LAST_RUN]: lastRun.value }),
+    ...EXAMPLES,
+  }
+  const names = Object.keys(originals)
   const action = useAction()
   const { run } = action
   useEffect(() => {
@@ -60,70 +85,37 @@ function Editor({ markup, onInput }: { markup: string; onInput: (text: string) =
     return () => clearTimeout(timer)
   }, [markup, run])
 
-  const jump = (line: number, column: number) => {
-    const element = area.current
-    if (!element) return
-    const before =
-      markup
-        .split('\n')
-        .slice(0, line - 1)
-        .join('\n').length + (line > 1 ? 1 : 0)
-    element.focus()
-    element.setSelectionRange(before + column - 1, before + column - 1)
-  }
-  const levels = new Map<number, string>()
-  for (const { line, level } of advice ?? [])
-    if (levels.get(line) !== 'bad') levels.set(line, level === 'error' ? 'bad' : 'warn')
-  const errors = (advice ?? []).filter(item => item.level === 'error').length
   return (
-    <Card
-      title="Document"
-      actions={
-        advice === null ? undefined : advice.length === 0 ? (
-          <Badge tone="good">Nothing to say against it</Badge>
-        ) : (
-          <Badge tone={errors > 0 ? 'bad' : 'warn'}>
-            {errors > 0
-              ? `${errors} ${errors === 1 ? 'error' : 'errors'}`
-              : `${advice.length} ${advice.length === 1 ? 'remark' : 'remarks'}`}
-          </Badge>
-        )
-      }
-    >
+    <Card title="Document" actions={advice && <Verdict advice={advice} />}>
       <div class="filters">
         <SelectField
           label="Begin from an example"
           value=""
           onInput={name => name !== '' && onInput(EXAMPLES[name] ?? '')}
-          options={[{ value: '', text: 'Choose' }, ...Object.keys(EXAMPLES).map(name => ({ value: name, text: name }))]}
+          options={[{ value: '', text: 'Choose' }, ...EXAMPLE_OPTIONS]}
+        />
+        <SelectField
+          label="Show what differs from"
+          value={against === null ? '' : (names.find(name => originals[name] === against) ?? '')}
+          onInput={name => setAgainst(originals[name] ?? null)}
+          options={[{ value: '', text: 'Nothing' }, ...names.map(name => ({ value: name, text: name }))]}
         />
       </div>
-      <div class="editor">
-        <div class="gutter" ref={gutter} aria-hidden="true">
-          {markup.split('\n').map((_, index) => (
-            <div key={index} class={levels.get(index + 1)}>
-              {index + 1}
-            </div>
-          ))}
-        </div>
-        <textarea
-          ref={area}
-          aria-label="Markup document"
-          spellcheck={false}
-          value={markup}
-          rows={Math.max(16, markup.split('\n').length + 1)}
-          onInput={event => onInput(event.currentTarget.value)}
-          onScroll={event => {
-            if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop
-          }}
-        />
-      </div>
+      <CodeEditor
+        label="Markup document"
+        value={markup}
+        onInput={onInput}
+        elements={ELEMENTS}
+        remarks={advice ?? NONE}
+        against={against}
+        place={place}
+      />
       <ProblemBox problem={action.problem} />
       {advice && advice.length > 0 && (
         <ul class="timeline" aria-label="What the check found" aria-live="polite" data-advice>
           {advice.map(item => (
             <li key={`${item.line}:${item.column}${item.rule}`} class={item.level === 'error' ? 'bad' : 'warn'}>
-              <Button small kind="quiet" onClick={() => jump(item.line, item.column)}>
+              <Button small kind="quiet" onClick={() => setPlace({ line: item.line, column: item.column })}>
                 Line {item.line}, column {item.column}
               </Button>
               <div>{item.detail}</div>
@@ -147,6 +139,7 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
     action.run(async () => {
       const body = { to, from: caller, ...(url === null ? { markup } : { url }) }
       setPlaced((await ask<{ call_id: string }>('POST', '/test-calls', { body })).call_id)
+      if (url === null) lastRun.value = markup
     })
   if (!hasRole('org:admin', 'org:engineer')) return null
   return (

@@ -7,7 +7,7 @@ import { may } from '../lib/session.ts'
 import { Button, CallStatus, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { type Column, LongTable, Table } from '../ui/table.tsx'
-import { CALL_TABS } from './calls.tsx'
+import { CALL_TABS } from './call-tabs.ts'
 import { TransferCall } from './transfer-call.tsx'
 
 export function LiveCalls() {

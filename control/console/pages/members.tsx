@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { Member } from '../lib/api-types.ts'
+import type { Member, Organization } from '../lib/api-types.ts'
 import { type Action, useAction, useData } from '../lib/data.ts'
 import { ROLE_NAMES, type Role, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
@@ -16,6 +16,33 @@ interface NewMember {
   readonly email: string
   readonly password: string
   readonly role: Role
+}
+
+/** What the parties of a call hear while a member listens to it. */
+function ListeningNotice() {
+  const of = useData<Organization>('/v1/organization')
+  const action = useAction()
+  const choose = (listening_notice: Organization['listening_notice']) =>
+    action.run(async () => {
+      of.set(await ask<Organization>('PUT', '/v1/organization/listening-notice', { body: { listening_notice } }))
+      toast('Saved')
+    })
+  return (
+    <Card title="Listening to live calls" hint="Admins and engineers may listen. Each time is in the audit trail.">
+      <ProblemBox problem={action.problem} />
+      {of.data && (
+        <SelectField
+          label="The parties of the call hear"
+          value={of.data.listening_notice}
+          onInput={notice => void choose(notice === 'spoken' ? 'spoken' : 'tone')}
+          options={[
+            { value: 'tone', text: 'A tone, every 15 seconds' },
+            { value: 'spoken', text: 'A sentence, at the beginning' },
+          ]}
+        />
+      )}
+    </Card>
+  )
 }
 
 export function Members() {
@@ -57,6 +84,7 @@ export function Members() {
           </Card>
         )}
       </Loaded>
+      <ListeningNotice />
       {adding && (
         <Dialog title="Add a member" onClose={() => setAdding(null)}>
           <MemberForm

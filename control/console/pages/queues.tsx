@@ -11,7 +11,7 @@ import { Button, Card, Empty, Id, Loaded, PageHead, Stat, Stats, Tabs } from '..
 import { Dialog } from '../ui/dialog.tsx'
 import { Form, TextField } from '../ui/form.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { CALL_TABS } from './calls.tsx'
+import { CALL_TABS } from './call-tabs.ts'
 
 const POLL_MS = 2000
 

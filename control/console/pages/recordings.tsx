@@ -8,7 +8,7 @@ import { Button, Card, Empty, Notice, PageHead, ProblemBox, Status, Tabs, Time }
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
 import { LongTable } from '../ui/table.tsx'
-import { CALL_TABS } from './calls.tsx'
+import { CALL_TABS } from './call-tabs.ts'
 
 const keyOf = (recording: Recording): string => recording.id
 

@@ -10,7 +10,7 @@ import type { ListOf } from '../lib/types.ts'
 import { Badge, Button, Card, Empty, Id, Loaded, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { CALL_TABS } from './calls.tsx'
+import { CALL_TABS } from './call-tabs.ts'
 
 /** A room is read this often: who speaks is known up to half a second late. */
 const ROOM_MS = 1000

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ScrollBox } from './basics.tsx'
 
 export interface Column<T> {
@@ -92,6 +92,8 @@ function heightOfCard<T>(columns: readonly Column<T>[]): number {
   return 20 + 24 * Math.ceil(values.length / 2) + (values.length < shown.length ? 32 : 0)
 }
 const SPARE_ROWS = 12
+/** Drawn before the height of the box is known. They fill it on most screens. */
+const FIRST_ROWS = 18
 
 /** A table of any length: renders only the rows in view, and loads more near the end. */
 export function LongTable<T>({
@@ -104,7 +106,7 @@ export function LongTable<T>({
   onNearEnd,
 }: TableProps<T> & { more: boolean; onNearEnd: () => void }) {
   const box = useRef<HTMLElement>(null)
-  const [view, setView] = useState({ first: 0, last: 40 })
+  const [view, setView] = useState({ first: 0, last: FIRST_ROWS })
   const card_px = heightOfCard(columns)
   const row_px = matchMedia('(max-width: 700px)').matches ? card_px : ROW_PX
 
@@ -117,7 +119,8 @@ export function LongTable<T>({
     setView(before => (before.first === first && before.last === last ? before : { first, last }))
     if (more && last >= rows.length - SPARE_ROWS) onNearEnd()
   }
-  useLayoutEffect(look, [rows.length, more, row_px])
+  // After the first rows are painted: reading the height of the box before would lay out the page a second time.
+  useEffect(look, [rows.length, more, row_px])
 
   const shown = rows.slice(view.first, view.last)
   const above = Math.min(view.first, rows.length) * row_px

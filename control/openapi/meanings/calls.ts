@@ -18,6 +18,11 @@ export const CALLS: Readonly<Record<string, string>> = {
   'ListedCall.from': 'Caller, in E.164 form where possible.',
   'ListedCall.to': 'Called party, in E.164 form where possible.',
   'ListedCall.status': 'State of the call.',
+  'Listening.id': 'Id of the listener.',
+  'Listening.call_id': 'Call that is listened to.',
+  'Listening.notice': 'What the parties hear.',
+  websocket_path:
+    'Path of the WebSocket that brings both sides of the call: messages of a media stream, with one track for each.',
   'CallFault.from': 'Caller of the call.',
   'CallFault.to': 'Called party of the call.',
   'CallFault.at': 'When it went wrong.',

@@ -23,6 +23,7 @@ export const PEOPLE: Readonly<Record<string, string>> = {
   platform_ceiling_minor:
     'Amount in minor units at which the platform acts whatever the policy says; null: it does not.',
   platform_ceiling_window_seconds: 'Seconds in which that amount counts; null without one.',
+  listening_notice: 'What the parties of a call hear while a member listens: a tone every 15 s, or one sentence.',
   resolution: 'When the alert ends.',
   scope: 'What it watches.',
   threshold: 'When the alert begins.',

@@ -94,4 +94,6 @@ export type ActivityStart =
 export type ActivityCommand =
   | (ActivityStart & { readonly act: 'start'; readonly sid: string; readonly name: string | null })
   | { readonly act: 'stop'; readonly sid: string }
+  /** Lets a person of the organization hear the call. `spoken`: what the parties are told; null is a tone. */
+  | { readonly act: 'listen'; readonly listener_id: string; readonly spoken: string | null }
   | { readonly act: 'message'; readonly sid: string; readonly content: string }

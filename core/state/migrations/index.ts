@@ -24,6 +24,7 @@ import * as moreHighRisks from './0034-more-high-risks.ts'
 import * as refusedGuessers from './0035-refused-guessers.ts'
 import * as callActivities from './0037-call-activities.ts'
 import * as recoveryCodes from './0039-recovery-codes.ts'
+import * as listeningNotice from './0040-listening-notice.ts'
 import * as exportsOfMachines from './0041-exports-of-machines.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
@@ -53,5 +54,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0035-refused-guessers': refusedGuessers,
   '0037-call-activities': callActivities,
   '0039-recovery-codes': recoveryCodes,
+  '0040-listening-notice': listeningNotice,
   '0041-exports-of-machines': exportsOfMachines,
 }

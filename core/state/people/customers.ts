@@ -17,7 +17,8 @@ type NewOrganization = Pick<OrganizationRow, 'name' | 'time_zone' | 'contact_ema
 
 /** Creates an organization with its alert policies. It has no project yet. */
 export async function insertOrganization(trx: Trx, given: NewOrganization, now: string): Promise<OrganizationRow> {
-  const row: OrganizationRow = { id: newId.organization(), ...given, status: 'active', revision: 1, created_at: now }
+  const made = { status: 'active', revision: 1, listening_notice: 'tone', created_at: now } as const
+  const row: OrganizationRow = { id: newId.organization(), ...given, ...made }
   await trx.insertInto('organization').values(row).execute()
   await ensureAlertPolicies(trx, row, now)
   return row

@@ -17,6 +17,11 @@ export const listProjects = (db: Db, organization_id: string): Promise<ProjectRo
 export const findOrganization = (db: Db, id: string): Promise<OrganizationRow | undefined> =>
   db.selectFrom('organization').selectAll().where('id', '=', id).executeTakeFirst()
 
+/** Sets what the parties of a call hear while somebody listens to it. */
+export async function setListeningNotice(trx: Trx, id: string, listening_notice: 'tone' | 'spoken'): Promise<void> {
+  await trx.updateTable('organization').set({ listening_notice }).where('id', '=', id).execute()
+}
+
 export const findMember = (db: Db, organization_id: string, id: string): Promise<MemberRow | undefined> =>
   db
     .selectFrom('member')

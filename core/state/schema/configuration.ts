@@ -15,6 +15,8 @@ export interface OrganizationTable {
   contact_email: string | null
   status: Generated<'active' | 'suspended'>
   revision: Generated<number>
+  /** What the parties of a call hear while a member listens to it. */
+  listening_notice: Generated<'tone' | 'spoken'>
   created_at: Instant
 }
 

@@ -54,6 +54,12 @@ void Sources::feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate
   start_clock(now_us);
 }
 
+void Sources::announce(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
+  if (!announcement_) announcement_ = std::make_unique<Feed>();
+  announcement_->add(std::move(samples), rate_hz, false);
+  start_clock(now_us);
+}
+
 void Sources::feed_mark(std::string name) {
   if (!feed_) feed_ = std::make_unique<Feed>();
   feed_->mark(std::move(name));
@@ -110,6 +116,7 @@ void Sources::end_pause() {
 void Sources::close() {
   end_play("closed");
   feed_clear();
+  announcement_.reset();
   if (sends_keys()) tell_keys(false);
 }
 
@@ -178,7 +185,7 @@ void Sources::start_clock(uint64_t now_us) {
 
 /** Reports whether any source replaces the relay. */
 bool Sources::any() const {
-  return sends_keys() || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
+  return sends_keys() || (announcement_ && !announcement_->empty()) || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
 /** Reports whether the peer would get nothing. A stream that feeds this one counts only when we may receive from it: a
@@ -223,6 +230,7 @@ void Sources::tick(uint64_t now_us) {
 
 /** Sends 20 ms of the source with the highest precedence. */
 void Sources::send_audio(uint64_t now_us) {
+  if (send_announcement(now_us)) return;
   Packetiser& packetiser = stream_.packetiser();
   int16_t pcm[kMostTick];
   const int rate = packetiser.rate(), n = rate / 50;
@@ -247,6 +255,17 @@ void Sources::send_audio(uint64_t now_us) {
   } else if (idle()) {
     packetiser.fill_idle(now_us);
   }
+}
+
+bool Sources::send_announcement(uint64_t now_us) {
+  if (!announcement_ || announcement_->empty()) return false;
+  Packetiser& packetiser = stream_.packetiser();
+  int16_t pcm[kMostTick];
+  const int rate = packetiser.rate(), n = rate / 50;
+  std::vector<std::string> marks;
+  announcement_->pull(pcm, n, rate, marks);
+  packetiser.take(pcm, n, rate, now_us);
+  return true;
 }
 
 void Sources::send_conference(uint64_t now_us) {

@@ -28,6 +28,8 @@ class Sources {
   /** Stops the play of this id. An empty id stops any play. */
   void stop_play(const std::string& id);
   void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us);
+  /** Sends audio before all else: what plays waits meanwhile, and then goes on. */
+  void announce(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us);
   void feed_mark(std::string name);
   void feed_clear();
   /** The peer's voice was heard: clears the feed if what plays yields to it, and reports that before its marks. */
@@ -64,6 +66,7 @@ class Sources {
   bool waits_for_path(uint64_t now_us) const;
   void tick(uint64_t now_us);
   void send_audio(uint64_t now_us);
+  bool send_announcement(uint64_t now_us);
   void send_conference(uint64_t now_us);
   bool keys_tick(uint64_t now_us);
   void send_tones(int event, uint64_t now_us);
@@ -73,7 +76,7 @@ class Sources {
 
   Stream& stream_;
   std::unique_ptr<Player> player_;
-  std::unique_ptr<Feed> feed_;
+  std::unique_ptr<Feed> feed_, announcement_;
   std::unique_ptr<KeySender> keys_;
   double tone_phase_[2] = {};
   std::shared_ptr<ConferencePort> conference_;

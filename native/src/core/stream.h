@@ -70,6 +70,9 @@ class Stream {
   void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us) {
     sources_.feed(std::move(samples), rate_hz, yields, now_us);
   }
+  void announce(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
+    sources_.announce(std::move(samples), rate_hz, now_us);
+  }
   void feed_mark(std::string name) { sources_.feed_mark(std::move(name)); }
   void feed_clear() { sources_.feed_clear(); }
   void send_keys(KeySender::Request request, uint64_t now_us) { sources_.send_keys(std::move(request), now_us); }

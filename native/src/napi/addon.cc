@@ -25,6 +25,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("play", &EngineSkin::play),
                            InstanceMethod("stopPlay", &EngineSkin::stop_play),
                            InstanceMethod("feed", &EngineSkin::feed),
+                           InstanceMethod("announce", &EngineSkin::announce),
                            InstanceMethod("feedMark", &EngineSkin::feed_mark),
                            InstanceMethod("feedClear", &EngineSkin::feed_clear),
                            InstanceMethod("sendKeys", &EngineSkin::send_keys),
@@ -157,6 +158,11 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     const bool yields = i[3].ToBoolean();
     core(i.Env()).with(id_of(i), [=](Stream& s, uint64_t now) { s.feed(pcm, rate, yields, now); });
     return Napi::Number::New(i.Env(), static_cast<double>(pcm->size()));
+  }
+  void announce(const Napi::CallbackInfo& i) {
+    auto pcm = samples(i[1]);
+    const int rate = i[2].ToNumber().Int32Value();
+    core(i.Env()).with(id_of(i), [=](Stream& s, uint64_t now) { s.announce(pcm, rate, now); });
   }
   void feed_mark(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i), [name = i[1].ToString().Utf8Value()](Stream& s, uint64_t) { s.feed_mark(name); });

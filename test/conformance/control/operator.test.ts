@@ -3,6 +3,7 @@ import { BAD_CREDENTIALS } from '../../../control/http/bad-credentials.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
+import { Listeners } from '../../../control/live/listeners.ts'
 import { createMp3Encoder } from '../../../control/mp3/encoder.ts'
 import { operatorCaller } from '../../../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
@@ -29,7 +30,8 @@ const kitchen: Kitchen = {
     }),
 }
 const limiter = createRateLimiter(BAD_CREDENTIALS)
-const services = { ...w, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder() }
+const listeners = new Listeners(w.clock)
+const services = { ...w, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder(), listeners }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })
 

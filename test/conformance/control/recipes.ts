@@ -152,6 +152,11 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     await acceptConsent(w)
     return { ...(await onTalking(w)), body: { channels: 2 } }
   },
+  'post /live-calls/{call_id}/listen': async w => {
+    await acceptConsent(w)
+    return onTalking(w)
+  },
+  'put /organization/listening-notice': inTurn({ listening_notice: 'spoken' }, { listening_notice: 'tone' }),
   'post /live-calls/{call_id}/transfer': async w => ({
     ...(await onTalking(w)),
     body: { to: '+2348030000008' },

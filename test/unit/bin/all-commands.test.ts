@@ -1,4 +1,13 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Command } from 'commander'
@@ -10,11 +19,13 @@ import { controlPlane } from '../../support/control-plane.ts'
 import { ranCall, trunkOf } from '../../support/ended-calls.ts'
 import t from '../../support/harness/index.ts'
 
-// Every command of the registry, run in this process at the widths that terminals have. test-results/cli has what each
-// prints, for people; ids, times and secrets in it are masked, so that two runs compare.
+// Every command of the registry, run in this process at the widths that terminals have. What each prints is compared
+// with fixtures/cli; ids, times and secrets in it are masked. A change is accepted by copying the file that
+// test-results/cli has then.
 
 const WIDTHS = [40, 80, 200] as const
 const SNAPSHOTS = join(TREE, 'test-results/cli')
+const ACCEPTED = join(TREE, 'fixtures/cli')
 /** They run until a person ends them. `up` starts processes. */
 const LASTING = new Set(['up', 'agent try', 'script run'])
 /** What they print depends on this machine. */
@@ -23,6 +34,8 @@ const OF_THIS_MACHINE = new Set(['doctor'])
 const WITHOUT_JSON = new Set([...LASTING, 'export', 'rates export', 'costs export', 'completion'])
 /** Their format is for programs, so no screen limits its lines. */
 const FOR_PROGRAMS = new Set(['export', 'rates export', 'costs export', 'completion', 'bootstrap'])
+/** It lists the options of all other commands. */
+const OF_ALL = new Set(['completion'])
 const RATES = 'fixtures/rates/standard.csv'
 const MASTER_KEY = '07'.repeat(32)
 
@@ -124,6 +137,21 @@ const masked = (text: string): string =>
     .replace(/\b[0-9a-f]{16,}/g, hash => 'x'.repeat(hash.length))
     .replace(/(strowger-command-line-)\w{6}\/(\d{4})?/g, '$1xxxxxx/')
 
+const acceptedText = (file: string): string => {
+  const path = join(ACCEPTED, file)
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
+
+/** The first lines that differ, as `line: accepted → printed`. */
+function changes(accepted: string, printed: string): string[] {
+  const [before, after] = [accepted.split('\n'), printed.split('\n')]
+  const lines = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index)
+  return lines
+    .filter(index => before[index] !== after[index])
+    .slice(0, 5)
+    .map(index => `${index + 1}: ${before[index] ?? '(no line)'} → ${after[index] ?? '(no line)'}`)
+}
+
 /** Returns the lines that are longer than the screen. One word, such as an address to be copied, may be. */
 const tooLong = (text: string, width: number): string[] =>
   text.split('\n').filter(line => line.length > width && line.trim().includes(' '))
@@ -179,7 +207,7 @@ t.test('every command prints what fits 40, 80 and 200 columns, and JSON', async 
       const text = masked(`exit code ${code}\n${stdout}${stderr}`)
       sections.set(text, [...(sections.get(text) ?? []), width])
     }
-    if (!OF_THIS_MACHINE.has(name)) {
+    if (!OF_THIS_MACHINE.has(name) && !OF_ALL.has(name)) {
       const shown = [...sections].map(
         ([text, widths]) => `$ strowger ${masked(whole.join(' '))}\n# ${widths} columns, ${text}`,
       )
@@ -192,7 +220,16 @@ t.test('every command prints what fits 40, 80 and 200 columns, and JSON', async 
   }
   await close()
   mkdirSync(SNAPSHOTS, { recursive: true })
-  for (const [name, sections] of printed) writeFileSync(join(SNAPSHOTS, `${name}.txt`), sections.join('\n'))
+  for (const [name, sections] of printed) {
+    const [text, file] = [sections.join('\n'), `${name}.txt`]
+    writeFileSync(join(SNAPSHOTS, file), text)
+    t.same(changes(acceptedText(file), text), [], `fixtures/cli/${file}: accept it by test-results/cli/${file}`)
+  }
+  t.same(
+    readdirSync(ACCEPTED).sort(),
+    [...printed.keys()].map(name => `${name}.txt`).sort(),
+    'fixtures/cli has a file for each command, and no other',
+  )
 })
 
 t.test('--version, and what nobody knows', async t => {

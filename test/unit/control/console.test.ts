@@ -392,3 +392,26 @@ t.test('an operator’s session from elsewhere than operators come from gets not
     body: { code: 'operator_source_forbidden' },
   })
 })
+
+t.test('a page names the session and all of its scripts, so that none is found in another', async t => {
+  const w = await controlPlane(t)
+  const get = (path: string) => w.ask('GET', path, { key: null })
+  for (const path of ['/', '/calls', '/calls/CA0', '/operator/customers/org_1', '/no-such-page']) {
+    const { headers, text } = await get(`/console${path}`)
+    const link = headers.get('link') ?? ''
+    t.match(link, '</console/api/session>; rel=preload; as=fetch; crossorigin', path)
+    const named = [...`${text} ${link}`.matchAll(/\/console\/(assets\/[\w.-]+\.js)/g)].map(([, file]) => file)
+    for (const file of named) {
+      const script = await get(`/console/${file}`)
+      t.equal(script.status, 200, file)
+      const imported = [...script.text.matchAll(/\bfrom"\.\/([^"]+)"/g)].map(([, name]) => `assets/${name}`)
+      t.same(
+        imported.filter(name => !named.includes(name)),
+        [],
+        `${path} names what ${file} imports`,
+      )
+    }
+    t.equal(link.includes('modulepreload'), path !== '/no-such-page', 'a page has scripts of its own')
+  }
+  t.equal((await get('/console/api/session')).headers.get('link'), null)
+})
