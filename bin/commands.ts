@@ -150,7 +150,7 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     load: async () => (await import('./upgrade.ts')).upgradeCommand(),
   },
   restore: {
-    about: 'put a backup in the place of the data folder, which must be empty or given up by --replace',
+    about: 'restore a backup into the data folder, which must be empty unless --replace is given',
     load: async () => (await import('./backup.ts')).restoreCommand(),
   },
   completion: {

@@ -21,7 +21,7 @@ import {
 } from '../core/state/nodes/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import type { AdmissionContext } from './admission/context.ts'
-import { createGate } from './admission/gate.ts'
+import { createAdmissionGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'
 import { admitReferral, placeChild } from './admission/place.ts'
 import { receiveInvite } from './admission/receive.ts'
@@ -51,6 +51,7 @@ import { DigestAuthenticator } from './trunks/digest.ts'
 import { digestProofs } from './trunks/digest-proofs.ts'
 import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
+import { Shares } from './trunks/shares.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
 import { WaysOut } from './trunks/ways-out.ts'
@@ -90,7 +91,7 @@ const READY_LIMIT_MS = 10_000
 export async function startSignaling(options: NodeOptions): Promise<SignalingNode> {
   const { config, state, sip, bus, clock, log } = options
   const id = newId.node()
-  const gate = createGate(id, clock)
+  const gate = createAdmissionGate(id, clock)
   const machine = machineOf(config.data_dir)
   await registerOwnNode(state, id, machine, clock)
   options.left.belongTo(id)
@@ -138,6 +139,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     calls,
     health,
     registrar,
+    shares: new Shares(Math.random),
     ways,
     stir: options.stir,
     scripts: { create: (host, entry) => new Script(scripting, host, entry) },

@@ -10,7 +10,7 @@ import {
 import { type CallRow, insertCommand } from '../../core/state/calls/calls.ts'
 import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 
 /** What a program starts on a call beside its document, and the messages to the call's client. */
 
@@ -24,7 +24,7 @@ type Unable = 'call_not_live' | 'recording_consent_required' | 'limit_reached' |
 
 /** Starts an activity of a call that talks. The row is written before the answer; a node then starts it. */
 export async function startActivity(
-  { trx, project_id, now_ms }: Asked,
+  { trx, project_id, now_ms }: LiveRequest,
   call: CallRow,
   start: ActivityStart,
   name: string | null,
@@ -45,7 +45,11 @@ export async function startActivity(
 }
 
 /** Stops an activity. Returns its row as it will be. One that is over stays as it is. */
-export async function stopActivity({ trx, now_ms }: Asked, call: CallRow, row: ActivityRow): Promise<ActivityRow> {
+export async function stopActivity(
+  { trx, now_ms }: LiveRequest,
+  call: CallRow,
+  row: ActivityRow,
+): Promise<ActivityRow> {
   if (!isRunning(call, row)) return { ...row, status: 'stopped' }
   await send(trx, call, { act: 'stop', sid: row.sid }, now_ms)
   await endActivity(trx, row.sid, now_ms)
@@ -57,7 +61,7 @@ const isRunning = (call: CallRow, row: ActivityRow): boolean => row.status === '
 
 /** Sends a message to the client of a call that talks. Returns the sid of the message. */
 export async function sendMessage(
-  { trx, now_ms }: Asked,
+  { trx, now_ms }: LiveRequest,
   call: CallRow,
   content: string,
 ): Promise<string | Refusal<Unable>> {
@@ -78,5 +82,5 @@ const notLive = (call: CallRow): Refusal<'call_not_live'> =>
 const notOfClient = (call: CallRow): Refusal<'validation_failed'> =>
   invalid('/call_id', `${call.sid} is not a call of a client`)
 
-const send = (trx: Asked['trx'], { sid }: CallRow, command: ActivityCommand, now_ms: number): Promise<void> =>
+const send = (trx: LiveRequest['trx'], { sid }: CallRow, command: ActivityCommand, now_ms: number): Promise<void> =>
   insertCommand(trx, sid, 'activity', command, now_ms)

@@ -1,7 +1,7 @@
 import { dropWaitingRedirects, insertCommand, pendingCommands } from '../../core/state/calls/calls.ts'
 import type { CallStatus, Trx } from '../../core/state/index.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 import { liveChange } from './live-change.ts'
 
 /** A document that a call runs from now on: by URL or inline. */
@@ -36,7 +36,7 @@ interface Transferred {
  * the new leg passes admission like every other one, and has the limits and the price of one.
  */
 export async function transferCall(
-  { trx, now_ms }: Asked,
+  { trx, now_ms }: LiveRequest,
   call: Transferred,
   { to, from }: { readonly to: string; readonly from: string | null },
 ): Promise<Refusal<'call_not_live' | 'state_conflict'> | null> {

@@ -12,11 +12,11 @@ import {
   type ParticipantRow,
 } from '../../core/state/calls/conferences.ts'
 import { invalid, notFound, type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 
 /** Ends a conference: everybody leaves it, and calls that are still on their way to it end. */
 export async function endConference(
-  asked: Asked,
+  asked: LiveRequest,
   conference: ConferenceRow,
 ): Promise<Refusal<'state_conflict'> | null> {
   const { trx, now_ms } = asked
@@ -33,7 +33,7 @@ const ENDED_BY_API = 'conference-ended-via-api'
 
 /** Plays a sound to everybody in a conference. */
 export async function announce(
-  asked: Asked,
+  asked: LiveRequest,
   conference: ConferenceRow,
   sound: Sound,
 ): Promise<Refusal<'state_conflict'> | null> {
@@ -60,7 +60,7 @@ export interface ParticipantChange {
 
 /** Changes a participant. Returns its row as it will be: the node carries the change out within moments. */
 export async function changeInConference(
-  asked: Asked,
+  asked: LiveRequest,
   participant: ParticipantRow,
   { announce: sound, ...change }: ParticipantChange,
 ): Promise<ParticipantRow | Refusal<'state_conflict' | 'validation_failed' | 'not_found'>> {
@@ -94,15 +94,15 @@ const notThere = ({ call_sid }: ParticipantRow): Refusal<'state_conflict'> =>
   refuse('state_conflict', { name: `participant ${call_sid}`, value: 'not in the conference yet' })
 
 /** Takes a participant out of a conference. A call that is still on its way to it ends. */
-export async function kick(asked: Asked, { conference_sid, call_sid, joined_at }: ParticipantRow): Promise<void> {
+export async function kick(asked: LiveRequest, { conference_sid, call_sid, joined_at }: ParticipantRow): Promise<void> {
   if (joined_at === null) await hangUp(asked, call_sid)
   else await send(asked, call_sid, { act: 'kick', conference_sid, call_sid })
 }
 
-async function hangUp({ trx, project_id, now_ms }: Asked, call_sid: string): Promise<void> {
+async function hangUp({ trx, project_id, now_ms }: LiveRequest, call_sid: string): Promise<void> {
   const call = await findProjectCall(trx, project_id, call_sid)
   if (call && call.ended_at === null) await endOrHangUp(trx, call, now_ms)
 }
 
-const send = ({ trx, now_ms }: Asked, call_sid: string, command: ConferenceCommand): Promise<void> =>
+const send = ({ trx, now_ms }: LiveRequest, call_sid: string, command: ConferenceCommand): Promise<void> =>
   insertCommand(trx, call_sid, 'conference', command, now_ms)

@@ -12,7 +12,7 @@ import {
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import { findVoiceAccount } from '../../core/state/people/voice-accounts.ts'
 import { invalid, notFound, type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 import { flag } from './conferences.ts'
 
 /** Returns the document of a call that joins a conference. Undefined attributes of <Conference> are left out. */
@@ -42,7 +42,7 @@ interface Invitation {
  * the project's policy, ceilings and money, and is refused by the same reasons.
  */
 export async function invite(
-  { trx, project_id, now_ms }: Asked,
+  { trx, project_id, now_ms }: LiveRequest,
   { sid, friendly_name, ...conference }: ConferenceRow,
   { from, to, label, muted, start_on_enter, end_on_exit, timeout_seconds }: Invitation,
 ): Promise<ParticipantRow | Refusal<'state_conflict' | 'validation_failed' | 'not_found'>> {

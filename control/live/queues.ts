@@ -14,7 +14,7 @@ import {
 } from '../../core/state/calls/queues.ts'
 import type { Db } from '../../core/state/index.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 
 /** The most queues of a project. */
 const MAX_QUEUES = 1000
@@ -23,7 +23,7 @@ const badSize = (): Refusal<'validation_failed'> => invalid('/max_size', `is not
 
 /** Makes a queue. A project has one of each name. */
 export async function createQueue(
-  { trx, project_id, now_ms }: Asked,
+  { trx, project_id, now_ms }: LiveRequest,
   { friendly_name, max_size }: { readonly friendly_name: string; readonly max_size: number | null },
 ): Promise<QueueRow | Refusal<'validation_failed' | 'state_conflict' | 'limit_reached'>> {
   if (max_size !== null && !fits(max_size)) return badSize()
@@ -38,7 +38,7 @@ const fits = (max_size: number): boolean => max_size >= 1 && max_size <= MAX_QUE
 
 /** Changes how many callers may wait. Those who wait already stay. */
 export async function resizeQueue(
-  { trx, now_ms }: Asked,
+  { trx, now_ms }: LiveRequest,
   queue: QueueRow,
   max_size: number,
 ): Promise<QueueRow | Refusal<'validation_failed'>> {
@@ -46,7 +46,7 @@ export async function resizeQueue(
 }
 
 /** Deletes a queue in which nobody waits. */
-export async function removeQueue({ trx }: Asked, queue: QueueRow): Promise<Refusal<'state_conflict'> | null> {
+export async function removeQueue({ trx }: LiveRequest, queue: QueueRow): Promise<Refusal<'state_conflict'> | null> {
   const waiting = await listMembers(trx, queue.sid)
   if (waiting.length > 0)
     return refuse('state_conflict', { name: queue.friendly_name, value: `where ${waiting.length} callers wait` })
@@ -61,7 +61,10 @@ export interface Member {
   readonly wait_seconds: number
 }
 
-export async function membersOf(asked: Pick<Asked, 'now_ms'> & { db: Asked['trx'] | Db }, queue_sid: string) {
+export async function membersOf(
+  asked: Pick<LiveRequest, 'now_ms'> & { db: LiveRequest['trx'] | Db },
+  queue_sid: string,
+) {
   const rows = await listMembers(asked.db, queue_sid)
   return rows.map(
     (row, index): Member => ({
@@ -73,7 +76,7 @@ export async function membersOf(asked: Pick<Asked, 'now_ms'> & { db: Asked['trx'
 }
 
 /** Takes a caller out of the queue, who then runs the document at `sound`. */
-export async function dequeue({ trx, now_ms }: Asked, { row }: Member, { url, method }: Sound): Promise<void> {
+export async function dequeue({ trx, now_ms }: LiveRequest, { row }: Member, { url, method }: Sound): Promise<void> {
   const command: DequeueCommand = { queue_sid: row.queue_sid, url, method }
   await insertCommand(trx, row.call_sid, 'dequeue', command, now_ms)
 }

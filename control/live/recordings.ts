@@ -8,7 +8,7 @@ import { deleteRecording } from '../../core/state/calls/recording-list.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
 import { insertRecording, recordingFile, updateRecording } from '../../core/state/calls/recordings.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
-import type { Asked } from './asked.ts'
+import type { LiveRequest } from './asked.ts'
 
 /** How a call is to be recorded. */
 export interface RecordingWish {
@@ -25,7 +25,7 @@ const MAX_AT_ONCE = 10
 
 /** Begins to record a call that talks. The row is written before the answer; a node then records. */
 export async function startRecording(
-  { trx, services, project_id, now_ms }: Asked,
+  { trx, services, project_id, now_ms }: LiveRequest,
   call: { readonly sid: string; readonly status: string },
   wish: RecordingWish,
 ): Promise<RecordingRow | Refusal<Unable>> {
@@ -61,7 +61,7 @@ export async function startRecording(
 const RUNNING: readonly RecordingRow['status'][] = ['in-progress', 'paused']
 
 /** Returns the recordings of a call that run, the latest first. */
-export const running = (trx: Asked['trx'], call_sid: string): Promise<RecordingRow[]> =>
+export const running = (trx: LiveRequest['trx'], call_sid: string): Promise<RecordingRow[]> =>
   trx
     .selectFrom('recording')
     .selectAll()
@@ -80,7 +80,7 @@ const STATUS = { stop: 'stopped', resume: 'in-progress', pause: 'paused' } as co
 
 /** Stops, pauses or resumes a recording. Returns its row as it will be. One that is so already stays as it is. */
 export async function changeRecording(
-  { trx, now_ms }: Asked,
+  { trx, now_ms }: LiveRequest,
   row: RecordingRow,
   wanted: RecordingAct,
 ): Promise<RecordingRow | Refusal<'state_conflict'>> {
@@ -97,7 +97,7 @@ const FINISHED: readonly RecordingRow['status'][] = ['completed', 'absent']
 
 /** Deletes a finished recording. Its audio is gone for good. */
 export async function removeRecording(
-  { trx, now_ms }: Pick<Asked, 'trx' | 'now_ms'>,
+  { trx, now_ms }: Pick<LiveRequest, 'trx' | 'now_ms'>,
   row: RecordingRow,
 ): Promise<Refusal<'state_conflict'> | null> {
   if (!FINISHED.includes(row.status))
@@ -107,7 +107,7 @@ export async function removeRecording(
 }
 
 const send = (
-  trx: Asked['trx'],
+  trx: LiveRequest['trx'],
   { call_sid }: RecordingRow,
   command: RecordingCommand,
   now_ms: number,

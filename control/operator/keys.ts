@@ -92,7 +92,8 @@ export const keys = [
       const beyond = body.scopes.findIndex(scope => !caller.scopes.has(scope))
       if (beyond >= 0) return invalid(`/scopes/${beyond}`, 'is not yours to grant')
       const expires_at = body.expires_at ?? null
-      if (expires_at !== null && Date.parse(expires_at) <= Date.parse(now)) return invalid('/expires_at', 'is over')
+      if (expires_at !== null && Date.parse(expires_at) <= Date.parse(now))
+        return invalid('/expires_at', 'is in the past')
       const last = caller.expires_at ?? null
       if (last !== null && (expires_at === null || expires_at > last))
         return invalid('/expires_at', `is after the end of your own key, ${last}`)

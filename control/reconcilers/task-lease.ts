@@ -54,7 +54,7 @@ export class TaskLease {
     this.#held_until_ms = Number.NEGATIVE_INFINITY
     const { state, name, log } = this.#options
     await releaseTask(state.db, name, this.#holder).catch(err =>
-      log.warn({ err, task: name }, 'a task was not given up'),
+      log.warn({ err, task: name }, 'the lease of a background task was not released'),
     )
   }
 

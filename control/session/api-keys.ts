@@ -117,7 +117,7 @@ async function notGrantable(
   }
   if (body.subaccount_id && !(await findSubaccount(db, project_id, body.subaccount_id)))
     return invalid('/subaccount_id', 'is not a subaccount of the project')
-  if (body.expires_at && Date.parse(body.expires_at) <= Date.parse(now)) return invalid('/expires_at', 'is over')
+  if (body.expires_at && Date.parse(body.expires_at) <= Date.parse(now)) return invalid('/expires_at', 'is in the past')
   return null
 }
 

@@ -225,7 +225,7 @@ export const alerts = [
   route({
     method: 'get',
     path: '/alerts/settings',
-    summary: 'To whom alerts are told, and the quiet times',
+    summary: 'Read the recipients of alerts, and the quiet times',
     description:
       'Without `email_recipients`, admins of the organization are told, with its engineers or, about money, its billing members. In quiet times (of the organization, over midnight when `quiet_from` is later) messages that are not critical wait.',
     scope: 'service_configuration:read',
@@ -238,7 +238,7 @@ export const alerts = [
   route({
     method: 'put',
     path: '/alerts/settings',
-    summary: 'Set to whom alerts are told, and the quiet times',
+    summary: 'Set the recipients of alerts, and the quiet times',
     scope: 'service_configuration:write',
     audit: { kind: 'alerts', action: 'alert_settings.updated' },
     body: SettingsInput,
@@ -263,7 +263,7 @@ export const alerts = [
         body: after,
         change: {
           resource: { type: 'alert_settings', id: project.id, name: project.name, href: '/v1/alerts/settings' },
-          summary: 'Changed to whom alerts are told',
+          summary: 'Changed the recipients of alerts',
           before: presentSettings(known),
           after,
         },

@@ -3,7 +3,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { type Applied, appliedFrom, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
 import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/configuration/trunk-facts.ts'
 import {
-  NO_FIGURES,
+  NO_TRUNK_FIGURES,
   type TargetRow,
   type TrunkFigures,
   type TrunkNumbers,
@@ -24,7 +24,7 @@ export async function presentSummaries(db: Db, trunks: readonly TrunkRow[]): Pro
     db,
     trunks.map(trunk => trunk.id),
   )
-  return trunks.map(trunk => summary(trunk, figures.get(trunk.id) ?? NO_FIGURES))
+  return trunks.map(trunk => summary(trunk, figures.get(trunk.id) ?? NO_TRUNK_FIGURES))
 }
 
 const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({

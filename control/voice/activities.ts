@@ -193,7 +193,7 @@ const SENT = {
   Name: `at most ${MAX_NAME} characters, unique among those that run; stands for the sid in paths`,
   Track: TRACKS.join(', '),
 }
-const CALLBACK = { 'StatusCallback, StatusCallbackMethod': 'is told of its start, its end and its errors' }
+const CALLBACK = { 'StatusCallback, StatusCallbackMethod': 'gets its start, its end and its errors' }
 const PARAMETERS = { 'Parameter1.Name, Parameter1.Value': 'to Parameter99: given to the other side' }
 
 const STARTS: Readonly<
@@ -329,7 +329,7 @@ export const activities = [
     path: `${OF_CALL}/${SUBSCRIPTIONS}`,
     suffix: '.json',
     extended: true,
-    summary: 'Be told of the JSON that the client of a call sends, as SIP MESSAGE within the call',
+    summary: 'Receive the JSON that the client of a call sends as SIP MESSAGE within the call',
     fields: { 'Callback, Method': 'required, where; GET or POST' },
     example: { Callback: 'https://app.example.com/messages' },
     replies: { 201: Subscription },

@@ -1,5 +1,5 @@
 import { isRefusal, type Refusal } from '../http/reply.ts'
-import type { Asked } from '../live/asked.ts'
+import type { LiveRequest } from '../live/asked.ts'
 import { VoiceRefused } from './dispatch.ts'
 import { forReason, isVoiceRefusal, type VoiceRefusal } from './errors.ts'
 import type { VoiceContext } from './route.ts'
@@ -10,7 +10,7 @@ import type { VoiceContext } from './route.ts'
  */
 export async function changed<A extends object>(
   { account, services, now_ms }: VoiceContext,
-  work: (asked: Asked) => Promise<A | Refusal | VoiceRefusal>,
+  work: (asked: LiveRequest) => Promise<A | Refusal | VoiceRefusal>,
 ): Promise<A & { readonly wake: readonly ['commands'] }> {
   const { project_id } = account
   const answer = await services.state.transaction(async trx => {

@@ -27,7 +27,7 @@ export function startCallbacks(services: Services & { readonly metrics: Registry
   })
   new Gauge({
     name: 'strowger_callbacks_waiting',
-    help: 'Callbacks in the outbox that are neither delivered nor given up',
+    help: 'Callbacks in the outbox that wait for delivery',
     registers: [metrics],
     async collect() {
       this.set(await countWaitingCallbacks(state.db).catch(() => Number.NaN))

@@ -170,7 +170,7 @@ export function statement<Values extends object, Row>(
 }
 
 /** Returns statements in the dialect of a handle's engine. */
-export const stepsOf = (handle: Db | Trx, bound: readonly Bound<unknown>[]): Step[] =>
+export const inDialect = (handle: Db | Trx, bound: readonly Bound<unknown>[]): Step[] =>
   bound.map(one => one.step(engineOf(handle).compiler))
 
 type RowsOf<B extends readonly Bound<unknown>[]> = {
@@ -183,7 +183,7 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
   ...bound: B
 ): Promise<RowsOf<B>> {
   const engine = engineOf(handle)
-  const steps = stepsOf(handle, bound)
+  const steps = inDialect(handle, bound)
   const here = engine.readHere(handle, reader => reader.read(steps))
   return (here ? here.value : await engine.read(handle, steps)) as RowsOf<B>
 }

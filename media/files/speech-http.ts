@@ -22,7 +22,7 @@ interface Words {
 }
 
 /** The request that an engine understands; the body is JSON. */
-export type Asked = (words: Words) => {
+export type SpeechAsked = (words: Words) => {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body: object
@@ -33,7 +33,7 @@ export type Asked = (words: Words) => {
  * content. Concurrent requests for the same text share one fetch.
  */
 export function httpSpeech(
-  asked: Asked,
+  asked: SpeechAsked,
   http: Pick<HttpClient, 'request'>,
   audio: Pick<AudioThreads, 'decode'>,
 ): Speech {

@@ -2,7 +2,7 @@ import type { SpeechEngines, VoiceSettings } from '../../core/domain/speech/engi
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { AudioThreads } from './audio-threads.ts'
 import { createSpeech, type Speech } from './speech.ts'
-import { type Asked, httpSpeech } from './speech-http.ts'
+import { httpSpeech, type SpeechAsked } from './speech-http.ts'
 
 const OPENAI_MODEL = 'tts-1'
 const ELEVENLABS_MODEL = 'eleven_flash_v2_5'
@@ -42,14 +42,14 @@ export function createVoice(
 
 /** The operator's own engine: `{"text", "ssml", "voice", "language"}`; `ssml` is null for plain text. */
 const own =
-  (url: string): Asked =>
+  (url: string): SpeechAsked =>
   ({ plain: text, ssml, voice, language }) => ({ url, body: { text, ssml, voice, language } })
 
 type Provider<E> = Extract<VoiceSettings, { readonly engine: E }>
 
 /** `POST {url}/audio/speech`, as OpenAI documents it and as many servers have it. */
 const openAi =
-  ({ url, api_key, model, voice }: Provider<'openai'>): Asked =>
+  ({ url, api_key, model, voice }: Provider<'openai'>): SpeechAsked =>
   ({ plain: input, voice: wanted }) => ({
     url: `${url}/audio/speech`,
     headers: { Authorization: `Bearer ${api_key}` },
@@ -58,7 +58,7 @@ const openAi =
 
 /** `POST {url}/v1/text-to-speech/{voice}/stream`, as the public documentation of ElevenLabs describes it. */
 const elevenLabs =
-  ({ url, api_key, model, voice }: Provider<'elevenlabs'>): Asked =>
+  ({ url, api_key, model, voice }: Provider<'elevenlabs'>): SpeechAsked =>
   ({ plain: text, voice: wanted }) => ({
     url: `${url}/v1/text-to-speech/${encodeURIComponent(named(wanted, voice))}/stream?output_format=${ELEVENLABS_FORMAT}`,
     headers: { 'xi-api-key': api_key },

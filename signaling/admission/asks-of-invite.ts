@@ -1,7 +1,7 @@
 import { voiceService } from '../../core/domain/admission/index.ts'
 import { ownTargets } from '../b2bua/routes.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import type { Asked, Destination } from './call-row.ts'
+import type { CallDestination, PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
 
@@ -11,9 +11,9 @@ export function asksOfInvite(
   call_sid: string,
   project_id: string,
   invite: InboundInvite,
-  asked: Asked,
+  asked: PeerRequest,
   offer: Ask['offer'],
-  destination: Destination,
+  destination: CallDestination,
 ): Ask[] {
   const common = {
     call_sid,

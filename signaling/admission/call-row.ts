@@ -20,7 +20,7 @@ import type { Peer } from './peer.ts'
 const MAX_LOCATION_LENGTH = 8192
 
 /** The facts of a peer's INVITE. */
-export interface Asked {
+export interface PeerRequest {
   readonly peer: Peer
   /** User part of the request-URI, decoded. */
   readonly called: string
@@ -43,7 +43,7 @@ export interface Asked {
  * Where the call goes: to the application or trunk of one of our numbers, to the public network (`world`), or into a
  * call of the peer's own tenant, in place of one of its legs (`replaced`); `called` is then the number that stays.
  */
-export type Destination =
+export type CallDestination =
   | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
   | {
       readonly kind: 'delivery'
@@ -72,7 +72,7 @@ interface Owner {
 }
 
 /** Returns the owner of a call: the project that pays for it, or whose number is called. Null for an unowned number. */
-export function ownerOf(peer: Peer, destination: Destination): Owner | null {
+export function ownerOf(peer: Peer, destination: CallDestination): Owner | null {
   const caller = tenantOf(peer)
   const { kind } = destination
   const callers_trunk = peer.kind === 'trunk' ? peer.trunk.id : null
@@ -117,7 +117,7 @@ function locationIn(invite: InboundInvite): { pidf_lo?: string } {
   return found && found.content.length <= MAX_LOCATION_LENGTH ? { pidf_lo: found.content } : {}
 }
 
-function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }: Owner): CallRequest {
+function requestOf(invite: InboundInvite, asked: PeerRequest, { application, foreign }: Owner): CallRequest {
   const sip = {
     domain: hostOf(invite.uri),
     username: asked.called,
@@ -143,7 +143,13 @@ function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }
   }
 }
 
-export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, asked: Asked, owner: Owner): NewCall {
+export function callRow(
+  ctx: CallContext,
+  sid: string,
+  invite: InboundInvite,
+  asked: PeerRequest,
+  owner: Owner,
+): NewCall {
   const { peer } = asked
   const { project_id, direction, trunk_id, number_id, application, foreign } = owner
   const at = iso(ctx.clock.now())

@@ -26,7 +26,7 @@ export interface AdmissionGate {
   stamped(asks: readonly Ask[]): { readonly requests: readonly AdmissionRequest[]; readonly now_ms: number }
 }
 
-export function createGate(node_id: string, clock: Clock): AdmissionGate {
+export function createAdmissionGate(node_id: string, clock: Clock): AdmissionGate {
   /** The start times of the running transactions, oldest first. */
   const running = new Set<{ readonly since_ms: number }>()
   return {

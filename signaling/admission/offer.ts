@@ -1,7 +1,7 @@
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { Ask } from './gate.ts'
-import { type InviteRefused, refused } from './refuse.ts'
+import { type InviteRefused, refusedFor } from './refuse.ts'
 
 /** The facts of an SDP offer that are needed before a leg answers it. */
 export interface Offered {
@@ -31,4 +31,4 @@ export function offeredIn(invite: InboundInvite): Offered | null | InviteRefused
 }
 
 const unusable = (fault: string): InviteRefused =>
-  refused('no_common_codec', {}, { sentence: `the SDP of the offer cannot be used: ${fault}` })
+  refusedFor('no_common_codec', {}, { sentence: `the SDP of the offer cannot be used: ${fault}` })

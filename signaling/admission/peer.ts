@@ -10,7 +10,7 @@ import {
   type TrunkConfig,
 } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
-import { InviteRefused, refused } from './refuse.ts'
+import { InviteRefused, refusedFor } from './refuse.ts'
 
 /** Identifies the sender of an INVITE. */
 
@@ -36,7 +36,7 @@ export function identify(
     hosts: [hostOf(invite.uri), hostOfTo(invite)],
     has_credentials: invite.header('authorization') !== null,
   })
-  if (found.kind === 'ambiguous') return refused('source_ambiguous', { value: address })
+  if (found.kind === 'ambiguous') return refusedFor('source_ambiguous', { value: address })
   if (found.kind === 'identified') {
     const trunk = found.owner.kind === 'trunk' ? snapshot.trunks.get(found.owner.id) : undefined
     if (trunk) return { kind: 'trunk', trunk }
@@ -53,7 +53,7 @@ export function identify(
       greet(invite)
       return { kind: 'trunk', trunk }
     }
-    return refused('source_not_allowed', { value: address })
+    return refusedFor('source_not_allowed', { value: address })
   }
   return new InviteRefused(outcome.kind === 'challenge' ? outcome : { kind: 'stranger' })
 }
@@ -81,7 +81,7 @@ function identifyClient(
   greet(invite)
   const { client, caller, allowed } = outcome.token
   if (!allowed.includes('out'))
-    return refused('direction_not_allowed', {
+    return refusedFor('direction_not_allowed', {
       name: `the token of client "${client}"`,
       value: 'outbound',
       limit: 'inbound',
@@ -89,7 +89,7 @@ function identifyClient(
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
   // A holder of the auth token can put any caller into a client token. The project must own the number.
   if (owned === null || !holdsNumber(ctx.snapshot(), project_id, owned))
-    return refused('caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
+    return refusedFor('caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
   return { kind: 'client', project_id, client, caller: owned }
 }
 

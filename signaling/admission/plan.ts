@@ -1,10 +1,10 @@
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { attestationOf } from '../../core/domain/identity/index.ts'
 import type { Decided } from '../../core/state/calls/running-calls.ts'
-import type { Plan } from '../b2bua/inbound-call.ts'
+import type { CallPlan } from '../b2bua/inbound-call.ts'
 import { deliveryHops, type Outgoing } from '../b2bua/routes.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import type { Asked, Destination } from './call-row.ts'
+import type { CallDestination, PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import { hopsToWorld } from './place.ts'
 
@@ -13,11 +13,11 @@ export function planOf(
   ctx: AdmissionContext,
   sid: string,
   invite: InboundInvite,
-  asked: Asked,
-  destination: Destination,
+  asked: PeerRequest,
+  destination: CallDestination,
   decided: Decided,
   foreign: boolean,
-): Plan {
+): CallPlan {
   if (destination.kind === 'application') {
     const { application } = destination
     return {

@@ -14,7 +14,7 @@ import { readDiverters } from '../../core/domain/sip/diversion.ts'
 import { readRemoteParty } from '../../core/domain/sip/remote-party.ts'
 import { readHops, readPrivacy } from '../../core/domain/sip/values.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import type { Asked } from './call-row.ts'
+import type { PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Peer } from './peer.ts'
 
@@ -26,7 +26,7 @@ const DEFAULT_MAX_FORWARDS = 70
  * The facts of an INVITE. `foreign_context`: the called number is a local one of this numbering plan, which is not ours
  * (RFC 3966 §5.1.5). Calling it would reach somebody else.
  */
-export type Reading = Asked & { readonly foreign_context: string | null }
+export type Reading = PeerRequest & { readonly foreign_context: string | null }
 
 export function readInvite(peer: Peer, invite: InboundInvite): Reading {
   const called_address = calledOf(peer, invite)
@@ -67,7 +67,11 @@ export function readInvite(peer: Peer, invite: InboundInvite): Reading {
 }
 
 /** Verifies a carrier's signature. A customer's PBX is not verified: its numbers decide which caller it may present. */
-export async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
+export async function verstatOf(
+  ctx: AdmissionContext,
+  invite: InboundInvite,
+  asked: PeerRequest,
+): Promise<Verstat | null> {
   if (asked.peer.kind !== 'carrier') return null
   const identity = invite.header('identity') ?? invite.header('y')
   return ctx.stir.verify(identity, { caller: asked.caller, called: asked.called_e164 ?? asked.called })

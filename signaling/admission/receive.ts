@@ -14,7 +14,7 @@ import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import { asksOfInvite } from './asks-of-invite.ts'
-import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './call-row.ts'
+import { type CallDestination, callersOwn, callRow, ownerOf, type PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import { destinationOf } from './destination.ts'
 import { DECIDES_WITHIN_MS } from './gate.ts'
@@ -24,7 +24,7 @@ import { credentialsFor, identify, type Peer } from './peer.ts'
 import { limitsOf } from './place.ts'
 import { planOf } from './plan.ts'
 import { type Reading, readInvite, verstatOf } from './read-invite.ts'
-import { answerRefused, InviteRefused, refused } from './refuse.ts'
+import { answerRefused, InviteRefused, refusedFor } from './refuse.ts'
 import { replacedBy } from './replaced.ts'
 
 /**
@@ -46,7 +46,7 @@ interface Request {
   readonly asked: Reading
   readonly offered: Offered | null
   /** Null: a number of a foreign plan, which we can't call. */
-  readonly destination: Destination | null
+  readonly destination: CallDestination | null
 }
 
 function readRequest(
@@ -56,16 +56,17 @@ function readRequest(
 ): Request | InviteRefused {
   const peer = identify(ctx, digest, invite)
   if (peer instanceof InviteRefused) return peer
-  if (ctx.draining()) return refused('draining')
-  if (peer.kind === 'carrier' && !peer.carrier.enabled) return refused('carrier_draining', { name: peer.carrier.name })
-  if (!ctx.media.connected) return refused('media_unavailable')
+  if (ctx.draining()) return refusedFor('draining')
+  if (peer.kind === 'carrier' && !peer.carrier.enabled)
+    return refusedFor('carrier_draining', { name: peer.carrier.name })
+  if (!ctx.media.connected) return refusedFor('media_unavailable')
   const asked = readInvite(peer, invite)
-  if (asked.max_forwards <= 0) return refused('too_many_hops')
-  if (comesBack(ctx, invite, asked)) return refused('loop_detected', { value: asked.called })
+  if (asked.max_forwards <= 0) return refusedFor('too_many_hops')
+  if (comesBack(ctx, invite, asked)) return refusedFor('loop_detected', { value: asked.called })
   const min_se = intervalTooSmall(invite)
   if (min_se !== null) return new InviteRefused({ kind: 'sip', code: 422, headers: { 'Min-SE': min_se } })
   const { refused: body } = invite.content()
-  if (body) return refused('body_unsupported', { value: body.value }, { headers: body.headers })
+  if (body) return refusedFor('body_unsupported', { value: body.value }, { headers: body.headers })
   const offered = offeredIn(invite)
   if (offered instanceof InviteRefused) return offered
   if (asked.foreign_context !== null) return { asked, offered, destination: null }
@@ -75,7 +76,7 @@ function readRequest(
 }
 
 /** Whether a target has returned our own call: it names one that is live here, with the same called number. */
-function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): boolean {
+function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: PeerRequest): boolean {
   const sid = invite.header('x-strowger-callsid')
   const running = sid === null ? undefined : ctx.calls.get(sid)
   return running !== undefined && running.row_now.to_number === (asked.called_e164 ?? asked.called)
@@ -94,7 +95,7 @@ async function callOf(
     return admitted instanceof InviteRefused ? admitted : await begin(ctx, invite, admitted)
   } catch (err) {
     ctx.log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be admitted')
-    return refused('state_unavailable', { value: err instanceof Error ? err.message : 'unknown' })
+    return refusedFor('state_unavailable', { value: err instanceof Error ? err.message : 'unknown' })
   }
 }
 
@@ -110,16 +111,16 @@ async function foreignNumber(ctx: AdmissionContext, invite: InboundInvite, asked
   } catch (err) {
     ctx.log.error({ err, sip_call_id: invite.call_id }, 'a refused call could not be kept')
   }
-  return refused('number_incomplete', { value: asked.called, limit: asked.foreign_context })
+  return refusedFor('number_incomplete', { value: asked.called, limit: asked.foreign_context })
 }
 
 /** A call that has its row, its slots and its money. */
 interface Admitted {
   readonly row: CallRow
   readonly decided: Decided
-  readonly asked: Asked
+  readonly asked: PeerRequest
   readonly offered: Offered | null
-  readonly destination: Destination
+  readonly destination: CallDestination
   /** Whether the caller belongs to another tenant. */
   readonly foreign: boolean
 }
@@ -127,13 +128,13 @@ interface Admitted {
 async function admit(
   ctx: AdmissionContext,
   invite: InboundInvite,
-  asked: Asked,
+  asked: PeerRequest,
   offered: Offered | null,
-  destination: Destination,
+  destination: CallDestination,
 ): Promise<Admitted | InviteRefused> {
   const sid = newId.call()
   const owner = ownerOf(asked.peer, destination)
-  if (!owner) return refused('number_unallocated', { value: asked.called })
+  if (!owner) return refusedFor('number_unallocated', { value: asked.called })
   const call = callRow(ctx, sid, invite, asked, owner)
   const callers_own = owner.foreign ? callersOwn(asked.peer) : null
   const callers = callers_own && callRow(ctx, sid, invite, asked, callers_own)
@@ -147,7 +148,7 @@ async function admit(
   if (told > 0) ctx.bus.ring('outbox')
   // Neither carriers nor other tenants learn limits, usage and balance of the side that refuses.
   const untold = part === 'inbound' && (asked.peer.kind === 'carrier' || owner.foreign)
-  return refused(decided.reason, decided.facts, { sentence: decided.sentence, untold, call: row })
+  return refusedFor(decided.reason, decided.facts, { sentence: decided.sentence, untold, call: row })
 }
 
 /** Begins an admitted call. */
@@ -158,7 +159,7 @@ async function begin(ctx: AdmissionContext, invite: InboundInvite, admitted: Adm
   const session = await sessionFor(ctx, sid, row.project_id, destination)
   if (!session) {
     await endUnplaced(ctx, row, { cause: 'media_unavailable' })
-    return refused('media_unavailable')
+    return refusedFor('media_unavailable')
   }
   const running = new InboundCall(ctx, {
     row,
@@ -176,7 +177,7 @@ async function begin(ctx: AdmissionContext, invite: InboundInvite, admitted: Adm
 }
 
 /** Opens the call's media, or shares that of the leg which the new caller is joined with. */
-function sessionFor(ctx: AdmissionContext, sid: string, project_id: string, destination: Destination) {
+function sessionFor(ctx: AdmissionContext, sid: string, project_id: string, destination: CallDestination) {
   if (destination.kind !== 'replaced') return ctx.media.open(sid, project_id)
   const { session } = destination.replacement.stays.leg
   session.hold()

@@ -29,7 +29,7 @@ export class InviteRefused {
   }
 }
 
-export const refused = (
+export const refusedFor = (
   reason: Reason,
   facts: ReasonFacts = {},
   more: Pick<Extract<Why, { kind: 'reason' }>, 'sentence' | 'headers' | 'untold' | 'call'> = {},

@@ -5,7 +5,7 @@ import { InboundCall } from '../b2bua/inbound-call.ts'
 import { isNamed, readReplaces } from '../b2bua/refer-to.ts'
 import { findDialog, findRinging, type Replacement } from '../b2bua/transfer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import type { Destination } from './call-row.ts'
+import type { CallDestination } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Peer } from './peer.ts'
 import { InviteRefused } from './refuse.ts'
@@ -18,7 +18,7 @@ export function replacedBy(
   ctx: AdmissionContext,
   invite: InboundInvite,
   peer: Peer,
-): Extract<Destination, { kind: 'replaced' }> | InviteRefused {
+): Extract<CallDestination, { kind: 'replaced' }> | InviteRefused {
   const named = readReplaces(invite.header('replaces') ?? '')
   if (!named) return bySip(400)
   if (peer.kind !== 'trunk') return bySip(481)

@@ -36,7 +36,7 @@ export interface Limits {
 }
 
 /** What to do with an admitted inbound call. */
-export type Plan =
+export type CallPlan =
   | { readonly kind: 'script'; readonly entry: ScriptEntry }
   | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
   | { readonly kind: 'replace'; readonly replacement: Replacement }
@@ -97,7 +97,7 @@ export class InboundCall extends Call {
   }
 
   /** Opens the caller's media and starts the plan. A failure ends the call. */
-  async begin(policy: LegPolicy, plan: Plan): Promise<void> {
+  async begin(policy: LegPolicy, plan: CallPlan): Promise<void> {
     try {
       await this.#a.openMedia(policy, kindOfCaller(this.#a.invite))
       if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.content().sdp)

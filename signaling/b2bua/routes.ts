@@ -1,4 +1,3 @@
-import { boundedMap } from '../../core/domain/bounded-map.ts'
 import {
   type Attestation,
   parseAddress,
@@ -8,7 +7,7 @@ import {
 } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
-import { delivery, egress, evenRandom, type Hop, isPeer } from '../../core/domain/routing/index.ts'
+import { delivery, egress, type Hop, isPeer } from '../../core/domain/routing/index.ts'
 import { dialled, hostOf, readUri } from '../../core/domain/sip/address.ts'
 import { type Diverter, diversionHeaders } from '../../core/domain/sip/diversion.ts'
 import { quotedName } from '../../core/domain/sip/names.ts'
@@ -73,7 +72,7 @@ export function egressHops(
       ),
       digits: outgoing.called_e164.slice(1),
     },
-    nextShare(project.id),
+    ctx.shares.next(project.id),
   )
   // Carriers bill or trust the diverting number, so they get only diversions by numbers of the project itself.
   const own = outgoing.diverters.filter(({ number }) => holdsNumber(ctx.snapshot(), project.id, number))
@@ -88,7 +87,7 @@ export const ownTargets = (ctx: NodeServices, trunk: TrunkConfig): number =>
 
 /** Hops of a call to a number that routes to this trunk: its targets, then its users' registered contacts. */
 export const deliveryHops = (ctx: NodeServices, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
-  ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
+  ...delivery<Routable>(routable(ctx, trunk.targets, null), ctx.shares.next(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing, 'customer'),
   ),
   ...ctx.registrar.contacts(trunk.id).map(({ uri, proxy, proven_host, transport }) => ({
@@ -108,16 +107,6 @@ export const deliveryHops = (ctx: NodeServices, trunk: TrunkConfig, outgoing: Ou
     redirects: [],
   })),
 ]
-
-/** Weighted shares follow an even sequence per trunk or project (decision 0504). */
-const MAX_SHARES = 10_000
-const shares = boundedMap<string, { readonly start: number; count: number }>(MAX_SHARES)
-
-function nextShare(key: string): () => number {
-  const known = shares.get(key) ?? { start: Math.random(), count: 0 }
-  shares.set(key, known)
-  return evenRandom(known.start, known.count++)
-}
 
 const routable = (ctx: NodeServices, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))

@@ -6,6 +6,7 @@ import type { State } from '../../core/state/index.ts'
 import type { SipStack } from '../drachtio/types.ts'
 import type { TargetHealth } from '../trunks/health.ts'
 import type { Registrar } from '../trunks/registrar.ts'
+import type { Shares } from '../trunks/shares.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
 import type { Stir } from '../trunks/stir.ts'
 import type { WaysOut } from '../trunks/ways-out.ts'
@@ -26,6 +27,8 @@ export interface NodeServices {
   readonly metrics: CallMetrics
   readonly health: TargetHealth
   readonly registrar: Registrar
+  /** Which of several targets by weight is next. */
+  readonly shares: Shares
   /** Resolves the addresses of our requests and checks that we may send there. */
   readonly ways: WaysOut
   /** Signs and verifies callers. */

@@ -64,7 +64,7 @@ const GIVE_UP_MS = 35_000
 const REINVITE_GIVE_UP_MS = 180_000
 /** Matches the embedded edge. A drachtio-server crashes when a final response precedes the PRACK of a reliable one. */
 const OWN_EDGE = /-strowger$/
-const SILENT = 'the SIP server told of no answer'
+const SILENT = 'the SIP server reported no response'
 
 interface Outbound extends RequestOptions {
   readonly stackDialogId?: string
@@ -136,7 +136,7 @@ class Stack implements SipStack {
       clock: options.clock,
       authenticated: () => this.#connected,
       lost: socket => {
-        this.#log.error('the SIP server does not answer: the link to it is given up, and tried again')
+        this.#log.error('the SIP server does not answer: closing the link and connecting again')
         socket.destroy()
       },
     })

@@ -9,7 +9,7 @@ import {
   judgeDns,
   judgeOptions,
   judgeRegistration,
-  judgeSources,
+  judgeTrunkSources,
   judgeTls,
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
@@ -38,7 +38,7 @@ export async function validateConfiguration(
   const checkTargets = await planTargets(ctx, trunk, null, report)
   await applied(async () => judgeApplied(facts.wanted_revision, trunk.enabled ? trunk.revision : null))
   await sources(async () =>
-    judgeSources({
+    judgeTrunkSources({
       auth_mode: trunk.auth_mode,
       direction: facts.direction,
       sources: trunk.sources,

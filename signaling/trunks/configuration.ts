@@ -3,7 +3,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
-  type Applied,
+  type AppliedRevision,
   CONFIGURATION,
   configurationRevision,
   readConfiguration,
@@ -70,7 +70,7 @@ export class Configuration {
     this.#snapshot = snapshot
     for (const [resource_id, error] of failures) this.#log.error({ resource_id, error }, 'a resource cannot be applied')
     for (const listener of this.#listeners) listener(snapshot)
-    const reports: Applied[] = []
+    const reports: AppliedRevision[] = []
     const accounts = rows.accounts.map(({ project_id, revision }) => ({ id: project_id, revision }))
     for (const row of [...rows.trunks, ...rows.applications, ...rows.carriers, ...rows.numbers, ...accounts]) {
       const error = failures.get(row.id) ?? null

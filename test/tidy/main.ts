@@ -9,6 +9,7 @@ import { generatedDocuments } from './documents.ts'
 import { exportFindings } from './exports.ts'
 import { lengthFindings } from './lengths.ts'
 import { mirrorFindings } from './mirror.ts'
+import { nameFindings } from './names.ts'
 import { readerFindings } from './readers.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
@@ -91,6 +92,7 @@ const found = [
   ...readerFindings(all),
   ...lengthFindings(all),
   ...mirrorFindings(all, existsSync),
+  ...nameFindings(all),
   ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),
 ]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)

@@ -18,7 +18,7 @@ export function Recordings() {
   const [deleted, setDeleted] = useState<Recording | null>(null)
   return (
     <>
-      <PageHead title="Recordings" sub="Encrypted where they are kept, and deleted when their time is over." />
+      <PageHead title="Recordings" sub="Encrypted at rest, and deleted when their retention period ends." />
       <Tabs items={CALL_TABS()} current="recordings" />
       <ProblemBox problem={recordings.problem} />
       <Card flush>

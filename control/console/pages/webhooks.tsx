@@ -344,7 +344,7 @@ function RotateSecret({ action, onSubmit, onClose }: RotateSecretProps) {
         fields={['/overlap_hours']}
       >
         <NumberField
-          label="Hours that the old secret still signs too"
+          label="Hours for which the old secret stays valid"
           value={hours}
           onInput={setHours}
           problem={action.problem}

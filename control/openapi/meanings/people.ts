@@ -36,7 +36,7 @@ export const PEOPLE: Readonly<Record<string, string>> = {
   'AlertScope.id': 'Id of what it watches; null: all of the organization.',
   'AlertScopeInput.id': 'Id of what it watches; null: all of the organization.',
   email_recipients: 'Mail addresses that are told; null: the members whose role it concerns.',
-  sms_recipients: 'Numbers that are told of critical alerts by SMS.',
+  sms_recipients: 'Numbers that receive critical alerts by SMS.',
   quiet_from: 'Time of day at which quiet begins, `HH:MM`; messages that are not critical wait. Null: never quiet.',
   quiet_to: 'Time of day at which quiet ends, `HH:MM`; null: never quiet.',
 

@@ -7,7 +7,7 @@ const URLS = {
   voice_method: 'How it is requested.',
   voice_fallback_url: 'Where another document is when that one cannot be had or run; null: nowhere.',
   voice_fallback_method: 'How the other document is requested.',
-  status_callback: 'What is told of the end of calls; null: nothing.',
+  status_callback: 'The URL that receives the end of each call; null: none.',
   status_callback_method: 'How it is told.',
 }
 const of = (schema: string, properties: Readonly<Record<string, string>>): Record<string, string> =>

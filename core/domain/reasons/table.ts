@@ -361,7 +361,7 @@ export const REASONS = {
   }),
   document_failed: caller({
     sip: 503,
-    sentence: 'the document of the call could not be had or run',
+    sentence: 'the document of the call could not be fetched or run',
     mend: 'Look at the errors of the call; `strowger script check` finds what is wrong in a document.',
   }),
   node_lost: ours({ sip: 500, sentence: 'the process that ran the call was lost', mend: 'Place the call again.' }),
@@ -662,7 +662,7 @@ export const REASONS = {
   }),
   password_reset_over: caller({
     http: 404,
-    sentence: 'this link was used or replaced, or its day is over',
+    sentence: 'this link has expired, or has been used or replaced',
     mend: 'Ask the operator for a new link.',
   }),
   invitation_over: caller({

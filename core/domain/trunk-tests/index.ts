@@ -164,7 +164,7 @@ export function judgeCodecs(
   )
 }
 
-export function judgeSources(facts: {
+export function judgeTrunkSources(facts: {
   readonly auth_mode: 'ip_allow_list' | 'digest'
   readonly direction: 'inbound' | 'outbound' | 'both'
   readonly sources: readonly string[]

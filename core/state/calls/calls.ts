@@ -3,14 +3,15 @@ import type { CallRequest } from '../../domain/calls/request.ts'
 import { shownParameters, shownUrl } from '../../domain/calls/typed.ts'
 import { maskCards } from '../../domain/ladder/cards.ts'
 import { iso } from '../../runtime/clock.ts'
-import type { CallCommandTable, CallEventTable, CallStatus, CallTable, Db, RecordingTable, Trx } from '../db.ts'
+import type { CallCommandTable, CallEventTable, CallStatus, Db, RecordingTable, Trx } from '../db.ts'
 import { callProcedure } from '../port.ts'
 import type { Placed, PlaceInput } from '../procedures/place-call.ts'
+import type { CallRow } from '../procedures/running/rows.ts'
 import { addCallEvent } from './call-events.ts'
 
 /** Calls as the APIs use them: create, list, fetch, and send commands to the node that runs one. */
 
-export type CallRow = Selectable<CallTable>
+export type { CallRow }
 export type RecordingRow = Selectable<RecordingTable>
 export type CallEventRow = Selectable<CallEventTable>
 

@@ -135,7 +135,7 @@ export const expireRecordings = (state: State, now_ms: number): Promise<number> 
       .returning(['sid', 'project_id', 'call_sid'])
       .execute()
     for (const { sid, project_id, call_sid } of rows) {
-      const data = { id: sid, name: `Recording of ${call_sid}`, summary: 'Its time to be kept is over' }
+      const data = { id: sid, name: `Recording of ${call_sid}`, summary: 'Its retention period has ended' }
       await queueEvent(trx, { project_id, kind: 'recording.deleted', data }, now_ms)
     }
     return rows.length

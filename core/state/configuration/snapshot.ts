@@ -53,7 +53,7 @@ export async function readConfiguration({ db }: State): Promise<ConfigurationRow
 /** The id under which a node reports the configuration as a whole. */
 export const CONFIGURATION = 'configuration'
 
-export interface Applied {
+export interface AppliedRevision {
   readonly resource_id: string
   readonly revision: number
   readonly state: ApplyReportTable['state']
@@ -61,7 +61,12 @@ export interface Applied {
 }
 
 /** Saves the revision of each resource that this node runs. Removing the node deletes reports of deleted resources. */
-export async function reportApplied(state: State, node_id: string, reports: readonly Applied[], now_ms: number) {
+export async function reportApplied(
+  state: State,
+  node_id: string,
+  reports: readonly AppliedRevision[],
+  now_ms: number,
+) {
   if (reports.length === 0) return
   await state.transaction(async trx => {
     for (const report of reports) {

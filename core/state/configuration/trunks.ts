@@ -29,7 +29,7 @@ export interface TrunkFigures {
   policy: AttachedPolicy | null
 }
 
-export const NO_FIGURES: TrunkFigures = {
+export const NO_TRUNK_FIGURES: TrunkFigures = {
   ...{ live_calls: 0, numbers: 0, targets: 0, targets_silent: 0 },
   ...{ subaccount_name: null, policy: null },
 }
@@ -236,7 +236,7 @@ export const ambiguousSource = (
 /** Reads the figures of trunks in a few queries, however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
   const figures = new Map<string, TrunkFigures>()
-  for (const id of trunk_ids) figures.set(id, { ...NO_FIGURES })
+  for (const id of trunk_ids) figures.set(id, { ...NO_TRUNK_FIGURES })
   const note = (id: string | null, change: Partial<TrunkFigures>): void => {
     const figure = id === null ? undefined : figures.get(id)
     if (figure) Object.assign(figure, change)

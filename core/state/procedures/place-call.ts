@@ -3,7 +3,7 @@ import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
 import { wouldAdmit } from './admission/own-line.ts'
 import type { AdmissionRequest } from './admission/request.ts'
 import { number, type Query, tuples } from './admission/steps.ts'
-import { type CallRow, insertCall, type NewCall, rowOf } from './running/rows.ts'
+import { type CallRow, insertCallRow, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API to queue. */
 export interface PlaceInput {
@@ -34,7 +34,7 @@ const DRAINING = `select count(*) as nodes, count(draining_at) as draining from 
  * Runs admission and queues the call with the command that makes a node place it, in one procedure: writers of running
  * calls wait as briefly as possible. A CPS limit does not refuse here: the call waits in the queue (design section 4).
  */
-export function place(query: Query, input: PlaceInput): Placed {
+export function placeApiCall(query: Query, input: PlaceInput): Placed {
   const [seen] = query(DRAINING)
   if (seen && number(seen, 'nodes') > 0 && seen['nodes'] === seen['draining']) return { refused: 'draining', facts: {} }
   // A dry run: the call takes its slots when it leaves.
@@ -56,7 +56,7 @@ export function place(query: Query, input: PlaceInput): Placed {
     request: input.request,
     queued_at: at,
   }
-  const row = rowOf(call, insertCall(query, call, input.now_ms), input.now_ms)
+  const row = rowOf(call, insertCallRow(query, call, input.now_ms), input.now_ms)
   query(INSERT_COMMAND, input.sid, 'originate', '{}', at)
   return { row }
 }

@@ -3,14 +3,14 @@ import type { Query } from './admission/steps.ts'
 import { take } from './admission/take.ts'
 import { chainAudit } from './audit-chain.ts'
 import { ceilings } from './ceilings/index.ts'
-import { place } from './place-call.ts'
+import { placeApiCall } from './place-call.ts'
 import { decideNewCall, decideQueuedCall } from './running/admit.ts'
 import { type Enqueued, enqueueCallback } from './running/callbacks.ts'
-import { type ProjectEvent, queueEvent } from './running/events.ts'
+import { type ProjectEvent, queueProjectEvent } from './running/events.ts'
 import { type FinalFacts, finish } from './running/finish.ts'
-import { insertMessages } from './running/messages.ts'
-import { insertCall, type NewCall } from './running/rows.ts'
-import { writeCall } from './running/write.ts'
+import { insertMessageRows } from './running/messages.ts'
+import { insertCallRow, type NewCall } from './running/rows.ts'
+import { writeSteps } from './running/write.ts'
 
 /** All procedures. Only core/state calls them. Inputs and results are plain data. */
 export const PROCEDURES = {
@@ -19,16 +19,17 @@ export const PROCEDURES = {
   extend_reservation: ceilings.extend,
   release_admission: ceilings.release,
   prune_hours: (query, _: null) => ceilings.prune(query),
-  place_call: place,
+  place_call: placeApiCall,
   append_audit: chainAudit,
-  insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),
+  insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCallRow(query, call, now_ms),
   admit_call: decideNewCall,
   admit_row: decideQueuedCall,
-  write_call: writeCall,
+  write_call: writeSteps,
   finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts) !== null,
-  insert_messages: insertMessages,
+  insert_messages: insertMessageRows,
   enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
-  queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) => queueEvent(query, event, now_ms),
+  queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) =>
+    queueProjectEvent(query, event, now_ms),
 } as const satisfies Readonly<Record<string, (query: Query, input: never) => unknown>>
 
 type Procedures = typeof PROCEDURES

@@ -57,7 +57,7 @@ export interface WorkerReply {
   readonly last_id?: number
   /** JSON of the result of a procedure or a batch. */
   readonly result?: string
-  readonly error?: Refused
+  readonly error?: WorkerError
 }
 
 /** A procedure to run in its own transaction. */
@@ -72,11 +72,11 @@ export interface ProcedureRequest {
 export interface ProcedureReply {
   readonly id: number
   readonly result?: unknown
-  readonly error?: Refused
+  readonly error?: WorkerError
 }
 
 /** An error in a reply to the calling thread. */
-export interface Refused {
+export interface WorkerError {
   readonly message: string
   readonly code: string
 }

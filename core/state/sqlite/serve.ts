@@ -5,8 +5,8 @@ import {
   MOST_TOGETHER,
   type ProcedureReply,
   type ProcedureRequest,
-  type Refused,
   type ToThread,
+  type WorkerError,
   type WorkerReply,
   type WorkerRequest,
 } from './protocol.ts'
@@ -22,7 +22,7 @@ interface Requests {
 }
 
 /** The error after the deadline: the caller has given up, so the procedure must not run. */
-const TOO_LATE: Refused = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
+const TOO_LATE: WorkerError = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
 
 /** Returns the function that takes the messages for a connection and answers each. */
 export function serve(connection: Connection, requests: Requests): (message: ToThread) => void {
@@ -113,7 +113,7 @@ function runOne(connection: Connection, { id, name, input, until_ms }: Procedure
   }
 }
 
-function refusedBy(error: unknown): Refused {
+function refusedBy(error: unknown): WorkerError {
   const { message, code } = stateErrorOf(error)
   return { message, code }
 }

@@ -20,7 +20,7 @@ import { isWithin, localTimeOf, localTimeText } from '../../../domain/policies/c
 import { dayOf } from '../../../domain/rating/day.ts'
 import { ceilings } from '../ceilings/index.ts'
 import { levelLimits } from '../ceilings/levels.ts'
-import { minuteOf, type Usage } from '../ceilings/slots.ts'
+import { minuteOf, type SlotUsage } from '../ceilings/slots.ts'
 import { availableMinor } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
 import { countRoutes, readContainments, readPrice, readRules } from './destination.ts'
@@ -42,13 +42,13 @@ export interface Gathered {
   readonly minute: number
   readonly second: Second
   /** Usage of the levels, as read. */
-  readonly usage: Usage
+  readonly usage: SlotUsage
   /** Whether the payer has an account in which money is reserved. */
   readonly has_account: boolean
 }
 
 /** Reads the facts. Nothing is cached, so that a change takes effect with the next call. */
-export function gather(query: Query, given: AdmissionRequest, store_ms: number): Gathered {
+export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: number): Gathered {
   const project = readProject(query, given.project_id)
   const named = readTrunks(query, given)
   const { trunk } = named

@@ -38,7 +38,7 @@ export interface AdmissionRequest {
   readonly store_ms?: number
 }
 
-export interface AdmissionContext {
+export interface DecisionFacts {
   readonly called: ParsedNumber | null
   /** The caller number to present, with plus; null when the caller is not a number. */
   readonly caller_e164: string | null
@@ -71,4 +71,4 @@ export interface AdmissionContext {
   readonly paid_until_seconds: number | null
 }
 
-export type AdmissionOutcome = Verdict & AdmissionContext
+export type AdmissionOutcome = Verdict & DecisionFacts

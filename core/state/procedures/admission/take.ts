@@ -3,8 +3,8 @@ import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import type { Reason } from '../../../domain/reasons/index.ts'
 import { ceilings } from '../ceilings/index.ts'
 import type { Caps, SpendChange } from '../ceilings/spend.ts'
-import { type Gathered, gather, revisionsOf } from './gather.ts'
-import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
+import { type Gathered, gatherFacts, revisionsOf } from './gather.ts'
+import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from './request.ts'
 import { number, numberOrNull, type Query, text, textOrNull, tuples } from './steps.ts'
 
 interface TakeInput {
@@ -18,7 +18,7 @@ interface TakeInput {
  */
 export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
   const store_ms = request.store_ms ?? query.now_ms()
-  const gathered = gather(query, request, store_ms)
+  const gathered = gatherFacts(query, request, store_ms)
   const verdict = admit(gathered.facts)
   if (!dry_run) {
     if (verdict.admitted) takeAll(query, request, gathered, verdict)
@@ -116,7 +116,7 @@ function countRefusal(query: Query, request: AdmissionRequest, { facts, day }: G
   if (hit) query('update containment set rejection_count = rejection_count + 1 where id = ?', hit.id)
 }
 
-function contextOf(query: Query, gathered: Gathered, verdict: Verdict): AdmissionContext {
+function contextOf(query: Query, gathered: Gathered, verdict: Verdict): DecisionFacts {
   const { facts, project, price_book, trunk, subtrunk, subaccount, policies, egress_trunk_id } = gathered
   const { rate } = facts
   const policy = policies.at(-1)
@@ -148,7 +148,7 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Admissio
 }
 
 /** Any recording policy has the call recorded. The longest retention of those policies applies. */
-function recordingOf(query: Query, { policies, facts, project }: Gathered): AdmissionContext['recording'] {
+function recordingOf(query: Query, { policies, facts, project }: Gathered): DecisionFacts['recording'] {
   const first = policies[0]
   if (!first || facts.direction !== 'outbound') return null
   const recording = policies.filter(policy => text(policy, 'recording_mode') === 'all')

@@ -1,7 +1,7 @@
 import type { Query } from '../admission/steps.ts'
 import type { LevelLimits } from './levels.ts'
 import { type ExtendInput, type Extension, extend, type Release, type ReleaseInput, release } from './settle.ts'
-import { takeSlots, type Usage, type UseTimes, usage } from './slots.ts'
+import { type SlotUsage, takeSlots, type UseTimes, usage } from './slots.ts'
 import { holdMoney, pruneHours, type SpendChange } from './spend.ts'
 import type { Second } from './window.ts'
 
@@ -12,7 +12,7 @@ import type { Second } from './window.ts'
  */
 interface Ceilings {
   /** Reads the usage of each level's ceilings. */
-  usage(query: Query, limits: readonly LevelLimits[], times: UseTimes): Usage
+  usage(query: Query, limits: readonly LevelLimits[], times: UseTimes): SlotUsage
   /** Takes a slot at each level and reserves the price of the first increment. */
   take(query: Query, taken: Taken): void
   /** Reserves money for the next increments of a running call, as far as caps and balance allow. */
@@ -24,7 +24,7 @@ interface Ceilings {
 }
 
 interface Taken {
-  readonly usage: Usage
+  readonly usage: SlotUsage
   readonly second: Second
   /** Null when the call reserves no money. */
   readonly money: SpendChange | null

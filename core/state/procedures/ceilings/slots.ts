@@ -35,14 +35,18 @@ export interface UseTimes {
   readonly priced: boolean
 }
 
-export interface Usage {
+export interface SlotUsage {
   readonly levels: readonly LevelFacts[]
   /** Ids of subjects that have a counter row. */
   readonly counted: ReadonlySet<string>
 }
 
 /** Reads the usage of each level's ceilings. */
-export function usage(query: Query, limits: readonly LevelLimits[], { day, minute, second, priced }: UseTimes): Usage {
+export function usage(
+  query: Query,
+  limits: readonly LevelLimits[],
+  { day, minute, second, priced }: UseTimes,
+): SlotUsage {
   const used = query(LEVEL_USES(limits.length), day, ...limits.map(({ id }) => id))
   const capped = priced ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, ...hourUntil(minute))
@@ -76,7 +80,7 @@ const BEGIN_COUNTING = `insert into level_use (level, subject_id, live, takes) v
  * Counts a call at each level, in order. Each statement compares the counter with the ceiling again.
  * @throws FactsChanged when another writer has taken the last slot since the facts were read
  */
-export function takeSlots(query: Query, { levels, counted }: Usage, second: Second): void {
+export function takeSlots(query: Query, { levels, counted }: SlotUsage, second: Second): void {
   for (const facts of levels)
     if (countCall(query, facts, counted.has(facts.id), second) === 0)
       throw new FactsChanged(`slots of ${facts.level} ${facts.id}`)

@@ -2,14 +2,14 @@ import type { Admitted, Refused } from '../../../domain/admission/index.ts'
 import { ending } from '../../../domain/calls/endings.ts'
 import { type Verstat, verstatText } from '../../../domain/identity/passport.ts'
 import { type Reason, sipRefusal } from '../../../domain/reasons/index.ts'
-import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from '../admission/request.ts'
+import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from '../admission/request.ts'
 import type { Query } from '../admission/steps.ts'
 import { take } from '../admission/take.ts'
 import { finish } from './finish.ts'
-import { changeCall, insertCall, type NewCall } from './rows.ts'
+import { changeCall, insertCallRow, type NewCall } from './rows.ts'
 
 /** The decision without its trace, which is stored with the call. */
-export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<AdmissionContext, 'revisions' | 'price'>
+export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<DecisionFacts, 'revisions' | 'price'>
 
 export interface AdmitInput {
   readonly call: NewCall
@@ -37,7 +37,7 @@ export function decideNewCall(query: Query, input: AdmitInput): Admission {
   const { outcome, part } = takeAll(query, requests)
   const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
   const call = keptCall(input, { decided: outcome, part })
-  const position = insertCall(query, { ...call, decision_trace }, now_ms)
+  const position = insertCallRow(query, { ...call, decision_trace }, now_ms)
   return { position, part, ...settled(query, call.sid, outcome, now_ms) }
 }
 

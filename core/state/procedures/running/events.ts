@@ -52,7 +52,7 @@ const insertDelivery = inserting('webhook_delivery', [
 ])
 
 /** Queues an event for every enabled endpoint of the project that subscribes to its kind. Returns their number. */
-export function queueEvent(query: Query, { project_id, kind, data, id }: ProjectEvent, now_ms: number): number {
+export function queueProjectEvent(query: Query, { project_id, kind, data, id }: ProjectEvent, now_ms: number): number {
   const listening = query(ENDPOINTS, project_id).filter(
     endpoint =>
       number(endpoint, 'enabled') !== 0 &&

@@ -4,8 +4,8 @@ import { inserting, type Query } from '../admission/steps.ts'
 import { ceilings } from '../ceilings/index.ts'
 import { tellStatus } from './callbacks.ts'
 import { countsOfEndedCall } from './counts.ts'
-import { queueEvent } from './events.ts'
-import { changeCall, findCall, type RecordedCall } from './rows.ts'
+import { queueProjectEvent } from './events.ts'
+import { changeCall, findCallRow, type RecordedCall } from './rows.ts'
 
 export interface FinalFacts {
   readonly ending: Ending
@@ -40,7 +40,7 @@ const insertCdr = inserting('cdr', [
  * money are released in any case.
  */
 export function finish(query: Query, sid: string, facts: FinalFacts): Finished | null {
-  const known = findCall(query, sid)
+  const known = findCallRow(query, sid)
   if (!known || known.ended_at !== null) {
     const answered = (known?.answered_at ?? null) !== null
     const duration_seconds = known?.duration_seconds ?? 0
@@ -81,7 +81,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   const { trunk_id } = row
   const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code, price }
   const data = { sid, direction, from: from_number, to: to_number, trunk_id, ...ended }
-  const heard = queueEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
+  const heard = queueProjectEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
   query(
     "update call_attempt set ended_at = ?, result = 'canceled' where call_sid = ? and ended_at is null",
     ended_at,

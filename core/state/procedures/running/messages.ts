@@ -19,7 +19,7 @@ const insert = insertingRows('sip_message', [
 ])
 
 /** Inserts SIP messages of calls for their ladder diagrams. */
-export function insertMessages(query: Query, { edge_id, messages }: MessagesOfEdge): void {
+export function insertMessageRows(query: Query, { edge_id, messages }: MessagesOfEdge): void {
   insert(
     query,
     messages.map(message => ({ ...message, edge_id })),

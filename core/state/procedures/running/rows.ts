@@ -63,14 +63,14 @@ const COLUMNS = [
 const insertRow = inserting('call', COLUMNS, 'returning position')
 
 /** Inserts a call. Returns its position. */
-export function insertCall(query: Query, call: NewCall, now_ms: number): number {
+export function insertCallRow(query: Query, call: NewCall, now_ms: number): number {
   const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
   return number(row ?? {}, 'position')
 }
 
 const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
 
-export const findCall = (query: Query, sid: string): RecordedCall | undefined => query<RecordedCall>(FIND, sid)[0]
+export const findCallRow = (query: Query, sid: string): RecordedCall | undefined => query<RecordedCall>(FIND, sid)[0]
 
 /** Updates a call, whether or not it has ended. */
 export const changeCall = updating('call', 'sid = ?')

@@ -5,9 +5,9 @@ import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
 import { tellStatus } from './callbacks.ts'
 import { addCarrierMedia } from './carrier-media.ts'
-import { queueEvent } from './events.ts'
+import { queueProjectEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
-import { changeRunningCall, findCall, type RecordedCall } from './rows.ts'
+import { changeRunningCall, findCallRow, type RecordedCall } from './rows.ts'
 
 /** The progress of a running call, as its node writes it: several steps at once, in order. */
 export type CallStep =
@@ -55,7 +55,7 @@ export interface CallWritten {
 }
 
 /** Writes the steps of a call in order. */
-export function writeCall(query: Query, { sid, steps }: CallWrite): CallWritten {
+export function writeSteps(query: Query, { sid, steps }: CallWrite): CallWritten {
   let written: CallWritten = { running: true, told: 0, end: null }
   for (const step of steps) {
     const { running, told, end } = writeStep(query, sid, step)
@@ -82,7 +82,7 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
         step.untold,
       )
     case 'answer_told': {
-      const row = findCall(query, sid)
+      const row = findCallRow(query, sid)
       const told = row ? tellStatus(query, row, 'answered', { now_ms: step.at_ms, extra: step.extra }) : 0
       return { running: row !== undefined && row.ended_at === null, told, end: null }
     }
@@ -134,14 +134,14 @@ function progress(
   const told = untold ? 0 : tellStatus(query, row, event, { now_ms })
   return {
     running: true,
-    told: told + queueEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),
+    told: told + queueProjectEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),
     end: null,
   }
 }
 
 function end(query: Query, sid: string, facts: FinalFacts): CallWritten {
   const finished = finish(query, sid, facts)
-  const row = finished?.row ?? findCall(query, sid)
+  const row = finished?.row ?? findCallRow(query, sid)
   if (!row) return { running: false, told: 0, end: null }
   const { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at } = row
   return {

@@ -1,7 +1,7 @@
 import { takeAdmission } from '../../../../core/state/calls/leases.ts'
 import { insertCall } from '../../../../core/state/calls/running-calls.ts'
 import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
-import { createGate, StateStalled } from '../../../../signaling/admission/gate.ts'
+import { createAdmissionGate, StateStalled } from '../../../../signaling/admission/gate.ts'
 import { UnownedCalls } from '../../../../signaling/unowned-calls.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
@@ -29,7 +29,7 @@ const nothing = async () => undefined
 
 t.test('an admission that times out is rejected, and undone when it completes later', async t => {
   const clock = standing()
-  const gate = createGate('node_1', clock)
+  const gate = createAdmissionGate('node_1', clock)
   let decide = (_value: string): void => undefined
   let undone: string | undefined
   const first = gate.decide(
@@ -50,7 +50,7 @@ t.test('an admission that times out is rejected, and undone when it completes la
 
 t.test('an admission that completes in time is not undone', async t => {
   const clock = standing()
-  const gate = createGate('node_1', clock)
+  const gate = createAdmissionGate('node_1', clock)
   let undone = false
   const decided = await gate.decide(
     async () => 'admitted',
@@ -65,7 +65,7 @@ t.test('an admission that completes in time is not undone', async t => {
 
 t.test('while an admission is overdue, new ones are rejected without a query', async t => {
   const clock = standing()
-  const gate = createGate('node_1', clock)
+  const gate = createAdmissionGate('node_1', clock)
   let finish = (): void => undefined
   const first = gate.decide(() => new Promise<string>(resolve => (finish = () => resolve('first'))), nothing)
   clock.now_ms = 1499
@@ -90,7 +90,7 @@ t.test('the third sweep ends an unowned call with its slot and money, and leaves
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const { state } = w
-  const gate = createGate('node_1', { now: () => NOW_MS, monotonic_ms: () => 0, after: timer, every: timer })
+  const gate = createAdmissionGate('node_1', { now: () => NOW_MS, monotonic_ms: () => 0, after: timer, every: timer })
   const at = new Date(NOW_MS).toISOString()
   const rows = ['owned', 'held', 'forgotten', 'elsewhere'] as const
   const sids = new Map<string, string>()

@@ -3,7 +3,7 @@ import { invite } from '../../../../control/live/invitations.ts'
 import { findConference, listParticipants, openConference } from '../../../../core/state/calls/conferences.ts'
 import { readConfiguration } from '../../../../core/state/configuration/snapshot.ts'
 import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
-import { createGate } from '../../../../signaling/admission/gate.ts'
+import { createAdmissionGate } from '../../../../signaling/admission/gate.ts'
 import { Originator } from '../../../../signaling/admission/originate.ts'
 import { compileSnapshot, EMPTY_SNAPSHOT } from '../../../../signaling/trunks/snapshot.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
@@ -40,7 +40,7 @@ t.test('who is added to a conference passes policy, ceiling and money: what they
   /** The calls whose media was opened, which comes before an INVITE. */
   const opened: string[] = []
   const originator = new Originator({
-    ...{ node_id: 'node_1', clock, state: w.state, gate: createGate('node_1', clock) },
+    ...{ node_id: 'node_1', clock, state: w.state, gate: createAdmissionGate('node_1', clock) },
     ...{
       log: pino({ level: 'silent' }),
       bus: { ring: () => undefined },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { claimFacts, readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
 import { insertSources, insertTrunk, type TrunkRow } from '../../../../../core/state/configuration/trunks.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
-import { stepsOf } from '../../../../../core/state/port.ts'
+import { inDialect } from '../../../../../core/state/port.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 
 const now = '2026-11-21T12:00:00.000Z'
@@ -59,7 +59,7 @@ t.test('judges a written source by all overlapping claims, however many exist', 
   t.equal((await taken('192.0.2.0/24')).length, 1, 'one range within it is enough')
   t.same(await taken('192.0.2.11/32', '203.0.113.7/32', '100.64.0.0/24', 'nothing'), [])
   t.equal((await taken('20.0.0.0/16')).length, 1, 'one of two thousand')
-  for (const { sql, parameters } of stepsOf(state.db, readsOfTaken('198.51.100.0/24', me, now))) {
+  for (const { sql, parameters } of inDialect(state.db, readsOfTaken('198.51.100.0/24', me, now))) {
     const plan = await explained(state, sql, parameters)
     t.match(plan[0], /USING (COVERING )?INDEX (trunk_source_range|digest_proof_address) /, plan.join('; '))
   }

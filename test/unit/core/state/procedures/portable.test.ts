@@ -1,7 +1,7 @@
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { insertContainment } from '../../../../../core/state/alerts/containments.ts'
 import { readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
-import { callProcedure, stepsOf } from '../../../../../core/state/port.ts'
+import { callProcedure, inDialect } from '../../../../../core/state/port.ts'
 import type { AdmissionRequest } from '../../../../../core/state/procedures/admission/request.ts'
 import type { Query } from '../../../../../core/state/procedures/admission/steps.ts'
 import type { NewCall } from '../../../../../core/state/procedures/running/rows.ts'
@@ -216,6 +216,6 @@ t.test('PostgreSQL accepts every statement of the procedures that SQLite runs', 
   t.teardown(() => postgres.close())
   t.not(await postgres.fault('select sum(draining_at is not null) from node'), null, 'and refuses what is not portable')
   const tenant = { project_id: w.project_id, subaccount_id: null }
-  for (const { sql } of stepsOf(w.state.db, readsOfTaken('192.0.2.0/24', tenant, NOW))) statements.add(sql)
+  for (const { sql } of inDialect(w.state.db, readsOfTaken('192.0.2.0/24', tenant, NOW))) statements.add(sql)
   for (const sql of statements) t.equal(await postgres.fault(sql), null, sql)
 })
