@@ -1,6 +1,6 @@
 import type { CallDestination, PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
-import { trunkOfCaller } from './place.ts'
+import { trunkOfCaller } from './lines.ts'
 import { type InviteRefused, refusedFor } from './refuse.ts'
 
 /** Decides where the call of an INVITE goes. */

@@ -1,10 +1,9 @@
 import { voiceService } from '../../core/domain/admission/index.ts'
-import { ending } from '../../core/domain/calls/endings.ts'
 import { type RecordRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
-import { type CallRow, writeCall } from '../../core/state/calls/running-calls.ts'
+import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import { isPassing } from '../../core/state/index.ts'
 import type { Event } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
@@ -14,8 +13,10 @@ import { answeredHost, type ScriptEntry } from '../b2bua/script-host.ts'
 import { CallToApplication } from '../scripts/call-to-application.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
+import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
 import type { AdmissionContext } from './context.ts'
-import { admitQueued, asksOf, hopsOf, limitsOf, ownLine, trunkOfCaller } from './place.ts'
+import { hopsOf, ownLine, trunkOfCaller } from './lines.ts'
+import { endUnplaced } from './unplaced.ts'
 
 /** Places the calls of the API, from their row to their INVITE. */
 
@@ -181,18 +182,6 @@ export class Originator {
   ): Promise<void> {
     await endUnplaced(this.#ctx, row, { cause: 'not_admitted', reason, sip_code: sipRefusal(reason).code })
   }
-}
-
-/** Ends a call that has no legs yet. */
-export async function endUnplaced(
-  ctx: AdmissionContext,
-  row: CallRow,
-  facts: Omit<Parameters<typeof ending>[0], 'answered'>,
-): Promise<void> {
-  const final = ending({ ...facts, answered: false })
-  const end = { ending: final, ended_ms: ctx.clock.now(), pdd_ms: null, media: null }
-  const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end }])
-  if (told > 0) ctx.bus.ring('outbox')
 }
 
 /** Returns the first document of an API call: the URL when it has one, else the inline markup. */

@@ -1,137 +1,35 @@
-import { type Service, voiceService, type WayName } from '../../core/domain/admission/index.ts'
+import { type Service, voiceService } from '../../core/domain/admission/index.ts'
 import { hidesCaller, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
-import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
-import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
 import { userOrHost } from '../../core/domain/sip/address.ts'
 import { transportOf } from '../../core/domain/sip/uri.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
-import { admitRow, type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
+import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
-import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
-import { deliveryHops, egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import { invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
 import { goesRound } from '../scripts/circles.ts'
-import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
 import { clientHops } from './clients.ts'
 import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
 import type { Ask } from './gate.ts'
+import { hopsOf, ownLine, trunkOfCaller } from './lines.ts'
 
-/** Places outbound calls: gathers the facts, asks for admission and starts the INVITEs. */
+/** Places the children of a script: gathers the facts, asks for admission and starts the INVITEs. */
 
 const CHILD_RING_LIMIT_MS = 600_000
 const HOPS_OF_OUR_OWN = 70
 /** The number of URIs that one Sip noun may try. */
 const MAX_URIS = 10
 const PLACED = ['udp', 'tcp', 'tls'] as const
-
-/** Returns the trunk whose targets carry calls of this caller number (design section 4, "Egress"). */
-export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | null {
-  const snapshot = ctx.snapshot()
-  const e164 = parseNumber(caller, DEFAULT_COUNTRY)?.e164
-  const number = e164 ? snapshot.numbers.get(e164) : undefined
-  if (!number?.route_id) return null
-  const trunk_id =
-    number.route_kind === 'trunk'
-      ? number.route_id
-      : number.route_kind === 'subtrunk'
-        ? snapshot.trunk_of_subtrunk.get(number.route_id)
-        : undefined
-  return (trunk_id ? snapshot.trunks.get(trunk_id) : undefined) ?? null
-}
-
-/** Counts a refused call, and wakes the delivery of callbacks when the decision has queued some (`told`). */
-export function notAdmitted(ctx: CallContext, reason: Reason, told: number): void {
-  ctx.metrics.refusals.inc({ reason })
-  if (told > 0) ctx.bus.ring('outbox')
-}
-
-/**
- * Admits a call that has a row. A refusal ends the call, except for the reason `waits_for`: then the call stays queued,
- * because the condition is temporary.
- */
-export async function admitQueued(
-  ctx: AdmissionContext,
-  row: CallRow,
-  asks: readonly Omit<Ask, 'call_sid'>[],
-  waits_for: Reason | null = null,
-): Promise<Decided> {
-  const wanted = ctx.gate.stamped(asks.map(ask => ({ ...ask, call_sid: row.sid })))
-  const { decided, told } = await admitRow(ctx.state.db, { ...wanted, waits_for })
-  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, told)
-  return decided
-}
-
-export const limitsOf = (decided: Decided, own_seconds: number | null) => {
-  const admitted = decided.admitted ? decided : null
-  const given = admitted?.max_duration_seconds ?? null
-  const own = own_seconds !== null && (given === null || own_seconds < given)
-  return {
-    max_duration_seconds: own ? own_seconds : given,
-    max_duration_reason: own ? ('max_duration' as const) : (admitted?.max_duration_reason ?? null),
-    paid_until_seconds: decided.paid_until_seconds,
-    recording: decided.recording?.mode === 'all' && decided.recording.consented ? decided.recording : null,
-  }
-}
-
-/** A call of a project to one of its own numbers. It stays on the platform. */
-type OwnLine = { readonly service: Ask['service'] } & (
-  | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
-  | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
-)
-
-/** Returns the line of a number that the project itself holds and routes; null for all other numbers. */
-export function ownLine(ctx: CallContext, project_id: string, called: string): OwnLine | null {
-  const snapshot = ctx.snapshot()
-  const number = snapshot.numbers.get(parseNumber(called, DEFAULT_COUNTRY)?.e164 ?? '')
-  if (number?.project_id !== project_id || number.status !== 'held' || number.route_id === null) return null
-  const { route_kind: type, route_id: id } = number
-  if (type === null) return null
-  const service = { type, id }
-  if (type === 'voice_application') {
-    const application = snapshot.applications.get(id)
-    return application ? { kind: 'application', number, application, service } : null
-  }
-  const trunk = snapshot.trunks.get(type === 'trunk' ? id : (snapshot.trunk_of_subtrunk.get(id) ?? ''))
-  return trunk ? { kind: 'trunk', trunk, service } : null
-}
-
-/** Returns the admission requests of a call to a number: to the network, or for both sides of one that stays here. */
-export const asksOf = (
-  way: WayName,
-  ask: Omit<Ask, 'call_sid' | 'part' | 'way'>,
-  line: OwnLine | null,
-): Omit<Ask, 'call_sid'>[] =>
-  line
-    ? [
-        { ...ask, part: 'on_net', way: null },
-        { ...ask, part: 'inbound', way: null, service: line.service, own_targets: null },
-      ]
-    : [{ ...ask, part: 'outbound', way }]
-
-/** Returns the hops of an admitted call to a number: those of the project's own trunk, else to the public network. */
-export const hopsOf = (
-  ctx: CallContext,
-  to: { readonly project_id: string; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
-  line: Extract<OwnLine, { kind: 'trunk' }> | null,
-): HuntHop[] => (line ? deliveryHops(ctx, line.trunk, to.outgoing) : hopsToWorld(ctx, to))
-
-/** Returns the hops of an admitted call to the public network. */
-export function hopsToWorld(
-  ctx: CallContext,
-  options: { project_id: string; trunk: TrunkConfig | null; outgoing: Outgoing },
-): HuntHop[] {
-  const project = ctx.snapshot().projects.get(options.project_id)
-  return project ? egressHops(ctx, { ...options, project }) : []
-}
 
 /** Places a child of a script's Dial, with its own row, in its parent's media session. */
 export async function placeChild(ctx: AdmissionContext, parent: Call, options: ChildAsked): Promise<NotPlaced | null> {

@@ -6,7 +6,7 @@ import { deliveryHops, type Outgoing } from '../b2bua/routes.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { CallDestination, PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
-import { hopsToWorld } from './place.ts'
+import { hopsToWorld } from './lines.ts'
 
 /** Returns what an admitted call does: it runs a document, replaces a leg, or is joined with the one it called. */
 export function planOf(

@@ -19,10 +19,11 @@ import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import { type ApplicationConfig, holdsNumber, type NumberConfig, type TrunkConfig } from '../trunks/snapshot.ts'
+import { limitsOf, notAdmitted } from './admit-queued.ts'
 import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
 import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
-import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
+import { hopsToWorld } from './lines.ts'
 
 /**
  * Places the target of a transfer, with the routes and the admission of an INVITE from the transferor's trunk. The new

@@ -9,8 +9,8 @@ import {
   judgeDns,
   judgeOptions,
   judgeRegistration,
-  judgeTrunkSources,
   judgeTls,
+  judgeTrunkSources,
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
 import { unseal } from '../../core/runtime/secrets.ts'

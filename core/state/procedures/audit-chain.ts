@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto'
 import type { AuditEventTable } from '../db.ts'
-import type { Query } from './admission/steps.ts'
+import type { Query } from './query.ts'
 
 /** The hash chain of the audit trail. A procedure, so that reading the last hash and inserting are atomic. */
 

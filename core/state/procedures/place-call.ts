@@ -2,7 +2,7 @@ import { voiceService } from '../../domain/admission/index.ts'
 import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
 import { wouldAdmit } from './admission/own-line.ts'
 import type { AdmissionRequest } from './admission/request.ts'
-import { number, type Query, tuples } from './admission/steps.ts'
+import { number, type Query, tuples } from './query.ts'
 import { type CallRow, insertCallRow, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API to queue. */

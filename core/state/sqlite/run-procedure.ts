@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { type Query, untilUnchanged, type Value } from '../procedures/admission/steps.ts'
+import { type Query, untilUnchanged, type Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
 import { storeClock } from './store-clock.ts'

@@ -3,8 +3,8 @@ import { compileSources } from '../../../domain/identity/sources.ts'
 import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type Rate, SIP_CLASS } from '../../../domain/rating/types.ts'
 import { isPeer } from '../../../domain/routing/index.ts'
+import { marks, number, type Query, type Row, sized, text, textOrNull } from '../query.ts'
 import type { AdmissionRequest } from './request.ts'
-import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
 
 /**
  * Reads a destination's rules, containments, price and routes, each with one query for all prefixes.

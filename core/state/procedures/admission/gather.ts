@@ -23,9 +23,9 @@ import { levelLimits } from '../ceilings/levels.ts'
 import { minuteOf, type SlotUsage } from '../ceilings/slots.ts'
 import { availableMinor } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
+import { number, type Query, type Row, text, textOrNull } from '../query.ts'
 import { countRoutes, readContainments, readPrice, readRules } from './destination.ts'
 import type { AdmissionRequest } from './request.ts'
-import { number, type Query, type Row, text, textOrNull } from './steps.ts'
 
 /** All facts of a decision, and what taking slots and money needs in addition. */
 export interface Gathered {

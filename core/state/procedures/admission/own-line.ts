@@ -1,8 +1,8 @@
 import type { Service } from '../../../domain/admission/index.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { parseNumber } from '../../../domain/numbers/parse.ts'
+import type { Query } from '../query.ts'
 import type { AdmissionOutcome, AdmissionRequest } from './request.ts'
-import type { Query } from './steps.ts'
 import { take } from './take.ts'
 
 const OWN_LINE = `select route_kind as type, route_id as id from number

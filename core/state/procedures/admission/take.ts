@@ -3,9 +3,9 @@ import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import type { Reason } from '../../../domain/reasons/index.ts'
 import { ceilings } from '../ceilings/index.ts'
 import type { Caps, SpendChange } from '../ceilings/spend.ts'
+import { number, numberOrNull, type Query, text, textOrNull, tuples } from '../query.ts'
 import { type Gathered, gatherFacts, revisionsOf } from './gather.ts'
 import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from './request.ts'
-import { number, numberOrNull, type Query, text, textOrNull, tuples } from './steps.ts'
 
 interface TakeInput {
   readonly request: AdmissionRequest

@@ -1,4 +1,4 @@
-import type { Query } from '../admission/steps.ts'
+import type { Query } from '../query.ts'
 import type { LevelLimits } from './levels.ts'
 import { type ExtendInput, type Extension, extend, type Release, type ReleaseInput, release } from './settle.ts'
 import { type SlotUsage, takeSlots, type UseTimes, usage } from './slots.ts'

@@ -1,5 +1,5 @@
 import type { Level, LevelFacts } from '../../../domain/admission/index.ts'
-import { number, numberOrNull, type Row, text } from '../admission/steps.ts'
+import { number, numberOrNull, type Row, text } from '../query.ts'
 import { type Second, takesWithin } from './window.ts'
 
 /** The ceilings of one level, with the same names at every level. */

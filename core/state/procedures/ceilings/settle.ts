@@ -3,17 +3,7 @@ import { type CallPrice, callPrice, type PriceInputs } from '../../../domain/rat
 import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import { readCost } from '../admission/destination.ts'
-import {
-  FactsChanged,
-  marks,
-  number,
-  numberOrNull,
-  type Query,
-  type Row,
-  sized,
-  text,
-  textOrNull,
-} from '../admission/steps.ts'
+import { FactsChanged, marks, number, numberOrNull, type Query, type Row, sized, text, textOrNull } from '../query.ts'
 import { minuteOf, returnSlots } from './slots.ts'
 import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 

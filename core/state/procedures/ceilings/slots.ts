@@ -1,15 +1,5 @@
 import type { LevelFacts } from '../../../domain/admission/index.ts'
-import {
-  FactsChanged,
-  marks,
-  number,
-  type Query,
-  type Row,
-  sized,
-  text,
-  textOrNull,
-  tuples,
-} from '../admission/steps.ts'
+import { FactsChanged, marks, number, type Query, type Row, sized, text, textOrNull, tuples } from '../query.ts'
 import { type LevelLimits, levelFacts } from './levels.ts'
 import { type Second, TIME_DIGITS } from './window.ts'
 

@@ -1,15 +1,5 @@
 import type { Level } from '../../../domain/admission/index.ts'
-import {
-  FactsChanged,
-  marks,
-  number,
-  numberOrNull,
-  type Query,
-  type Row,
-  sized,
-  text,
-  tuples,
-} from '../admission/steps.ts'
+import { FactsChanged, marks, number, numberOrNull, type Query, type Row, sized, text, tuples } from '../query.ts'
 import { hourUntil, minuteOf } from './slots.ts'
 
 /** The levels of a call with their daily and velocity caps at its admission. */

@@ -7,7 +7,7 @@ import { parseNumber } from '../../../domain/numbers/parse.ts'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
 import type { OutboxTable } from '../../db.ts'
-import { inserting, number, type Query } from '../admission/steps.ts'
+import { inserting, number, type Query } from '../query.ts'
 import type { ToldCall } from './rows.ts'
 
 /** Rows of the outbox, written in the transaction of the change that they report. */

@@ -1,6 +1,6 @@
 import type { LegFigures } from '../../../domain/calls/leg-figures.ts'
 import { beginOf, CARRIER_MEDIA_NAMES, carrierMediaOf, STEPS_MS } from '../../../domain/metrics/index.ts'
-import type { Query } from '../admission/steps.ts'
+import type { Query } from '../query.ts'
 
 export const CARRIER_KEY = ['carrier_id', 'step_ms', 'begin_ms'] as const
 

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
 import type { WebhookDeliveryTable } from '../../db.ts'
-import { inserting, number, type Query, text } from '../admission/steps.ts'
+import { inserting, number, type Query, text } from '../query.ts'
 
 /** Events for a project's webhook endpoints, written in the transaction of the change that they report. */
 

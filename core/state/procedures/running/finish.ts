@@ -1,7 +1,7 @@
 import type { Ending } from '../../../domain/calls/endings.ts'
 import { iso } from '../../../runtime/clock.ts'
-import { inserting, type Query } from '../admission/steps.ts'
 import { ceilings } from '../ceilings/index.ts'
+import { inserting, type Query } from '../query.ts'
 import { tellStatus } from './callbacks.ts'
 import { countsOfEndedCall } from './counts.ts'
 import { queueProjectEvent } from './events.ts'

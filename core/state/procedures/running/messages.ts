@@ -1,5 +1,5 @@
 import type { CallMessage } from '../../../domain/ladder/message.ts'
-import { insertingRows, type Query } from '../admission/steps.ts'
+import { insertingRows, type Query } from '../query.ts'
 
 export interface MessagesOfEdge {
   readonly edge_id: string

@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallTable } from '../../db.ts'
-import { inserting, number, type Query, updating } from '../admission/steps.ts'
+import { inserting, number, type Query, updating } from '../query.ts'
 
 /** The rows of running calls, as the procedures write them (decision 0531). */
 

@@ -3,7 +3,7 @@ import { insertContainment } from '../../../../../core/state/alerts/containments
 import { readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
 import { callProcedure, inDialect } from '../../../../../core/state/port.ts'
 import type { AdmissionRequest } from '../../../../../core/state/procedures/admission/request.ts'
-import type { Query } from '../../../../../core/state/procedures/admission/steps.ts'
+import type { Query } from '../../../../../core/state/procedures/query.ts'
 import type { NewCall } from '../../../../../core/state/procedures/running/rows.ts'
 import { type In, PROCEDURES, type ProcedureName } from '../../../../../core/state/procedures/table.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'

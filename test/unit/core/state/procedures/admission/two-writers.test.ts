@@ -2,14 +2,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { AdmissionOutcome } from '../../../../../../core/state/calls/leases.ts'
 import { brokenInvariants } from '../../../../../../core/state/maintenance/invariants.ts'
-import {
-  FactsChanged,
-  type Query,
-  untilUnchanged,
-  type Value,
-} from '../../../../../../core/state/procedures/admission/steps.ts'
 import { take } from '../../../../../../core/state/procedures/admission/take.ts'
 import { ceilings } from '../../../../../../core/state/procedures/ceilings/index.ts'
+import { FactsChanged, type Query, untilUnchanged, type Value } from '../../../../../../core/state/procedures/query.ts'
 import { type AdmissionWorld, admissionWorld } from '../../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../../support/harness/index.ts'
 
