@@ -1,11 +1,11 @@
 // Makes a fresh checkout runnable. `npm start`, `npm test` and `npm run bench` call it first. Plain JavaScript without
 // dependencies, because it runs before `npm ci`. scripts/setup/steps.mjs runs what is not done yet.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
-import { isDone, runSteps } from './setup/steps.mjs'
+import { isDone, replaceFile, runSteps } from './setup/steps.mjs'
 import { machineAt, missingPackages } from './setup/system-packages.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
@@ -121,7 +121,7 @@ const driver_in_place = {
   stamp: `${dirname(PLACE)}/.stamp`,
   work: async () => {
     mkdirSync(dirname(PLACE), { recursive: true })
-    copyFileSync(SQLITE, PLACE)
+    replaceFile(SQLITE, PLACE)
   },
 }
 

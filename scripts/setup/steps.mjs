@@ -2,7 +2,7 @@
 // in two processes at once. Plain JavaScript without dependencies, because it runs before `npm ci`.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -37,6 +37,15 @@ export function isDone(step) {
   if (step.isDone) return step.isDone()
   if (!existsSync(step.stamp) || !step.outputs.every(existsSync)) return false
   return readFileSync(step.stamp, 'utf8') === digestOf(step)
+}
+
+/**
+ * Puts a copy of a file in the place of another. A process that has loaded the other keeps it: a library that is written
+ * to while it is mapped crashes its processes, of this tree and of each that shares the file by a link.
+ */
+export function replaceFile(from, to) {
+  copyFileSync(from, `${to}.new`)
+  renameSync(`${to}.new`, to)
 }
 
 /** Renames a complete file into place: a process that is killed leaves the old stamp or the new one. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from '../../support/harness/index.ts'
@@ -172,4 +172,17 @@ t.test('Ctrl-C ends the commands', async t => {
   t.equal(status, 1)
   t.match(printed, /set-up: ended by SIGINT\n$/)
   t.throws(() => process.kill(Number(read('pid')), 0))
+})
+
+t.test('a file is replaced, so processes that have opened it keep what they opened', async t => {
+  const { replaceFile } = (await import(STEPS)) as { replaceFile(from: string, to: string): void }
+  const folder = t.testdir({ made: 'new', place: 'old' })
+  linkSync(join(folder, 'place'), join(folder, 'linked'))
+  const opened = openSync(join(folder, 'place'), 'r')
+  t.teardown(() => closeSync(opened))
+  replaceFile(join(folder, 'made'), join(folder, 'place'))
+  t.equal(readFileSync(opened, 'utf8'), 'old')
+  t.equal(readFileSync(join(folder, 'linked'), 'utf8'), 'old', 'of another tree')
+  t.equal(readFileSync(join(folder, 'place'), 'utf8'), 'new')
+  t.same(readdirSync(folder).sort(), ['linked', 'made', 'place'])
 })
