@@ -1,14 +1,6 @@
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
-import type { Engine, EngineAdapter, Step } from '../port.ts'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import type { Engine, Step } from '../port.ts'
+import { engineDialect } from './engine-dialect.ts'
 import { BATCH, LATER_PREFIX, plainSql, type WorkerReply, type WorkerRequest } from './protocol.ts'
 import { resultOf } from './result.ts'
 import type { StateThread } from './thread.ts'
@@ -27,26 +19,8 @@ interface Settings {
  * A Kysely dialect for better-sqlite3 in a worker thread (decision 0002). One connection writes: statements queue for
  * it, and a transaction has it exclusively.
  */
-export const workerSqliteDialect = (settings: Settings): Dialect => ({
-  createAdapter: () => new TransactionalAdapter(settings.engine),
-  createDriver: () => new WorkerDriver(settings),
-  createIntrospector: db => new SqliteIntrospector(db),
-  createQueryCompiler: () => new SqliteQueryCompiler(),
-})
-
-// SQLite's DDL is transactional, and BEGIN IMMEDIATE serializes two processes that migrate concurrently.
-class TransactionalAdapter extends SqliteAdapter implements EngineAdapter {
-  readonly engine: Engine
-
-  constructor(engine: Engine) {
-    super()
-    this.engine = engine
-  }
-
-  override get supportsTransactionalDdl(): boolean {
-    return true
-  }
-}
+export const workerSqliteDialect = (settings: Settings): Dialect =>
+  engineDialect(settings.engine, () => new WorkerDriver(settings))
 
 class WorkerDriver implements Driver {
   readonly #threads: Threads

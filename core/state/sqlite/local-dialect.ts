@@ -1,34 +1,12 @@
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
-import type { Engine, EngineAdapter } from '../port.ts'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
 import { localEngine } from './engine.ts'
+import { engineDialect } from './engine-dialect.ts'
 import type { LocalConnection } from './local.ts'
 import { resultOf } from './result.ts'
 
 /** A Kysely dialect that runs statements in the open transaction of this thread's connection. */
-export const localSqliteDialect = (local: LocalConnection): Dialect => ({
-  createAdapter: () => new LocalAdapter(localEngine(local)),
-  createDriver: () => new LocalDriver(local),
-  createIntrospector: db => new SqliteIntrospector(db),
-  createQueryCompiler: () => new SqliteQueryCompiler(),
-})
-
-class LocalAdapter extends SqliteAdapter implements EngineAdapter {
-  readonly engine: Engine
-
-  constructor(engine: Engine) {
-    super()
-    this.engine = engine
-  }
-}
+export const localSqliteDialect = (local: LocalConnection): Dialect =>
+  engineDialect(localEngine(local), () => new LocalDriver(local))
 
 const NOT_HERE = 'transactions are those of the connection'
 
