@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { acceptRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
 import { insertTestAlert } from '../support/alerts.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import { strowger } from '../support/child.ts'
@@ -170,6 +171,15 @@ t.test('the console in a browser', async t => {
     t.match(text, /a=fingerprint:sha-256/, 'what the browser has sent')
     const { pathname } = new URL(page.url())
     const call_id = pathname.split('/').find(part => part.startsWith('CA')) ?? ''
+
+    const accepted = { accepted_at: new Date().toISOString(), accepted_by: admin.email, terms_version: TERMS_VERSION }
+    await w.state.transaction(trx => acceptRecordingConsent(trx, { project_id: w.project_id, ...accepted }))
+    await button('Listen in').click()
+    await page.locator('[data-listening]', { hasText: 'You hear both sides.' }).waitFor()
+    const { body: trail } = await w.manage('GET', '/audit?range=24h')
+    const kept = trail.data.find((event: { action: string }) => event.action === 'call.listened')
+    t.match(kept, { resource: { id: call_id }, actor: { name: admin.email } })
+    await button('Stop listening').click()
 
     await page.locator('main').getByRole('button', { name: 'Hang up', exact: true }).click()
     await button('Hang up now').click()
