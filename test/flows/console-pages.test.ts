@@ -232,12 +232,27 @@ t.test('pages of the console', async t => {
       const inside = async () => (await w.manage('GET', `/conferences/${room.id}/participants`)).body.data
       await open('/rooms')
       await page.getByRole('link', { name: 'console' }).click()
+      type Inside = { readonly muted: boolean; readonly hold: boolean; readonly speaking: boolean }
+      const badge = (hasText: string) => page.locator('main .badge', { hasText }).first().waitFor()
+      await until('both are heard: the callees hum', async () => (await inside()).every((one: Inside) => one.speaking))
+      await badge('Talks')
+      await page
+        .getByRole('button', { name: /^Put .* on hold$/ })
+        .first()
+        .click()
+      await until('it is on hold', async () => (await inside()).some((one: Inside) => one.hold && !one.speaking))
+      await badge('On hold')
+      await page
+        .getByRole('button', { name: /^Take .* off hold$/ })
+        .first()
+        .click()
+      await until('nobody is on hold', async () => (await inside()).every((one: Inside) => !one.hold))
       await page
         .getByRole('button', { name: /^Mute / })
         .first()
         .click()
-      await until('it is muted', async () => (await inside()).some((one: { muted: boolean }) => one.muted))
-      await page.locator('main .badge', { hasText: 'Muted' }).waitFor()
+      await until('it is muted', async () => (await inside()).some((one: Inside) => one.muted))
+      await badge('Muted')
       const out = page.getByRole('button', { name: /out of the room$/ }).first()
       await out.click()
       await until('one is left', async () => (await inside()).length === 1)
@@ -389,8 +404,8 @@ t.test('pages of the console', async t => {
       await text.fill('<Response>\n  <Gat')
       await page.keyboard.press('Control+End')
       await page.keyboard.press('Control+Space')
-      await page.getByRole('option', { name: 'Gather' }).waitFor()
-      await page.keyboard.press('Enter')
+      // The editor ignores Enter in the first 75 ms of its list, a click never.
+      await page.getByRole('option', { name: 'Gather' }).click()
       await until('the verb is written', async () => (await text.innerText()).includes('<Gather'))
       const markup = '<Response>\n<Redirect/>\n</Response>'
       await text.fill(markup)

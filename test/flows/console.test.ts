@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -304,6 +304,11 @@ t.test('the console in a browser', async t => {
       return data.filter((value, at) => at % 4 === 3 && value > 0).length / (data.length / 4)
     })()`)
     t.ok(drawn > 0.05, `the waveform covers ${drawn} of its space`)
+    const [saved] = await Promise.all([page.waitForEvent('download'), button('Download MP3').click()])
+    t.match(saved.suggestedFilename(), /^RE[0-9a-f]{32}\.mp3$/)
+    const mp3 = readFileSync(await saved.path())
+    t.equal(mp3.readUInt16BE(0) & 0xffe0, 0xffe0, 'it begins with a frame of MPEG audio (ISO 11172-3 §2.4.1)')
+    t.ok(mp3.length > 4000, 'and holds two seconds of it')
   })
 
   t.test('rotates the voice token, and the old one is rejected', async t => {

@@ -117,7 +117,7 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['kysely', /^(core\/state\/|test\/support\/postgres\.ts$)/],
   ['better-sqlite3', /^(core\/state|bench|test)\//],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
-  ['sdp-transform', /^core\/domain\/codecs\/sdp\.ts$/],
+  ['sdp-transform', /^test\/unit\/core\/domain\/codecs\/attributes\.test\.ts$/],
   ['wasm-media-encoders', /^control\/mp3\/thread\.ts$/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],

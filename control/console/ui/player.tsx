@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { readBytes } from '../lib/api.ts'
+import { useAction } from '../lib/data.ts'
 import { bytes, duration, when } from '../lib/format.ts'
 import { type Problem, problemOf } from '../lib/problem.ts'
+import { saveAs } from '../lib/save-as.ts'
 import { theme } from '../lib/theme.ts'
 import type { Recording } from '../lib/types.ts'
 import { peaksOf, peaksOfAudio, type Wave } from '../lib/wav.ts'
@@ -32,6 +34,7 @@ export function Player({ recording }: { recording: Recording }) {
   const [playing, setPlaying] = useState(false)
   const audio = useRef<HTMLAudioElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
+  const saving = useAction()
 
   useEffect(() => {
     if (recording.status !== 'completed') return
@@ -61,6 +64,11 @@ export function Player({ recording }: { recording: Recording }) {
     audio.current.currentTime = Math.max(0, Math.min(loaded.wave.seconds, seconds))
     setAt(audio.current.currentTime)
   }
+  const saveMp3 = () =>
+    saving.run(async () => {
+      const mp3 = await readBytes(`/v1/recordings/${recording.id}.mp3`)
+      saveAs(new Blob([mp3], { type: 'audio/mpeg' }), `${recording.id}.mp3`)
+    })
   const flip = () => void (playing ? audio.current?.pause() : audio.current?.play().catch(() => undefined))
   if (recording.status !== 'completed')
     return (
@@ -109,9 +117,13 @@ export function Player({ recording }: { recording: Recording }) {
           {when(recording.started_at)}
         </span>
         <a class="button small" href={loaded.url} download={`${recording.id}.wav`}>
-          Download
+          Download WAV
         </a>
+        <Button small disabled={saving.busy} onClick={() => void saveMp3()}>
+          Download MP3
+        </Button>
       </div>
+      <ProblemBox problem={saving.problem} />
       {/* biome-ignore lint/a11y/useMediaCaption: recordings of calls have no transcript. */}
       <audio
         ref={audio}

@@ -1,4 +1,5 @@
 import { parseDigits } from '../sip/uri.ts'
+import type { Attributes, PayloadMap } from './attributes.ts'
 import type { Codec } from './codec.ts'
 import { comfortNoise } from './comfort-noise.ts'
 import { CODECS, codecByRtpmap } from './registry.ts'
@@ -17,22 +18,9 @@ export interface Payload {
   readonly codec: Codec | null
 }
 
-/** Attributes as sdp-transform returns them. */
-interface RawAttributes {
-  readonly rtp: readonly {
-    readonly payload?: string | number
-    readonly codec?: string | number
-    readonly rate?: string | number
-    readonly encoding?: string | number
-  }[]
-  readonly fmtp: readonly { readonly payload?: string | number; readonly config?: string | number }[]
-}
-
-type RawMap = RawAttributes['rtp'][number]
-
 /** Drops payload types outside 0-127, duplicates, and those with an absurd clock rate. */
 export function readPayloads(
-  raw: RawAttributes,
+  { maps, formats: parameters }: Pick<Attributes, 'maps' | 'formats'>,
   formats: readonly string[],
   line: SdpLine,
   notes: Notes,
@@ -43,11 +31,11 @@ export function readPayloads(
     const payload_type = parseDigits(format, 127)
     if (payload_type === undefined || format.length > 3 || seen.has(payload_type)) continue
     seen.add(payload_type)
-    const config = raw.fmtp.find(entry => entry.payload === payload_type)?.config
-    const fmtp = config === undefined ? null : String(config).trim()
-    const maps = raw.rtp.filter(entry => entry.payload === payload_type)
+    const name = String(payload_type)
+    const fmtp = parameters.find(entry => entry.payload_type === name)?.parameters ?? null
+    const own = maps.filter(entry => entry.payload_type === name)
     const note = (text: string): void => notes.add(line, `payload type ${payload_type}: ${text}`)
-    for (const { encoding, clock_rate_hz, channels, codec } of ofType(payload_type, maps, fmtp, note))
+    for (const { encoding, clock_rate_hz, channels, codec } of ofType(payload_type, own, fmtp, note))
       found.push({ payload_type, encoding, clock_rate_hz, channels, fmtp, codec })
   }
   return found
@@ -57,7 +45,7 @@ type Encoded = Omit<Payload, 'payload_type' | 'fmtp'>
 
 function ofType(
   payload_type: number,
-  maps: readonly RawMap[],
+  maps: readonly PayloadMap[],
   fmtp: string | null,
   note: (text: string) => void,
 ): readonly Encoded[] {
@@ -114,16 +102,10 @@ function encoded(
   return { encoding, clock_rate_hz, channels, codec }
 }
 
-function mappedTo(map: RawMap): Encoded | null {
-  const encoding = String(map.codec ?? '')
-  const codec = codecByRtpmap(encoding, map.rate === undefined ? null : Number(map.rate))
-  const clock_rate_hz = Number(map.rate ?? codec?.clock_rate_hz ?? 8000)
+function mappedTo({ encoding, clock_rate_hz: written, channels }: PayloadMap): Encoded | null {
+  const codec = codecByRtpmap(encoding, written)
+  const clock_rate_hz = written ?? codec?.clock_rate_hz ?? 8000
   if (encoding === '' || !Number.isInteger(clock_rate_hz) || clock_rate_hz < 1000 || clock_rate_hz > 384_000)
     return null
-  return {
-    encoding: codec?.encoding ?? encoding,
-    clock_rate_hz,
-    channels: map.encoding === undefined ? null : Number(map.encoding),
-    codec,
-  }
+  return { encoding: codec?.encoding ?? encoding, clock_rate_hz, channels, codec }
 }

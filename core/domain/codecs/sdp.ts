@@ -1,18 +1,16 @@
-import sdpTransform from 'sdp-transform'
 import { parseDigits } from '../sip/uri.ts'
+import { type Attributes, type Direction, readAttributes } from './attributes.ts'
 import { type Connection, type Locate, readConnection } from './connection.ts'
-import { type CryptoLine, readCryptoLine } from './crypto-line.ts'
+import type { CryptoLine } from './crypto-line.ts'
 import { type Payload, readPayloads } from './payloads.ts'
-import { Notes, nameOf, readSdpText, type SdpLine, type Section } from './sdp-text.ts'
+import { Notes, nameOf, readSdpText, type SdpLine } from './sdp-text.ts'
 
-export type { Locate, Payload }
+export type { Direction, Locate, Payload }
 
 /**
  * The one reader of SDP, generous, and our writer, strict. The reader takes whatever audio can be used of; the rest
- * becomes notes. Our own modules read m= and c= lines, sdp-transform reads the attributes.
+ * becomes notes.
  */
-
-export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 /**
  * A browser's DTLS fingerprint (RFC 8122), role (RFC 4145) and ICE credentials (RFC 8839).
@@ -69,10 +67,7 @@ const MAX_BYTES = 65_536
 const MAX_LINES = 64
 /** RTP has 128 payload types (RFC 3550 §5.1). */
 const MAX_FORMATS = 128
-const DIRECTIONS: readonly string[] = ['sendrecv', 'sendonly', 'recvonly', 'inactive']
 
-type RawSession = ReturnType<typeof sdpTransform.parse>
-type RawLine = RawSession['media'][number]
 const malformed = (detail: string) => ({ refused: 'sdp_malformed', detail }) as const
 
 /** Reads a description. `locate` gives the address of a host name in c=, or of a peer without a c= line. */
@@ -82,7 +77,7 @@ export function readSdp(text: string, locate: Locate = () => null): SdpReading {
   const { session, media } = readSdpText(text, notes)
   if (media.length === 0) return malformed('has no m= line')
   if (media.length > MAX_LINES) return malformed(`has more than ${MAX_LINES} m= lines`)
-  const raw = sdpTransform.parse(attributesOf(session, media))
+  const earlier = session.attributes.length === 0 ? null : readAttributes(session)
   const unplaced: { host: string; port: number }[] = []
   const placing =
     (port: number): Locate =>
@@ -91,25 +86,15 @@ export function readSdp(text: string, locate: Locate = () => null): SdpReading {
       if (address === null) unplaced.push({ host: host ?? '', port })
       return address
     }
-  const lines = media.map(({ head, connections }, index) => {
-    const own = raw.media[index]
-    if (!head || !own) throw new Error('every section has its m= line, and sdp-transform keeps it')
-    return readLine(raw, own, readHead(head, own, notes), notes, port =>
+  const lines = media.map(section => {
+    const { head, connections } = section
+    if (!head) throw new Error('every section of media has its m= line')
+    const own = readAttributes(section)
+    return readLine(earlier, own, readHead(head, own, notes), notes, port =>
       readConnection(connections, session.connections, placing(port), notes),
     )
   })
   return { sdp: { lines, unplaced, notes: notes.texts } }
-}
-
-/** Returns the attributes under m= lines that sdp-transform can read. */
-function attributesOf(session: Section, media: readonly Section[]): string {
-  let text = ''
-  for (const attribute of session.attributes) text += `a=${attribute}\r\n`
-  for (const { attributes } of media) {
-    text += 'm=audio 0 RTP/AVP 0\r\n'
-    for (const attribute of attributes) text += `a=${attribute}\r\n`
-  }
-  return text
 }
 
 interface Head extends Pick<MediaLine, 'kind' | 'port' | 'protocol' | 'formats' | 'fault'> {
@@ -125,7 +110,7 @@ const inCapitals = (protocol: string): string =>
   USUAL.has(protocol) ? protocol : protocol.replace(/^(?:udp\/tls\/)?rtp\/.*/i, of => of.toUpperCase())
 
 /** Reads `m=audio 40314/2 RTP/AVP 0 8` (RFC 8866 §5.14). A line that makes no sense is of no use, and gets port 0. */
-function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
+function readHead(line: SdpLine, { maps }: Attributes, notes: Notes): Head {
   const [kind = '', written = '', protocol = '', ...rest] = line.value.split(' ')
   const [digits = '', count] = written.split('/')
   const port = parseDigits(digits, 65_535) ?? -1
@@ -133,7 +118,7 @@ function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
   const commas = audio && rest.some(format => format.includes(','))
   let formats = commas ? rest.flatMap(format => format.split(',')).filter(format => format !== '') : rest
   if (audio && formats.length === 0) {
-    formats = [...new Set(raw.rtp.flatMap(map => (map.payload === undefined ? [] : String(map.payload))))]
+    formats = [...new Set(maps.map(map => map.payload_type))]
     if (formats.length > 0) notes.add(line, 'names no format; those of its a=rtpmap lines count')
   }
   if (count !== undefined) notes.add(line, 'counts several ports; the first is used')
@@ -159,83 +144,70 @@ function readHead(line: SdpLine, raw: RawLine, notes: Notes): Head {
   }
 }
 
-/** Attributes that belong under an m= line, but stand before the first, count for every m= line that lacks them. */
 function readLine(
-  session: RawSession,
-  own: RawLine,
+  session: Attributes | null,
+  own: Attributes,
   head: Head,
   notes: Notes,
   connect: (port: number) => Connection,
 ): MediaLine {
   const { line, kind, port, protocol, formats } = head
-  const raw = withEarlier(session, own, line, notes)
+  const said = withEarlier(session, own, line, notes)
   const audio = kind === 'audio'
   const used = audio && port !== 0
   const { address, family, held, fault }: Connection = used
     ? connect(port)
     : { address: null, family: 'ipv4', held: false, fault: null }
-  const direction = String(raw.direction ?? 'sendrecv')
-  const rtcp_port = Number(raw.rtcp?.port)
+  const { rtcp_port } = said
   return {
     kind,
     port: fault === null ? port : 0,
     protocol,
     formats,
-    payloads: audio ? readPayloads(raw, formats, line, notes) : [],
+    payloads: audio ? readPayloads(said, formats, line, notes) : [],
     address,
     family,
     held_by_address: held,
-    direction: (DIRECTIONS.includes(direction) ? direction : 'sendrecv') as Direction,
-    ptime_ms: milliseconds(raw.ptime),
-    maxptime_ms: milliseconds(raw.maxptime),
-    rtcp_port: Number.isInteger(rtcp_port) && rtcp_port > 0 && rtcp_port <= 65_535 ? rtcp_port : null,
-    rtcp_mux: raw.rtcpMux !== undefined,
-    cryptos: (raw.crypto ?? []).flatMap(written => {
-      const read = readCryptoLine(
-        String(written.id ?? ''),
-        String(written.suite ?? ''),
-        String(written.config ?? ''),
-        String(written.sessionConfig ?? ''),
-      )
-      return read ? [read] : []
-    }),
-    dtls: readDtls(raw),
-    mid: raw.mid === undefined ? null : String(raw.mid),
+    direction: said.direction ?? 'sendrecv',
+    ptime_ms: said.ptime_ms,
+    maxptime_ms: said.maxptime_ms,
+    rtcp_port: rtcp_port !== null && rtcp_port > 0 && rtcp_port <= 65_535 ? rtcp_port : null,
+    rtcp_mux: said.rtcp_mux,
+    cryptos: said.cryptos ?? [],
+    dtls: readDtls(said),
+    mid: said.mid,
     where: nameOf(line),
     fault: head.fault ?? fault,
   }
 }
 
-function withEarlier(session: RawSession, own: RawLine, line: SdpLine, notes: Notes): RawLine {
-  // The library adds the media lines to the session, which has nothing else when all attributes stand below.
-  if (Object.keys(session).length === 1) return own
-  const { rtp = [], fmtp = [], media: _lines, ...others } = session
-  if (rtp.length > 0 || others.crypto || others.rtcp) notes.add(line, 'its attributes stand before it')
+/** Attributes that belong under an m= line, but stand before the first, count for every m= line that lacks them. */
+function withEarlier(session: Attributes | null, own: Attributes, line: SdpLine, notes: Notes): Attributes {
+  if (session === null) return own
+  if (session.maps.length > 0 || session.cryptos !== null || session.rtcp_port !== null)
+    notes.add(line, 'its attributes stand before it')
+  const unmapped = session.maps.filter(({ payload_type }) => own.maps.every(map => map.payload_type !== payload_type))
   return {
-    ...others,
-    ...own,
-    rtp: [...own.rtp, ...rtp.filter(({ payload }) => !maps(own.rtp, payload))],
-    fmtp: [...own.fmtp, ...fmtp],
+    maps: [...own.maps, ...unmapped],
+    formats: [...own.formats, ...session.formats],
+    direction: own.direction ?? session.direction,
+    ptime_ms: own.ptime_ms ?? session.ptime_ms,
+    maxptime_ms: own.maxptime_ms ?? session.maxptime_ms,
+    rtcp_port: own.rtcp_port ?? session.rtcp_port,
+    rtcp_mux: own.rtcp_mux || session.rtcp_mux,
+    cryptos: own.cryptos ?? session.cryptos,
+    fingerprint: own.fingerprint ?? session.fingerprint,
+    ice_ufrag: own.ice_ufrag ?? session.ice_ufrag,
+    ice_pwd: own.ice_pwd ?? session.ice_pwd,
+    setup: own.setup ?? session.setup,
+    mid: own.mid ?? session.mid,
   }
 }
 
-const maps = (rtp: RawLine['rtp'], payload: RawLine['rtp'][number]['payload']): boolean =>
-  rtp.some(map => map.payload === payload)
-
-function readDtls({ fingerprint, iceUfrag, icePwd, setup }: RawLine): DtlsLine | null {
-  if (!fingerprint || iceUfrag === undefined || icePwd === undefined) return null
-  return {
-    algorithm: String(fingerprint.type ?? '').toLowerCase(),
-    fingerprint: String(fingerprint.hash ?? '').toUpperCase(),
-    setup: String(setup ?? 'actpass'),
-    ice_ufrag: String(iceUfrag),
-    ice_pwd: String(icePwd),
-  }
-}
-
-function milliseconds(value: string | number | undefined): number | null {
-  const number = Number(value)
-  return Number.isFinite(number) && number >= 1 && number <= 1000 ? Math.round(number) : null
+function readDtls({ fingerprint, ice_ufrag, ice_pwd, setup }: Attributes): DtlsLine | null {
+  if (fingerprint === null || ice_ufrag === null || ice_pwd === null) return null
+  const { algorithm, hash } = fingerprint
+  return { algorithm, fingerprint: hash, setup: setup ?? 'actpass', ice_ufrag, ice_pwd }
 }
 
 /** One m= section of ours. */

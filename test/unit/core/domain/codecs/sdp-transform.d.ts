@@ -1,6 +1,6 @@
 /**
- * Declares the attributes of sdp-transform 3 that sdp.ts uses, because the package has no types. Text that looks like an
- * integer arrives as a number.
+ * Declares the attributes of sdp-transform 3 that a test compares, because the package has no types. Text that looks like
+ * an integer arrives as a number.
  */
 declare module 'sdp-transform' {
   type Scalar = string | number
