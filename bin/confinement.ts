@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Settings } from '../core/runtime/config.ts'
 import { MEDIA_CODE } from '../core/runtime/doors.ts'
@@ -58,7 +58,8 @@ export function confining(name: UserName, config: Place, env: Environment): stri
   const own = name === 'edge' && tls ? [tls.cert_file, tls.key_file] : []
   const named = [env['NODE_EXTRA_CA_CERTS'], env['SSL_CERT_FILE'], env['SSL_CERT_DIR'], env['LD_PRELOAD']]
   const libraries = [...named, ...(env['LD_LIBRARY_PATH'] ?? '').split(delimiter)].filter(path => path)
-  const readable = [...OF_THE_SYSTEM, ...OF_THE_TREE, ...own, ...libraries, ...read.map(inside)]
+  const loaded = librariesIn(readFileSync('/proc/self/maps', 'utf8'))
+  const readable = [...OF_THE_SYSTEM, ...OF_THE_TREE, ...own, ...libraries, ...loaded, ...read.map(inside)]
   return [
     LAUNCHER,
     ...readable.flatMap(path => ['--read', path ?? '']),
@@ -66,6 +67,15 @@ export function confining(name: UserName, config: Place, env: Environment): stri
     ...sockets.flatMap(path => ['--sockets', inside(path)]),
     ...['--run', process.execPath, ...calls, '--'],
   ]
+}
+
+/**
+ * Returns the libraries of a memory map (proc_pid_maps(5)) outside of the system's folders. A Node.js of Homebrew, for
+ * one, loads its own, and the processes run the same.
+ */
+export function librariesIn(maps: string): string[] {
+  const found = [...maps.matchAll(/^\S+ ..x\S* (?:\S+ +){3}(\/.*\.so\b\S*)$/gm)].map(([, path]) => path ?? '')
+  return [...new Set(found)].filter(path => !OF_THE_SYSTEM.some(folder => path.startsWith(`${folder}/`)))
 }
 
 /** The most files that a program gets as open descriptors (core/runtime/bare-child.ts). */

@@ -2,7 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { confining, confiningPrograms, hindranceOfConfinement, makeWritable } from '../../../bin/confinement.ts'
+import {
+  confining,
+  confiningPrograms,
+  hindranceOfConfinement,
+  librariesIn,
+  makeWritable,
+} from '../../../bin/confinement.ts'
 import { bareFile } from '../../../core/runtime/bare-child.ts'
 import { programsRunner } from '../../../core/runtime/program-runner.ts'
 import t from '../../support/harness/index.ts'
@@ -109,4 +115,16 @@ t.test('STROWGER_CONFINEMENT=off leaves the processes as they are', async t => {
   const { config } = place()
   const off = { ...config, confinement: false }
   t.same([confining('edge', off, {}), confiningPrograms(off)], [[], []])
+})
+
+t.test('libraries that Node.js has loaded from elsewhere may be read', async t => {
+  const brew = '/home/linuxbrew/.linuxbrew/Cellar/icu4c/74.2/lib/libicui18n.so.74'
+  const maps = [
+    `7f0a00000000-7f0a00100000 r--p 00000000 fe:00 1111                       ${brew}.2`,
+    `7f0a00100000-7f0a00200000 r-xp 00100000 fe:00 1111                       ${brew}.2`,
+    '7f0a10000000-7f0a10100000 r-xp 00000000 fe:00 2222                       /usr/lib/x86_64-linux-gnu/libc.so.6',
+    '7f0a20000000-7f0a20100000 r-xp 00000000 00:00 0',
+    '7ffc00000000-7ffc00001000 r-xp 00000000 00:00 0                          [vdso]',
+  ]
+  t.same(librariesIn(`${maps.join('\n')}\n`), [`${brew}.2`])
 })

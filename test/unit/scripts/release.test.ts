@@ -78,6 +78,12 @@ t.test('the unit exposes little, and its settings are ours', async t => {
   const unit = 'packaging/systemd/strowger.service'
   const told = execFileSync('systemd-analyze', ['security', '--offline=yes', '--no-pager', '--threshold=25', unit])
   t.match(String(told), /Overall exposure level for strowger.service: [012]\.\d/)
+  // What the launcher of the exposed processes calls. systemd has these in no group.
+  const filters = readFileSync(unit, 'utf8')
+    .match(/^SystemCallFilter=(?!~).*$/gm)
+    ?.join(' ')
+  for (const call of ['landlock_create_ruleset', 'landlock_add_rule', 'landlock_restrict_self', 'seccomp'])
+    t.match(filters, new RegExp(`\\b${call}\\b`))
   const named = (path: string) => [...readFileSync(path, 'utf8').matchAll(/STROWGER_\w+(?==)/g)].map(([name]) => name)
   const known: string[] = Object.values(VARIABLES).map(({ name }) => name)
   for (const name of [...named(unit), ...named('packaging/strowger.env')]) t.ok(known.includes(name), name)
