@@ -148,15 +148,13 @@ export async function truthStory(t: Test, w: World, page: Page, of: Subjects): P
   })
 
   await t.test('a target that is silent has the words of the API, and no answer', async () => {
-    const [evidence] = await until('the target was asked', async () => {
-      const { endpoint_evidence } = await api(`/trunks/${of.trunk_id}`)
-      return endpoint_evidence[0]?.state === 'degraded' ? endpoint_evidence : undefined
-    })
+    const evidence = async () => (await api(`/trunks/${of.trunk_id}`)).endpoint_evidence[0]
+    await until('the target is silent', async () => (await evidence())?.state === 'degraded')
     await open(`/trunks/${of.trunk_id}`)
-    const row = main.getByRole('row').filter({ hasText: evidence.sip_uri })
     await until('the row says the same', async () => {
-      const shown = await row.innerText()
-      return shown.includes(evidence.detail) && shown.includes(evidence.last_result?.code ?? '–')
+      const { sip_uri, detail, last_result } = await evidence()
+      const shown = await main.getByRole('row').filter({ hasText: sip_uri }).innerText()
+      return shown.includes(detail) && shown.includes(String(last_result?.code ?? '–'))
     })
   })
 
