@@ -7,10 +7,11 @@ import type { Config } from '../core/runtime/config.ts'
 import { hashPassword } from '../core/runtime/secrets.ts'
 import { addBootstrapKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../core/state/index.ts'
+import type { AuditActor } from '../core/state/people/audit.ts'
 import { presentConfig } from './installation.ts'
 import { type PlatformFile, sipAddresses } from './platform-file.ts'
 import { orSayWhy } from './say.ts'
-import { give } from './terminal.ts'
+import { give, terminal } from './terminal.ts'
 
 /** The output of `strowger bootstrap --json`. Third-party tools rely on it (design section 9). */
 export interface Bootstrapped {
@@ -39,6 +40,13 @@ function consolePassword(data_dir: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
+const ranBy = (user: string): AuditActor => ({
+  type: 'operator',
+  id: `unix:${user}`,
+  name: user,
+  detail: 'command line',
+})
+
 /** Returns the demo project with a fresh API key that has all scopes. */
 export async function bootstrap(config: Config): Promise<Bootstrapped> {
   const state = await openState({ ...config, here: true })
@@ -47,7 +55,7 @@ export async function bootstrap(config: Config): Promise<Bootstrapped> {
     return {
       base_url: config.base_url,
       project_id: demo.project_id,
-      api_key: await addBootstrapKey(state.db, demo.project_id, iso(Date.now())),
+      api_key: await addBootstrapKey(state, demo.project_id, iso(Date.now()), ranBy(terminal().user)),
       account_sid: demo.account_sid,
       auth_token: demo.auth_token,
       numbers: demo.numbers,

@@ -105,6 +105,8 @@ function refuseDamage({ data_dir }: Config, unlock: () => void): void {
 /** Printed in place of secrets after the first start, because logs keep the output. */
 const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
 
+const FIRST_START = { type: 'operator', id: null, name: 'strowger up', detail: 'first start' } as const
+
 /** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
   const state = await openState({ ...config, here: true })
@@ -115,7 +117,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
-    const api_key = demo.created ? await addBootstrapKey(state.db, demo.project_id, now) : null
+    const api_key = demo.created ? await addBootstrapKey(state, demo.project_id, now, FIRST_START) : null
     const { host } = config
     return [
       '',

@@ -103,7 +103,7 @@ export function exportRoutes<B extends TObject>(kind: Kind<B>) {
           headers: { Location: `${base}/exports/${row.id}` },
           body: presentExport(row),
           change: exportChange(row, 'created'),
-          wake: ['jobs'] as const,
+          wake: ['exports'] as const,
         }
       },
     }),
@@ -136,7 +136,7 @@ function jobRoutes({ scope, context }: Pick<Kind<TObject>, 'scope' | 'context'>)
       audit: { ...AUDIT, action: 'export.deleted' },
       replies: { 204: null },
       async run({ db, job }) {
-        return { status: 204, change: await deleteExport(db, job), wake: ['jobs'] as const }
+        return { status: 204, change: await deleteExport(db, job), wake: ['exports'] as const }
       },
     }),
 

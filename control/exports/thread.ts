@@ -19,7 +19,8 @@ if (!port) throw new Error('control/exports/thread is a worker thread')
 const { data_dir, niceness } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
-const state = await openState({ data_dir, here: true })
+// Enough for the inner pages of the indexes by which the records and reservations of ten million calls are found.
+const state = await openState({ data_dir, here: true, cache_kib: 8000 })
 port.on('message', async (slice: Slice | 'close') => {
   if (slice === 'close') {
     await state.close()

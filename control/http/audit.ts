@@ -1,5 +1,11 @@
 import { newId } from '../../core/runtime/ids.ts'
-import { type AuditActor, type FieldChange, INSTALLATION, type NewAuditEvent } from '../../core/state/people/audit.ts'
+import {
+  ANY_OPERATOR,
+  type AuditActor,
+  type FieldChange,
+  INSTALLATION,
+  type NewAuditEvent,
+} from '../../core/state/people/audit.ts'
 import type { Caller } from './caller.ts'
 import type { Change } from './reply.ts'
 import type { Route } from './route.ts'
@@ -16,9 +22,6 @@ interface WriteContext {
   readonly now: string
   readonly request_id: string
 }
-
-/** A customer learns what an operator did, not who it was. */
-const ANY_OPERATOR: AuditActor = { type: 'operator', id: null, name: 'Operator', detail: null }
 
 /**
  * Returns the audit events of a write, one for each trail that tells it: the caller's organization's, or for an

@@ -1,7 +1,7 @@
 import { REASONS, type Reason } from '../../core/domain/reasons/index.ts'
 import type { Route } from '../http/route.ts'
 import type { TSchema } from '../http/schema.ts'
-import { API_EXAMPLES, type ApiExample } from './examples.ts'
+import { API_EXAMPLES, type ApiExample, OPERATOR_EXAMPLES } from './examples.ts'
 import { PROBLEM } from './problem.ts'
 import { curlSample, fetchSample } from './samples.ts'
 import { type Json, parameter, plain, Schemas } from './schemas.ts'
@@ -34,7 +34,7 @@ export const OPERATOR: ApiText = {
   description: 'Customers, money, numbers and keys of an installation. Every error is a problem document (RFC 9457).',
   prefix: '/operator/v1',
   key: "An operator's key: ok_live_<public id>_<secret>.",
-  examples: {},
+  examples: OPERATOR_EXAMPLES,
 }
 
 /** Builds the OpenAPI 3.1 document of an API from the schemas that validate its requests. */

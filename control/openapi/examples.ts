@@ -1,4 +1,5 @@
 import recorded from './examples.json' with { type: 'json' }
+import ofOperators from './operator-examples.json' with { type: 'json' }
 
 /** A request to an endpoint and its answer, with placeholders for ids and times. */
 export interface ApiExample {
@@ -15,3 +16,6 @@ export interface ApiExample {
  * test repeats them, so that no example is out of date.
  */
 export const API_EXAMPLES: Readonly<Record<string, ApiExample>> = recorded
+
+/** The same for the operator API. */
+export const OPERATOR_EXAMPLES: Readonly<Record<string, ApiExample>> = ofOperators

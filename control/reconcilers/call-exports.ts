@@ -61,7 +61,8 @@ export function callExports({
   return {
     name: 'call-exports',
     period_ms: 5000,
-    topics: ['jobs'],
+    // A topic of its own: a slice wakes nothing else. The listeners of `jobs` would look at all their rows each time.
+    topics: ['exports'],
     on: 'each machine',
     async run(services) {
       const { state, bus, clock, settings } = services
@@ -73,7 +74,7 @@ export function callExports({
       }
       const open = await openCallExports(state.db, machine_id)
       for (const job of open) await step(services, job)
-      if (open.length > 0) bus.ring('jobs')
+      if (open.length > 0) bus.ring('exports')
       else await release()
     },
     stop: release,

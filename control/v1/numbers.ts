@@ -28,12 +28,14 @@ import {
 import { route } from './route.ts'
 
 const RouteKind = oneOf('voice_application', 'trunk', 'subtrunk')
+const NumberRoute = resource('NumberRoute', { kind: RouteKind, id: Type.String(), name: Type.String() })
 
 export const PhoneNumber = resource('PhoneNumber', {
   id: Type.String(),
   e164: Type.String(),
   status: oneOf('available', 'held', 'quarantined'),
-  route: nullable(resource('NumberRoute', { kind: RouteKind, id: Type.String(), name: Type.String() })),
+  route: nullable(NumberRoute),
+  fallback: nullable(NumberRoute),
   quarantined_until: nullable(Instant),
   /** What each month that begins with the number costs the project; 0: nothing. */
   monthly_minor: Money,
@@ -59,6 +61,13 @@ async function routeTarget(
   return findApplication(db, project_id, id)
 }
 
+async function presentFallback(db: Db, row: NumberRow): Promise<Static<typeof NumberRoute> | null> {
+  const { fallback_kind: kind, fallback_id: id, project_id } = row
+  const found = kind && id && project_id ? await routeTarget(db, project_id, kind, id) : undefined
+  // A route whose target has gone takes no call, and keeps nobody from deleting it.
+  return kind && id && found ? { kind, id, name: found.name } : null
+}
+
 export async function presentNumber(db: Db, row: NumberRow): Promise<Shown> {
   const { route_kind: kind, route_id: id, project_id } = row
   const routed = kind && id && project_id ? await routeTarget(db, project_id, kind, id) : undefined
@@ -67,6 +76,7 @@ export async function presentNumber(db: Db, row: NumberRow): Promise<Shown> {
     e164: row.e164,
     status: row.status,
     route: kind && id ? { kind, id, name: routed?.name ?? id } : null,
+    fallback: await presentFallback(db, row),
     quarantined_until: row.quarantined_until,
     monthly_minor: row.monthly_minor,
     revision: row.revision,
@@ -163,6 +173,17 @@ const readRoute = route({
   },
 })
 
+/** Why a number cannot be routed to this target; null when it can. `at`: where the body names it. */
+async function unfit(db: Db, project_id: string, to: Target, at: string) {
+  const target = await routeTarget(db, project_id, to.kind, to.id)
+  if (!target) return invalid(`${at}/id`, `is not a ${to.kind} of the project`)
+  return target.status === 'releasing' ? refuse('trunk_releasing', { name: target.name, value: target.status }) : null
+}
+
+const MAX_ID = 128
+const Fallback = input('NumberFallbackRequest', { kind: RouteKind, id: Type.String({ maxLength: MAX_ID }) })
+type Target = Static<typeof Fallback>
+
 const routeRoute = route({
   method: 'put',
   path: '/numbers/{number_id}/route',
@@ -171,22 +192,33 @@ const routeRoute = route({
   if_match: 'number',
   applies: true,
   audit: { kind: 'numbers', action: 'number.routed' },
-  body: input('NumberRouteRequest', { kind: nullable(RouteKind), id: nullable(Type.String({ maxLength: 128 })) }),
+  body: input('NumberRouteRequest', {
+    kind: nullable(RouteKind),
+    id: nullable(Type.String({ maxLength: MAX_ID })),
+    fallback: optional(nullable(Fallback)),
+  }),
   replies: { 200: PhoneNumber },
   refusals: ['number_in_use', 'trunk_releasing'],
   async run({ db, project, number, body, now }) {
     if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
-    const { kind, id } = body
+    const { kind, id, fallback } = body
     if ((kind === null) !== (id === null)) return invalid('/id', 'and kind are both given or both null')
-    if (kind !== null && id !== null) {
-      const target = await routeTarget(db, project.id, kind, id)
-      if (!target) return invalid('/id', `is not a ${kind} of the project`)
-      if (target.status === 'releasing') return refuse('trunk_releasing', { name: target.name, value: target.status })
-    }
+    const refused =
+      (kind !== null && id !== null ? await unfit(db, project.id, { kind, id }, '') : null) ??
+      (fallback ? await unfit(db, project.id, fallback, '/fallback') : null)
+    if (refused) return refused
+    if (fallback && kind !== 'trunk' && kind !== 'subtrunk')
+      return invalid('/fallback', 'is of a number that is routed to a trunk or subtrunk')
+    if (fallback && fallback.id === id) return invalid('/fallback/id', 'is the route itself')
     const before = await presentNumber(db, number)
-    const saved = await saveNumber(db, number, { route_kind: kind, route_id: id }, now)
+    const second =
+      fallback === undefined && (kind === 'trunk' || kind === 'subtrunk')
+        ? {}
+        : { fallback_kind: fallback?.kind ?? null, fallback_id: fallback?.id ?? null }
+    const saved = await saveNumber(db, number, { route_kind: kind, route_id: id, ...second }, now)
     const after = await presentNumber(db, saved)
-    const summary = after.route ? `Routed ${saved.e164} to ${after.route.name}` : `Unrouted ${saved.e164}`
+    const to = after.fallback ? `${after.route?.name}, else to ${after.fallback.name}` : after.route?.name
+    const summary = to === undefined ? `Unrouted ${saved.e164}` : `Routed ${saved.e164} to ${to}`
     return { status: 200, revision: saved.revision, body: after, change: numberChange(summary, saved, before, after) }
   },
 })

@@ -1,4 +1,5 @@
 import type { ParameterizedContext } from 'koa'
+import { findAnyProject } from '../../core/state/people/customers.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import { errorsIn } from '../http/errors-in.ts'
 import { createMatcher } from '../http/matcher.ts'
@@ -99,6 +100,14 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
     .gather('form', async ({ ctx }) => {
       const form = ctx.method === 'POST' ? await readForm(ctx) : formOf(new URLSearchParams())
       return isVoiceRefusal(form) ? form : { form }
+    })
+    .check('status of the project', async ({ ctx, account: { project_id } }) => {
+      if (ctx.method !== 'POST' && ctx.method !== 'DELETE') return null
+      // Read after the form, which a client may send slowly: the project may have been disabled meanwhile.
+      const project = await findAnyProject(services.state.db, project_id)
+      return project?.status === 'active'
+        ? null
+        : forReason('project_disabled', { name: project?.name ?? project_id, value: project?.status ?? 'released' })
     })
     .answer('route', async ({ ctx, account, route, params, form }) => {
       const { req: request, path } = ctx

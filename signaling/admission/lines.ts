@@ -24,9 +24,9 @@ export function trunkOfCaller(ctx: NodeServices, caller: string): TrunkConfig | 
 }
 
 /** A call of a project to one of its own numbers. It stays on the platform. */
-export type OwnNumberLine = { readonly service: Ask['service'] } & (
+export type OwnNumberLine = { readonly service: Ask['service']; readonly number: NumberConfig } & (
   | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
-  | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
+  | { readonly kind: 'application'; readonly application: ApplicationConfig }
 )
 
 /** Returns the line of a number that the project itself holds and routes; null for all other numbers. */
@@ -42,7 +42,7 @@ export function ownLine(ctx: NodeServices, project_id: string, called: string): 
     return application ? { kind: 'application', number, application, service } : null
   }
   const trunk = snapshot.trunks.get(type === 'trunk' ? id : (snapshot.trunk_of_subtrunk.get(id) ?? ''))
-  return trunk ? { kind: 'trunk', trunk, service } : null
+  return trunk ? { kind: 'trunk', number, trunk, service } : null
 }
 
 /** Returns the hops of an admitted call to a number: those of the project's own trunk, else to the public network. */

@@ -16,6 +16,7 @@ import { Recorder } from '../scripts/recorder.ts'
 import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
 import type { AdmissionContext } from './context.ts'
 import { hopsOf, ownLine, trunkOfCaller } from './lines.ts'
+import { secondOf } from './second-route.ts'
 import { endUnplaced } from './unplaced.ts'
 
 /** Places the calls of the API, from their row to their INVITE. */
@@ -96,7 +97,8 @@ export class Originator {
       attest: attestationOf(outcome.caller_ownership, null),
     }
     const hops = hopsOf(this.#ctx, { project_id: row.project_id, trunk, outgoing }, line)
-    call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })
+    const second = secondOf(this.#ctx, ask, outgoing, line)
+    call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null, second })
   }
 
   /** Whether the call is queued here. */

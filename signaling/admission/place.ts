@@ -12,6 +12,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import type { SecondRoute } from '../b2bua/second-route.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
@@ -22,6 +23,7 @@ import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
 import type { Ask } from './gate.ts'
 import { hopsOf, ownLine, trunkOfCaller } from './lines.ts'
+import { secondOf } from './second-route.ts'
 
 /** Places the children of a script: gathers the facts, asks for admission and starts the INVITEs. */
 
@@ -97,7 +99,7 @@ async function placeNumber(
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }
   const hops = hopsOf(ctx, { project_id: parent.project_id, trunk, outgoing }, line)
-  beginChild(ctx, parent, options, inserted, outcome, hops)
+  beginChild(ctx, parent, options, inserted, outcome, hops, secondOf(ctx, ask, outgoing, line))
   return null
 }
 
@@ -226,12 +228,13 @@ function beginChild(
   row: CallRow,
   outcome: Decided,
   hops: readonly HuntHop[],
+  second: SecondRoute | null = null,
 ): void {
   parent.session.hold()
   const limits = limitsOf(outcome, null)
   const call = new OutboundCall(ctx, { row, session: parent.session, limits, watcher: options.watcher })
   options.created(call)
-  call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
+  call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer, second })
 }
 
 /** Begins the call of an application of the project, in its parent's media session. */

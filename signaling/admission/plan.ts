@@ -4,9 +4,12 @@ import type { Decided } from '../../core/state/calls/running-calls.ts'
 import type { CallPlan } from '../b2bua/inbound-call.ts'
 import { deliveryHops, type Outgoing } from '../b2bua/routes.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
+import { applicationEntry } from '../scripts/application-call.ts'
 import type { CallDestination, PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
+import type { Ask } from './gate.ts'
 import { hopsToWorld } from './lines.ts'
+import { secondRoute } from './second-route.ts'
 
 /** Returns what an admitted call does: it runs a document, replaces a leg, or is joined with the one it called. */
 export function planOf(
@@ -17,20 +20,9 @@ export function planOf(
   destination: CallDestination,
   decided: Decided,
   foreign: boolean,
+  asks: readonly Ask[],
 ): CallPlan {
-  if (destination.kind === 'application') {
-    const { application } = destination
-    return {
-      kind: 'script',
-      entry: {
-        kind: 'call',
-        entry: { kind: 'request', url: application.voice_url, method: application.voice_method },
-        fallback: application.fallback_url
-          ? { url: application.fallback_url, method: application.fallback_method }
-          : null,
-      },
-    }
-  }
+  if (destination.kind === 'application') return { kind: 'script', entry: applicationEntry(destination.application) }
   if (destination.kind === 'replaced') return { kind: 'replace', replacement: destination.replacement }
   const outgoing: Outgoing = {
     call_sid: sid,
@@ -44,9 +36,11 @@ export function planOf(
     attest: attestationOf(decided.caller_ownership, null),
     verstat: asked.verstat,
   }
-  const hops =
-    destination.kind === 'delivery'
-      ? deliveryHops(ctx, destination.trunk, outgoing)
-      : hopsToWorld(ctx, { project_id: destination.project_id, trunk: destination.trunk, outgoing })
-  return { kind: 'bridge', hops }
+  if (destination.kind === 'delivery') {
+    const ask = asks.find(({ part }) => part === 'inbound')
+    const second = ask ? secondRoute(ctx, destination.number, ask, outgoing, true) : null
+    return { kind: 'bridge', hops: deliveryHops(ctx, destination.trunk, outgoing), second }
+  }
+  const { project_id, trunk } = destination
+  return { kind: 'bridge', hops: hopsToWorld(ctx, { project_id, trunk, outgoing }), second: null }
 }

@@ -18,7 +18,7 @@ import { asksOfInvite } from './asks-of-invite.ts'
 import { type CallDestination, callersOwn, callRow, ownerOf, type PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import { destinationOf } from './destination.ts'
-import { DECIDES_WITHIN_MS } from './gate.ts'
+import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
 import { type Offered, offeredIn } from './offer.ts'
 import { credentialsFor, identify, type Peer } from './peer.ts'
 import { planOf } from './plan.ts'
@@ -121,6 +121,8 @@ interface Admitted {
   readonly asked: PeerRequest
   readonly offered: Offered | null
   readonly destination: CallDestination
+  /** What was asked of admission, by side. */
+  readonly asks: readonly Ask[]
   /** Whether the caller belongs to another tenant. */
   readonly foreign: boolean
 }
@@ -144,7 +146,7 @@ async function admit(
     () => admitCall(ctx.state.db, { call, callers, verstat, ...ctx.gate.stamped(asks) }, DECIDES_WITHIN_MS),
     late => undoLate(ctx, late),
   )
-  if (decided.admitted) return { row, decided, asked, offered, destination, foreign: owner.foreign }
+  if (decided.admitted) return { row, decided, asked, offered, destination, asks, foreign: owner.foreign }
   if (told > 0) ctx.bus.ring('outbox')
   // Neither carriers nor other tenants learn limits, usage and balance of the side that refuses.
   const untold = part === 'inbound' && (asked.peer.kind === 'carrier' || owner.foreign)
@@ -153,7 +155,7 @@ async function admit(
 
 /** Begins an admitted call. */
 async function begin(ctx: AdmissionContext, invite: InboundInvite, admitted: Admitted): Promise<InviteRefused | null> {
-  const { row, decided, asked, offered, destination, foreign } = admitted
+  const { row, decided, asked, offered, destination, asks, foreign } = admitted
   const { sid, trunk_id, origin } = row
   const { peer } = asked
   const session = await sessionFor(ctx, sid, row.project_id, destination)
@@ -172,7 +174,7 @@ async function begin(ctx: AdmissionContext, invite: InboundInvite, admitted: Adm
   ctx.log.info({ call_id: sid, trunk_id, origin, destination: destination.kind }, 'call admitted')
   for (const detail of [...asked.notes, ...invite.content().notes]) running.event('warning', null, { detail })
   const policy = callerPolicy(peer, invite.source.address, offered?.family ?? null)
-  await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, foreign))
+  await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, foreign, asks))
   return null
 }
 

@@ -16,6 +16,7 @@ import { isPassing } from '../../core/state/index.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
+import type { SecondRoute } from '../b2bua/second-route.ts'
 import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import { type ApplicationConfig, holdsNumber, type NumberConfig, type TrunkConfig } from '../trunks/snapshot.ts'
@@ -24,6 +25,7 @@ import type { AdmissionContext } from './context.ts'
 import { divertedBy } from './diverting.ts'
 import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
 import { hopsToWorld } from './lines.ts'
+import { secondRoute } from './second-route.ts'
 
 /**
  * Places the target of a transfer, with the routes and the admission of an INVITE from the transferor's trunk. The new
@@ -63,13 +65,14 @@ async function toWorld(ctx: AdmissionContext, asked: TransferAsked, trunk: Trunk
     own_targets: ownTargets(ctx, trunk),
   }
   const owner = { project_id: trunk.project_id, trunk_id: trunk.id, number: null, application: null }
-  return dial(ctx, asked, trunk, owner, [ask], (sid, outcome) =>
-    hopsToWorld(ctx, {
+  return dial(ctx, asked, trunk, owner, [ask], (sid, outcome) => ({
+    hops: hopsToWorld(ctx, {
       project_id: trunk.project_id,
       trunk,
       outgoing: outgoing(ctx, asked, sid, outcome, shown.diversion),
     }),
-  )
+    second: null,
+  }))
 }
 
 async function toTrunk(
@@ -87,9 +90,12 @@ async function toTrunk(
   const owner = { project_id, trunk_id: to.id, number, application: null }
   const asks = onNet(ctx, asked, trunk, project_id, { type: route_kind, id: route_id })
   const { diversion } = presented(ctx, asked)
-  return dial(ctx, asked, trunk, owner, asks, (sid, outcome) =>
-    deliveryHops(ctx, to, outgoing(ctx, asked, sid, outcome, diversion)),
-  )
+  const inbound = asks.find(({ part }) => part === 'inbound')
+  return dial(ctx, asked, trunk, owner, asks, (sid, outcome) => {
+    const going = outgoing(ctx, asked, sid, outcome, diversion)
+    const second = inbound ? secondRoute(ctx, number, { ...inbound, call_sid: sid }, going, false) : null
+    return { hops: deliveryHops(ctx, to, going), second }
+  })
 }
 
 /** Runs the application's document in a separate call, on a wire whose other end is joined with the leg that stays. */
@@ -189,7 +195,7 @@ async function dial(
   trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
-  hopsOf: (sid: string, outcome: Decided) => HuntHop[],
+  routeOf: (sid: string, outcome: Decided) => { readonly hops: HuntHop[]; readonly second: SecondRoute | null },
 ): Promise<TransferPlaced> {
   const { leg } = asked.transferee
   const admitted = await admit(ctx, asked, trunk, owner, asks)
@@ -203,7 +209,8 @@ async function dial(
     watcher: asked.watcher,
   })
   asked.created(child)
-  child.begin(hopsOf(row.sid, decided), { ring_ms: RING_LIMIT_MS, prefer: leg })
+  const { hops, second } = routeOf(row.sid, decided)
+  child.begin(hops, { ring_ms: RING_LIMIT_MS, prefer: leg, second })
   return { kind: 'placed' }
 }
 

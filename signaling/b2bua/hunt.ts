@@ -76,6 +76,21 @@ const SILENCE_MS = 5000
 /** `silent`: the target did not respond in time and the leg was abandoned. */
 type HopOutcome = LegOutcome | { readonly kind: 'silent' }
 
+interface HuntOptions {
+  readonly call_sid: string
+  readonly hops: readonly HuntHop[]
+  readonly session: MediaSession
+  readonly listener: HuntListener
+  /** Stores the attempts and their results. */
+  readonly keep: (step: AttemptStep) => void
+  readonly ring_ms: number
+  readonly log: Log
+  /** The leg whose codecs our offers put first. */
+  readonly prefer: Leg | null
+  /** Returns more hops after the last, or `taken` when the call goes on without a hunt. */
+  readonly next?: (() => Promise<readonly HuntHop[] | 'taken'>) | null
+}
+
 /** Calls the hops one after the other until one answers or no other may be tried (design section 4). */
 export class Hunt {
   readonly #ctx: NodeServices
@@ -96,22 +111,12 @@ export class Hunt {
   #started_ms: number | null = null
   #pdd_ms: number | null = null
   #redirected = false
+  /** Where the call goes when no hop could take it; null once asked. */
+  #next: NonNullable<HuntOptions['next']> | null
+  /** The number of the last attempt that may be made. */
+  #last = MAX_ATTEMPTS
 
-  constructor(
-    ctx: NodeServices,
-    options: {
-      readonly call_sid: string
-      readonly hops: readonly HuntHop[]
-      readonly session: MediaSession
-      readonly listener: HuntListener
-      /** Stores the attempts and their results. */
-      readonly keep: (step: AttemptStep) => void
-      readonly ring_ms: number
-      readonly log: Log
-      /** The leg whose codecs our offers put first. */
-      readonly prefer: Leg | null
-    },
-  ) {
+  constructor(ctx: NodeServices, options: HuntOptions) {
     this.#ctx = ctx
     this.#hops = options.hops.slice(0, MAX_ATTEMPTS)
     this.#listener = options.listener
@@ -121,6 +126,7 @@ export class Hunt {
     this.#ring_ms = options.ring_ms
     this.#log = options.log
     this.#prefer = options.prefer
+    this.#next = options.next ?? null
   }
 
   get leg(): OutboundLeg | null {
@@ -161,9 +167,10 @@ export class Hunt {
       link_lost: false,
     }
     for (let sequence = 1; !this.#ended; sequence++) {
-      const reach = this.#reaches.shift()
-      const hop = reach ? null : this.#hops.shift()
-      if ((!reach && !hop) || sequence > MAX_ATTEMPTS) break
+      const more = sequence <= this.#last
+      const reach = more ? this.#reaches.shift() : undefined
+      const hop = reach ? null : ((more ? this.#hops.shift() : undefined) ?? (await this.#firstOfNext()))
+      if ((!reach && !hop) || this.#ended) break
       const tried = reach ? await this.#attempt(reach, sequence) : hop ? await this.#begin(hop, sequence) : 'done'
       if (tried === 'done' || this.#ended) return
       last = tried.outcome
@@ -173,6 +180,23 @@ export class Hunt {
     this.#ended = true
     this.#timer?.cancel()
     this.#listener.failed(last)
+  }
+
+  /** Takes the hops that follow when these are used up, and returns the first. */
+  async #firstOfNext(): Promise<HuntHop | undefined> {
+    const next = this.#next
+    this.#next = null
+    const hops = next === null ? [] : await next()
+    if (this.#ended) return undefined
+    if (hops === 'taken') {
+      this.#ended = true
+      this.#timer?.cancel()
+      return undefined
+    }
+    this.#reaches = []
+    this.#hops.splice(0, this.#hops.length, ...hops.slice(0, MAX_ATTEMPTS))
+    this.#last += this.#hops.length === 0 ? 0 : MAX_ATTEMPTS
+    return this.#hops.shift()
   }
 
   /** Resolves a target and tries its first address. A target that does not resolve is a failed attempt. */
@@ -261,7 +285,8 @@ export class Hunt {
     const lasted = new Promise<HopOutcome>(resolve => {
       lasts = resolve
     })
-    const another = (): boolean => sequence < MAX_ATTEMPTS && this.#reaches.length + this.#hops.length > 0
+    const another = (): boolean =>
+      this.#next !== null || (sequence < this.#last && this.#reaches.length + this.#hops.length > 0)
     return {
       lasted,
       begin: (): void => {

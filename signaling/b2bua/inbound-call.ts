@@ -24,6 +24,7 @@ import { passNotify } from './refer-passing.ts'
 import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
+import { type SecondRoute, takeSecondRoute } from './second-route.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { type Replacement, replaceLeg, transferAsked, transfersRefused } from './transfer.ts'
 
@@ -38,7 +39,7 @@ export interface Limits {
 /** What to do with an admitted inbound call. */
 export type CallPlan =
   | { readonly kind: 'script'; readonly entry: ScriptEntry }
-  | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
+  | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[]; readonly second: SecondRoute | null }
   | { readonly kind: 'replace'; readonly replacement: Replacement }
 
 const SETUP_LIMIT_MS = 180_000
@@ -108,7 +109,7 @@ export class InboundCall extends Call {
     if (this.ended) return
     if (plan.kind === 'script') this.#runScript(plan.entry)
     else if (plan.kind === 'replace') await this.#replace(plan.replacement)
-    else this.#bridge(plan.hops)
+    else this.#bridge(plan)
   }
 
   override get ringingLeg(): OutboundLeg | null {
@@ -205,7 +206,7 @@ export class InboundCall extends Call {
 
   // ---------------------------------------------------------------------------------------------------------- bridge
 
-  #bridge(hops: readonly HuntHop[]): void {
+  #bridge({ hops, second }: Extract<CallPlan, { kind: 'bridge' }>): void {
     const listener: HuntListener = {
       ...this.#listener(),
       attempt: hop => {
@@ -227,8 +228,19 @@ export class InboundCall extends Call {
       ring_ms: this.#setupLimit(),
       log: this.log,
       prefer: this.#a,
+      next: second && (() => this.#goSecond(second)),
     })
     this.#hunt.start()
+  }
+
+  /** Follows the second route: to more targets, or to the document of an application. */
+  async #goSecond(second: SecondRoute): Promise<readonly HuntHop[] | 'taken'> {
+    const found = await takeSecondRoute(this, second)
+    if (found.kind === 'hops') return found.hops
+    if (found.kind !== 'script' || this.ended) return []
+    this.initiated({ application_id: found.application_id })
+    this.#runScript(found.entry)
+    return 'taken'
   }
 
   /** Returns the setup timeout. The Expires header of the INVITE may shorten it (RFC 3261 §13.3.1). */

@@ -12,6 +12,7 @@ import type { OutboundLeg } from './outbound-leg.ts'
 import type { OutboundWatcher } from './outbound-watcher.ts'
 import { passNotify } from './refer-passing.ts'
 import { answeredHost, type CallScript, type ScriptEntry } from './script-host.ts'
+import { type SecondRoute, takeSecondRoute } from './second-route.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked, transfersRefused } from './transfer.ts'
 
@@ -76,7 +77,11 @@ export class OutboundCall extends Call {
     return this.#detail
   }
 
-  begin(hops: readonly HuntHop[], options: { readonly ring_ms: number; readonly prefer: Leg | null }): void {
+  begin(
+    hops: readonly HuntHop[],
+    options: { readonly ring_ms: number; readonly prefer: Leg | null; readonly second?: SecondRoute | null },
+  ): void {
+    const { second = null } = options
     this.#hunt = new Hunt(this.ctx, {
       call_sid: this.sid,
       hops,
@@ -85,6 +90,7 @@ export class OutboundCall extends Call {
       ring_ms: options.ring_ms,
       log: this.log,
       prefer: options.prefer,
+      next: second && (() => takeSecondRoute(this, second).then(found => (found.kind === 'hops' ? found.hops : []))),
       listener: {
         ...this.#listener(),
         attempt: (hop, { call_id }) => {

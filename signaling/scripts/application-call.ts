@@ -6,7 +6,7 @@ import type { Limits } from '../b2bua/inbound-call.ts'
 import { Leg, type LegListener } from '../b2bua/leg.ts'
 import type { LegPolicy, MediaSession } from '../b2bua/media.ts'
 import type { OutboundWatcher } from '../b2bua/outbound-watcher.ts'
-import { answeredHost, type CallScript, type ScriptHost } from '../b2bua/script-host.ts'
+import { answeredHost, type CallScript, type ScriptEntry, type ScriptHost } from '../b2bua/script-host.ts'
 import { legSummary } from '../b2bua/summary.ts'
 import type { ApplicationConfig } from '../trunks/snapshot.ts'
 
@@ -17,6 +17,18 @@ const POLICY: LegPolicy = {
   sources: [],
   signalled_from: null,
   telephone_event: true,
+}
+
+/** Returns the document that an application answers with, and its fallback. */
+export function applicationEntry(
+  { voice_url, voice_method, fallback_url, fallback_method }: ApplicationConfig,
+  parameters?: FormParameters,
+): ScriptEntry {
+  return {
+    kind: 'call',
+    entry: { kind: 'request', url: voice_url, method: voice_method, ...(parameters ? { parameters } : {}) },
+    fallback: fallback_url ? { url: fallback_url, method: fallback_method } : null,
+  }
 }
 
 /** One end of a wire within the media worker. It has no SIP dialog and counts as answered from the start. */
@@ -128,12 +140,8 @@ export class ApplicationCall extends Call {
   }
 
   #runApplication(): void {
-    const { voice_url, voice_method, fallback_url, fallback_method } = this.#application
-    this.#script = this.ctx.scripts.create(this.#host(this.#far), {
-      kind: 'call',
-      entry: { kind: 'request', url: voice_url, method: voice_method, parameters: this.#parameters },
-      fallback: fallback_url === null ? null : { url: fallback_url, method: fallback_method },
-    })
+    const entry = applicationEntry(this.#application, this.#parameters)
+    this.#script = this.ctx.scripts.create(this.#host(this.#far), entry)
     this.#script.start()
   }
 

@@ -104,6 +104,10 @@ export class Referrals {
       call.event('warning', null, { detail: 'a carrier is never asked to transfer: Refer is for legs of own trunks' })
       return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 403, notify_code: null })
     }
+    if (leg.trunk_id !== null && call.ctx.snapshot().trunks.get(leg.trunk_id)?.transfers === 'refuse') {
+      call.event('warning', null, { detail: 'the trunk of this leg refuses transfers: its peer is not asked for one' })
+      return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 603, notify_code: null })
+    }
     try {
       const denied = await this.#placing.refer(call, command.uri)
       if (denied) {

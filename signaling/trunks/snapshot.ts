@@ -100,6 +100,8 @@ export interface NumberConfig {
   readonly status: 'available' | 'held' | 'quarantined'
   readonly route_kind: 'voice_application' | 'trunk' | 'subtrunk' | null
   readonly route_id: string | null
+  readonly fallback_kind: NumberConfig['route_kind']
+  readonly fallback_id: string | null
 }
 
 export interface ApplicationConfig {
@@ -276,9 +278,9 @@ type Rest = Omit<Snapshot, 'trunks' | 'carriers' | 'attribution'>
 const rest = (rows: ConfigurationRows): Rest => ({
   revision: rows.revision,
   numbers: new Map(
-    rows.numbers.map(({ id, e164, project_id, status, route_kind, route_id }) => [
+    rows.numbers.map(({ id, e164, project_id, status, route_kind, route_id, fallback_kind, fallback_id }) => [
       e164,
-      { id, e164, project_id, status, route_kind, route_id },
+      { id, e164, project_id, status, route_kind, route_id, fallback_kind, fallback_id },
     ]),
   ),
   applications: new Map(rows.applications.map(row => [row.id, row])),

@@ -7,6 +7,7 @@ import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { type Made, nameOf, recipeOf } from '../conformance/control/recipes.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../support/control-plane.ts'
 import t from '../support/harness/index.ts'
+import { operatorKey } from '../support/operators.ts'
 import { addAdmin, addTenant, asTenant } from '../support/tenants.ts'
 
 /**
@@ -164,6 +165,54 @@ t.test('all requests leave every row of the victim unchanged, and no row has two
   t.same(await brokenInvariants(plane.state.db), [])
 })
 
+t.test('a suspended customer changes nothing by any endpoint, with a key, the account or a session', async t => {
+  const { db } = plane.state
+  const { organization_id } = await db
+    .selectFrom('project')
+    .select('organization_id')
+    .where('id', '=', thief.demo.project_id)
+    .executeTakeFirstOrThrow()
+  const wishes = new Map<Route, Made>()
+  for (const route of V1_ROUTES) if (route.method !== 'get') wishes.set(route, await recipeOf(route)(thief))
+  const { body: live } = await place(thief)
+  const session = await signedIn()
+  const key = await operatorKey(plane)
+  const at = `/operator/v1/organizations/${organization_id}`
+  const { headers } = await plane.ask('GET', at, { key })
+  const marks = { 'Idempotency-Key': freshKey(), 'If-Match': headers.get('etag') ?? '' }
+  const suspended = await plane.ask('POST', `${at}/suspend`, { key, body: { reason: 'fraud' }, headers: marks })
+  t.equal(suspended.status, 200, suspended.text)
+
+  const before = await rowsOf(thief)
+  const refuses = (what: string, { status, text }: Answer): void => {
+    t.ok(status >= 400 && status < 500, `${what}: ${status} ${text.slice(0, 200)}`)
+  }
+  for (const [route, made] of wishes) {
+    // It stores nothing.
+    if (!route.audit) continue
+    const { status, body } = await send(route, made)
+    const of_project = { code: 'project_disabled', caused_by: 'organization_suspended' }
+    const refusal = (route.context ?? 'project') === 'project' ? of_project : { code: 'organization_suspended' }
+    t.match([status, body], [409, refusal], nameOf(route))
+  }
+  for (const route of VOICE_ROUTES) {
+    if (route.method === 'GET') continue
+    const { example = {} } = route
+    const filled = Object.entries(example).map(([name, value]) => [name, value.replace(/^\$.*/, OWN_NUMBER)])
+    const path = route.path.replace(/\{\w+\}/g, live.sid)
+    const form = route.method === 'POST' ? (Object.fromEntries(filled) as Record<string, string>) : undefined
+    refuses(`${route.method} ${route.path}`, await thief.voice(route.method, `${path}${route.suffix}`, form))
+  }
+  for (const route of CONSOLE_ROUTES) {
+    if (route.method === 'get' || route.anonymous || route.while_suspended) continue
+    const body = route.body ? { body: smallest(route.body) } : {}
+    const headers = { ...session, 'Idempotency-Key': freshKey(), 'If-Match': '"1"' }
+    const path = `/console/api${route.path.replace(/\{\w+\}/g, 'nothing')}`
+    refuses(nameOf(route), await plane.ask(route.method.toUpperCase(), path, { key: null, ...body, headers }))
+  }
+  t.same(await rowsOf(thief), before)
+})
+
 function keep(name: string, value: unknown): void {
   const values = [value].flat().filter(one => typeof one === 'string')
   if (values.length > 0) stolen.set(name, new Set([...(stolen.get(name) ?? []), ...values]))
@@ -214,10 +263,11 @@ const TABLES: Readonly<Record<string, string>> = {
   request_id: 'containment_release_request',
 }
 
-/** Signs in an admin of the thief's organization and returns the session's headers. */
+/** Signs in an admin of the thief's organization, made at the first call. Returns the session's headers. */
 async function signedIn(): Promise<Record<string, string>> {
   const [email, password] = ['thief@rival.test', 'correct horse battery']
-  await addAdmin(plane.state, thief.demo.project_id, email, password)
+  const known = await plane.state.db.selectFrom('member').select('id').where('email', '=', email).executeTakeFirst()
+  if (!known) await addAdmin(plane.state, thief.demo.project_id, email, password)
   const answer = await plane.ask('POST', '/console/api/session', { key: null, body: { email, password } })
   const cookie = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
   return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token }

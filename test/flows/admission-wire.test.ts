@@ -6,6 +6,7 @@ import t from '../support/harness/index.ts'
 import { freePort } from '../support/ports.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
 
 // Routing and ceilings, as targets and peers see them. Each trunk has its own peer address.
 
@@ -178,6 +179,91 @@ t.test('routing and ceilings over SIP', async t => {
       t.match(suspended.response?.get('reason'), /trunk_disabled/)
     },
   )
+
+  t.test('a number whose trunk takes no call has a second route: another trunk, or an application', async t => {
+    const down = await openAgent(t, { ip: '127.0.0.43', take: rejecting(503) })
+    const busy = await openAgent(t, { ip: '127.0.0.45', take: rejecting(486) })
+    const good = await openAgent(t, { ip: '127.0.0.41' })
+    const first = await trunk([target(down)])
+    const second = await trunk([target(good)], { name: 'Second site' })
+    const engaged = await trunk([target(busy)])
+    const web = await webServer(t, { '/voice': '<Response><Reject reason="busy"/></Response>' })
+    const called = w.numbers[4] ?? ''
+    await w.routeToApplication(called, `${web.url}/voice`)
+    const { id, route_id: application = '' } = await db
+      .selectFrom('number')
+      .select(['id', 'route_id'])
+      .where('e164', '=', called)
+      .executeTakeFirstOrThrow()
+    const route = async (trunk_id: string, fallback: object) => {
+      const path = `/numbers/${id}`
+      const { body: number } = await w.manage('GET', path)
+      const body = { kind: 'trunk', id: trunk_id, fallback }
+      const { body: routed } = await w.manage('PUT', `${path}/route`, body, { 'if-match': `"${number.revision}"` })
+      t.match(routed.fallback, fallback)
+      await until('the route is applied', () =>
+        db
+          .selectFrom('apply_report')
+          .select('revision')
+          .where('resource_id', '=', id)
+          .where('revision', '=', routed.revision)
+          .executeTakeFirst(),
+      )
+      return routed
+    }
+
+    const routed = await route(first.id, { kind: 'trunk', id: second.id })
+    t.equal(routed.fallback.name, 'Second site')
+    const placed = await engaged.call(called)
+    t.equal(placed.status, 200)
+    t.equal(good.invites.at(-1)?.uri.split('@')[0], `sip:${called}`)
+    const { sid, trunk_id } = await db
+      .selectFrom('call')
+      .select(['sid', 'trunk_id'])
+      .orderBy('position', 'desc')
+      .executeTakeFirstOrThrow()
+    t.equal(trunk_id, first.id, 'the call is one of its number’s route')
+    const slots = () =>
+      db.selectFrom('lease').select(['part', 'trunk_id', 'ended_at']).where('call_sid', '=', sid).execute()
+    t.same(
+      (await slots()).map(({ part, trunk_id }) => [part, trunk_id]).sort(),
+      [
+        ['fallback', second.id],
+        ['inbound', first.id],
+        ['on_net', engaged.id],
+      ],
+      'it holds a slot of each',
+    )
+    placed.call.hangUp()
+    t.same(
+      (await attempts(200)).map(({ result }) => result),
+      ['refused', 'answered'],
+    )
+    await until('the slots are given back', async () => (await slots()).every(({ ended_at }) => ended_at !== null))
+
+    const by_api = { To: called, From: own, InlineMarkup: '<Response><Hangup/></Response>' }
+    const { body: created } = await w.voice('POST', '/Calls.json', by_api)
+    t.equal((await w.ended(created.sid)).status, 'completed', 'a call of the API takes it, too')
+    t.equal(good.invites.length, 2)
+
+    const none = { concurrency: 0 }
+    await db.updateTable('trunk').set(none).where('id', '=', second.id).execute()
+    t.equal((await engaged.call(called)).status, 503, 'its ceilings hold')
+    t.equal((await attempts(503)).length, 1)
+    const refused = await db
+      .selectFrom('call_event')
+      .select('detail')
+      .where('detail', 'like', '%second route, Second site, refuses%')
+      .executeTakeFirst()
+    t.match(refused?.detail, /concurren/i, 'the call says why')
+
+    await route(first.id, { kind: 'voice_application', id: application })
+    t.equal((await engaged.call(called)).status, 486, 'the application refuses it as its document says')
+    t.equal((await web.seen('/voice')).fields.get('To'), called)
+    await route(engaged.id, { kind: 'trunk', id: first.id })
+    t.equal((await first.call(called)).status, 486, 'a busy target is an answer')
+    t.equal(down.invites.length, 4)
+  })
 
   t.test('refuses a stranger’s request inside a dialog, and the call continues', async t => {
     const pbx = await openAgent(t, { ip: '127.0.0.49' })

@@ -1333,6 +1333,7 @@ export interface PhoneNumber {
   readonly e164: string
   readonly status: 'available' | 'held' | 'quarantined'
   readonly route: NumberRoute | null
+  readonly fallback: NumberRoute | null
   readonly quarantined_until: string | null
   readonly monthly_minor: number
   readonly revision: number

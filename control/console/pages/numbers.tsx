@@ -140,11 +140,15 @@ function RouteDialog({ number, onClose, onDone }: { number: PhoneNumber; onClose
   const applications = useData<ListOf<Application>>('/v1/voice/applications')
   const trunks = useData<ListOf<TrunkSummary>>('/v1/trunks')
   const [target, setTarget] = useState(number.route ? `${number.route.kind} ${number.route.id}` : '')
+  const [second, setSecond] = useState(number.fallback ? `${number.fallback.kind} ${number.fallback.id}` : '')
   const action = useAction()
+  const to_trunk = /^(trunk|subtrunk) /.test(target)
   const save = async () => {
     const [kind = null, id = null] = target === '' ? [] : target.split(' ')
+    const [second_kind, second_id] = second.split(' ')
+    const fallback = to_trunk && second !== '' ? { kind: second_kind, id: second_id } : null
     const done = await action.run(() =>
-      ask('PUT', `/v1/numbers/${number.id}/route`, { body: { kind, id }, revision: number.revision }),
+      ask('PUT', `/v1/numbers/${number.id}/route`, { body: { kind, id, fallback }, revision: number.revision }),
     )
     if (!done) return
     toast('Saved; applying')
@@ -158,14 +162,22 @@ function RouteDialog({ number, onClose, onDone }: { number: PhoneNumber; onClose
       text: `Application ${name}`,
     })),
     ...(trunks.data?.data ?? []).map(({ id, name }) => ({ value: `trunk ${id}`, text: `Trunk ${name}` })),
-    ...(number.route?.kind === 'subtrunk'
-      ? [{ value: `subtrunk ${number.route.id}`, text: `Subtrunk ${number.route.name}` }]
-      : []),
+    ...[number.route, number.fallback].flatMap(route =>
+      route?.kind === 'subtrunk' ? [{ value: `subtrunk ${route.id}`, text: `Subtrunk ${route.name}` }] : [],
+    ),
   ]
   return (
     <Dialog title={`What ${number.e164} rings`} onClose={onClose}>
       <Form onSubmit={() => void save()} submit="Save" busy={action.busy} problem={action.problem}>
         <SelectField label="Rings" value={target} onInput={setTarget} options={options} />
+        {to_trunk && (
+          <SelectField
+            label="When it cannot be reached"
+            value={second}
+            onInput={setSecond}
+            options={options.filter(({ value }) => value === '' || value !== target)}
+          />
+        )}
       </Form>
     </Dialog>
   )

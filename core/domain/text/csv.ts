@@ -1,8 +1,11 @@
 // Spreadsheets take a cell that begins so for a formula, which may send their data to somebody (OWASP, CSV injection).
 const FORMULA = /^'*[=+\-@\t\r]/
 
+const NOT_PLAIN = new RegExp(`${FORMULA.source}|[",\\r\\n]`)
+
 /** Writes a text as a CSV cell: quoted where needed (RFC 4180 §2), and never a formula. `readCell` reads it back. */
 export function csvCell(text: string): string {
+  if (!NOT_PLAIN.test(text)) return text
   const plain = FORMULA.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

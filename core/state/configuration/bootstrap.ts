@@ -5,6 +5,7 @@ import { hashSecret, unseal } from '../../runtime/secrets.ts'
 import { acceptRecordingConsent, TERMS_VERSION } from '../calls/recording-consent.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { ANY_OPERATOR, type AuditActor, appendAudit, INSTALLATION } from '../people/audit.ts'
 import { insertOrganization, insertProject } from '../people/customers.ts'
 import { bumpConfiguration } from './bump.ts'
 
@@ -117,16 +118,49 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
 export const BOOTSTRAP_KEY_HOURS = 24
 
 /** Creates a key with all scopes for a person at the command line, which ends after BOOTSTRAP_KEY_HOURS. */
-export const addBootstrapKey = (db: Db, project_id: string, now: string): Promise<string> =>
-  addAdminKey(db, project_id, now, iso(Date.parse(now) + BOOTSTRAP_KEY_HOURS * 3_600_000))
+export function addBootstrapKey(state: State, project_id: string, now: string, by: AuditActor): Promise<string> {
+  return state.transaction(async trx => {
+    const id = newId.key()
+    const key = await addAdminKey(trx, project_id, now, iso(Date.parse(now) + BOOTSTRAP_KEY_HOURS * 3_600_000), id)
+    const { organization_id } = await trx
+      .selectFrom('project')
+      .select('organization_id')
+      .where('id', '=', project_id)
+      .executeTakeFirstOrThrow()
+    const event = {
+      project_id,
+      at: now,
+      category: 'operator',
+      kind: 'credentials',
+      action: 'api_key.created',
+      summary: 'Created an API key by bootstrap',
+      detail: null,
+      resource: { type: 'api_key', id, name: `bootstrap ${now}`, href: null },
+      trunk_id: null,
+      from_revision: null,
+      to_revision: null,
+      request_id: null,
+      changes: [],
+    } as const
+    await appendAudit(trx, { ...event, id: newId.auditEvent(), organization_id: INSTALLATION, actor: by })
+    await appendAudit(trx, { ...event, id: newId.auditEvent(), organization_id, actor: ANY_OPERATOR })
+    return key
+  })
+}
 
 /** Creates a key with all scopes. Returns the whole key once; the state keeps only a hash of its secret part. */
-export async function addAdminKey(db: Db, project_id: string, now: string, expires_at: string | null): Promise<string> {
+export async function addAdminKey(
+  db: Db | Trx,
+  project_id: string,
+  now: string,
+  expires_at: string | null,
+  id = newId.key(),
+): Promise<string> {
   const { public_id, secret } = newId.apiKey()
   await db
     .insertInto('api_key')
     .values({
-      id: newId.key(),
+      id,
       project_id,
       public_id,
       secret_hash: hashSecret(secret),

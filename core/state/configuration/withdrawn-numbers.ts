@@ -31,7 +31,8 @@ export async function withdrawNumber(
   { now, quarantined_until }: { readonly now: string; readonly quarantined_until: string },
 ): Promise<Withdrawn> {
   const last_trunk_id = await trunkOf(trx, number)
-  const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until, last_trunk_id } as const
+  const unrouted = { route_kind: null, route_id: null, fallback_kind: null, fallback_id: null }
+  const changes = { status: 'quarantined', ...unrouted, quarantined_until, last_trunk_id } as const
   const saved = await saveNumber(trx, number, changes, now)
   const block = (await listBlocks(trx, number.project_id ?? '')).find(range => holds(range, number.e164)) ?? null
   if (block) await shrink(trx, block, number.e164, now)

@@ -23,6 +23,7 @@ import * as voiceDocuments from './0031-voice-documents.ts'
 import * as moreHighRisks from './0034-more-high-risks.ts'
 import * as refusedGuessers from './0035-refused-guessers.ts'
 import * as callActivities from './0037-call-activities.ts'
+import * as numberFallbacks from './0038-number-fallbacks.ts'
 import * as recoveryCodes from './0039-recovery-codes.ts'
 import * as listeningNotice from './0040-listening-notice.ts'
 import * as exportsOfMachines from './0041-exports-of-machines.ts'
@@ -53,6 +54,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0034-more-high-risks': moreHighRisks,
   '0035-refused-guessers': refusedGuessers,
   '0037-call-activities': callActivities,
+  '0038-number-fallbacks': numberFallbacks,
   '0039-recovery-codes': recoveryCodes,
   '0040-listening-notice': listeningNotice,
   '0041-exports-of-machines': exportsOfMachines,

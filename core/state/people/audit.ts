@@ -12,6 +12,9 @@ export interface AuditActor {
   readonly detail: string | null
 }
 
+/** An operator in the trail of a customer, who learns what was done, not who did it. */
+export const ANY_OPERATOR: AuditActor = { type: 'operator', id: null, name: 'Operator', detail: null }
+
 export interface FieldChange {
   readonly label: string
   readonly before: string | null

@@ -281,6 +281,9 @@ export interface NumberTable {
   status: 'available' | 'held' | 'quarantined'
   route_kind: 'voice_application' | 'trunk' | 'subtrunk' | null
   route_id: string | null
+  /** The second route: for calls that no target of the first, a trunk or subtrunk, can take. */
+  fallback_kind: Generated<'voice_application' | 'trunk' | 'subtrunk' | null>
+  fallback_id: Generated<string | null>
   quarantined_until: Instant | null
   /** While quarantined: the trunk whose calls it was for, directly or through a subtrunk; null for none. */
   last_trunk_id: Generated<string | null>

@@ -76,8 +76,8 @@ export interface LedgerTable {
 export interface LeaseTable {
   id: Generated<number>
   call_sid: string
-  /** A call between two of our trunks holds slots on both sides. */
-  part: 'outbound' | 'inbound' | 'on_net'
+  /** A call between two of our trunks holds slots on both sides, and one that took a second route on that too. */
+  part: 'outbound' | 'inbound' | 'on_net' | 'fallback'
   node_id: string
   subtrunk_id: string | null
   trunk_id: string | null

@@ -7,6 +7,8 @@ export interface WorkerSettings {
   readonly busy_timeout_ms: number
   /** For reads concurrent with the writing thread. */
   readonly reads_only: boolean
+  /** Pages that the connection keeps, in KiB; 2,000 unless given. */
+  readonly cache_kib?: number | undefined
 }
 
 /** Counts of a connection's work, in shared memory: another thread reads them without a message. */

@@ -53,7 +53,7 @@ export interface Connection {
 
 /** Opens the database. It caches compiled statements, and calls `wrote` for each statement that writes. */
 export function openConnection(
-  { file, busy_timeout_ms, reads_only }: WorkerSettings,
+  { file, busy_timeout_ms, reads_only, cache_kib }: WorkerSettings,
   counts = new WorkCounts(),
   wrote: (sql: string) => void = () => undefined,
 ): Connection {
@@ -65,6 +65,7 @@ export function openConnection(
     database.pragma('journal_size_limit = 67108864')
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   }
+  if (cache_kib !== undefined) database.pragma(`cache_size = ${-cache_kib}`)
   // Keeps temporary tables in memory: a statement that needs one must not fail for lack of a file descriptor.
   database.pragma('temp_store = MEMORY')
   database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)

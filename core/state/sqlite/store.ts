@@ -22,11 +22,8 @@ export const DATABASE_FILE = 'strowger.sqlite'
 const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
-/**
- * Opens the state in `data_dir` and migrates the schema to this version. Any number of processes may do so
- * concurrently.
- */
-export async function openState(options: {
+/** How the state is opened. */
+interface Opening {
   readonly data_dir: string
   /**
    * Runs hot reads and short transactions on the calling thread, and other reads concurrently with writes (decision
@@ -40,15 +37,23 @@ export async function openState(options: {
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>
   /** Runs everything on the calling thread, which blocks while SQLite works. For commands. */
   readonly here?: boolean
+  /** Pages that a connection keeps, in KiB. For a connection that reads much of the database. */
+  readonly cache_kib?: number
   /** How long a write waits for other processes before it fails with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
   /** Replaces fdatasync(2): a test simulates a power cut between two syncs. */
   readonly sync_file?: SyncFile
-}): Promise<State> {
+}
+
+/**
+ * Opens the state in `data_dir` and migrates the schema to this version. Any number of processes may do so
+ * concurrently.
+ */
+export async function openState(options: Opening): Promise<State> {
   const file = privateFile(options.data_dir)
-  const { busy_timeout_ms = BUSY_TIMEOUT_MS, here } = options
+  const { busy_timeout_ms = BUSY_TIMEOUT_MS, here, cache_kib } = options
   const thread = (reads_only: boolean) =>
-    new StateThread({ file, busy_timeout_ms, reads_only }, here ? toThisThread : toThread)
+    new StateThread({ file, busy_timeout_ms, reads_only, cache_kib }, here ? toThisThread : toThread)
   const writing = thread(false)
   const readThread = options.local ? () => thread(true) : null
   const log = new LogSync(file, options.sync_file)

@@ -1,9 +1,10 @@
 import type { Route } from '../../../control/http/route.ts'
 import { API_EXAMPLES, type ApiExample } from '../../../control/openapi/examples.ts'
-import { type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { type Kitchen, operatorEtag, operatorRecipeOf } from './operator-recipes.ts'
 import { type Made, nameOf, recipeOf } from './recipes.ts'
 
-/** Records the examples of the OpenAPI document, and revives them for another world. */
+/** Records the examples of the OpenAPI documents, and revives them for another world. */
 
 /** Matches values that differ in each test world: ids, phone numbers, address ranges, names with a counter. */
 const LIVING = new RegExp(
@@ -36,18 +37,41 @@ export async function exampleNow(w: ControlPlane, route: Route): Promise<{ made:
   return { made, example: { ...example, ...(example.body ? { body: revived(example.body, made.body) } : {}) } }
 }
 
-/** Records an example. Fixed values replace ids, times and secrets, so that every recording is the same. */
+/** Records an example of the management API. */
 export async function record(w: ControlPlane, route: Route): Promise<ApiExample> {
   const made = await recipeOf(route)(w)
-  const body = route.example === undefined ? made.body : revived(route.example, made.body)
+  const example = route.example === undefined ? made.body : revived(route.example, made.body)
+  const body = example as object | undefined
+  return recorded(route, { ...made, ...(body === undefined ? {} : { body }) }, (path, body) =>
+    w.ask(route.method.toUpperCase(), `/v1${path}`, {
+      ...(body === undefined ? {} : { body }),
+      headers: {
+        ...(route.if_match !== undefined && made.etag !== undefined ? { 'If-Match': made.etag } : {}),
+        ...(route.method === 'get' ? {} : { 'Idempotency-Key': freshKey() }),
+      },
+    }),
+  )
+}
+
+/** Records an example of the operator API. */
+export async function recordOperator(kitchen: Kitchen, route: Route): Promise<ApiExample> {
+  const made = await operatorRecipeOf(route)(kitchen)
+  const etag = await operatorEtag(kitchen, route, made)
+  const query = new URLSearchParams(made.query).toString()
+  const { params, body } = made
+  const wish = { ...(params ? { params } : {}), ...(body ? { body } : {}), ...(query === '' ? {} : { query }) }
+  return recorded(route, wish, (path, body) => kitchen.ask(route.method.toUpperCase(), path, body, etag))
+}
+
+/** Sends a request and records it. Fixed values replace ids, times and secrets, so that every recording is the same. */
+async function recorded(
+  route: Route,
+  made: Pick<Made, 'params' | 'query'> & { readonly body?: object },
+  ask: (path: string, body: object | undefined) => Promise<Answer>,
+): Promise<ApiExample> {
+  const { body } = made
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(made.params?.[name] ?? name))
-  const answer = await w.ask(route.method.toUpperCase(), `/v1${path}${made.query ? `?${made.query}` : ''}`, {
-    ...(body === undefined ? {} : { body }),
-    headers: {
-      ...(route.if_match !== undefined && made.etag !== undefined ? { 'If-Match': made.etag } : {}),
-      ...(route.method === 'get' ? {} : { 'Idempotency-Key': freshKey() }),
-    },
-  })
+  const answer = await ask(`${path}${made.query ? `?${made.query}` : ''}`, body)
   if (answer.status >= 300) throw new Error(`${nameOf(route)}: ${answer.status} ${answer.text}`)
   const tidy = tidier()
   return {
@@ -74,7 +98,7 @@ const NAMES: Readonly<Record<string, string>> = {
   App: 'Reception',
   Branch: 'Branch Kano',
 }
-const ONE_TIME = /^(digest_password|password|signing_secret)$/
+const ONE_TIME = /^(digest_password|password|signing_secret|secret|token)$/
 /** Counters of earlier requests. Their true values would change when another route gets an example. */
 const COUNTERS = /^(total|total_all|version)$/
 const FIXED: readonly [RegExp, string][] = [
@@ -89,6 +113,10 @@ const FIXED: readonly [RegExp, string][] = [
   [/\+?23470\d{8}\b/g, '+2347000000001'],
   [/sk_live_[A-Z2-7]{12}/g, 'sk_live_ABCDEFGHIJKL'],
   [/stm_\d{4}-\d\d/g, 'stm_2026-11'],
+  [/ok_live_[A-Z2-7]{12}_[A-Za-z0-9]+/g, 'ok_live_ABCDEFGHIJKL_shown-once-and-never-again'],
+  [/ok_live_[A-Z2-7]{12}/g, 'ok_live_ABCDEFGHIJKL'],
+  [/https?:\/\/127\.0\.0\.1:\d+/g, 'https://voice.example.com'],
+  [/(?<=#|token=|downloads\/)[\w.-]{20,}/g, 'shown-once-and-never-again'],
 ]
 
 function tidier(): (value: unknown, name?: string) => unknown {

@@ -8,8 +8,10 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { queryOf } from '../../../control/http/query.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
+import type { Route } from '../../../control/http/route.ts'
 import { fieldErrors } from '../../../control/http/validate.ts'
-import { API_EXAMPLES } from '../../../control/openapi/examples.ts'
+import { API_EXAMPLES, OPERATOR_EXAMPLES } from '../../../control/openapi/examples.ts'
+import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { V1_ROUTES } from '../../../control/v1/index.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
@@ -32,9 +34,15 @@ t.test('the documents of all three APIs are valid OpenAPI 3.1', async t => {
 })
 
 t.test('every operation has an example that fits its schemas', async t => {
-  t.same(Object.keys(API_EXAMPLES).sort(), V1_ROUTES.map(nameOf).sort(), AGAIN)
-  for (const route of V1_ROUTES) {
-    const example = API_EXAMPLES[nameOf(route)]
+  const apis: [readonly Route[], typeof API_EXAMPLES][] = [
+    [V1_ROUTES, API_EXAMPLES],
+    [OPERATOR_ROUTES, OPERATOR_EXAMPLES],
+  ]
+  const all = apis.flatMap(([routes, examples]) => {
+    t.same(Object.keys(examples).sort(), routes.map(nameOf).sort(), AGAIN)
+    return routes.map(route => ({ route, example: examples[nameOf(route)] }))
+  })
+  for (const { route, example } of all) {
     if (!example) continue
     const where = nameOf(route)
     if (route.body) t.same(fieldErrors(route.body, example.body), [], `${where}: request; ${AGAIN}`)

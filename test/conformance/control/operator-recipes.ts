@@ -1,3 +1,4 @@
+import { alerts } from '../../../control/alerts/evaluate.ts'
 import type { Route } from '../../../control/http/route.ts'
 import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { newId } from '../../../core/runtime/ids.ts'
@@ -6,6 +7,7 @@ import { saveSecurity } from '../../../core/state/people/second-factors.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { addCarrier } from '../../support/carriers.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { operatorKey } from '../../support/operators.ts'
 
 /** What one successful request to a route of /operator/v1 needs. */
 interface OperatorMade {
@@ -325,6 +327,42 @@ const THINGS: Readonly<Record<string, Recipe>> = {
     const { body } = await ask('POST', '/price-books/imports', { name: `B ${unique()}`, csv: CSV, confirm_leaps: true })
     return { params: { price_book_id: body.id } }
   },
+}
+
+/** The path by which a resource's revision is read, by the name of its loader. */
+const READ_AT: Readonly<Record<string, string>> = {
+  organization: '/organizations/{organization_id}',
+  customer: '/projects/{project_id}',
+  number: '/numbers/{number_id}',
+  carrier: '/carriers/{carrier_id}',
+  account: '/projects/{project_id}/voice-account',
+  trunk: '/trunks/{trunk_id}/number-format',
+}
+
+/** The path with the values of its parameters. */
+export const filled = (path: string, params: Readonly<Record<string, string>> = {}): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? name))
+
+/** Reads the ETag that a route asks for; undefined when it asks for none. */
+export async function operatorEtag({ ask }: Kitchen, route: Route, made: OperatorMade): Promise<string | undefined> {
+  const loader = route.if_match === undefined ? undefined : READ_AT[route.if_match]
+  if (loader === undefined) return undefined
+  return (await ask('GET', filled(loader, made.params))).headers.get('etag') ?? undefined
+}
+
+/** A kitchen on a new control plane. */
+export async function kitchenOf(w: ControlPlane, name: string): Promise<Kitchen> {
+  await alerts.run(w)
+  const key = await operatorKey(w, { name })
+  return {
+    w,
+    ask: (method, path, body, etag) =>
+      w.ask(method, `/operator/v1${path}`, {
+        key,
+        ...(body ? { body } : {}),
+        headers: { 'Idempotency-Key': freshKey(), ...(etag === undefined ? {} : { 'If-Match': etag }) },
+      }),
+  }
 }
 
 export const operatorNameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`

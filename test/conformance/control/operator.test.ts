@@ -1,4 +1,3 @@
-import { alerts } from '../../../control/alerts/evaluate.ts'
 import { BAD_CREDENTIALS } from '../../../control/http/bad-credentials.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
@@ -9,44 +8,29 @@ import { operatorCaller } from '../../../control/operator/authenticate.ts'
 import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { OPERATOR_SCOPES } from '../../../core/domain/access/scopes.ts'
 import { INSTALLATION } from '../../../core/state/people/audit.ts'
-import { controlPlane, freshKey } from '../../support/control-plane.ts'
+import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
-import { operatorKey } from '../../support/operators.ts'
-import { type Kitchen, OPERATOR_RECIPES, operatorNameOf, operatorRecipeOf } from './operator-recipes.ts'
+import { signIn } from '../../support/signed-in.ts'
+import {
+  filled,
+  kitchenOf,
+  OPERATOR_RECIPES,
+  operatorEtag,
+  operatorNameOf,
+  operatorRecipeOf,
+} from './operator-recipes.ts'
 
 /** Tests in a loop over /operator/v1: every write is audited, in each trail that it is about, with the right actor. */
 
 const boundless = { burst: 1_000_000, per_second: 1_000_000 }
 const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
-await alerts.run(w)
-const key = await operatorKey(w, { name: 'Ada Operator' })
-const kitchen: Kitchen = {
-  w,
-  ask: (method, path, body, etag) =>
-    w.ask(method, `/operator/v1${path}`, {
-      key,
-      ...(body ? { body } : {}),
-      headers: { 'Idempotency-Key': freshKey(), ...(etag === undefined ? {} : { 'If-Match': etag }) },
-    }),
-}
+const kitchen = await kitchenOf(w, 'Ada Operator')
+const me = await signIn(w)
 const limiter = createRateLimiter(BAD_CREDENTIALS)
 const listeners = new Listeners(w.clock)
 const services = { ...w, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder(), listeners }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })
-
-/** The path by which a resource's revision is read, by the name of its loader. */
-const READ_AT: Readonly<Record<string, string>> = {
-  organization: '/organizations/{organization_id}',
-  customer: '/projects/{project_id}',
-  number: '/numbers/{number_id}',
-  carrier: '/carriers/{carrier_id}',
-  account: '/projects/{project_id}/voice-account',
-  trunk: '/trunks/{trunk_id}/number-format',
-}
-
-const filled = (path: string, params: Readonly<Record<string, string>> = {}): string =>
-  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? name))
 
 interface Told {
   readonly organization_id: string
@@ -83,7 +67,7 @@ for (const route of OPERATOR_ROUTES) {
   const name = operatorNameOf(route)
   t.test(name, async t => {
     const recipe = operatorRecipeOf(route)
-    const audited = async (by: 'Ada Operator' | 'root', write: () => Promise<void>, organization_id?: string) => {
+    const audited = async (by: string, write: () => Promise<void>, organization_id?: string) => {
       const before = await newest()
       await write()
       const told = await toldSince(before)
@@ -101,18 +85,33 @@ for (const route of OPERATOR_ROUTES) {
     }
 
     const made = await recipe(kitchen)
-    const loader = route.if_match === undefined ? undefined : READ_AT[route.if_match]
-    const etag =
-      loader === undefined ? undefined : (await kitchen.ask('GET', filled(loader, made.params))).headers.get('etag')
+    const etag = await operatorEtag(kitchen, route, made)
     const query = new URLSearchParams(made.query).toString()
     await audited(
       'Ada Operator',
       async () => {
         const path = `${filled(route.path, made.params)}${query === '' ? '' : `?${query}`}`
-        const { status, text } = await kitchen.ask(route.method.toUpperCase(), path, made.body, etag ?? undefined)
+        const { status, text } = await kitchen.ask(route.method.toUpperCase(), path, made.body, etag)
         t.ok(status < 300, `by a key: ${status} ${text.slice(0, 300)}`)
       },
       made.organization_id,
+    )
+    const once_more = await recipe(kitchen)
+    await audited(
+      w.demo.email,
+      async () => {
+        const path = `${filled(route.path, once_more.params)}${query === '' ? '' : `?${new URLSearchParams(once_more.query)}`}`
+        const revision = await operatorEtag(kitchen, route, once_more)
+        const headers = revision === undefined ? {} : { 'If-Match': revision }
+        const { status, text } = await me.ask(
+          route.method.toUpperCase(),
+          `/operator/v1${path}`,
+          once_more.body ?? (route.method === 'get' ? undefined : {}),
+          headers,
+        )
+        t.ok(status < 300, `by a session: ${status} ${text.slice(0, 300)}`)
+      },
+      once_more.organization_id,
     )
     const again = await recipe(kitchen)
     await audited(

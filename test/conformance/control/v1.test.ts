@@ -7,6 +7,7 @@ import { newId } from '../../../core/runtime/ids.ts'
 import type { Role } from '../../../core/state/index.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, type Request } from '../../support/control-plane.ts'
 import t, { type Test as Tap } from '../../support/harness/index.ts'
+import { signIn } from '../../support/signed-in.ts'
 import { type Made, nameOf, RECIPES, recipeOf } from './recipes.ts'
 
 /** Tests the guarantees that all routes of /v1 give, in a loop over the registry. */
@@ -23,6 +24,7 @@ const bad_keys = {
   'rotated out': await w.newKey({ retires_at: past }),
 }
 const foreign = await foreignKey(w)
+const me = await signIn(w)
 const confined = await w.newKey({ subaccount_id: 'sub_of_somebody_else' })
 let checks = 0
 
@@ -120,7 +122,25 @@ for (const route of V1_ROUTES)
       checks += 1
       t.ok([404, 409, 412].includes(late.status), `the old revision is stale now: ${late.status}`)
     }
+    await bySession(t, route, await recipe(w))
   })
+
+/** The console writes by the same routes, in the name of the person who is signed in. */
+async function bySession(t: Pick<Tap, 'ok' | 'same'>, route: Route, made: Made): Promise<void> {
+  const before = await auditCount(w)
+  const body = made.body as object | undefined
+  const answer = await me.ask(route.method.toUpperCase(), pathOf(route, made), body, headersOf(route, made))
+  checks += 1
+  t.ok(answer.status < 300, `by a session: ${answer.status} ${answer.text.slice(0, 300)}`)
+  const told = await w.state.db
+    .selectFrom('audit_event')
+    .select(['actor_type', 'actor_name'])
+    .orderBy('position', 'desc')
+    .limit((await auditCount(w)) - before)
+    .execute()
+  if (answer.status !== 200) t.ok(told.length > 0, 'it leaves an event, too')
+  for (const { actor_type, actor_name } of told) t.same([actor_type, actor_name], ['user', w.demo.email])
+}
 
 t.test('the loop makes more than ten checks per route', async t => {
   t.comment(`${V1_ROUTES.length} endpoints, ${checks} checks`)

@@ -13,6 +13,7 @@ import Database from 'better-sqlite3'
 import type { Command } from 'commander'
 import { TREE } from '../../../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../../../core/state/index.ts'
+import { INSTALLATION } from '../../../core/state/people/audit.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { allCommands, helpOf, runCommand } from '../../support/command-line.ts'
 import { controlPlane } from '../../support/control-plane.ts'
@@ -156,6 +157,12 @@ function changes(accepted: string, printed: string): string[] {
 const tooLong = (text: string, width: number): string[] =>
   text.split('\n').filter(line => line.length > width && line.trim().includes(' '))
 
+interface Told {
+  readonly organization_id: string
+  readonly actor_type: string
+  readonly actor_name: string
+}
+
 /** Runs commands on copies of a database: one that changed is not used again. */
 function copies(folder: string, database: string) {
   let count = 0
@@ -177,10 +184,14 @@ function copies(folder: string, database: string) {
     /** SQLite changes it with every commit of another connection. */
     const version = () => watch.pragma('data_version', { simple: true })
     const before = version()
+    const trail = () => watch.prepare('select * from audit_event order by position').all() as Told[]
+    const told_before = trail().length
     const env = { STROWGER_DATA: data_dir, STROWGER_MASTER_KEY: MASTER_KEY }
     const ended = await runCommand(words, { env, state, columns, input: 'secret' })
-    if (version() !== before) await close()
-    return ended
+    const changed = version() !== before
+    const told = trail().slice(told_before)
+    if (changed) await close()
+    return { ...ended, changed, told }
   }
   return { run, close }
 }
@@ -202,7 +213,16 @@ t.test('every command prints what fits 40, 80 and 200 columns, and JSON', async 
     const whole = filled(words, command, things)
     const sections = new Map<string, number[]>()
     for (const width of WIDTHS) {
-      const { code, stdout, stderr } = await run(whole, width)
+      const { code, stdout, stderr, changed, told } = await run(whole, width)
+      if (changed) {
+        t.ok(told.length > 0, `${name} changes the state, and the audit trail says so`)
+        for (const { organization_id, actor_type, actor_name } of told)
+          t.same(
+            [actor_type, actor_name],
+            ['operator', organization_id === INSTALLATION ? 'operator' : 'Operator'],
+            `${name}: by the user who ran it, whom no customer’s trail names`,
+          )
+      }
       t.same(tooLong(FOR_PROGRAMS.has(name) ? stderr : stdout + stderr, width), [], `${name} at ${width} columns`)
       const text = masked(`exit code ${code}\n${stdout}${stderr}`)
       sections.set(text, [...(sections.get(text) ?? []), width])

@@ -5,35 +5,9 @@ import { standingClock } from '../../support/clock.ts'
 import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
 import { trailOf } from '../../support/operators.ts'
+import { attempt, CONSOLE_API, type SignedIn, signIn } from '../../support/signed-in.ts'
 
-const API = '/console/api'
-
-interface SignedIn {
-  readonly cookie: string
-  readonly csrf: string
-  ask(method: string, path: string, body?: object, headers?: Record<string, string>): ReturnType<ControlPlane['ask']>
-}
-
-const attempt = (w: ControlPlane, email: string, password: string, code?: string) =>
-  w.ask('POST', `${API}/session`, { key: null, body: { email, password, ...(code ? { code } : {}) } })
-
-async function signIn(w: ControlPlane, email = w.demo.email, password = CONSOLE_PASSWORD): Promise<SignedIn> {
-  const { status, body, headers, text } = await attempt(w, email, password)
-  if (status !== 200) throw new Error(text)
-  const set = headers.get('set-cookie') ?? ''
-  const cookie = set.split(';', 1)[0] ?? ''
-  const csrf = body.csrf_token as string
-  return {
-    cookie,
-    csrf,
-    ask: (method, path, sent, more) =>
-      w.ask(method, `${API}${path}`, {
-        key: null,
-        ...(sent ? { body: sent } : {}),
-        headers: { Cookie: cookie, 'X-CSRF-Token': csrf, 'Idempotency-Key': freshKey(), ...more },
-      }),
-  }
-}
+const API = CONSOLE_API
 
 t.test('a member signs in, is authenticated by the cookie, and signs out', async t => {
   const w = await controlPlane(t)

@@ -135,6 +135,30 @@ t.test('a process that takes over goes on where the stored progress ends, and cu
   t.notOk(existsSync(path), 'the file of a deleted export is removed')
 })
 
+t.test('the slices of a job wake exports alone, and none of the tasks that look at every call', async t => {
+  const { body: job } = await begin(w, { format: 'csv' })
+  const heard: string[] = []
+  const rung = (topic: 'jobs' | 'exports' | 'nodes') =>
+    new Promise<void>(resolve => {
+      const unheard = w.bus.on(topic, () => {
+        heard.push(topic)
+        resolve()
+        unheard()
+      })
+    })
+  void rung('jobs')
+  const again = rung('exports')
+  const one_row = callExports({ niceness: 0, slice_rows: 1 })
+  await one_row.run(w)
+  await again
+  const last = rung('nodes')
+  w.bus.ring('nodes')
+  await last
+  t.same(heard, ['exports', 'nodes'])
+  await one_row.stop?.()
+  await w.ask('DELETE', `/v1/exports/${job.id}`)
+})
+
 t.test('a file that is lost is written again from its beginning', async t => {
   const whole = await exported({ format: 'jsonl' })
   const { body: job } = await begin(w, { format: 'jsonl' })

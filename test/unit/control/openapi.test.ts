@@ -85,6 +85,19 @@ t.test('every example fits its schema', async t => {
     if (route.example !== undefined && route.body) t.same(fieldErrors(route.body, route.example), [], route.path)
 })
 
+t.test('a field of the specification that never has a value says so in the reference', async t => {
+  const described = (schema: string, field: string): unknown => {
+    const { properties } = document.components.schemas[schema] as { properties: Record<string, Json> }
+    return properties[field]?.['description']
+  }
+  t.match(described('AuditEvent', 'ticket_ref'), /Always null: the platform keeps no tickets/)
+  t.match(described('FieldChange', 'unchanged'), /Always false/)
+  t.match(described('Problem', 'expensive_filter'), /Reserved/)
+  t.match(described('TrunkSummary', 'parent_name'), /Always null: a trunk has no parent/)
+  t.match(described('TrunkSummary', 'status'), /`draft` is reserved and never shown/)
+  t.match(described('VoiceAccount', 'status'), /`pending` is never shown/)
+})
+
 t.test('every route that changes something writes to the audit trail', async t => {
   // A dry run, a check or a comparison changes nothing. Signing in or out changes no configuration.
   const silent = [

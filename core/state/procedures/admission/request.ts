@@ -13,6 +13,8 @@ export interface AdmissionRequest {
   readonly part: 'outbound' | 'inbound' | 'on_net'
   /** How an outbound leg leaves; null for the other parts. */
   readonly way: WayName | null
+  /** An inbound part for the second route of a number. Its slots are held beside those of the first. */
+  readonly second_route?: boolean
   /** A carrier brings this inbound call: the number's project pays its inbound price (docs/http.md). */
   readonly from_carrier?: boolean
   readonly node_id: string

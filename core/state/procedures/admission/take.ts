@@ -50,7 +50,7 @@ function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, ve
   query(
     INSERT_LEASE,
     request.call_sid,
-    request.part,
+    request.second_route ? 'fallback' : request.part,
     request.node_id,
     subtrunk ? text(subtrunk, 'id') : null,
     trunk ? text(trunk, 'id') : null,

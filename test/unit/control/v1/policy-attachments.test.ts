@@ -147,6 +147,7 @@ t.test('a policy is attached to a service of each type, and its attachments foll
   const of = await services(w)
   const policy_id = await makePolicy(w, 'Domestic')
   const attachments = async () => (await w.ask('GET', `/v1/outbound-policies/${policy_id}/attachments`)).body.data
+  const { name: trunk_name } = (await w.ask('GET', of.trunk.path)).body
   for (const [type, { id, path }] of Object.entries(of)) {
     const attached = await put(w, path, { policy_id, note: `for ${type}`, outbound_enabled: false })
     t.match(attached, { status: 200, body: { outbound_policy: { id: policy_id, name: 'Domestic' } } }, type)
@@ -155,6 +156,7 @@ t.test('a policy is attached to a service of each type, and its attachments foll
     t.match(one, {
       ...{ service_type: type, apply_state: 'pending', applied_at: null },
       ...{ note: `for ${type}`, outbound_enabled: false },
+      parent_name: type === 'subtrunk' ? trunk_name : null,
     })
     await converge(w, 2)
     t.equal((await attachments()).at(-1).apply_state, 'pending', 'the node has an earlier configuration')

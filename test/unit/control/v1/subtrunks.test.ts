@@ -3,7 +3,7 @@ import { standingClock } from '../../../support/clock.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { asks, change, operatorKey } from '../../../support/operators.ts'
-import { addTenant } from '../../../support/tenants.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 // Subtrunks and the number blocks that are delegated to them.
 
@@ -287,4 +287,44 @@ t.test('a number of another customer is refused as one that nobody has', async t
     t.match(refusals[0], { status: 404, code: 'not_found' }, path)
     t.same(refusals[0], refusals[1], path)
   }
+})
+
+t.test('the second route of a number is of its project, beside a trunk, and goes when the number does', async t => {
+  const w = await controlPlane(t)
+  const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, ['+2342017770009']))
+  const [own, theirs] = [await family(w), await family(rival)]
+  const other = (await post(w, '/v1/trunks', { ...TRUNK, name: 'Second site' })).body.trunk.id
+  const { data } = (await w.ask('GET', '/v1/numbers?limit=1')).body
+  const path = `/v1/numbers/${data[0].id}`
+  const route = async (body: object) => {
+    const { headers } = await w.ask('GET', path)
+    return w.ask('PUT', `${path}/route`, { body, headers: { 'If-Match': headers.get('etag') ?? '' } })
+  }
+  const first = { kind: 'trunk', id: own.trunk_id }
+  const refused = (pointer: string) => ({ status: 422, body: { errors: [{ pointer }] } })
+  for (const id of [theirs.trunk_id, 'trk_nothing'])
+    t.match(await route({ ...first, fallback: { kind: 'trunk', id } }), refused('/fallback/id'))
+  t.match(await route({ ...first, fallback: first }), refused('/fallback/id'), 'the route itself')
+  const application = await post(w, '/v1/voice/applications', {
+    ...{ name: 'Desk', voice_url: 'https://app.example.com/', voice_method: 'POST' },
+  })
+  const to_application = { kind: 'voice_application', id: application.body.id }
+  t.match(
+    await route({ ...to_application, fallback: first }),
+    refused('/fallback'),
+    'an application has a fallback URL',
+  )
+
+  const second = { kind: 'trunk', id: other, name: 'Second site' }
+  t.match(await route({ ...first, fallback: { kind: 'trunk', id: other } }), {
+    status: 200,
+    body: { fallback: second },
+  })
+  t.match(await route({ kind: 'subtrunk', id: own.id }), { body: { fallback: second } }, 'it stays unless it is named')
+  t.match(await route({ ...first, fallback: null }), { body: { fallback: null } })
+  await route({ ...first, fallback: to_application })
+  t.match(await route(to_application), { body: { fallback: null } }, 'nothing falls back from an application')
+  await route({ ...first, fallback: { kind: 'trunk', id: other } })
+  const { headers } = await w.ask('GET', path)
+  t.match(await post(w, `${path}/release`, {}, headers.get('etag') ?? ''), { body: { route: null, fallback: null } })
 })

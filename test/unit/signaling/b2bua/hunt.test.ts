@@ -22,7 +22,11 @@ const response = (status: number): SipResponse => ({
 })
 
 /** Starts a hunt over targets of these names, and records what they and the caller see. */
-function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = false) {
+function hunt(
+  names: readonly (string | Partial<HuntHop>)[],
+  limits_silence = false,
+  second: readonly string[] | 'taken' | null = null,
+) {
   const auths: (string | undefined)[] = []
   const headers: InviteOptions['headers'][] = []
   const seen: string[] = []
@@ -65,12 +69,14 @@ function hunt(names: readonly (string | Partial<HuntHop>)[], limits_silence = fa
     answered: (_leg, _response, hop) => void seen.push(`answered by ${hop.uri}`),
     failed: ({ code }) => void seen.push(`failed ${code}`),
   } as HuntListener
-  const hops = names.map(name => {
-    const over = typeof name === 'string' ? { uri: name } : name
-    return { target: over.uri, transport: 'udp', headers: {}, policy: {}, redirects: [], ...over }
-  })
+  const hopsTo = (uris: typeof names) =>
+    uris.map(name => {
+      const over = typeof name === 'string' ? { uri: name } : name
+      return { target: over.uri, transport: 'udp', headers: {}, policy: {}, redirects: [], ...over }
+    }) as unknown as HuntHop[]
+  const next = second && (async () => (second === 'taken' ? second : hopsTo(second)))
   const begun = new Hunt(ctx, {
-    ...{ call_sid: 'CA', hops: hops as unknown as HuntHop[], session, listener, keep: nothing, ring_ms: 120_000 },
+    ...{ call_sid: 'CA', hops: hopsTo(names), session, listener, keep: nothing, ring_ms: 120_000, next },
     ...{ log: pino({ level: 'silent' }), prefer: null },
   })
   begun.start()
@@ -103,6 +109,45 @@ t.test('a hunt cancels a silent target after 5 s, but leaves the last one to the
   of('b').settle({ kind: 'refused', response: made_up })
   await rest()
   t.same(seen, ['failed 408'], 'the caller has a final answer within 64 s')
+})
+
+const refusedBy = (status: number): InviteResult => ({ kind: 'refused', response: response(status) })
+
+t.test('a second route follows when no target of the first could take the call, and only then', async t => {
+  const failing = hunt(['a'], false, ['b', 'c'])
+  await rest()
+  failing.clock.advance(5000)
+  await rest()
+  t.same(failing.seen.splice(0), ['INVITE a', 'CANCEL a', 'INVITE b'], 'a silent last target is given up for it')
+  failing.of('b').settle(refusedBy(500))
+  await rest()
+  failing.of('c').settle(refusedBy(503))
+  await rest()
+  t.same(failing.seen, ['INVITE c', 'failed 503'], 'it is asked once')
+
+  const busy = hunt(['a'], false, ['b'])
+  await rest()
+  busy.of('a').settle(refusedBy(486))
+  await rest()
+  t.same(busy.seen, ['INVITE a', 'failed 486'])
+
+  const without_targets = hunt([], false, ['b'])
+  await rest()
+  t.same(without_targets.seen, ['INVITE b'])
+
+  const taken = hunt(['a'], false, 'taken')
+  await rest()
+  taken.of('a').settle(refusedBy(503))
+  await rest()
+  taken.clock.advance(120_000)
+  await rest()
+  t.same(taken.seen, ['INVITE a'], 'the hunt is over and tells nothing')
+
+  const leading_nowhere = hunt(['a'], false, [])
+  await rest()
+  leading_nowhere.of('a').settle(refusedBy(503))
+  await rest()
+  t.same(leading_nowhere.seen, ['INVITE a', 'failed 503'])
 })
 
 const moved = (...contacts: readonly string[]): InviteResult => {

@@ -1,0 +1,41 @@
+import type { Event, Refer } from '../../../../markup/interpreter/types.ts'
+import { Referrals } from '../../../../signaling/scripts/referrals.ts'
+import t from '../../../support/harness/index.ts'
+
+// Whom the Refer verb asks to call somebody else.
+
+const command = { kind: 'refer', id: 'r1', uri: 'sip:sales@example.test', headers: [] } as unknown as Refer
+
+/** Runs a Refer on a leg of a trunk with this policy. Returns what the leg was asked and what the verb was told. */
+async function refer(transfers: 'consume' | 'pass' | 'refuse') {
+  const asked: string[] = []
+  const warned: unknown[] = []
+  const call = {
+    ctx: { snapshot: () => ({ trunks: new Map([['trk_1', { transfers }]]) }), config: { domain: 'voice.test' } },
+    ...{ row_now: { carrier_id: null }, facts: { to: '1' } },
+    event: (_kind: string, _number: null, { detail }: { detail: string }) => void warned.push(detail),
+  }
+  const request = async (method: string) => {
+    asked.push(method)
+    return { status: 603 }
+  }
+  const host = { call, leg: { trunk_id: 'trk_1', sipDialog: { request } } }
+  const told = await new Promise<Event>(resolve => {
+    const referrals = new Referrals(host as never, { refer: async () => null } as never, resolve)
+    referrals.send(command)
+  })
+  return { asked, warned, told }
+}
+
+t.test('the peer of a trunk that refuses transfers is not asked, and the verb ends with 603', async t => {
+  t.match(await refer('refuse'), {
+    asked: [],
+    warned: [/refuses transfers/],
+    told: { type: 'refer_ended', id: 'r1', sip_code: 603, notify_code: null },
+  })
+})
+
+t.test('any other peer is asked, and the verb ends with its answer', async t => {
+  for (const transfers of ['consume', 'pass'] as const)
+    t.match(await refer(transfers), { asked: ['REFER'], warned: [], told: { type: 'refer_ended', sip_code: 603 } })
+})
