@@ -1,8 +1,8 @@
 // Bundles the libraries that tests load most into build/node_modules. Node.js looks there first for what a file of
 // build/ imports, so the output of tsc runs unchanged, and reads one file of a library instead of hundreds. The bundle
 // that users run has its own copies (scripts/bundle.mjs).
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -36,6 +36,12 @@ const partsOf = library => {
   return { name, path: `.${path ?? ''}` }
 }
 const entryOf = library => join(library.replace(/(?<=\/.*)\.js$/, ''), 'index')
+
+/** The `exports` of a library whose files lie in the folder `whole`. */
+const inWhole = value =>
+  typeof value === 'string'
+    ? value.replace('./', './whole/')
+    : value && Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inWhole(one)]))
 
 /** A module that exports what a library exports to a module of ours: of CommonJS, what Node.js finds in it. */
 async function moduleOf(library) {
@@ -72,6 +78,12 @@ for (const name of new Set(LIBRARIES.map(library => partsOf(library).name))) {
   const exports = Object.fromEntries(
     mine.map(library => [partsOf(library).path, `./${entryOf(library).slice(name.length + 1)}.mjs`]),
   )
-  mkdirSync(join(TARGET, name), { recursive: true })
-  writeFileSync(join(TARGET, name, 'package.json'), JSON.stringify({ name, exports }))
+  const folder = join(TARGET, name)
+  mkdirSync(folder, { recursive: true })
+  // What else is imported of the library is read where it lies.
+  symlinkSync(relative(folder, join('node_modules', name)), join(folder, 'whole'))
+  const others = inWhole(
+    JSON.parse(readFileSync(join(folder, 'whole/package.json'), 'utf8')).exports ?? { './*': './*' },
+  )
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, exports: { ...others, ...exports } }))
 }

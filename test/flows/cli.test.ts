@@ -236,7 +236,9 @@ t.test('the strowger command', async t => {
     await answer('operator', 'key', 'revoke', id)
     t.equal((await read(operator_key)).status, 401)
     const trail = await listAudit(w.state.db, INSTALLATION, {}, { limit: 100 })
-    t.ok(trail.every(event => event.actor_type === 'operator' && event.actor_name === 'lagos'))
+    // The first start made a key for the person who started it.
+    const ours = trail.filter(event => event.action !== 'api_key.created')
+    t.ok(ours.every(event => event.actor_type === 'operator' && event.actor_name === 'lagos'))
     t.equal(trail.filter(event => event.action === 'balance.corrected').length, 1)
   })
 
