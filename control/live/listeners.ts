@@ -5,8 +5,8 @@ import type { Caller } from '../http/caller.ts'
 import type { HttpServices } from '../http/services.ts'
 
 /**
- * Those who listen to live calls. A listener is made by a request that is audited; then its two ends come as
- * WebSockets: the ear, which is the person's, and the source, which is the media worker's. Frames go from the source to
+ * The listeners of live calls. An audited request makes a listener. Then its two ends connect by WebSocket: the ear,
+ * which is the person's, and the source, which is the media worker's. Frames go from the source to
  * the ear as they are. Each end that goes takes the other with it.
  */
 
@@ -15,7 +15,9 @@ export const LISTENS = 'recordings:manage'
 
 /** For both ends to come. A busy node begins a stream late, and never after that. */
 const MEET_MS = 60_000
-export const MAX_LISTENERS_OF_CALL = 4
+const MAX_OF_CALL = 4
+/** One customer leaves room for the others. */
+const MAX_OF_PROJECT = 20
 const MAX_IN_ALL = 100
 /** An ear that reads too slowly loses audio instead of hearing it late. */
 const MAX_UNREAD_BYTES = 256 * 1024
@@ -32,6 +34,12 @@ export interface CallListener {
   over: boolean
 }
 
+/** Who has as many listeners as may be. */
+interface Full {
+  readonly of: string
+  readonly limit: number
+}
+
 export class Listeners {
   readonly #listeners = new Map<string, CallListener>()
   readonly #clock: HttpServices['clock']
@@ -40,11 +48,15 @@ export class Listeners {
     this.#clock = clock
   }
 
-  /** Makes a listener; null when there are as many as may be. It goes when its two ends do not come. */
-  make(of: { readonly call_sid: string; readonly project_id: string; readonly caller: Caller }): string | null {
+  /** Makes a listener. It ends when its two ends do not come. Returns its id, or the limit that is reached. */
+  make(of: { readonly call_sid: string; readonly project_id: string; readonly caller: Caller }): string | Full {
     const { call_sid, project_id, caller } = of
-    const there = [...this.#listeners.values()].filter(one => one.call_sid === call_sid)
-    if (there.length >= MAX_LISTENERS_OF_CALL || this.#listeners.size >= MAX_IN_ALL) return null
+    const all = [...this.#listeners.values()]
+    if (all.filter(one => one.call_sid === call_sid).length >= MAX_OF_CALL)
+      return { of: `call ${call_sid}`, limit: MAX_OF_CALL }
+    if (all.filter(one => one.project_id === project_id).length >= MAX_OF_PROJECT)
+      return { of: `project ${project_id}`, limit: MAX_OF_PROJECT }
+    if (all.length >= MAX_IN_ALL) return { of: 'this platform', limit: MAX_IN_ALL }
     const id = `lsn_${newId.uuid()}`
     const listener: CallListener = {
       ...{ id, call_sid, project_id, owner: caller.id },

@@ -7,7 +7,7 @@ import { findOrganization } from '../../core/state/people/organizations.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import { described, E164, input, listOf, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { transferCall } from '../live/calls.ts'
-import { LISTENS, MAX_LISTENERS_OF_CALL } from '../live/listeners.ts'
+import { LISTENS } from '../live/listeners.ts'
 import { CallSummary, ListedCall, presentCall, presentListed } from './call-present.ts'
 import { route } from './route.ts'
 
@@ -87,8 +87,7 @@ export const liveCalls = [
         return refuse('recording_consent_required', { name: project.id })
       const spoken = await noticeOf(db, project.organization_id)
       const id = services.listeners.make({ call_sid: call.sid, project_id: project.id, caller })
-      if (id === null)
-        return refuse('limit_reached', { name: `call ${call.sid}`, value: 'listeners', limit: MAX_LISTENERS_OF_CALL })
+      if (typeof id !== 'string') return refuse('limit_reached', { name: id.of, value: 'listeners', limit: id.limit })
       const command: ActivityCommand = { act: 'listen', listener_id: id, spoken }
       await insertCommand(db, call.sid, 'activity', command, services.clock.now())
       const notice = spoken === null ? ('tone' as const) : ('spoken' as const)

@@ -64,7 +64,7 @@ async function routeTarget(
 async function presentFallback(db: Db, row: NumberRow): Promise<Static<typeof NumberRoute> | null> {
   const { fallback_kind: kind, fallback_id: id, project_id } = row
   const found = kind && id && project_id ? await routeTarget(db, project_id, kind, id) : undefined
-  // A route whose target has gone takes no call, and keeps nobody from deleting it.
+  // A route to a deleted target takes no call. It does not block the deletion.
   return kind && id && found ? { kind, id, name: found.name } : null
 }
 

@@ -7,7 +7,7 @@ import { until } from './wait.ts'
 interface ListenerEar {
   /** Waits until this track has had the tone, above all else, for a fifth of a second. */
   hears(track: 'inbound' | 'outbound', hz: number): Promise<unknown>
-  /** Sends a tone, as a listener might who wants to be heard. */
+  /** Sends a tone, as a listener who tries to speak would. */
   speak(hz: number): void
   /** Waits for the end, and returns its reason. */
   over(): Promise<string>

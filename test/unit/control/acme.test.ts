@@ -110,7 +110,7 @@ t.test('a name is proved at the HTTPS port, which serves its customers meanwhile
   strange.destroy()
 })
 
-t.test('an authority that finds somebody else at a name issues nothing, and the log says why', async t => {
+t.test('an authority that finds another server at a name issues no certificate, and the log says why', async t => {
   const { data_dir, log, lines, file } = platform()
   const elsewhere = presentByHttp('127.0.0.1', await freePort())
   await renewCertificate({ ...byHttp, present: elsewhere }, data_dir, clock, log)

@@ -134,7 +134,7 @@ t.test('Session-ID is in every message of both dialogs, with the receiver as the
   const theirs = phone.invites[0]?.call
   const asked = await theirs?.send('SUBSCRIBE', { headers: { ...says(CALLED, CALLER), Event: 'presence' } })
   t.equal(asked?.status, 489)
-  // The caller's PBX has connected somebody else.
+  // The caller's PBX has connected another telephone.
   await caller.send('UPDATE', { headers: says(MOVED, CALLED) })
   await b.end(null)
   await a.end(null)
