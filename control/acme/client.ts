@@ -56,7 +56,7 @@ interface Answered<T> {
 }
 
 /** An authority asks to repeat requests with stale nonces (RFC 8555 §6.5). */
-const ATTEMPTS = 5
+const ATTEMPTS = 10
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 10_000
 /** How long an authority may take to validate a name or to issue a certificate. */

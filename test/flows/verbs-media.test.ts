@@ -423,14 +423,22 @@ t.test('verbs with media', async t => {
       const from = line.rtp.received.length
       const hush = new Int16Array(8 * 800)
 
-      /** Says a phrase, again when a stop of this process has split it. Resolves when the agent is told of it. */
+      const prompts = () => app.of('prompt').filter(({ last }) => last)
+      /**
+       * Says a phrase, again when a stop of this process has split it: then once the agent has been told of what came,
+       * if it was understood at all, so that the phrase does not cut the answer to itself. Resolves with what the agent
+       * is told of it.
+       */
       const say = async (phrase: string) => {
         const speech = await spoken(phrase)
+        const told = () => prompts().findLast(({ voicePrompt }) => voicePrompt === phrase)
         await line.rtp.unpaused(async () => {
+          const before = prompts().length
           await line.rtp.send(speech)
           await line.rtp.send(hush)
+          await line.rtp.send(new Int16Array(8 * 5000), () => prompts().length > before)
         })
-        return app.told('prompt', ({ voicePrompt, last }) => voicePrompt === phrase && last)
+        return until('the agent is told of it', told)
       }
       const sentence = await spoken('You said opening hours.')
       const { at_ms } = await say('opening hours')

@@ -17,7 +17,7 @@ interface Asked {
 
 /**
  * Starts Pebble, the ACME authority of Let's Encrypt for tests, and its DNS server, in which every name is 127.0.0.1.
- * It refuses a third of all nonces. Returns its directory, and the certificate of its API.
+ * It refuses one nonce of five. Returns its directory, and the certificate of its API.
  */
 export async function acmeAuthority(t: Test, { http_port, tls_port }: Asked) {
   const folder = t.testdir()
@@ -40,7 +40,7 @@ export async function acmeAuthority(t: Test, { http_port, tls_port }: Asked) {
   const none = ['-http01', '', '-https01', '', '-tlsalpn01', '', '-defaultIPv6', '']
   start('pebble-challtestsrv', ['-dns01', `127.0.0.1:${dns}`, '-management', `127.0.0.1:${dns_managed}`, ...none])
   const words = ['-config', join(folder, 'pebble.json'), '-dnsserver', `127.0.0.1:${dns}`]
-  start('pebble', words, { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '33', PEBBLE_AUTHZREUSE: '0' })
+  start('pebble', words, { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '20', PEBBLE_AUTHZREUSE: '0' })
   const resolver = new Resolver({ timeout: 1000, tries: 1 })
   resolver.setServers([`127.0.0.1:${dns}`])
   await until('its DNS server answers', () => resolver.resolve4('any.example.test').catch(() => undefined))

@@ -128,13 +128,16 @@ export class RtpPeer {
     ].join('\r\n')
   }
 
-  /** Sends samples at 8 kHz in real time, 20 ms per packet. Resolves when the last packet has left. */
-  async send(samples: Int16Array): Promise<void> {
+  /**
+   * Sends samples at 8 kHz in real time, 20 ms per packet. Resolves when the last packet has left, or earlier, after
+   * the packet at which `ended` holds.
+   */
+  async send(samples: Int16Array, ended: () => boolean = () => false): Promise<void> {
     const frame = 8 * FRAME_MS
     const payloads: Buffer[] = []
     for (let at = 0; at + frame <= samples.length; at += frame)
       payloads.push(encodeG711(this.#codec, samples.subarray(at, at + frame)))
-    await this.sendPayloads(payloads, frame)
+    await this.sendPayloads(payloads, frame, FRAME_MS, ended)
   }
 
   /** Like `send`, with random loss and jitter from a seed. Packets may arrive out of order. */
@@ -173,7 +176,12 @@ export class RtpPeer {
    * Sends encoded payloads in real time; `step` is the timestamp increment. When this process was stopped meanwhile,
    * the peer was silent for that time and goes on with a new talkspurt (RFC 3551 §4.1): a burst would overflow buffers.
    */
-  async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
+  async sendPayloads(
+    payloads: readonly Buffer[],
+    step: number,
+    frame_ms = FRAME_MS,
+    ended: () => boolean = () => false,
+  ): Promise<void> {
     const pace = new Pace(frame_ms)
     const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
     for (const [index, payload] of payloads.entries()) {
@@ -181,6 +189,7 @@ export class RtpPeer {
       this.#timestamp += missed * step
       this.packet({ payload_type, payload, marker: index === 0 || missed > 0 })
       this.#timestamp += step
+      if (ended()) break
     }
     await pace.next()
   }

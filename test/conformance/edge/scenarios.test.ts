@@ -124,9 +124,12 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
     onMessage: message => void traced.push(message),
     ...(fast ? { clock: testClock(10), limits: { handshake_ms: 200_000 } } : { clock: testClock() }),
   })
-  const acks = (port: number): number =>
-    traced.filter(one => one.direction === 'out' && one.remote.port === port && one.text.startsWith('ACK ')).length
-  const app = await startApp(edge.control.port, acks)
+  const count = (direction: 'in' | 'out', port: number, matches: RegExp): number =>
+    traced.filter(one => one.direction === direction && one.remote.port === port && matches.test(one.text)).length
+  const app = await startApp(edge.control.port, {
+    acks: port => count('out', port, /^ACK /),
+    answered_byes: port => count('in', port, /^SIP\/2\.0 200 .*^CSeq: \d+ BYE/ms),
+  })
   t.teardown(() => {
     app.close()
     edge.close()
