@@ -57,8 +57,14 @@ type ReferReading =
 
 const SCHEMES = new Set(['sip', 'sips', 'tel'])
 
+/**
+ * Without brackets, all of the value is the URI. Its headers name the dialog to take over: a reader that left them to
+ * Refer-To, as RFC 3261 §20.10 does with parameters of Contact, would call the target a second time.
+ */
+const bracketed = (value: string): string => (value.includes('<') ? value : `<${value.trim()}>`)
+
 export function readReferTo(value: string | null): ReferReading {
-  const address = readAddress(value)
+  const address = readAddress(value === null ? null : bracketed(value))
   if (value === null || !address || splitList(value).length > 1) return { refused: 400 }
   if (!SCHEMES.has(address.scheme)) return { refused: 416 }
   const method = address.of_uri.get('method') ?? address.of_number.get('method') ?? 'INVITE'

@@ -1,10 +1,17 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 
 // One timer wheel for all SIP timers. A call starts about a dozen and cancels nearly all of them, so a start or a
-// cancel costs only a list operation. The resolution of 10 ms is ample for RFC 3261.
+// cancel costs only a list operation. The resolution, of 10 ms or a 32nd of the delay, is ample for RFC 3261.
 
 const TICK_MS = 10
 const SLOTS = 1024
+/**
+ * How late a timer may be, as a part of its delay. Each call starts timers of 32 s that only forget something; without
+ * this a busy process would wake a hundred times a second for one or two of them at a time.
+ */
+const SLACK = 1 / 32
+/** The coarsest step, a power of two, in ticks. */
+const MOST_TICKS = 32
 
 /** A started timer of a wheel. */
 export interface WheelTimer {
@@ -54,7 +61,8 @@ export class TimerWheel {
   after(delay_ms: number, run: () => void): WheelTimer {
     const now_ms = this.#clock.monotonic_ms()
     if (this.#count === 0) this.#done_tick = Math.floor(now_ms / TICK_MS)
-    const due = Math.max(this.#done_tick + 1, Math.ceil((now_ms + Math.max(0, delay_ms)) / TICK_MS))
+    const step = stepOf(delay_ms)
+    const due = Math.max(this.#done_tick + 1, Math.ceil((now_ms + Math.max(0, delay_ms)) / (step * TICK_MS)) * step)
     const slot = due % SLOTS
     const entry = new Entry(this, slot, due, run)
     const head = this.#slots[slot]
@@ -120,7 +128,8 @@ export class TimerWheel {
     this.#sleeper?.cancel()
     this.#wakes_at = tick
     const delay_ms = tick * TICK_MS - this.#clock.monotonic_ms()
-    this.#sleeper = this.#clock.after(Math.max(1, Math.ceil(delay_ms)), () => this.#tick())
+    // One more, because timers of Node.js count whole milliseconds and may be one early: then it would wake twice.
+    this.#sleeper = this.#clock.after(Math.max(0, Math.ceil(delay_ms)) + 1, () => this.#tick())
   }
 
   #fire(slot: number, now_tick: number): void {
@@ -143,6 +152,12 @@ export class TimerWheel {
       }
     }
   }
+}
+
+/** The number of ticks, a power of two, at whose multiples a timer of this delay fires. */
+function stepOf(delay_ms: number): number {
+  const ticks = Math.min(MOST_TICKS, (delay_ms * SLACK) / TICK_MS)
+  return ticks < 2 ? 1 : 1 << (31 - Math.clz32(ticks))
 }
 
 /** The base values of RFC 3261 §17.1.1.1 in milliseconds. Tests scale them down. */

@@ -38,15 +38,23 @@ export interface CallPrice {
 }
 
 export function callPrice(inputs: PriceInputs): CallPrice {
-  const { billed_seconds, charge_minor } = priceOf(inputs)
+  const price = priceOf(inputs)
   const { currency, direction } = inputs
-  return { amount_minor: charge_minor, billed_seconds, currency, direction, sentence: priceSentence(inputs) }
+  return {
+    amount_minor: price.charge_minor,
+    billed_seconds: price.billed_seconds,
+    currency,
+    direction,
+    // Amounts as text take longer than the price, and hardly anybody reads it of a call that has just ended.
+    get sentence() {
+      return priceSentence(inputs, price)
+    },
+  }
 }
 
 /** Says how the price of an ended call comes about, in one line. */
-function priceSentence(inputs: PriceInputs): string {
+function priceSentence(inputs: PriceInputs, { billed_seconds, charge_minor }: Price): string {
   const { billing, duration_seconds, rate_prefix } = inputs
-  const { billed_seconds, charge_minor } = priceOf(inputs)
   const amount = amountText(charge_minor)
   if (duration_seconds === 0) return `not answered = ${amount}`
   if (rate_prefix === null) return `${duration_seconds} s without a rate = ${amount}`
@@ -60,11 +68,12 @@ function priceSentence(inputs: PriceInputs): string {
 
 /** Explains the price line by line, so that a person can recompute it (`bin/strowger rate CA…`). */
 export function explainPrice(inputs: PriceInputs): string[] {
-  const { billed_seconds, charge_minor } = priceOf(inputs)
+  const price = priceOf(inputs)
+  const { billed_seconds, charge_minor } = price
   const rate = decimal(inputs.rate_micro)
   const exact = exactMinor(inputs, billed_seconds)
   return [
-    `in short         ${priceSentence(inputs)}`,
+    `in short         ${priceSentence(inputs, price)}`,
     `${inputs.direction === 'inbound' ? 'called number    ' : 'destination      '}${inputs.destination}`,
     inputs.rate_prefix === null
       ? 'rate             none: the call is not billed'

@@ -141,7 +141,9 @@ export function parseNameAddress(text: string): NameAddress | undefined {
     return addressFrom(s, withoutOuterQuotes(unescaped(s.slice(1, end))), bracket)
   }
   const open = s.indexOf('<')
-  if (open >= 0) {
+  // Bare form: parameters after the first ';' belong to the header, and the URI has no comma or '?' (RFC 3261 §20).
+  const semi = s.indexOf(';')
+  if (open >= 0 && (semi < 0 || open < semi || bracketOutsideQuotes(s, semi) >= 0)) {
     const name = s.slice(0, open).trim()
     for (let i = 0; i < name.length; i++) {
       const c = name.charCodeAt(i)
@@ -150,8 +152,6 @@ export function parseNameAddress(text: string): NameAddress | undefined {
     }
     return addressFrom(s, name, open)
   }
-  // Bare form: parameters after the first ';' belong to the header, and the URI has no comma or '?' (RFC 3261 §20).
-  const semi = s.indexOf(';')
   const uri = (semi < 0 ? s : s.slice(0, semi)).trim()
   if (uri.length === 0 || uri.includes(',') || uri.includes('?')) return undefined
   const params = semi < 0 ? NO_PARAMS : readParams(s, semi)

@@ -109,7 +109,7 @@ export class Dialog {
 
   /** Creates the dialog of a request that we answer (RFC 3261 §12.1.1). */
   static asServer(request: SipMessage, received: Received, local_tag: string): Dialog {
-    const routes = request.list('record-route')
+    const routes = request.list('record-route').map(asRoute)
     const target = request.contact?.uri ?? sourceUri(received)
     const to = request.get('to') ?? ''
     return new Dialog({
@@ -168,13 +168,13 @@ export class Dialog {
     if (this.remote_tag !== response.to_tag) this.remote_seq = -1
     this.remote_tag = response.to_tag
     this.remote = response.get('to') ?? this.remote
-    this.routes = response.list('record-route').reverse()
+    this.routes = response.list('record-route').map(asRoute).reverse()
     this.protocol = via.protocol
     this.connection = via.connection
     const { protocol, tls, server_name } = via
     this.peer = { protocol, host: from.host, port: from.port, tls, server_name }
     const target = response.contact?.uri
-    if (target === undefined) return
+    if (target === undefined || !parseUri(target)) return
     this.target = target
     this.source = this.routes.length === 0 ? natSource(target, from, false) : undefined
   }
@@ -253,6 +253,12 @@ function natSource(target: string, source: Address, compare_port: boolean): Addr
   if (uri.host.toLowerCase() !== source.host.toLowerCase()) return source
   return compare_port && (uri.port ?? 5060) !== source.port ? source : undefined
 }
+
+/**
+ * A Route of our requests from a Record-Route. Proxies of some IMS cores leave the brackets out; the parameters, `lr`
+ * among them, are the URI's all the same, since Record-Route has none of its own that anybody uses (RFC 3261 §20.30).
+ */
+const asRoute = (recorded: string): string => (recorded.includes('<') ? recorded : `<${recorded}>`)
 
 function isLoose(route: string): boolean {
   const uri = parseNameAddress(route)?.uri

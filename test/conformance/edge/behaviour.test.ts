@@ -1,6 +1,6 @@
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
 import t from '../../support/harness/index.ts'
-import { branchOf, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
+import { branchOf, finalTo, Peer, pause, portOf, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 
 // Tests RFC rules that the reference does not implement, so that no transcript shows them.
 
@@ -124,6 +124,34 @@ t.test('a caller without a Contact gets our requests at the address of its INVIT
   while (!robot.seen.some(s => s.method === 'ACK')) await pause(5)
   robot.command('n1|sip||nowhere;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
   t.ok(await peer.next(text => text.startsWith(`BYE sip:127.0.0.1:${peer.port} SIP/2.0\r\n`)))
+})
+
+t.test('brackets that a core leaves out of Contact and Record-Route send our requests nowhere else', async t => {
+  const { robot, port } = await world(t)
+  const core = await Peer.open(t)
+  const contact = 'Contact: sip:bob@192.0.2.7;+sip.instance="<urn:gsma:imei:35-209900>";audio'
+  const route = `sip:127.0.0.1:${core.port};transport=udp;lr`
+  const unbracketed = (text: string): string => text.replace(/Contact: .*/, `Record-Route: ${route}\r\n${contact}`)
+  const goesThrough = (text: string, method: string): void => {
+    t.match(text, new RegExp(`^${method} sip:bob@192\\.0\\.2\\.7 SIP/2\\.0\r\n`), 'to the Contact, without its parameters')
+    t.ok(text.includes(`\r\nRoute: <${route}>\r\n`), 'by the loose router, in brackets (RFC 3261 §20.34)')
+  }
+  robot.command(`k1|sip||\r\nINVITE sip:bob@127.0.0.1:${core.port} SIP/2.0\r\nCall-ID: bare\r\n\r\n${SDP}`)
+  const invite = await core.next(starts('INVITE'))
+  core.send(unbracketed(reply(invite, 200, 'b', SDP, core.port)), portOf(invite))
+  while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200'))) await pause(5)
+  const dialog = robot.seen.find(s => s.text.startsWith('SIP/2.0 200'))?.fields[9] ?? ''
+  robot.command(`k2|sip||${dialog}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+  goesThrough(await core.next(starts('ACK')), 'ACK')
+  robot.command(`k3|sip||${dialog}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  goesThrough(await core.next(starts('BYE')), 'BYE')
+
+  core.send(unbracketed(request('INVITE', core.port, { call_id: 'inward', body: SDP })), port)
+  const to_tag = tagOf(await core.next(text => status(200)(text) && text.includes('inward')))
+  core.send(request('ACK', core.port, { call_id: 'inward', to_tag }), port)
+  while (!robot.seen.some(s => s.method === 'ACK')) await pause(5)
+  robot.command('k4|sip||inward;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
+  goesThrough(await core.next(text => starts('BYE')(text) && text.includes('inward')), 'BYE')
 })
 
 t.test('a second fork that answers gets an ACK with its own tag and a BYE', async t => {

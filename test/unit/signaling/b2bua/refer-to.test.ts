@@ -29,6 +29,12 @@ t.test('the escaped Replaces header names the dialog to take over; only X- heade
     '<sip:bob@x?Replaces=12345%40192.168.118.3%3Bto-tag%3D12345%3Bfrom-tag%3D5FFE-3994%3Bearly-only&X-A=b%20c&Route=x>'
   t.match(target(value).replaces, { call_id: '12345@192.168.118.3', to_tag: '12345', from_tag: '5FFE-3994' })
   t.same(target(value).headers, { 'X-A': 'b c' })
+  const dialog = { call_id: 'a@h', to_tag: '1+2', from_tag: '3' }
+  for (const bare of [
+    'sip:100@x;method=INVITE?Replaces=a%40h%3Bto-tag%3D1+2%3Bfrom-tag%3D3&Require=replaces',
+    'sip:100@x?Replaces=a@h;to-tag=1+2;from-tag=3',
+  ])
+    t.match(target(bare), { raw: bare, number: '100', replaces: dialog }, 'without brackets all of it is the URI')
   t.same(target('<sip:1@x?X-Strowger-CallSid=CA1>').headers, {}, 'our own X-Strowger headers do not pass')
   t.same(target('<sip:1@x?X-A=b%0d%0aVia:%20evil>').headers, { 'X-A': 'bVia: evil' }, 'without line breaks')
 })

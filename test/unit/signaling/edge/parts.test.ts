@@ -60,16 +60,28 @@ t.test('the timer wheel wakes its process for timers alone, and no timer fires e
   })
   clock.advance(4_999)
   t.same(fired, [])
-  clock.advance(11)
+  clock.advance(11 + 5_000 / 32)
   t.same(fired, ['first'])
-  clock.advance(100)
+  clock.advance(111)
   t.same(fired, ['first', 'second'])
   wheel.after(20, () => fired.push('an earlier one than the sleeper waits for'))
-  clock.advance(30)
+  clock.advance(31)
   t.equal(fired.length, 3)
-  clock.advance(27_000)
+  clock.advance(27_000 + 32_000 / 32)
   t.equal(fired.at(-1), 'last')
-  t.ok(woken < 10, `${woken} times in 32 s`)
+  t.ok(woken < 10, `${woken} times in 33 s`)
+
+  woken = 0
+  const late: number[] = []
+  for (let i = 0; i < 1_000; i++) {
+    const due_ms = clock.monotonic_ms() + 32_000
+    wheel.after(32_000, () => late.push(clock.monotonic_ms() - due_ms))
+    clock.advance(1)
+  }
+  clock.advance(34_000)
+  t.equal(late.length, 1_000)
+  t.ok(Math.min(...late) >= 0 && Math.max(...late) <= 1_001, 'by at most a 32nd of the delay, and never early')
+  t.ok(woken < 10, `${woken} times for the long timers of a second full of calls`)
 })
 
 function guarded(configured: string) {

@@ -45,7 +45,10 @@ t.test('addresses are parsed with and without brackets, quotes and display names
     't2',
     'parameters after a bare address belong to the header',
   )
+  const { uri, params } = parseNameAddress('sip:a@b;+sip.instance="<urn:gsma:imei:1>";q=1') ?? {}
+  t.same([uri, params?.get('q')], ['sip:a@b', '1'], 'brackets in a quoted parameter are not around the address')
   t.equal(parseNameAddress('"open <sip:a@b>'), undefined)
+  t.equal(parseNameAddress('sip:a@b;x="<urn:1>" <sip:c@d>'), undefined)
   t.equal(parseNameAddress('Bell, A <sip:a@b>'), undefined)
   t.equal(parseNameAddress('<sip:a@b'), undefined)
   t.equal(tagOf('"x;tag=no" <sip:a@b;tag=no>;TAG=yes'), 'yes', 'a tag inside quotes or brackets is ignored')
