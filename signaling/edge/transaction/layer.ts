@@ -94,7 +94,7 @@ export class TransactionLayer {
   readonly #servers = new Map<string, ServerTransaction>()
   readonly #merge = new Map<string, ServerTransaction>()
   /** Addresses that sent something, with the time of the last message. Recent ones are not probed. */
-  readonly #heard = boundedMap<string, number>(10_000)
+  readonly #heard = boundedMap<string, { last_ms: number }>(10_000)
   #transport: TransportLayer | undefined
   #unproven = 0
 
@@ -189,7 +189,7 @@ export class TransactionLayer {
     if (destination.protocol !== 'udp') return
     const key = `${destination.host}|${destination.port}`
     const heard = this.#heard.get(key)
-    if (heard !== undefined && this.#options.clock.monotonic_ms() - heard < 5_000) return
+    if (heard !== undefined && this.#options.clock.monotonic_ms() - heard.last_ms < 5_000) return
     this.transport.probe(destination.host, destination.port, refused)
   }
 
@@ -263,7 +263,12 @@ export class TransactionLayer {
 
   #hear(received: Received): void {
     if (received.protocol !== 'udp') return
-    this.#heard.set(`${received.source.host}|${received.source.port}`, this.#options.clock.monotonic_ms())
+    const key = `${received.source.host}|${received.source.port}`
+    const last_ms = this.#options.clock.monotonic_ms()
+    const known = this.#heard.get(key)
+    // Each message comes here, and to replace a value of this map takes several times as long as to find it.
+    if (known) known.last_ms = last_ms
+    else this.#heard.set(key, { last_ms })
   }
 
   #response(message: SipMessage, received: Received): void {

@@ -133,7 +133,11 @@ t.test('brackets that a core leaves out of Contact and Record-Route send our req
   const route = `sip:127.0.0.1:${core.port};transport=udp;lr`
   const unbracketed = (text: string): string => text.replace(/Contact: .*/, `Record-Route: ${route}\r\n${contact}`)
   const goesThrough = (text: string, method: string): void => {
-    t.match(text, new RegExp(`^${method} sip:bob@192\\.0\\.2\\.7 SIP/2\\.0\r\n`), 'to the Contact, without its parameters')
+    t.match(
+      text,
+      new RegExp(`^${method} sip:bob@192\\.0\\.2\\.7 SIP/2\\.0\r\n`),
+      'to the Contact, without its parameters',
+    )
     t.ok(text.includes(`\r\nRoute: <${route}>\r\n`), 'by the loose router, in brackets (RFC 3261 §20.34)')
   }
   robot.command(`k1|sip||\r\nINVITE sip:bob@127.0.0.1:${core.port} SIP/2.0\r\nCall-ID: bare\r\n\r\n${SDP}`)
