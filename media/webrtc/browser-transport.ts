@@ -4,6 +4,7 @@ import type * as werift from 'werift'
 import type { DtlsLine } from '../../core/domain/codecs/sdp.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { SrtpKeys } from '../../native/index.ts'
+import { HandshakeRepeats } from './handshake-repeats.ts'
 import { type IceCredentials, IceLite, type Path } from './ice-lite.ts'
 
 /**
@@ -140,7 +141,8 @@ export class BrowserTransport {
       certificateRequest: true,
       extendedMasterSecret: true,
     })
-    this.#deliver = (data, from) => transport.onData(data, from)
+    const repeats = new HandshakeRepeats()
+    this.#deliver = (data, from) => transport.onData(repeats.pass(data), from)
     dtls.onConnect.subscribe(() => this.#connected(dtls))
     dtls.onError.subscribe(error => this.#fail(`DTLS failed: ${error.message}`))
     return dtls

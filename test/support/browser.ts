@@ -3,6 +3,7 @@ import { type Invitation, Inviter, Registerer, type Session, type SessionState, 
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, usePCMU } from 'werift'
 import { WebSocket } from 'ws'
 import { decodeG711, encodeG711 } from './audio.ts'
+import { takeRepeats } from './dtls-client.ts'
 import type { Test } from './harness/index.ts'
 import { until } from './wait.ts'
 
@@ -147,6 +148,7 @@ class BrowserMedia implements SessionDescriptionHandler {
 
   async setDescription(sdp: string): Promise<void> {
     await this.connection.setRemoteDescription({ type: this.#offered ? 'answer' : 'offer', sdp })
+    takeRepeats(this.connection)
     // werift gives a track only packets whose SSRC the SDP announced; browsers match the payload type instead.
     this.connection.dtlsTransports[0]?.onRtp.subscribe(packet => this.#heard.push(packet.payload))
   }

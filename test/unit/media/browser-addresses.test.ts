@@ -1,8 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import * as werift from 'werift'
-import { fingerprintOf } from '../../../media/webrtc/browser-transport.ts'
 import { encodeG711, tone } from '../../support/audio.ts'
+import { dtlsClient } from '../../support/dtls-client.ts'
 import t, { type Test } from '../../support/harness/index.ts'
 import { POLICY, startTestWorker } from '../../support/media-worker.ts'
 import { until } from '../../support/wait.ts'
@@ -10,7 +10,6 @@ import { until } from '../../support/wait.ts'
 // A browser on a host with several addresses, by its parts: ICE checks, DTLS and SRTP over sockets of its own.
 
 const PACKETS = 50
-const PROFILE = werift.ProtectionProfileAes128CmHmacSha1_80
 
 async function socketAt(t: Test, address: string): Promise<Socket> {
   const socket = createSocket('udp4')
@@ -31,36 +30,6 @@ async function check(socket: Socket, port: number, username: string, password: s
   await answered
 }
 
-/** Runs the client's side of DTLS over a socket. Resolves with the session that encrypts what the browser sends. */
-async function handshake(socket: Socket, port: number, identity: { cert: string; key: string; signatureHash: never }) {
-  const transport = {
-    ...{ type: 'udp', address: { address: '', family: '', port: 0 }, closed: false },
-    onData: (_data: Buffer, _from: [string, number]): void => undefined,
-    send: async (data: Buffer) => socket.send(data, port, '127.0.0.1'),
-    close: async () => undefined,
-  }
-  const dtls = new werift.DtlsClient({
-    ...identity,
-    ...{ transport: transport as never, srtpProfiles: [PROFILE], extendedMasterSecret: true },
-  })
-  socket.on('message', data => {
-    if ((data[0] ?? 0) >= 20 && (data[0] ?? 0) <= 63) transport.onData(data, ['127.0.0.1', port])
-  })
-  const connected = new Promise<void>(resolve => dtls.onConnect.subscribe(() => resolve()))
-  await dtls.connect()
-  await connected
-  const keys = dtls.extractSessionKeys(16, 14)
-  return new werift.SrtpSession({
-    keys: {
-      localMasterKey: keys.localKey,
-      localMasterSalt: keys.localSalt,
-      remoteMasterKey: keys.remoteKey,
-      remoteMasterSalt: keys.remoteSalt,
-    },
-    profile: PROFILE,
-  })
-}
-
 t.test('a browser that sends from another of its addresses before it nominates one loses no sound', async t => {
   const w = await startTestWorker()
   t.teardown(() => w.stop())
@@ -72,15 +41,10 @@ t.test('a browser that sends from another of its addresses before it nominates o
     ...{ session_id, leg_id: 'user', kind: 'webrtc' },
     policy: { ...POLICY, codecs: ['PCMU'] },
   })
-  const signatureHash = { hash: werift.HashAlgorithm.sha256_4, signature: werift.SignatureAlgorithm.ecdsa_3 } as never
-  const made = await werift.CipherContext.createSelfSignedCertificateWithKey(
-    signatureHash,
-    werift.NamedCurveAlgorithm.secp256r1_23,
-  )
-  const der = Buffer.from(made.certPem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
+  const browser = await dtlsClient()
   const offer = [
     ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 't=0 0', 'm=audio 9 UDP/TLS/RTP/SAVPF 0', 'c=IN IP4 0.0.0.0'],
-    ...['a=ice-ufrag:them', `a=ice-pwd:${'q'.repeat(24)}`, `a=fingerprint:sha-256 ${fingerprintOf(der, 'sha-256')}`],
+    ...['a=ice-ufrag:them', `a=ice-pwd:${'q'.repeat(24)}`, `a=fingerprint:sha-256 ${browser.fingerprint}`],
     ...['a=setup:active', 'a=mid:0', 'a=rtcp-mux', 'a=rtpmap:0 PCMU/8000', 'a=sendrecv', ''],
   ].join('\r\n')
   await client.request('leg.remote_offer', { leg_id: 'user', sdp: offer })
@@ -92,7 +56,8 @@ t.test('a browser that sends from another of its addresses before it nominates o
 
   const [one, other] = [await socketAt(t, '127.0.0.1'), await socketAt(t, '127.0.0.2')]
   await check(one, port, `${ufrag}:them`, password)
-  const srtp = await handshake(one, port, { cert: made.certPem, key: made.keyPem, signatureHash })
+  one.on('message', data => browser.receive(data))
+  const srtp = await browser.connect(data => one.send(data, port, '127.0.0.1'))
   // The worker has the keys of DTLS from the moment on which it sends SRTP.
   const keyed = new Promise<void>(resolve => {
     one.on('message', data => {

@@ -1,9 +1,10 @@
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, useOPUS, usePCMU } from 'werift'
 import { systemClock } from '../../../core/runtime/clock.ts'
-import { BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
+import { type BrowserState, BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
 import { createBrowserTransports } from '../../../media/webrtc/browser-transports.ts'
 import { IceLite } from '../../../media/webrtc/ice-lite.ts'
 import { decodeG711, encodeG711, levelDbm0, sounding, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import { dtlsClient, takeRepeats } from '../../support/dtls-client.ts'
 import t from '../../support/harness/index.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
 import { until } from '../../support/wait.ts'
@@ -25,7 +26,10 @@ function browser(t: { teardown(end: () => unknown): void }) {
   connection.addTransceiver(track, { direction: 'sendrecv' })
   const heard: Buffer[] = []
   // werift passes a track only packets whose SSRC the SDP announced. Browsers match by payload type (RFC 8843 §9.2).
-  const listen = () => connection.dtlsTransports[0]?.onRtp.subscribe(packet => heard.push(packet.payload))
+  const listen = () => {
+    takeRepeats(connection)
+    connection.dtlsTransports[0]?.onRtp.subscribe(packet => heard.push(packet.payload))
+  }
   let sequence = 1000
   return {
     connection,
@@ -152,6 +156,7 @@ t.test(
     t.equal(await offer(forged), 'not refused')
     const answer = await client.request('leg.local_answer', { leg_id: 'picky' })
     await user.connection.setRemoteDescription({ type: 'answer', sdp: answer.sdp })
+    user.listen()
     await w.event('leg.srtp_failed', ({ leg_id }) => leg_id === 'picky')
     await client.request('session.close', { session_id })
   },
@@ -231,4 +236,45 @@ t.test('an ICE check with a wrong password and a DTLS handshake before any check
   transport.receive(check(`${ice_ufrag}:them`, ice_pwd), from)
   t.equal(parseMessage(sent[1] ?? Buffer.alloc(0), Buffer.from(ice_pwd))?.messageClass, classes.RESPONSE)
   transport.close()
+})
+
+t.test('a browser that repeats its flights, because our answer is late, is connected all the same', async t => {
+  const { Message, classes, methods } = await import('werift')
+  const prepared = await createBrowserTransports(systemClock).prepare()
+  const browser = await dtlsClient()
+  const states: (BrowserState | null)[] = []
+  const transport = prepared.open({
+    send: packet => browser.receive(packet),
+    onChange: state => states.push(state),
+    onProved: () => undefined,
+    onFailed: detail => t.fail(detail),
+  })
+  t.teardown(() => transport.close())
+  const { fingerprint } = browser
+  transport.setRemote({ algorithm: 'sha-256', fingerprint, setup: 'active', ice_ufrag: 'them', ice_pwd: 'x' })
+  const from = { address: '192.0.2.1', port: 4000 }
+  const { ice_ufrag, ice_pwd } = prepared.side
+  const message = new Message(methods.BINDING, classes.REQUEST)
+  message.setAttribute('USERNAME', `${ice_ufrag}:them`)
+  message.setAttribute('ICE-CONTROLLING', 1n as never)
+  message.addMessageIntegrity(Buffer.from(ice_pwd)).addFingerprint()
+  transport.receive(message.bytes, from)
+
+  // What the browser sends comes late, each flight twice, and its first datagram once more after all the others.
+  let flight: Buffer[] = []
+  let hello: Buffer | undefined
+  const session = await browser.connect(data => {
+    hello ??= data
+    flight.push(data)
+    if (flight.length > 1) return
+    setImmediate(() => {
+      const sent = [...flight, ...flight, ...(flight[0] === hello ? [] : [hello as Buffer])]
+      flight = []
+      for (const datagram of sent) transport.receive(datagram, from)
+    })
+  })
+  await until('both have keys', () => states.at(-1)?.srtp)
+  const keys = session.config.keys
+  const { receive_key } = states.at(-1)?.srtp ?? {}
+  t.same(receive_key, Buffer.concat([keys.localMasterKey, keys.localMasterSalt]), 'both have the same keys')
 })
