@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { tone } from '../support/audio.ts'
 import { hangsUpOnCue } from '../support/b2bua-world.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
+import { hearEachOther, openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
 import { callee, caller, MANY, receive, type SippPeer, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
@@ -25,7 +24,7 @@ interface Target {
 }
 
 /**
- * Places a call to the network and hangs up after a second of tones in both directions. The caller's tone is new to its
+ * Places a call to the network and hangs up once each side has heard the other's tone. The caller's tone is new to its
  * target.
  */
 async function talk(
@@ -43,12 +42,7 @@ async function talk(
   })
   towards(rtp, await until('the answer', () => lastOf(peer, /SIP\/2\.0 200[\s\S]*m=audio/)))
   towards(target.rtp, lastOf(target.sip, INVITE) ?? '')
-  await Promise.all([
-    rtp.send(tone(hz, 1000)),
-    target.rtp.send(tone(1300, 1000)),
-    rtp.hears(1300),
-    target.rtp.hears(hz),
-  ])
+  await hearEachOther(rtp, target.rtp, { near: hz, far: 1300 })
   t.pass('each hears the other')
   await peer.cue()
   const { ok, errors } = await peer.done

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 import type { World } from '../support/world.ts'
 
 // The promises of the management API, observed from outside with all processes running: a write takes effect for SIP,
@@ -117,7 +117,11 @@ async function killWhileCreating(w: World, file: Database.Database): Promise<Cut
   // This response needs no state. When it arrives, the earlier creates have started.
   await w.manage('GET', '/openapi.json')
   file.exec('rollback')
-  while (made(file, unread).length === 0) await new Promise(resolve => setImmediate(resolve))
+  const begun_ms = performance.now()
+  while (made(file, unread).length === 0) {
+    if (performance.now() - begun_ms > PATIENCE_MS) throw new Error('the create that nobody reads is not committed')
+    await new Promise(resolve => setImmediate(resolve))
+  }
   process.kill(old, 'SIGKILL')
   unread_socket.destroy()
   const answered = [null, ...(await Promise.all(answers.map(({ answered }) => answered)))]

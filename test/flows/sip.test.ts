@@ -263,7 +263,7 @@ t.test('between two legs', async t => {
     })
     t.match(
       bound.headers.find(line => /^contact:/i.test(line)),
-      new RegExp(`<${contact}>;expires=1[12]\\d`),
+      new RegExp(`<${contact}>;expires=3[56]\\d\\d`),
     )
 
     const own = w.numbers[5] ?? ''

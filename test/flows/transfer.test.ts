@@ -20,7 +20,7 @@ import {
   waiting,
 } from '../support/b2bua-world.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
+import { hearEachOther, openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { answerKeepingTo, inDialog, KEPT_TO } from '../support/sip-steps.ts'
 import { awaits, callee, caller, provisionals, receive, signals } from '../support/sipp.ts'
@@ -79,18 +79,6 @@ async function rtpPeer(t: Test, address: string): Promise<RtpPeer> {
   const peer = await openRtpPeer({ address })
   t.teardown(() => peer.close())
   return peer
-}
-
-/** Sends audio both ways until each side has heard the other. */
-async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
-  let heard = false
-  const hum = async (peer: RtpPeer, hz: number): Promise<void> => {
-    while (!heard && !peer.closed) await peer.send(tone(hz, 200))
-  }
-  const humming = [hum(near, 600), hum(far, 1000)]
-  await Promise.all([near.hears(1000), far.hears(600)])
-  heard = true
-  await Promise.all(humming)
 }
 
 /** Ends the line's call at the final NOTIFY, before that NOTIFY is answered. */

@@ -170,12 +170,17 @@ t.test('verbs that bridge calls', async t => {
     const sid = await town.sidOf(line)
     await told('/nobody-asked')
     await line.over()
-    const attempts = await w.state.db
-      .selectFrom('call')
-      .innerJoin('call_attempt', 'call_attempt.call_sid', 'call.sid')
-      .select(['target', 'result', 'call_attempt.reason', 'call_attempt.sip_call_id'])
-      .where('parent_call_sid', '=', sid)
-      .execute()
+    const attempts = await until('the end of each child is kept', async () => {
+      const rows = await w.state.db
+        .selectFrom('call')
+        .innerJoin('call_attempt', 'call_attempt.call_sid', 'call.sid')
+        .select(['target', 'result', 'call_attempt.reason', 'call_attempt.sip_call_id'])
+        .where('parent_call_sid', '=', sid)
+        .where('call.ended_at', 'is not', null)
+        .orderBy('call.position')
+        .execute()
+      return rows.length === named.length && rows
+    })
     t.same(
       attempts,
       named.map(target => ({ target, result: 'failed', reason: 'target_not_allowed', sip_call_id: null })),
@@ -296,7 +301,9 @@ t.test('verbs that bridge calls', async t => {
 
     pages['/own'] = doc(`<Gather numDigits="1" timeout="30" action="${url}/pressed"/>`)
     pages['/pressed'] = doc(`<Play>${url}/900.wav</Play><Hangup/>`)
-    const form = { To: own, From: trunk_number, InlineMarkup: doc('<Play digits="ww7"/><Pause length="60"/>') }
+    // A key that comes before the Gather is lost: the caller presses it again until it is taken.
+    const presses = `<Play digits="${'ww7'.repeat(100)}"/><Pause length="60"/>`
+    const form = { To: own, From: trunk_number, InlineMarkup: doc(presses) }
     const made = await w.voice('POST', '/Calls.json', form)
     t.equal(made.status, 201, JSON.stringify(made.body))
     t.match(await told('/pressed'), { Digits: '7', To: own, Direction: 'inbound' })

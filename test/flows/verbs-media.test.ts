@@ -198,8 +198,10 @@ t.test('verbs with media', async t => {
   await t.test(
     'the RecordingUrl of an action is played wherever a document names sound, also once it is encrypted',
     async t => {
-      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" playBeep="false"/>`))
-      await recording.answered()
+      const begun = `recordingStatusCallback="${url}/keeping" recordingStatusCallbackEvent="in-progress"`
+      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" playBeep="false" ${begun}/>`))
+      // What is said before the recording begins is not in it.
+      await told('/keeping')
       await recording.say(600, 2000)
       await recording.press('9')
       const { RecordingUrl = '', RecordingSid = '' } = await told('/kept')

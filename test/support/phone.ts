@@ -24,6 +24,8 @@ interface Answer {
 }
 
 const T1_MS = 500
+/** Longer than a test file may run: no story waits for the end of a registration. */
+const REGISTERED_SECONDS = 3600
 
 export async function openPhone(t: Test, at: { host: string; port: number; local_ip: string }): Promise<Phone> {
   const socket = createSocket('udp4')
@@ -142,7 +144,7 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
         caller = 'phone'
         to = `<sip:phone@${at.host}>`
         const more = [
-          `Contact: <${contact}>;expires=120`,
+          `Contact: <${contact}>;expires=${REGISTERED_SECONDS}`,
           ...(authorization ? [`Authorization: ${authorization}`] : []),
         ]
         return request('REGISTER', `sip:${at.host}:${at.port}`, cseq, more)

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { decodeG711, encodeG711, type G711, levelDbm0, sounding, toneLevelDbm0 } from './audio.ts'
+import { decodeG711, encodeG711, type G711, levelDbm0, sounding, tone, toneLevelDbm0 } from './audio.ts'
 import { PATIENCE_MS } from './wait.ts'
 
 /**
@@ -401,6 +401,18 @@ export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
   socket.bind(0, address)
   await once(socket, 'listening')
   return new RtpPeer(socket, options)
+}
+
+/** Both send their tones until each has heard the other's. */
+export async function hearEachOther(near: RtpPeer, far: RtpPeer, hz = { near: 600, far: 1000 }): Promise<void> {
+  let heard = false
+  const hum = async (peer: RtpPeer, own: number): Promise<void> => {
+    while (!heard && !peer.closed) await peer.send(tone(own, 200))
+  }
+  const humming = [hum(near, hz.near), hum(far, hz.far)]
+  await Promise.all([near.hears(hz.far), far.hears(hz.near)])
+  heard = true
+  await Promise.all(humming)
 }
 
 /** When the frames of a talkspurt are due. */

@@ -17,6 +17,7 @@ import { readStatement } from '../../../core/state/money/billing.ts'
 import { chargeNumbers } from '../../../core/state/money/number-charges.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
+import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
 import { MACHINE } from '../../support/machine.ts'
@@ -356,7 +357,8 @@ t.test('retention is set for one recording, or for all of them by a job that rep
 })
 
 t.test('webhook endpoints receive events about trunks, numbers and recordings', async t => {
-  const w = await controlPlane(t)
+  // The node of this test has no process that renews its heartbeat.
+  const w = await controlPlane(t, { clock: standingClock() })
   const write = (method: string, path: string, body: unknown, etag?: string) =>
     w.ask(method, path, { body, headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) } })
   await write('POST', '/v1/trunks', trunkBody('Before'))

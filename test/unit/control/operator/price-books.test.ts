@@ -148,7 +148,7 @@ t.test('a list that ends prices in force, or is empty, needs a confirmation', as
 
 t.test('of lists with one time the later import applies', async t => {
   const { project_id } = await customer(ask, 'Customer 6')
-  const effective_from = new Date(Date.now() + 60_000).toISOString()
+  const effective_from = new Date(Date.now() + 3_600_000).toISOString()
   for (let rate = 800; rate < 808; rate++) {
     const book = {
       name: `At ${rate}`,

@@ -356,6 +356,7 @@ t.test(
       await answer(w, body.sid)
       sids.push(body.sid)
     }
+    t.ok(watch.period_ms <= 1000, 'a look begins every second: its prefix is closed within five')
     await watch.run(w)
     const { alerts, containments } = (await w.ask('GET', '/v1/alerts?range=24h')).body
     const fired = alerts.map(({ kind, subject }: { kind: string; subject: { type: string; id: string } }) =>

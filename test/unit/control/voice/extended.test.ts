@@ -1,6 +1,7 @@
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { acceptConsent } from '../../../support/recordings.ts'
@@ -13,7 +14,7 @@ import { addTenant } from '../../../support/tenants.ts'
 const SPEC = /^POST \/Calls\.json$/
 
 const rate_limit = { burst: 1_000_000, per_second: 1_000_000 }
-const w = await controlPlane(t, { rate_limit, bad_credentials: rate_limit })
+const w = await controlPlane(t, { clock: standingClock(), rate_limit, bad_credentials: rate_limit })
 const { account_sid, auth_token, project_id } = w.demo
 const { client, requests } = stockClient({ base_url: w.base_url, account_sid, auth_token })
 const rival = await addTenant(w.state, w.settings.master_key, ['+2342019999901'])

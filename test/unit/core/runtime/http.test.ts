@@ -58,6 +58,9 @@ const serveTls = (t: Test, certificate: string, handler: RequestListener) =>
   listen(t, createHttpsServer({ cert: pem(certificate), key: pem('leaf.key') }, handler), 'https')
 const serveRaw = (t: Test, handler: (socket: Socket) => void) => listen(t, createTcpServer(handler), 'http')
 
+/** For answers that come: after a stop of this process its timers run before it reads what has arrived meanwhile. */
+const PATIENT = { connect_timeout_ms: PATIENCE_MS, read_timeout_ms: PATIENCE_MS, total_timeout_ms: PATIENCE_MS }
+
 const told = (result: HttpResult): string => (result.ok ? `${result.status} ${result.body.toString()}` : result.error)
 const echo = (request: IncomingMessage, response: ServerResponse): void => {
   const body: Buffer[] = []
@@ -432,7 +435,7 @@ t.test('distinguishes protocol errors, broken connections and refused ones', asy
     socket.on('data', data => socket.end(answers[data.toString('latin1').split(' ')[1] ?? ''] ?? '')),
   )
   const http = client(t)
-  const ask = async (path: string) => told(await http.request({ url: server.url + path, read_timeout_ms: 2000 }))
+  const ask = async (path: string) => told(await http.request({ url: server.url + path, ...PATIENT }))
   for (const path of ['/garbage', '/header', '/framing', '/long', '/upgrade', '/switch'])
     t.equal(await ask(path), 'protocol', path)
   for (const path of ['/short', '/chunk', '/nothing']) t.equal(await ask(path), 'network', path)
@@ -466,7 +469,7 @@ t.test('a 100 Continue that nobody asked for precedes a response in any pieces, 
   const http = client(t)
   const ask = async (path: string, method: 'GET' | 'POST') => {
     const body = method === 'POST' ? { body: 'hello', replayable: true } : {}
-    return told(await http.request({ url: server.url + path, method, read_timeout_ms: 5000, ...body }))
+    return told(await http.request({ url: server.url + path, method, ...PATIENT, ...body }))
   }
   for (const path of Object.keys(arrivals))
     for (const method of ['GET', 'POST'] as const)

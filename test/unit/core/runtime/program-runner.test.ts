@@ -3,10 +3,10 @@ import { asPrograms, isRoot } from '../../../../bin/least-privilege.ts'
 import { bareFile } from '../../../../core/runtime/bare-child.ts'
 import { programsRunner } from '../../../../core/runtime/program-runner.ts'
 import t from '../../../support/harness/index.ts'
-import { until } from '../../../support/wait.ts'
+import { PATIENCE_MS, until } from '../../../support/wait.ts'
 
 const FIRST_USER = 60_800
-const limits = { limit_ms: 20_000, max_bytes: 1024 * 1024 * 1024 }
+const limits = { limit_ms: PATIENCE_MS, max_bytes: 1024 * 1024 * 1024 }
 
 const read = (pid: string, file: string): string => {
   try {
@@ -17,10 +17,16 @@ const read = (pid: string, file: string): string => {
   }
 }
 
-/** Returns the process id of a child of this process by the name of its program. */
+/**
+ * Returns the process id of a child of this process by the name of its program. The kernel names a program before it
+ * takes rights away and puts the environment in place: one without an environment is still being started.
+ */
 const childNamed = (name: string): string | undefined =>
   readdirSync('/proc').find(
-    pid => /^\d+$/.test(pid) && new RegExp(`^\\d+ \\(${name}\\) \\S ${process.pid} `).test(read(pid, 'stat')),
+    pid =>
+      /^\d+$/.test(pid) &&
+      new RegExp(`^\\d+ \\(${name}\\) \\S ${process.pid} `).test(read(pid, 'stat')) &&
+      read(pid, 'environ') !== '',
   )
 
 t.test('a program runs as a user that owns nothing, without rights and with an environment of its own', async t => {

@@ -103,8 +103,8 @@ t.test('an admission does not wait for the disk, and reaches it soon', async t =
   let end = (): void => undefined
   disk.ends = new Promise(resolve => (end = resolve))
   const request = w.request()
-  t.equal((await takeAdmission(w.state.db, request)).admitted, true)
   const before = disk.syncs
+  t.equal((await takeAdmission(w.state.db, request)).admitted, true)
   await until('it is synced', () => disk.syncs > before)
   end()
   const left = await disk.cut()
