@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import type { Test } from '../support/harness/index.ts'
+import { freePort } from '../support/ports.ts'
 
 /** An address that the platform must not contact. It listens on UDP and TCP and records what arrives. */
 interface Trap {
@@ -20,10 +21,10 @@ export async function openTrap(t: Test, address: string): Promise<Trap> {
     socket.on('data', keep).on('error', () => socket.destroy())
     t.teardown(() => socket.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, address, resolve))
+  // A port that the system chooses for TCP may be in use for UDP, on all addresses.
+  const port = await freePort()
+  await new Promise<void>(resolve => server.listen(port, address, resolve))
   t.teardown(() => new Promise(resolve => server.close(resolve)))
-  const bound = server.address()
-  const port = typeof bound === 'object' && bound ? bound.port : 0
   const socket = createSocket('udp4').on('message', keep)
   await new Promise<void>(resolve => socket.bind(port, address, resolve))
   t.teardown(() => socket.close())
