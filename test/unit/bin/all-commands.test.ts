@@ -130,8 +130,10 @@ const masked = (text: string): string =>
     .replace(/\b([a-z]{2,4})_([0-9a-f]{8}[0-9a-f-]*)/g, (_, kind, id) => `${kind}_${'x'.repeat(id.length)}`)
     .replace(/\b\d\d:\d\d:\d\d\b/g, '00:00:00')
     .replace(/\b([A-Z]{2})([0-9a-f]{4,})/g, (_, kind, id) => `${kind}${'x'.repeat(id.length)}`)
-    // Letters and digits by chance: now and then a secret has no digit.
-    .replace(/(?=[\w-]*(?:\d|[a-z][\w-]*[A-Z]|[A-Z][\w-]*[a-z]))[\w-]{30,}/g, secret => 'x'.repeat(secret.length))
+    // Letters and digits by chance: now and then a secret has no digit. An id that is masked stays as it is.
+    .replace(/(?<![\w-])(?![A-Z]{2}x+(?![\w-]))[\w-]{30,}/g, secret =>
+      /\d|[a-z].*[A-Z]|[A-Z].*[a-z]/.test(secret) ? 'x'.repeat(secret.length) : secret,
+    )
     .replace(/\bok_live_\w+|(?<="password": ")[^"]+/g, secret => 'x'.repeat(secret.length))
     // Calls of the last second and minute: this machine may take longer.
     .replace(/(cps|last minute) \d+/g, '$1 0')
