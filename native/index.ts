@@ -113,7 +113,7 @@ export class Stream {
    * the pauses w (0.5 s) and W (1 s).
    */
   sendKeys(send_id: string, digits: string, options: { readonly on_ms?: number; readonly gap_ms?: number } = {}): void {
-    if (!/^[0-9A-Da-d*#wW]{1,256}$/.test(digits)) throw new TypeError('digits: 1 to 256 of 0-9 A-D * # w W')
+    if (!/^[0-9A-Da-d*#wW]{1,500}$/.test(digits)) throw new TypeError('digits: 1 to 500 of 0-9 A-D * # w W')
     const on_ms = checkInteger('on_ms', options.on_ms ?? 160, 40, 5000)
     const gap_ms = checkInteger('gap_ms', options.gap_ms ?? 100, 40, 5000)
     this.#engine.sendKeys(this.id, String(send_id), digits, on_ms, gap_ms)

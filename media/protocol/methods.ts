@@ -172,7 +172,7 @@ export const METHODS = {
   'play.stop': method(Type.Object({ leg_id: Id, play_id: Type.Optional(Id) }, closed), Empty, ['leg_unknown']),
   /** Sends digits by RFC 4733 if negotiated, otherwise in-band. `w` waits 0.5 s, `W` 1 s. Further sends are queued. */
   'digits.send': method(
-    Type.Object({ leg_id: Id, send_id: Id, digits: Type.String({ pattern: '^[0-9A-D*#wW]{1,256}$' }) }, closed),
+    Type.Object({ leg_id: Id, send_id: Id, digits: Type.String({ pattern: '^[0-9A-Da-d*#wW]{1,500}$' }) }, closed),
     Empty,
     ['leg_unknown', 'leg_not_ready'],
   ),

@@ -316,6 +316,8 @@ t.test('digits are sent in order as RFC 4733 events, or in-band to a peer withou
   t.equal(strongestHz(audio, 8000, [697, 770, 852, 941]), 770)
   t.equal(strongestHz(audio, 8000, [1209, 1336, 1477, 1633]), 1336)
   t.equal(await reasonOf(client.request('digits.send', { leg_id, send_id: 'd4', digits: '1x' })), 'params_invalid')
+  // What <Play digits>, sendDigits of <Number> and SendDigits of a call may hold.
+  await client.request('digits.send', { leg_id, send_id: 'd5', digits: 'd'.repeat(500) })
   await client.request('session.close', { session_id })
 })
 
