@@ -30,12 +30,21 @@ interface Running {
   /** Process ids by name, including the supervisor's. */
   readonly pids: Readonly<Record<string, number>>
   readonly made: Made
+  /** Ends it and keeps its folder. */
+  halt(): Promise<void>
   stop(): Promise<void>
 }
 
 /** Starts a whole platform as users start it, in its own folder and on its own ports. */
-export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
-  const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
+export const startUp = (subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> =>
+  startIn(mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`)), settings)
+
+/** Starts a platform in a data folder that may have data already. `made` is what its first start has printed. */
+export async function startIn(
+  folder: string,
+  settings: Readonly<Record<string, string>> = {},
+  { made, limit_ms = UP_LIMIT_MS }: { readonly made?: Made; readonly limit_ms?: number } = {},
+): Promise<Running> {
   const [http, sip_port, sips, ws] = [await lowPort(), await lowPort(), await lowPort(), await lowPort()]
   const own = {
     PATH: process.env['PATH'] ?? '',
@@ -51,19 +60,23 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
   const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, own, await lowPort()))
   const env = { ...own, ...(server ? server.env : {}) }
   const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const stop = async (): Promise<void> => {
+  const halt = async (): Promise<void> => {
     if (up.exitCode === null) {
       const ended = once(up, 'exit')
       up.kill('SIGTERM')
       await ended
     }
     if (server) await server.stop()
+  }
+  const stop = async (): Promise<void> => {
+    await halt()
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    await isUp(up)
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
-    return { folder, sip_port, pids: pidsOf(folder), made: JSON.parse(stdout), stop }
+    await isUp(up, limit_ms)
+    const base_url = `http://127.0.0.1:${http}`
+    const told = made ? { ...made, base_url } : await bootstrapped(env)
+    return { folder, sip_port, pids: pidsOf(folder), made: told, halt, stop }
   } catch (error) {
     await stop()
     throw error
@@ -100,11 +113,16 @@ function pidsOf(folder: string): Record<string, number> {
   return Object.fromEntries(files.map(name => [name.slice(0, -4), Number(readFileSync(join(run, name), 'utf8'))]))
 }
 
-async function isUp(up: ChildProcess): Promise<void> {
+async function bootstrapped(env: Readonly<Record<string, string>>): Promise<Made> {
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
+  return JSON.parse(stdout)
+}
+
+async function isUp(up: ChildProcess, limit_ms: number): Promise<void> {
   const { stdout } = up
   if (!stdout) throw new Error('the platform prints nothing')
   let printed = ''
-  const signal = AbortSignal.timeout(UP_LIMIT_MS)
+  const signal = AbortSignal.timeout(limit_ms)
   const gone = once(up, 'exit', { signal }).then(([code]) => {
     throw new Error(`the platform ended with exit code ${code} while it started`)
   })

@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
+import { createComputations } from '../control/http/computations.ts'
 import { perform, type Wish } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
@@ -76,7 +77,9 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
     }
     try {
       const listeners = new Listeners(systemClock)
-      const http = { ...services, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder(), listeners }
+      const computations = createComputations()
+      const limits = { sign_ins: limiter, bad_credentials: limiter, computations }
+      const http = { ...services, ...limits, mp3: createMp3Encoder(), listeners }
       const answer = await perform(route, await whole(state.db, wish), caller, http)
       if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })

@@ -12,6 +12,7 @@ import { generalHandlers } from './general/index.ts'
 import { createManual, guidePages } from './guides/pages.ts'
 import { BAD_CREDENTIALS } from './http/bad-credentials.ts'
 import { bearerAuthentication } from './http/bearer.ts'
+import { createComputations } from './http/computations.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
@@ -78,6 +79,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     objects: options.objects ?? null,
     sign_ins: createRateLimiter(SIGN_INS),
     bad_credentials: createRateLimiter(options.bad_credentials ?? BAD_CREDENTIALS),
+    computations: createComputations(),
     mp3: createMp3Encoder(),
     listeners: new Listeners(clock),
   }

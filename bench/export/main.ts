@@ -1,52 +1,77 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isPassing, openState } from '../../core/state/index.ts'
-import { queueWrite } from '../../core/state/port.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { addTrunk, ask, isAnswered, quantile, setUpsDuring } from '../set-up.ts'
-import { MAIN, startUp } from '../up.ts'
+import { MAIN, type Made, startIn, startUp } from '../up.ts'
+import { fillWithCalls } from './fill.ts'
 
 // Measures an export of calls by a running platform: rows a second, memory above rest, and how much longer calls take
 // to set up meanwhile. Does the same while a rate list is compared and imported by the command. Before, between and
 // after, calls are set up in peace.
 //
-//   npm run bench -- export [--rows 10000000] [--rates 1000000] [--quiet 20]
+//   npm run bench -- export [--rows 10000000] [--rates 1000000] [--quiet 20] [--folder FOLDER]
+//
+// The calls are written while the platform is down. `--folder` keeps the data folder, and a later run with it begins
+// with the calls that are there.
 
 const { values: options } = parseArgs({
   options: {
     rows: { type: 'string', default: '10000000' },
     rates: { type: 'string', default: '1000000' },
     quiet: { type: 'string', default: '20' },
+    folder: { type: 'string' },
   },
 })
 const ROWS = Number(options.rows)
 const RATES = Number(options.rates)
 const QUIET_MS = Number(options.quiet) * 1000
 const LIMITS = { rows_a_second: 50_000, mib_above_rest: 64, set_up_p99: 1.1 } as const
-/** Rows of one insert. The platform waits for it. */
-const CHUNK = 20_000
 const HOST = '127.0.0.61'
 const LOOK_MS = 100
 const MIB = 1024 * 1024
 
-const up = await startUp('export', { STROWGER_LOG: 'error' })
+/** A start examines the whole database. */
+const START_LIMIT_MS = 900_000
+const SETTINGS = { STROWGER_LOG: 'error' }
+
+const { folder, made } = await filled()
+const starting = performance.now()
+const up = await startIn(folder, SETTINGS, { made, limit_ms: START_LIMIT_MS })
+const start_seconds = (performance.now() - starting) / 1000
 try {
   report(await measured())
 } finally {
-  await up.stop()
+  await (options.folder === undefined ? up.stop() : up.halt())
+}
+
+/** Returns a data folder with ROWS calls, and what the first start of its platform has printed. */
+async function filled(): Promise<{ readonly folder: string; readonly made: Made }> {
+  const note = options.folder === undefined ? null : join(options.folder, 'bench.json')
+  if (note !== null && existsSync(note)) {
+    const kept = JSON.parse(readFileSync(note, 'utf8'))
+    if (kept.rows !== ROWS) throw new Error(`${note} is of ${kept.rows} calls`)
+    return { folder: options.folder ?? '', made: kept.made }
+  }
+  if (options.folder !== undefined) mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+  const first = await (options.folder === undefined ? startUp('export', SETTINGS) : startIn(options.folder, SETTINGS))
+  await addTrunk(first.made, `${HOST}/32`)
+  await first.halt()
+  const begun = performance.now()
+  fillWithCalls(first.folder, first.made.project_id, ROWS)
+  console.log(`fill         ${ROWS} calls written in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+  if (note !== null) writeFileSync(note, JSON.stringify({ rows: ROWS, made: first.made }), { mode: 0o600 })
+  return { folder: first.folder, made: first.made }
 }
 
 async function measured() {
-  const { made, folder, sip_port, pids } = up
-  await fill()
-  await addTrunk(made, `${HOST}/32`)
+  const { sip_port, pids } = up
   const agent = await UserAgent.open({ listeners: [{ protocol: 'udp', host: HOST, port: 0 }] })
   const from = { host: HOST, sip_port, caller: made.numbers[0] ?? '' }
   while (!(await isAnswered(agent, from))) await rest(LOOK_MS)
-  await caughtUp()
   const during = (work: Promise<unknown>) => setUpsDuring(agent, from, work)
   const quiet = [await during(rest(QUIET_MS))]
 
@@ -60,7 +85,7 @@ async function measured() {
   const cpu = cpuOf(control)
   let bytes = 0
   const while_exporting = await during(
-    exported(made).then(job => {
+    exported(up.made).then(job => {
       bytes = job.bytes
     }),
   )
@@ -79,6 +104,7 @@ async function measured() {
   return {
     rows: ROWS,
     rates: RATES,
+    start_seconds,
     export_seconds: seconds,
     export_cpu_seconds: cpu_seconds,
     rows_a_second: ROWS / seconds,
@@ -95,24 +121,6 @@ function rest(ms: number): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, ms))
 }
 
-/** Waits until the platform has read the calls that it found: no platform gets so many at once. */
-async function caughtUp(): Promise<void> {
-  const state = await openState({ data_dir: up.folder })
-  const behind = async (): Promise<boolean> => {
-    const last = await state.db
-      .selectFrom('call')
-      .select(eb => eb.fn.max('position').as('position'))
-      .executeTakeFirst()
-    const readers = await state.db.selectFrom('alert_cursor').select('position').execute()
-    return readers.some(({ position }) => position < Math.min(ROWS, Number(last?.position)))
-  }
-  try {
-    while (await behind()) await rest(LOOK_MS)
-  } finally {
-    await state.close()
-  }
-}
-
 /** The resident memory of a process, in bytes. */
 function rssOf(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
@@ -126,10 +134,10 @@ function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-async function exported(made: typeof up.made): Promise<{ readonly bytes: number }> {
-  const { id } = await ask(made, '/exports', { format: 'csv' }, { 'idempotency-key': 'export' })
+async function exported(by: Made): Promise<{ readonly bytes: number }> {
+  const { id } = await ask(by, '/exports', { format: 'csv' }, { 'idempotency-key': randomUUID() })
   for (;;) {
-    const job = await ask(made, `/exports/${id}`)
+    const job = await ask(by, `/exports/${id}`)
     if (job.state === 'completed') return job
     if (job.state === 'failed') throw new Error(job.error)
     await rest(LOOK_MS)
@@ -153,47 +161,6 @@ function rateList(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Inserts ROWS ended calls of the project with their records; every second one has a price. */
-async function fill(): Promise<void> {
-  const { folder, made } = up
-  const state = await openState({ data_dir: folder })
-  const run = async (sql: string): Promise<void> => {
-    // The platform writes too, and on a busy machine the lock may be its own for longer than a statement waits.
-    for (;;)
-      try {
-        return await queueWrite(state.db, { sql, parameters: [] })
-      } catch (error) {
-        if (!isPassing(error)) throw error
-      }
-  }
-  try {
-    for (let first = 0; first < ROWS; first += CHUNK) {
-      const calls = `with recursive n(i) as (select ${first} union all select i + 1 from n
-          where i < ${Math.min(ROWS, first + CHUNK) - 1}),
-        made as (select i, 'CA' || printf('%016x%016x', (i * 7919) % 1000003, i) as sid, i % 600 as seconds from n)`
-      const at = `'2026-01-01T00:00:00.000Z'`
-      const ends = `'+2342010000001', '+23480' || printf('%08d', i), 'completed'`
-      await run(`insert into call (sid, project_id, origin, direction, from_number, to_number, status, queued_at,
-          updated_at, answered_at, ended_at, ended_by, duration_seconds, sip_code, request, decision_trace)
-        ${calls} select sid, '${made.project_id}', 'trunk', 'outbound', ${ends}, ${at}, ${at}, ${at}, ${at}, 'caller',
-          seconds, 200, '{}', '{"admitted":true}' from made`)
-      await run(`insert into cdr (call_sid, project_id, origin, direction, from_number, to_number, status, started_at,
-          answered_at, ended_at, duration_seconds, sip_code, pdd_ms)
-        ${calls} select sid, '${made.project_id}', 'trunk', 'outbound', ${ends}, ${at}, ${at}, ${at}, seconds, 200,
-          200 + i % 900 from made`)
-      await run(`insert into reservation (call_sid, project_id, billing_account_id, billing, direction, destination,
-          rate_label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds, currency, day,
-          held_minute, caps, held_minor, begun_at, settled_at, duration_seconds, billed_seconds, charge_minor)
-        ${calls} select sid, '${made.project_id}', 'bil_bench', 'rated', 'outbound', '+234', 'Nigeria', 14000000,
-          'minute', 60, 60, 'NGN', '2026-01-01', 0, '[]', 0, ${at}, ${at}, seconds, seconds, seconds from made
-        where i % 2 = 0`)
-      await run('pragma wal_checkpoint(truncate)')
-    }
-  } finally {
-    await state.close()
-  }
-}
-
 function report(figures: Awaited<ReturnType<typeof measured>>): void {
   const { quiet, while_exporting, while_importing, ...rest } = figures
   const p99 = {
@@ -212,6 +179,7 @@ function report(figures: Awaited<ReturnType<typeof measured>>): void {
     while_importing: ratios.while_importing <= LIMITS.set_up_p99,
   }
   const word = (name: keyof typeof met): string => (met[name] ? 'met' : 'MISSED')
+  console.log(`start        ${start_seconds.toFixed(1)} s with ${rest.rows} calls`)
   console.log(
     `export       ${rest.rows} calls in ${rest.export_seconds.toFixed(1)} s: ${rest.rows_a_second.toFixed(0)} a second, ` +
       `at least ${LIMITS.rows_a_second}: ${word('rows_a_second')}; ${(rest.bytes / MIB).toFixed(0)} MiB; ` +

@@ -1,7 +1,8 @@
 import { csvCell } from '../../core/domain/text/csv.ts'
-import type { EndedCallRow } from '../../core/state/calls/call-history.ts'
-import { Count64, Int64, nullable, resource, type Static, Type } from '../http/schema.ts'
-import { callFields, presentCall } from '../v1/call-present.ts'
+import type { ExportedField } from '../../core/state/calls/call-history.ts'
+import type { Value } from '../../core/state/index.ts'
+import { Count64, Int64, nullable, resource, type TSchema, Type } from '../http/schema.ts'
+import { callFields } from '../v1/call-present.ts'
 
 const TextOrNull = nullable(Type.String())
 
@@ -23,46 +24,77 @@ const OperatorExportedCall = resource('OperatorExportedCall', {
   project_id: Type.String(),
 })
 
-// These extend one object instead of spreading it into another, which takes a fifth of the time of an export.
-const presented = (row: EndedCallRow): Static<typeof ExportedCall> =>
-  Object.assign(presentCall(row), {
-    billed_seconds: row.billed_seconds,
-    currency: row.charge_minor === null ? null : row.currency,
-    destination: row.destination,
-    pdd_ms: row.pdd_ms,
-    price_minor: row.charge_minor,
-  })
-
-const presentedToOperator = (row: EndedCallRow): Static<typeof OperatorExportedCall> =>
-  Object.assign(presented(row), {
-    carrier_id: row.carrier_id,
-    cost_minor: row.cost_minor,
-    project_id: row.project_id,
-  })
-
-/** How an export is written: what stands before its lines, and the line of a call. */
-interface LineWriter {
-  readonly head: string
-  line(row: EndedCallRow): string
+const FIELDS: Readonly<Record<'customer' | 'operator', Readonly<Partial<Record<ExportedField, TSchema>>>>> = {
+  customer: ExportedCall.properties,
+  operator: OperatorExportedCall.properties,
 }
+
+/** How an export is written: the fields of a line in order, what stands before the lines, and the lines of calls. */
+interface LineWriter {
+  readonly fields: readonly ExportedField[]
+  readonly head: string
+  /** Writes a line of each row, which has a value for each field after the first `skip` ones. */
+  lines(rows: readonly (readonly Value[])[], skip: number): string
+}
+
+/** A field in a format: what stands before its value, and how the value is written. */
+interface Cell {
+  readonly before: string
+  write(value: Value): Value
+}
+
+const FORMATS: Readonly<
+  Record<'csv' | 'jsonl', { cell(name: string, at: number, plain: boolean): Cell; readonly end: string }>
+> = {
+  // Lines end as RFC 4180 §2 says.
+  csv: {
+    cell: (_, at, plain) => ({ before: at === 0 ? '' : ',', write: plain ? plainCell : textCell }),
+    end: '\r\n',
+  },
+  jsonl: {
+    cell: (name, at, plain) => ({
+      before: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+      write: plain ? plainJson : textJson,
+    }),
+    end: '}\n',
+  },
+}
+
+const plainCell = (value: Value): Value => value ?? ''
+const textCell = (value: Value): Value => (typeof value === 'string' ? csvCell(value) : plainCell(value))
+const plainJson = (value: Value): Value => (typeof value === 'string' ? `"${value}"` : String(value))
+const textJson = (value: Value): Value => JSON.stringify(value)
+
+interface Shape {
+  readonly type?: string
+  readonly format?: string
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Shape[]
+}
+
+/** Reports whether a text of the schema never needs quotes: a time or one of our words. */
+const isPlain = (schema: Shape): boolean =>
+  (schema.anyOf ?? [schema]).every(one => one.type !== 'string' || one.format === 'date-time' || one.enum !== undefined)
 
 /** Returns the writer of a format, for a customer or an operator. */
 export function lineWriter(format: 'csv' | 'jsonl', reader: 'customer' | 'operator'): LineWriter {
-  const present: (row: EndedCallRow) => object = reader === 'operator' ? presentedToOperator : presented
-  if (format === 'jsonl') return { head: '', line: row => `${JSON.stringify(present(row))}\n` }
-  const { properties } = reader === 'operator' ? OperatorExportedCall : ExportedCall
-  const columns = Object.keys(properties)
+  const { cell, end } = FORMATS[format]
+  const fields = Object.keys(FIELDS[reader]) as ExportedField[]
+  const cells = fields.map((name, at) => cell(name, at, isPlain(FIELDS[reader][name] ?? {})))
   return {
-    // Lines end as RFC 4180 §2 says.
-    head: `${columns.join(',')}\r\n`,
-    line(row) {
-      const fields = present(row) as Readonly<Record<string, string | number | null>>
-      return `${columns.map(name => cell(fields[name])).join(',')}\r\n`
+    fields,
+    head: format === 'csv' ? `${fields.join(',')}${end}` : '',
+    lines(rows, skip) {
+      let text = ''
+      for (const row of rows) {
+        let at = skip
+        for (const { before, write } of cells) {
+          text += before
+          text += write(row[at++] ?? null)
+        }
+        text += end
+      }
+      return text
     },
   }
-}
-
-const cell = (value: string | number | null | undefined): string => {
-  if (value === null || value === undefined) return ''
-  return typeof value === 'number' ? String(value) : csvCell(value)
 }

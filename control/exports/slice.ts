@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type HistoryFilter, listEndedCalls } from '../../core/state/calls/call-history.ts'
-import type { Db } from '../../core/state/index.ts'
+import { type HistoryFilter, readEndedCalls } from '../../core/state/calls/call-history.ts'
+import type { RowReader } from '../../core/state/index.ts'
 import { lineWriter } from './columns.ts'
 
 /** A part of a job. It is plain data, which goes to a thread. */
@@ -29,7 +29,7 @@ export type SliceOutcome =
   | { readonly failed: string }
 
 /** Rows of one read. They bound the memory, and how long a read keeps the log of the store from being cut. */
-const READ_ROWS = 500
+const READ_ROWS = 1000
 /** Positions of one read where most calls do not match. */
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
@@ -41,7 +41,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
  * Appends the next calls of a job to its file. Whatever an earlier process wrote beyond `bytes` is cut off; a file that
  * is shorter begins again. It writes synchronously: its thread has nothing else to do.
  */
-export async function writeSlice(db: Db, slice: Slice): Promise<SliceOutcome> {
+export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
   const { path, format, project_id, filter, last_position } = slice
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const { bavail, bsize } = statfsSync(dirname(path))
@@ -63,12 +63,12 @@ export async function writeSlice(db: Db, slice: Slice): Promise<SliceOutcome> {
     const enough = rows + slice.max_rows
     for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position; reads++) {
       const last = Math.min(after_position + span, last_position)
-      const found = await listEndedCalls(db, of, { after: after_position, last, limit })
-      const text = Buffer.from(found.map(row => writer.line(row)).join(''))
+      const found = readEndedCalls(reader, writer.fields, of, { after: after_position, last, limit })
+      const text = Buffer.from(writer.lines(found, 1))
       if (bytes + text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
       add(text)
       rows += found.length
-      after_position = found.length === limit ? (found.at(-1)?.position ?? last) : last
+      after_position = found.length === limit ? Number(found.at(-1)?.[0] ?? last) : last
       span = found.length < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
     }
     fdatasyncSync(file)

@@ -37,8 +37,8 @@ export function startSliceWriter(data: ExportThreadData): SliceWriter {
       return reply
     },
     async close() {
-      worker.postMessage('close')
-      await ended
+      // A slice in progress is cut off: its job goes on where the last stored slice ended.
+      await worker.terminate()
     },
   }
 }

@@ -1,6 +1,6 @@
 import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
-import { DECEIVING } from '../../core/domain/text/visible.ts'
+import { DECEIVING, STRAY_JOINER } from '../../core/domain/text/visible.ts'
 
 export { type Static, type TObject, type TSchema, Type }
 
@@ -57,7 +57,7 @@ export const Money = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER
 export const Name = Type.String({
   minLength: 1,
   maxLength: 120,
-  pattern: `^(?=.*\\S)[^">${DECEIVING}]*$`,
+  pattern: `^(?=.*\\S)(?!.*${STRAY_JOINER})[^">${DECEIVING}]*$`,
 })
 export const HttpUrl = Type.String({
   format: 'uri',
@@ -68,7 +68,7 @@ export const HttpUrl = Type.String({
 export const Email = Type.String({
   minLength: 3,
   maxLength: 254,
-  pattern: `^[^@\\s"<>${DECEIVING}]+@[^@\\s"<>${DECEIVING}]+$`,
+  pattern: `^[^@\\s"<>\\u200c\\u200d${DECEIVING}]+@[^@\\s"<>${DECEIVING}]+$`,
 })
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')

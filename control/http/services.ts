@@ -5,6 +5,7 @@ import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
 import type { Listeners } from '../live/listeners.ts'
 import type { Mp3Encoder } from '../mp3/encoder.ts'
+import type { Computations } from './computations.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 /** The services that the control plane's routes and reconcilers use. */
@@ -24,6 +25,8 @@ export interface HttpServices extends Services {
   readonly sign_ins: RateLimiter
   /** Limits requests without a valid credential by address, over all APIs. */
   readonly bad_credentials: RateLimiter
+  /** Long computations for requests, which take turns. */
+  readonly computations: Computations
   /** Makes MP3 of recordings. */
   readonly mp3: Mp3Encoder
   /** Those who listen to live calls. */

@@ -1,4 +1,3 @@
-import { breathe } from '../../core/runtime/breathe.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Caller } from './caller.ts'
 import type { Sent } from './carry-out.ts'
@@ -60,8 +59,10 @@ export const judged = <Known extends Brought, Start extends object>(
     })
     .check('fields', ({ route, body }) => bodyErrors(route, body))
     .gather('instants', ({ route, body }) => ({ body: withUtcInstants(route.body, body) }))
-    .gather('preparation', async ({ route, body, caller }) => ({
-      prepared: await route.prepare?.({ body, services, caller, breathe }),
+    .gather('preparation', async ({ route: { prepare }, body, caller }) => ({
+      prepared:
+        prepare &&
+        (await services.computations.run(caller.id, breathe => prepare({ body, services, caller, breathe }))),
     }))
     .check('status of the project', ({ route, project }) =>
       route.method !== 'get' && project && project.status !== 'active'

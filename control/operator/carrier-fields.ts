@@ -59,7 +59,9 @@ const ROUTES = list(
   { maxItems: MAX_ROUTES },
 )
 const CONFIRM = optional(
-  Type.Boolean({ description: 'Needed for sources wider than /8 (IPv6: /16): all in them are taken for the carrier.' }),
+  Type.Boolean({
+    description: 'Needed for sources wider than a /8 together (IPv6: /16): all in them are taken for the carrier.',
+  }),
 )
 const CODECS = list(oneOf(...CODEC_NAMES), { maxItems: CODEC_NAMES.length, uniqueItems: true })
 
@@ -231,26 +233,34 @@ export const carrierFaults = (
   { sources = [], targets = [], confirm_wide_sources = false }: Static<typeof CarrierUpdate>,
   at = '',
 ): FieldError[] => [
-  ...sources.flatMap((cidr, source) => {
-    const message = sourceFault(cidr, confirm_wide_sources)
-    return message === null ? [] : [{ pointer: `${at}/sources/${source}`, message }]
-  }),
+  ...sourceFaults(sources, confirm_wide_sources, `${at}/sources`),
   ...targets.flatMap((target, index) => [
     ...uriFaults(target.sip_uri, target.transport, `${at}/targets/${index}/sip_uri`),
     ...tlsFaults(target, `${at}/targets/${index}`),
   ]),
 ]
 
-/** The widest sources that need no confirmation. Calls from a carrier's source need no credential. */
+/**
+ * The prefix as wide as all sources of a carrier together may be without a confirmation. Calls from a carrier's source
+ * need no credential.
+ */
 const WIDEST = { ipv4: 8, ipv6: 16 } as const
 
-function sourceFault(cidr: string, confirmed: boolean): string | null {
-  const network = parseNetwork(cidr)
-  if (!network) return 'must be an address or a CIDR such as 203.0.113.0/24'
-  const widest = WIDEST[network.words.length === 1 ? 'ipv4' : 'ipv6']
-  return network.prefix_length < widest && !confirmed
-    ? `is wider than /${widest}, and all in it are taken for the carrier: confirm_wide_sources (strowger: --confirm)`
-    : null
+function sourceFaults(sources: readonly string[], confirmed: boolean, at: string): FieldError[] {
+  const taken = { ipv4: 0, ipv6: 0 }
+  return sources.flatMap((cidr, index) => {
+    const fault = (message: string): FieldError[] => [{ pointer: `${at}/${index}`, message }]
+    const network = parseNetwork(cidr)
+    if (!network) return fault('must be an address or a CIDR such as 203.0.113.0/24')
+    const family = network.words.length === 1 ? 'ipv4' : 'ipv6'
+    const widest = WIDEST[family]
+    taken[family] += 2 ** -network.prefix_length
+    if (confirmed || taken[family] <= 2 ** -widest) return []
+    return fault(
+      `makes the sources wider than a /${widest}, and all in them are taken for the carrier: ` +
+        'confirm_wide_sources (strowger: --confirm)',
+    )
+  })
 }
 
 /** The faults of a SIP URI that an operator named, by the rule for those of customers. */

@@ -1,4 +1,4 @@
-import type { SummaryRow } from '../../core/state/calls/call-history.ts'
+import type { HistoryRow } from '../../core/state/calls/call-history.ts'
 import { listFactsOf } from '../../core/state/calls/call-list-facts.ts'
 import type { Db } from '../../core/state/index.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
@@ -40,13 +40,13 @@ export const ListedCall = resource('ListedCall', {
   trunk_name: TextOrNull,
 })
 
-export async function presentListed(db: Db, rows: readonly SummaryRow[]): Promise<Static<typeof ListedCall>[]> {
+export async function presentListed(db: Db, rows: readonly HistoryRow[]): Promise<Static<typeof ListedCall>[]> {
   const factsOf = await listFactsOf(db, rows)
   return rows.map(row => ({ ...presentCall(row), ...factsOf(row.sid) }))
 }
 
 export const CallSummary = resource('CallSummary', callFields)
-export const presentCall = (row: SummaryRow): Static<typeof CallSummary> => ({
+export const presentCall = (row: HistoryRow): Static<typeof CallSummary> => ({
   id: row.sid,
   account_sid: row.account_sid,
   application_id: row.application_id,

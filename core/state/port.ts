@@ -1,5 +1,6 @@
 import type { CompiledQuery, DialectAdapter, Kysely } from 'kysely'
 import type { Db, Trx } from './db.ts'
+import type { Value } from './procedures/query.ts'
 import type { In, Out, ProcedureName } from './procedures/table.ts'
 import type { Schema } from './schema/index.ts'
 
@@ -83,6 +84,16 @@ export interface Reader {
    * keeps it for as long as those reads stay valid. `make` may use other derived values.
    */
   derived<T>(of: object, key: string, make: () => T): T
+}
+
+/**
+ * Reads many rows, as arrays of their values: where millions are read, an object for each costs more than the read. It
+ * writes nothing and blocks its thread.
+ */
+export interface RowReader {
+  /** Returns the values of each row, in the order of the query's columns. @throws StateError */
+  rows(query: (db: Kysely<Schema>) => Compilable<unknown>): readonly (readonly Value[])[]
+  close(): void
 }
 
 /** A store's operations on a handle (the database, or a transaction on it). The dialect's adapter carries it. */

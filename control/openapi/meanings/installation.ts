@@ -30,7 +30,7 @@ export const INSTALLATION: Readonly<Record<string, string>> = {
   'ApplyCarriersRequest.carriers': 'The carriers as they shall be.',
   'ApplyCarriersRequest.prune': 'True: carriers that are not in the list are deleted.',
   'ApplyCarriersRequest.dry_run': 'True: only say what would change.',
-  confirm_wide_sources: 'Needed for sources wider than /8 (IPv6: /16).',
+  confirm_wide_sources: 'Needed for sources wider than a /8 together (IPv6: /16).',
   'AppliedCarriers.steps': 'What changed, or would.',
 
   'StockNumbersRequest.first': 'First number, in E.164 form.',

@@ -1,6 +1,6 @@
 import { csvCell, readCell } from '../text/csv.ts'
 import { readTable } from '../text/csv-table.ts'
-import { DECEIVING } from '../text/visible.ts'
+import { DECEIVING, STRAY_JOINER } from '../text/visible.ts'
 import { decimal } from './explain.ts'
 import type { Breathe } from './slices.ts'
 import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
@@ -18,7 +18,7 @@ interface RateImport {
 
 const COLUMNS = ['prefix', 'label', 'rate', 'unit', 'initial', 'additional'] as const
 const MAX_LINES = 1_000_000
-const DECEIVES = new RegExp(`[${DECEIVING}]`, 'u')
+const DECEIVES = new RegExp(`[${DECEIVING}]|${STRAY_JOINER}`, 'u')
 
 /**
  * Parses a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`. `rate` is in minor

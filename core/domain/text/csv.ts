@@ -1,5 +1,6 @@
-// Spreadsheets take a cell that begins so for a formula, which may send their data to somebody (OWASP, CSV injection).
-const FORMULA = /^'*[=+\-@\t\r]/
+// Spreadsheets take a cell that begins so for a formula, which may send their data to somebody (OWASP, CSV injection):
+// also in full width, and after what nobody sees.
+const FORMULA = /^['\u00ad\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
 
 const NOT_PLAIN = new RegExp(`${FORMULA.source}|[",\\r\\n]`)
 

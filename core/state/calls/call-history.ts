@@ -1,6 +1,8 @@
 import { type Expression, expressionBuilder, type Selectable, type SqlBool } from 'kysely'
 import { ending } from '../../domain/calls/endings.ts'
 import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../db.ts'
+import type { RowReader } from '../port.ts'
+import type { Value } from '../procedures/query.ts'
 import type { Schema } from '../schema/index.ts'
 import { insertCommand, pendingCommands } from './calls.ts'
 import { finishCall } from './running-calls.ts'
@@ -81,71 +83,71 @@ function matches(filter: HistoryFilter & { readonly project_id?: string }): Expr
   return eb.and(conditions)
 }
 
-/** The columns of a call that its summary shows. */
-const SUMMARY = [
-  'call.account_sid',
-  'call.answered_at',
-  'call.application_id',
-  'call.direction',
-  'call.duration_seconds',
-  'call.ended_at',
-  'call.ended_by',
-  'call.from_number',
-  'call.number_id',
-  'call.origin',
-  'call.parent_call_sid',
-  'call.position',
-  'call.project_id',
-  'call.queued_at',
-  'call.reason',
-  'call.sid',
-  'call.sip_code',
-  'call.status',
-  'call.to_number',
-  'call.trunk_id',
-] as const
+/** Where each field of an exported call is stored. The price and its currency are known once the call is charged. */
+const EXPORTED = {
+  account_sid: 'call.account_sid',
+  application_id: 'call.application_id',
+  billed_seconds: 'reservation.billed_seconds',
+  carrier_id: 'reservation.carrier_id',
+  cost_minor: 'reservation.cost_minor',
+  destination: 'reservation.rate_label',
+  direction: 'call.direction',
+  duration_seconds: 'call.duration_seconds',
+  ended_at: 'call.ended_at',
+  ended_by: 'call.ended_by',
+  from: 'call.from_number',
+  id: 'call.sid',
+  number_id: 'call.number_id',
+  origin: 'call.origin',
+  parent_call_id: 'call.parent_call_sid',
+  pdd_ms: 'cdr.pdd_ms',
+  price_minor: 'reservation.charge_minor',
+  project_id: 'call.project_id',
+  queued_at: 'call.queued_at',
+  reason: 'call.reason',
+  sip_code: 'call.sip_code',
+  start_time: 'call.answered_at',
+  status: 'call.status',
+  to: 'call.to_number',
+  trunk_id: 'call.trunk_id',
+} as const
+export type ExportedField = keyof typeof EXPORTED | 'currency'
 
-type ColumnOf<Name> = Name extends `call.${infer Column extends keyof HistoryRow}` ? Column : never
-/** A call as its summary needs it. */
-export type SummaryRow = Pick<HistoryRow, ColumnOf<(typeof SUMMARY)[number]>>
-
-export interface EndedCallRow extends SummaryRow {
-  readonly pdd_ms: number | null
-  readonly destination: string | null
-  readonly billed_seconds: number | null
-  readonly charge_minor: number | null
-  readonly currency: string | null
-  readonly carrier_id: string | null
-  readonly cost_minor: number | null
-}
-
-/** Lists ended calls with their record and money in order of position: `after` (not included) to `last` (included). */
-export const listEndedCalls = (
-  db: Db,
+/**
+ * Reads ended calls with their record and money in order of position: `after` (not included) to `last` (included).
+ * Returns for each call its position, and then the values of `fields`.
+ */
+export const readEndedCalls = (
+  reader: RowReader,
+  fields: readonly ExportedField[],
   filter: HistoryFilter & { readonly project_id?: string },
   range: { readonly after: number; readonly last: number; readonly limit: number },
-): Promise<EndedCallRow[]> =>
-  db
-    .selectFrom('call')
-    .leftJoin('cdr', 'cdr.call_sid', 'call.sid')
-    .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
-    .select(SUMMARY)
-    .select([
-      'cdr.pdd_ms',
-      'reservation.rate_label as destination',
-      'reservation.billed_seconds',
-      'reservation.charge_minor',
-      'reservation.currency',
-      'reservation.carrier_id',
-      'reservation.cost_minor',
-    ])
-    .where('call.position', '>', range.after)
-    .where('call.position', '<=', range.last)
-    .where('call.ended_at', 'is not', null)
-    .where(matches(filter))
-    .orderBy('call.position')
-    .limit(range.limit)
-    .execute()
+): readonly (readonly Value[])[] =>
+  reader.rows(db =>
+    db
+      .selectFrom('call')
+      .leftJoin('cdr', 'cdr.call_sid', 'call.sid')
+      .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
+      .select('call.position')
+      .select(eb =>
+        fields.map(name =>
+          name === 'currency'
+            ? eb
+                .case()
+                .when('reservation.charge_minor', 'is not', null)
+                .then(eb.ref('reservation.currency'))
+                .end()
+                .as(name)
+            : eb.ref(EXPORTED[name]).as(name),
+        ),
+      )
+      .where('call.position', '>', range.after)
+      .where('call.position', '<=', range.last)
+      .where('call.ended_at', 'is not', null)
+      .where(matches(filter))
+      .orderBy('call.position')
+      .limit(range.limit),
+  )
 
 /** The lowest and the highest position of the calls of a project, or of all; null without a call. */
 export async function positionsOfCalls(

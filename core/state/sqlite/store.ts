@@ -19,7 +19,8 @@ import { StateThread } from './thread.ts'
 
 /** The database's file name in the data folder. */
 export const DATABASE_FILE = 'strowger.sqlite'
-const BUSY_TIMEOUT_MS = 5000
+/** How long a statement waits for other processes. */
+export const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /** How the state is opened. */
@@ -37,8 +38,6 @@ interface Opening {
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>
   /** Runs everything on the calling thread, which blocks while SQLite works. For commands. */
   readonly here?: boolean
-  /** Pages that a connection keeps, in KiB. For a connection that reads much of the database. */
-  readonly cache_kib?: number
   /** How long a write waits for other processes before it fails with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
   /** Replaces fdatasync(2): a test simulates a power cut between two syncs. */
@@ -51,9 +50,9 @@ interface Opening {
  */
 export async function openState(options: Opening): Promise<State> {
   const file = privateFile(options.data_dir)
-  const { busy_timeout_ms = BUSY_TIMEOUT_MS, here, cache_kib } = options
+  const { busy_timeout_ms = BUSY_TIMEOUT_MS, here } = options
   const thread = (reads_only: boolean) =>
-    new StateThread({ file, busy_timeout_ms, reads_only, cache_kib }, here ? toThisThread : toThread)
+    new StateThread({ file, busy_timeout_ms, reads_only }, here ? toThisThread : toThread)
   const writing = thread(false)
   const readThread = options.local ? () => thread(true) : null
   const log = new LogSync(file, options.sync_file)

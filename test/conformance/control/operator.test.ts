@@ -1,4 +1,5 @@
 import { BAD_CREDENTIALS } from '../../../control/http/bad-credentials.ts'
+import { createComputations } from '../../../control/http/computations.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
@@ -28,7 +29,8 @@ const kitchen = await kitchenOf(w, 'Ada Operator')
 const me = await signIn(w)
 const limiter = createRateLimiter(BAD_CREDENTIALS)
 const listeners = new Listeners(w.clock)
-const services = { ...w, sign_ins: limiter, bad_credentials: limiter, mp3: createMp3Encoder(), listeners }
+const limits = { sign_ins: limiter, bad_credentials: limiter, computations: createComputations() }
+const services = { ...w, ...limits, mp3: createMp3Encoder(), listeners }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })
 

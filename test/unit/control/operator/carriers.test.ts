@@ -178,6 +178,12 @@ t.test('a source that takes in the world needs a confirmation', async t => {
     const listed = { errors: [{ pointer: '/carriers/0/sources/0' }] }
     t.match(await ask('POST', '/carriers/apply', { carriers: [wide] }), { status: 422, body: listed }, cidr)
   }
+  const parts = { ...LAGOS, name: 'Parts', sources: ['10.0.0.0/9', '10.128.0.0/9', '203.0.113.7/32'] }
+  t.match(
+    await ask('POST', '/carriers', parts),
+    { status: 422, body: { errors: [{ pointer: '/sources/2', message: /confirm_wide_sources/ }] } },
+    'the world in small parts is the world',
+  )
   const confirmed = { ...LAGOS, name: 'Whole', sources: ['0.0.0.0/0'], confirm_wide_sources: true }
   const { status, body } = await ask('POST', '/carriers', confirmed)
   t.equal(status, 201)

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { takeAdmission } from '../../../../core/state/calls/leases.ts'
 import { draftRates, dropOldDrafts } from '../../../../core/state/money/price-book-drafts.ts'
 import { effectivePriceBook, lookupRate } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
@@ -131,6 +133,38 @@ t.test('a list of 100,000 prices is taken, and the state answers other requests 
   t.match(await ended, { status: 201, body: { rates: 100_000 } })
 })
 
+t.test('admissions and requests go on while lists are compared', async t => {
+  const other = asks(w, await operatorKey(w))
+  const { project_id } = await customer(ask, 'Customer 11')
+  const lines = Array.from({ length: 20_000 }, (_, at) => `${100_000 + at},Prefix ${at},${(at % 900) + 100},minute,1,1`)
+  const body = { csv: list(...lines), direction: 'inbound' }
+  let compared = 0
+  const sent = [ask, ask, other].map(async by => {
+    const { status } = await by('POST', '/price-books/diff', body)
+    compared += 1
+    return status
+  })
+  const call = { called: '+2341234567', caller: '+2342010000001', part: 'outbound', way: 'create' } as const
+  const service = { type: 'automation', id: project_id } as const
+  let meanwhile = 0
+  for (; compared < sent.length; meanwhile++) {
+    const asked = {
+      ...call,
+      service,
+      call_sid: newId.call(),
+      node_id: 'node_d',
+      project_id,
+      transport: null,
+      offer: null,
+    }
+    await takeAdmission(w.state.db, { ...asked, now_ms: Date.now() }, { dry_run: true })
+    t.equal((await w.ask('GET', '/v1/trunks')).status, 200)
+  }
+  // Three lists are read in 60 slices and more. Were each one slice, there would be three at most.
+  t.ok(meanwhile > 5, `${meanwhile} admissions and requests`)
+  t.same(await Promise.all(sent), [200, 200, 200])
+})
+
 t.test('a list that ends prices in force, or is empty, needs a confirmation', async t => {
   const { project_id } = await customer(ask, 'Customer 5')
   const wanted = { name: 'Part', csv: list('234,Nigeria,800,minute,1,1'), project_id }
@@ -203,7 +237,7 @@ t.test('a label is data: no formula in a spreadsheet, no control character on a 
   const { text } = await ask('GET', `/price-books/${body.id}/export`)
   t.match(text, /\n234,"'=HYPERLINK\(""http:\/\/x""\)",700,[\s\S]*\n235,'-cheap,/)
   t.match(await ask('POST', '/price-books/diff', { csv: text, project_id }), { body: { same: 2, changed: 0 } })
-  for (const label of ['"a\nb"', 'a\u001b[2Jb', 'a\u202eb'])
+  for (const label of ['"a\nb"', 'a\u001b[2Jb', 'a\u202eb', 'a\u200bb', 'a\u200db', 'a\ufeffb'])
     t.match(await ask('POST', '/price-books/diff', { csv: list(`234,${label},700,minute,1,1`) }), {
       status: 422,
       body: { errors: [{ message: /^line \d: the label has a control character/ }] },

@@ -1,6 +1,12 @@
+import { webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { hashPassword } from '../../../../core/runtime/secrets.ts'
-import { insertDelivery, listEndpoints, settleDelivery } from '../../../../core/state/delivery/webhook-endpoints.ts'
+import {
+  insertDelivery,
+  listEndpoints,
+  queueEvent,
+  settleDelivery,
+} from '../../../../core/state/delivery/webhook-endpoints.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
 import { alertWorld, setBalance } from '../../../support/alert-world.ts'
 import { freshKey } from '../../../support/control-plane.ts'
@@ -67,6 +73,51 @@ t.test('the scope of an alert policy must be something that the organization has
     t.match(await put(policy.revision, type, id), { status: 422, body: { errors: [{ pointer: '/scope/id' }] } }, type)
   t.match(await put(policy.revision, 'trunk', own), { status: 200, body: { scope: { type: 'trunk', id: own } } })
   t.match(await put(policy.revision + 1, 'organization', null), { status: 200 })
+})
+
+t.test('a webhook endpoint that fails for an hour has one alert, which names it, until it answers again', async t => {
+  const w = await alertWorld(t)
+  const hook = { url: 'https://hooks.example.com/in', event_kinds: ['call.ended'] }
+  const idempotent = { 'Idempotency-Key': freshKey() }
+  const { body } = await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers: idempotent })
+  let status = 503
+  const tries: number[] = []
+  const http = {
+    async request({ url = '' }) {
+      tries.push(w.clock.now())
+      return { ok: true, status, headers: {}, body: Buffer.alloc(0), url, redirects: 0, duration_ms: 1 } as const
+    },
+    close: async () => undefined,
+  }
+  const deliveries = webhookDeliveries(http)
+  const deliver = async () => {
+    await deliveries.run(w)
+    await deliveries.stop?.()
+  }
+  const begun_ms = w.clock.now()
+  const event = { project_id: w.demo.project_id, kind: 'call.ended' as const, data: {} }
+  await w.state.transaction(trx => queueEvent(trx, event, begun_ms))
+  for (let minute = 0; minute <= 61; minute++) {
+    await deliver()
+    await w.look()
+    await w.pass(60_000)
+  }
+  t.ok((tries.at(-1) ?? 0) - begun_ms > 30 * 60_000, 'it is tried again and again')
+  const subject = { type: 'webhook_endpoint', id: body.endpoint.id, name: 'hooks.example.com' }
+  const [alert, ...others] = await w.alerts('endpoint_health')
+  t.same(others, [], 'an hour of failures is one alert')
+  t.match(alert, { state: 'firing', subject })
+  t.match(JSON.stringify(alert.evidence), iso(begun_ms), 'it says since when events wait')
+  status = 204
+  await w.pass(3_600_000)
+  await deliver()
+  await w.look()
+  await w.pass(1000)
+  const later = w.clock.now()
+  await w.state.transaction(trx => queueEvent(trx, event, later))
+  await deliver()
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'resolved', subject }])
 })
 
 t.test(
