@@ -118,9 +118,12 @@ t.test('pages that draw what happened', async t => {
     const steps: { at: string; attempts: number }[] = body.series
     const step = steps.findIndex(({ attempts }) => attempts === 2)
     await screenshot(page, PICTURES, 'trunk')
-    const point = await xOf(step)
-    await page.mouse.move(point.x, point.y)
-    await card.getByText('2 (0.00/s)').first().waitFor()
+    // What is drawn above the chart later moves it.
+    await until('the step under the pointer is told', async () => {
+      const point = await xOf(step)
+      await page.mouse.move(point.x, point.y)
+      return (await card.getByText('2 (0.00/s)').count()) > 0
+    })
 
     const [from, to] = [await xOf(step - 2), await xOf(step + 2)]
     await page.mouse.move(from.x, from.y)

@@ -270,9 +270,13 @@ t.test(...onEmbedded('the ladder of a call shows every message of both legs'), a
   const { sid } = await lastCall(w)
   const messages = await until('both ACKs are kept', async () => {
     const kept = (await ladderOf(w.state.db, sid, 'operator')) ?? []
-    return kept.filter(message => title(message.text) === 'ACK').length === 2 && kept
+    const acks = kept.filter(({ text, retransmission }) => title(text) === 'ACK' && !retransmission)
+    return acks.length === 2 && kept
   })
-  const arrows = messages.map(message => `${message.direction} ${title(message.text)}`)
+  // A busy machine sends some of them again.
+  const arrows = messages
+    .filter(({ retransmission }) => !retransmission)
+    .map(message => `${message.direction} ${title(message.text)}`)
   t.same(
     arrows.filter(arrow => !/ ACK$| 100 /.test(arrow)),
     ['in INVITE', 'out INVITE', 'in 486 INVITE', 'out 486 INVITE'],

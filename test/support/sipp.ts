@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from './harness/index.ts'
 import { freeRow, UNHEARD_PORT } from './ports.ts'
+import { withTransactions } from './sipp-transactions.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
 /** A scripted SIP peer: Debian's SIPp, with a scenario made of the steps below. */
@@ -81,7 +82,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     to ? options.steps : alsoAnswersOptions(options.steps, calls, options.options_answer),
     options.signals?.folder,
   )
-  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps}\n</scenario>\n`)
+  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${withTransactions(steps)}\n</scenario>\n`)
   const { port, args: ports } = await sippPorts()
   const args = [
     ...(to ? [`${to.host}:${to.port}`] : []),

@@ -4,6 +4,7 @@ import type { IncomingRequest, MessageParts } from '../../signaling/edge/userage
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { tone } from './audio.ts'
 import type { Test } from './harness/index.ts'
+import { busyFor } from './phone.ts'
 import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
@@ -16,7 +17,7 @@ export interface Softphone {
   readonly port: number
   /** Calls that reached it, in order. */
   readonly calls: readonly Line[]
-  /** Places a call. Does not wait for an answer. */
+  /** Places a call, and places it again while the platform is too busy to decide. Does not wait for an answer. */
   dial(uri: string, options?: { from?: string; headers?: Record<string, string> }): Promise<Line>
   /** Waits for the next call to this user. So far the call has only been answered with 100. */
   incoming(user: string): Promise<Line>
@@ -255,12 +256,25 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
     calls: lines,
     async dial(uri, { from, headers = {} } = {}) {
       const made = await line()
-      made.call = agent.call(uri, {
-        ...(from === undefined ? {} : { from: `<sip:${from}@${address}>` }),
-        headers,
-        body: made.sdp(),
-        events: made.events,
-      })
+      const deadline_ms = performance.now() + PATIENCE_MS
+      const place = (): void => {
+        const { events } = made
+        made.call = agent.call(uri, {
+          ...(from === undefined ? {} : { from: `<sip:${from}@${address}>` }),
+          headers,
+          body: made.sdp(),
+          events: {
+            ...events,
+            failed(response) {
+              const said = (name: string): string => response?.get(name) ?? ''
+              const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
+              if (again_ms === null || performance.now() > deadline_ms) events.failed?.(response)
+              else setTimeout(place, again_ms)
+            },
+          },
+        })
+      }
+      place()
       return made
     },
     async incoming(user) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createEdge, type Edge, type TracedMessage } from '../../../signaling/edge/index.ts'
 import t, { type Test } from '../../support/harness/index.ts'
 import { sippPorts, untilListens } from '../../support/sipp.ts'
+import { withTransactions } from '../../support/sipp-transactions.ts'
 import { PATIENCE_MS, until } from '../../support/wait.ts'
 import { type ScenarioApp, startApp } from './scenario-app.ts'
 import { answerTls, callOver, readScenario } from './scenario-peer.ts'
@@ -224,7 +225,8 @@ async function sipp(t: Test, world: Ground, scenario: Scenario, transport: Trans
   const { port, args: ports } = await sippPorts()
   const { name, peer, each } = scenario
   const file = join(folder, 'scenario.xml')
-  writeFileSync(file, xml)
+  // Steps that count retransmissions take each of them as it comes.
+  writeFileSync(file, each ? xml : withTransactions(xml))
   const args = [
     ...(peer === 'callee' ? [] : [`${hostOf(transport)}:${world.port(transport)}`]),
     ...['-sf', file, '-s', name, '-i', hostOf(transport).replace(/[[\]]/g, ''), ...ports, '-nostdin'],

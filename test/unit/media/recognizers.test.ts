@@ -117,7 +117,8 @@ t.test('an agent works without a network: it hears, answers, is interrupted, get
   await until('the answer is heard', () => levelDbm0(peer.audio(peer.received.length - 20)) > -35)
   await peer.packets(peer.received.length + 50)
   await say('two large pizzas')
-  t.match(await app.told('interrupt'), { utteranceUntilInterrupt: /^You said/ })
+  // A phrase that is said again may have cut an answer before anything of it was heard.
+  await app.told('interrupt', ({ utteranceUntilInterrupt }) => /^You said/.test(utteranceUntilInterrupt))
   await peer.sendKey('0')
   t.match(await w.event('relay.ended'), { reason: 'ended', hand_off: '{"to":"a person"}' })
   const [turn] = w.events('relay.turn')

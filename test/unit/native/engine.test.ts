@@ -18,6 +18,7 @@ import {
 } from '../../../native/index.ts'
 import { sounding, tone } from '../../support/audio.ts'
 import t, { type Test } from '../../support/harness/index.ts'
+import { freeBlock } from '../../support/ports.ts'
 import { openRtpPeer, type RtpPeer } from '../../support/rtp-peer.ts'
 import { PATIENCE_MS, until } from '../../support/wait.ts'
 
@@ -132,7 +133,11 @@ t.test('relaying and G.711 conversion keep the level of a tone in both direction
       t.equal(leg.peer.received[0]?.from_port, leg.stream.rtp_port, 'packets come from our port')
     }
     t.not(a.peer.received[0]?.ssrc, b.peer.ssrc, 'our SSRC differs from the peer’s')
-    const stats = a.stream.stats()
+    // A packet is counted after it has left.
+    const stats = await until('all are counted', () => {
+      const counted = a.stream.stats()
+      return (counted?.packets_sent ?? 0) >= 30 && counted
+    })
     t.match(stats, { packets_received: 30, packets_sent: 30, packets_lost: 0, latched: true, receive_codec: 'PCMU' })
     session.close()
   }
@@ -384,11 +389,7 @@ t.test('taps report received and sent audio, and a feed reports its mark once it
 })
 
 t.test('opening a stream fails while no port is free, and succeeds after the quarantine', async t => {
-  const probe = world(t)
-  const free = probe.engine.openSession().openStream(POLICY)
-  const first = free?.rtp_port ?? 0
-  free?.close()
-  probe.engine.close()
+  const { first } = await freeBlock(2)
   // Longer than this process may be stopped between the close and the next line.
   const w = world(t, { port_min: first, port_max: first + 1, quarantine_ms: 3000 })
   const session = w.engine.openSession()
