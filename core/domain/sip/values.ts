@@ -43,11 +43,10 @@ interface SessionExpires {
 
 /** Reads Session-Expires (RFC 4028 §4); null when it has no number. */
 export function readSessionExpires(text: Text): SessionExpires | null {
+  if (text === null || text === undefined) return null
   const seconds = readSeconds(text)
   if (seconds === null) return null
-  const refresher = valueParams(text ?? '')
-    .get('refresher')
-    ?.toLowerCase()
+  const refresher = valueParams(text).get('refresher')?.toLowerCase()
   return { seconds, refresher: refresher === 'uac' || refresher === 'uas' ? refresher : null }
 }
 

@@ -30,7 +30,7 @@ export class Leg implements Hold {
   /** Our 2xx that waits for its ACK. */
   answer: UnacknowledgedAnswer | undefined = undefined
   /** The last 2xx that got an ACK, and the sources of its ACKs. */
-  acknowledged: { readonly transaction_id: string; readonly seq: number; readonly hosts: Set<string> } | undefined =
+  acknowledged: { readonly transaction_id: string; readonly seq: number; readonly hosts: string[] } | undefined =
     undefined
   session: SessionTimer | undefined = undefined
   /** The peer's Allow contains UPDATE. */

@@ -47,6 +47,9 @@ export class SipMessage {
   readonly headers: Header[] = []
   #cseq: { seq: number; method: string } | undefined
   #via: Via | undefined
+  #from: NameAddress | undefined
+  #to: NameAddress | undefined
+  #contact: NameAddress | undefined
   #from_tag: string | undefined
   #to_tag: string | undefined
 
@@ -91,13 +94,25 @@ export class SipMessage {
     return this.get('call-id') ?? ''
   }
 
+  /** The From address; undefined when absent or malformed. */
+  get from(): NameAddress | undefined {
+    this.#from ??= parseNameAddress(this.get('from') ?? '')
+    return this.#from
+  }
+
+  /** The To address; undefined when absent or malformed. */
+  get to(): NameAddress | undefined {
+    this.#to ??= parseNameAddress(this.get('to') ?? '')
+    return this.#to
+  }
+
   get from_tag(): string {
-    this.#from_tag ??= tagOf(this.get('from') ?? '')
+    this.#from_tag ??= this.#from ? (this.#from.params.get('tag') ?? '') : tagOf(this.get('from') ?? '')
     return this.#from_tag
   }
 
   get to_tag(): string {
-    this.#to_tag ??= tagOf(this.get('to') ?? '')
+    this.#to_tag ??= this.#to ? (this.#to.params.get('tag') ?? '') : tagOf(this.get('to') ?? '')
     return this.#to_tag
   }
 
@@ -122,8 +137,11 @@ export class SipMessage {
 
   /** The first Contact address; undefined when absent or malformed. */
   get contact(): NameAddress | undefined {
-    const value = this.list('contact')[0]
-    return value === undefined ? undefined : parseNameAddress(value)
+    if (!this.#contact) {
+      const value = this.list('contact')[0]
+      if (value !== undefined) this.#contact = parseNameAddress(value)
+    }
+    return this.#contact
   }
 
   get max_forwards(): number | undefined {

@@ -1,4 +1,3 @@
-import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import { headerKind, isToken } from './headers.ts'
 import { SipMessage } from './message.ts'
 import { parseDigits, parseNameAddress, parseUri, parseVia, splitList } from './uri.ts'
@@ -69,7 +68,7 @@ export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSA
       if (nameless) message.regular = false
       else if (headers.length >= limits.header_count) {
         return { kind: 'refused', message, status: 513, why: 'too many header lines' }
-      } else headers.push({ kind: headerKind(name), value: text.slice(colon + 1, end).trim() })
+      } else headers.push({ kind: headerKind(name), value: trimmed(text, colon + 1, end) })
     }
     at = lf + 1
   }
@@ -109,7 +108,7 @@ function readStartLine(message: SipMessage, line: string): Refusal | 'junk' {
     return 'junk'
   }
   message.uri = line.slice(first + 1, last)
-  if (!/^SIP\/\d{1,9}\.\d{1,9}$/i.test(version)) {
+  if (version !== 'SIP/2.0' && !/^SIP\/\d{1,9}\.\d{1,9}$/i.test(version)) {
     message.uri = message.uri.trim()
     // White space after the version is the most common fault (RFC 4475 §3.1.2.11 allows us to reject it).
     return line.includes('SIP/') ? { status: 400, why: 'request line is malformed' } : 'junk'
@@ -179,11 +178,9 @@ export function checkRequest(message: SipMessage): Refusal {
   const call_id = message.get('call-id')
   if (from === undefined || to === undefined) return { status: 400, why: 'From or To is missing' }
   if (call_id === undefined || call_id === '' || hasSpace(call_id)) return { status: 400, why: 'Call-ID is missing' }
-  const cseq = parseCSeq(message.get('cseq'))
-  if (!cseq) return { status: 400, why: 'CSeq is missing or malformed' }
+  const { cseq, from: from_address, to: to_address } = message
+  if (cseq.method === '') return { status: 400, why: 'CSeq is missing or malformed' }
   if (cseq.method !== message.method) return { status: 400, why: 'CSeq names another method' }
-  const from_address = parseNameAddress(from)
-  const to_address = parseNameAddress(to)
   if (!from_address || !to_address) return { status: 400, why: 'From or To is malformed' }
   if (!parseUri(from_address.uri) || !parseUri(to_address.uri)) return { status: 400, why: 'From or To holds no URI' }
   const via = message.via
@@ -197,10 +194,11 @@ export function checkRequest(message: SipMessage): Refusal {
   if (expires !== undefined && message.method === 'REGISTER' && parseDigits(expires, 2 ** 53) === undefined) {
     return { status: 400, why: 'Expires is not a number' }
   }
-  for (const value of message.lines('contact')) {
+  const contacts = message.lines('contact')
+  for (const value of contacts) {
     if (value === '*') continue
     for (const item of splitList(value)) {
-      const address = parseNameAddress(item)
+      const address = item === contacts[0] ? message.contact : parseNameAddress(item)
       if (!address || !parseUri(address.uri)) return { status: 400, why: 'Contact is malformed' }
     }
   }
@@ -220,6 +218,11 @@ export function checkResponse(message: SipMessage): string | undefined {
 export function canBeAnswered(message: SipMessage): boolean {
   const first = message.get('via')
   return message.is_request && first !== undefined && parseVia(splitList(first)[0] ?? '') !== undefined
+}
+
+/** Like `slice(from, end).trim()`, without a string of the blank that stands before nearly every value. */
+function trimmed(text: string, from: number, end: number): string {
+  return text.slice(text.charCodeAt(from) === 32 ? from + 1 : from, end).trim()
 }
 
 function hasSpace(text: string): boolean {
