@@ -103,13 +103,13 @@ export class ServerSide {
         answer.transaction.releaseAnswer()
         leg.stopAnswering()
       } else answer.acknowledged_elsewhere = true
-      if (leg.acknowledged?.transaction_id !== transaction_id)
-        leg.acknowledged = { transaction_id, seq, hosts: [] }
+      if (leg.acknowledged?.transaction_id !== transaction_id) leg.acknowledged = { transaction_id, seq, hosts: [] }
     }
     const { acknowledged } = leg
     // Further ACKs respond to retransmissions of our 2xx. The application gets the first one of each source: an ACK
     // cannot be refused, and a stranger's must not take the place of the peer's.
-    if (acknowledged?.seq !== seq || acknowledged.hosts.includes(host) || acknowledged.hosts.length >= MAX_ACK_SOURCES) return
+    if (acknowledged?.seq !== seq || acknowledged.hosts.includes(host) || acknowledged.hosts.length >= MAX_ACK_SOURCES)
+      return
     acknowledged.hosts.push(host)
     if (!leg.app.open) return
     const wire = this.#core.wireIn(message, received)

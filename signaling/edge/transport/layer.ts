@@ -1,12 +1,5 @@
 import { createSocket, type Socket as DatagramSocket, type RemoteInfo } from 'node:dgram'
-import {
-  connect as connectTcp,
-  createServer as createTcpServer,
-  isIP,
-  isIPv6,
-  type Server,
-  type Socket,
-} from 'node:net'
+import { connect as connectTcp, createServer as createTcpServer, isIPv6, type Server, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
 import type { TlsOptions } from '../../../core/runtime/certificate.ts'
@@ -260,11 +253,13 @@ export class TransportLayer {
   }
 
   async #listenUdp(wanted: ListenerOptions): Promise<void> {
+    const ipv6 = isIPv6(wanted.host)
+    const family = ipv6 ? 6 : 4
     const socket = createSocket({
-      type: isIPv6(wanted.host) ? 'udp6' : 'udp4',
-      ...(isIPv6(wanted.host) ? { ipv6Only: true } : {}),
-      // Destinations are IP literals, so skip the resolver that Node would call for each datagram.
-      lookup: (host, _options, callback) => callback(null, host, isIP(host)),
+      type: ipv6 ? 'udp6' : 'udp4',
+      ...(ipv6 ? { ipv6Only: true } : {}),
+      // Destinations are IP literals of this family, so skip the resolver that Node would call for each datagram.
+      lookup: (host, _options, callback) => callback(null, host, family),
     })
     await new Promise<void>((resolve, reject) => {
       const failed = (cause: Error): void => reject(new ListenError('udp', wanted.host, wanted.port, cause))
