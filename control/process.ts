@@ -24,7 +24,7 @@ const proofOf = ({ http_port }: NonNullable<Config['acme']>, bind: string, { cha
     ? { type: 'tls-alpn-01' as const, present: challenges.present }
     : { type: 'http-01' as const, present: presentByHttp(bind, http_port) }
 
-await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
+void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, local: true })
   exposeState(state, metrics)
   const bus = connectBus(config.run_dir)

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadSettings, localUrl } from '../core/runtime/config.ts'
 import { isOpenToOthers, keepCode, MEDIA_CODE } from '../core/runtime/doors.ts'
@@ -15,12 +14,12 @@ import { createMediaWorker } from './worker.ts'
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
-await runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
+void runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
   runProgramsBySupervisor()
   if (user !== null) {
     keepCode(join(config.run_dir, MEDIA_CODE), user)
     // Packages that load files on first use must load them now, because they cannot later.
-    if (![fileURLToPath(weriftModule()), builtModule('media/process.js')].every(isOpenToOthers))
+    if (![weriftModule(), builtModule('media/process.js')].every(isOpenToOthers))
       await Promise.all([loadWerift(), warmUpHttp()])
   }
   for (const engine of [config.stt, config.tts])

@@ -78,10 +78,11 @@ const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7
 
 const times = { ...read(COMMITTED), ...read(LAST_TIMES) }
 const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
+const expected_cpu_ms = file => times[file]?.cpu_ms ?? expected_ms(file)
 const files = chosen(flags, paths)
-const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone') }).map(group => ({
+const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone'), expected_cpu_ms }).map(group => ({
   ...group,
-  expected_cpu_ms: group.files.reduce((sum, file) => sum + (times[file]?.cpu_ms ?? expected_ms(file)), 0),
+  expected_cpu_ms: group.files.reduce((sum, file) => sum + expected_cpu_ms(file), 0),
 }))
 // The whole check is one more process. It begins first, because a fault that it finds is the cheapest to know.
 const whole = paths.length === 0 && !flags.has('--changed')

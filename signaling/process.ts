@@ -19,7 +19,7 @@ import { startSignaling } from './node.ts'
 import { serveEdge } from './serve-edge.ts'
 import { Stir } from './trunks/stir.ts'
 
-await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
+void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const { drachtio } = config
   if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
   const state = await openState({ data_dir: config.data_dir, inline_here: systemClock })

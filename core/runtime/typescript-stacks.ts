@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
+import { TREE } from './tree.ts'
 
-/** `file:///tree/build/x.js:12:34` or the same without the scheme, within a line of a stack trace. */
-const PLACE = /(?:file:\/\/)?(\/[^():]+\.js):(\d+):(\d+)/
+/**
+ * `file:///tree/build/x.js:12:34`, the same without the scheme, or a chunk of the bundle by its path in the tree
+ * (scripts/bundle/load.cjs), within a line of a stack trace.
+ */
+const PLACE = /(?:file:\/\/)?((?:\/|build\/bundle\/)[^():]+\.js):(\d+):(\d+)/
 
 /** Maps by the path of their JavaScript file; null when it has none. They are large, so they may be collected. */
 const maps = new Map<string, WeakRef<SourceMap> | null>()
@@ -27,9 +31,10 @@ function headOf(error: Error): string {
 }
 
 function inSource(place: string, file: string, line: string, column: string): string {
-  const entry = mapOf(file)?.findEntry(Number(line) - 1, Number(column) - 1)
+  const path = resolve(TREE, file)
+  const entry = mapOf(path)?.findEntry(Number(line) - 1, Number(column) - 1)
   if (!entry || !('originalSource' in entry)) return place
-  const source = resolve(dirname(file), entry.originalSource)
+  const source = resolve(dirname(path), entry.originalSource)
   return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
 }
 

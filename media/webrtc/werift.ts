@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module'
+
 let loading: Promise<typeof import('werift')> | null = null
 
 /** Loads werift, which takes a third of a second. */
@@ -6,5 +8,5 @@ export function loadWerift(): Promise<typeof import('werift')> {
   return loading
 }
 
-/** Returns the URL of werift's main file. */
-export const weriftModule = (): string => import.meta.resolve('werift')
+/** Returns the path of werift's main file. */
+export const weriftModule = (): string => createRequire(import.meta.url).resolve('werift')

@@ -2,19 +2,24 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Files that run this long get a process of their own, so that groups end at about the same time. */
-const LONG_MS = 10_000
+/** Files that work this long get a process of their own, so that groups end at about the same time. */
+const LONG_CPU_MS = 20_000
 /** A group is cut when its files take longer than this together: the end of the run must not wait for one of them. */
-const GROUP_MS = 30_000
-const PLATFORM_GROUP_MS = 90_000
+const GROUP_MS = 60_000
+const PLATFORM_GROUP_MS = 120_000
 
-/** Areas whose files may share a process. All other files test with processes, sockets and real time. */
-const SHARED = /^test\/(unit|conformance\/markup)\//
+/** Areas whose files may share a process. All other files test with processes and signals. */
+const SHARED = /^test\/(unit|conformance\/(control|edge|markup))\//
 /** Stories on one platform share a process (docs/testing.md). */
 const ON_SHARED_PLATFORM = /^import \{[^}]*\bsharedWorld\b/m
-/** Sources that change or observe the process: its environment, folder, signals, exit code, user, heap, children. */
-const PROCESS_WIDE =
-  /process\.(env\[[^\]]+\] =|chdir|exit|on\(|once\(|umask|set[eu]|kill|getActive|memoryUsage)|node:child_process|\bgc\(|#own-process/
+/**
+ * Sources that change or observe the process: its environment, folder, signals, exit code, user, heap, and children,
+ * unless they wait for a program to end.
+ */
+const PROCESS_WIDE = [
+  /process\.(env\[[^\]]+\] =|chdir|exit|on\(|once\(|umask|set[eu]|kill|getActive|memoryUsage)|\bgc\(|#own-process/,
+  /(?<!import \{ execFile \} from ')node:child_process/,
+]
 
 export function testsBelow(folder) {
   return readdirSync(folder, { withFileTypes: true })
@@ -26,14 +31,18 @@ export function testsBelow(folder) {
     })
 }
 
-/** The part of the tree that a unit test is about, such as core/domain or control. */
+/** The part of the tree that a test is about, such as core/domain or control. */
 const areaOf = file => /^test\/[^/]+\/(core\/[^/]+|[^/]+)/.exec(file)?.[1] ?? file
 
 /**
  * Returns the groups of files that share a process, each with the time that it is expected to take. The files of a
  * group are of one area, or use one platform.
  */
-export function groupsOf(files, expected_ms, { alone = false, read = path => readFileSync(path, 'utf8') } = {}) {
+export function groupsOf(
+  files,
+  expected_ms,
+  { alone = false, expected_cpu_ms = expected_ms, read = path => readFileSync(path, 'utf8') } = {},
+) {
   const groups = []
   /** The groups of each area. */
   const begun = new Map()
@@ -41,7 +50,9 @@ export function groupsOf(files, expected_ms, { alone = false, read = path => rea
     const file_ms = expected_ms(file)
     const text = read(file)
     const platform = ON_SHARED_PLATFORM.test(text)
-    const shares = platform || (SHARED.test(file) && file_ms <= LONG_MS && !PROCESS_WIDE.test(text))
+    const shares =
+      platform ||
+      (SHARED.test(file) && expected_cpu_ms(file) <= LONG_CPU_MS && !PROCESS_WIDE.some(source => source.test(text)))
     if (alone || !shares) {
       groups.push({ files: [file], expected_ms: file_ms })
       continue

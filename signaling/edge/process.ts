@@ -180,4 +180,4 @@ function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, 
   )
 }
 
-await runProcess('edge', loadSettings, start)
+void runProcess('edge', loadSettings, start)

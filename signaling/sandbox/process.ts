@@ -19,4 +19,4 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   return { stop: async () => carrier.close() }
 }
 
-await runProcess('sandbox', loadSettings, start)
+void runProcess('sandbox', loadSettings, start)

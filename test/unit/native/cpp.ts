@@ -30,7 +30,8 @@ export async function coreTests(
   least: number,
   within: readonly string[] = [],
 ) {
-  const built = await run('make', ['-s', '-j2', `SANITIZE=${sanitizer}`])
+  // Builds share an object (native/test/Makefile), so they take turns.
+  const built = await run('flock', ['.', 'make', '-s', '-j2', `SANITIZE=${sanitizer}`])
   t.equal(built.code, 0, `it builds without a warning ${built.errors.slice(-2000)}`)
   if (built.code !== 0) return
   const [command = '', ...rest] = [...within, `../../build/native-core/${sanitizer}/core_test`, ...args]

@@ -19,7 +19,7 @@ t.test('the stack trace of an unexpected error names lines of the TypeScript sou
   mkdirSync(join(folder, 'master.key'))
   const { code, stderr } = await strowger(['project', 'list'], { STROWGER_DATA: folder }).ended
   t.equal(code, 1)
-  const frames = [...stderr.matchAll(/ at (\w+) \((?:[^():]+\/)?((?:core|bin)\/[\w/-]+\.ts):(\d+):(\d+)\)/g)]
+  const frames = [...stderr.matchAll(/ at (?:Object\.)?(\w+) \((?:[^():]+\/)?((?:core|bin)\/[\w/-]+\.ts):(\d+):(\d+)\)/g)]
   t.match(
     frames.map(([, , file]) => file),
     ['core/runtime/private-files.ts', 'core/runtime/config.ts', 'core/runtime/config.ts', 'bin/installation.ts'],
@@ -47,24 +47,39 @@ register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOKS)}`)})
 `
 
 /**
- * Runs commands of the bundle one after the other, each by the module that `bin/strowger` starts. All are in one
- * process, because one that reports its modules takes half a second to start.
+ * Runs commands of the bundle one after the other, each by the module that `bin/strowger` starts and with a loader of
+ * chunks that has none. All are in one process, because one that reports its modules takes half a second to start. A
+ * command has ended when the process has nothing left to do.
  */
 const RUNNER = `
 import { writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 class Left extends Error {}
 process.exit = () => {
   throw new Left()
 }
+process.on('unhandledRejection', error => {
+  if (!(error instanceof Left)) throw error
+})
 const [node, , main, ...commands] = process.argv
-for (const [index, words] of commands.entries()) {
+const require = createRequire(main)
+const loader = require.resolve('../load.cjs')
+const chunks = () => [...require(loader).loaded.keys()].map(path => join(dirname(loader), path))
+let begun = 0
+process.on('beforeExit', () => {
+  if (begun > 0) {
+    const files = [...chunks(), ...Object.keys(require.cache)]
+    writeSync(3, files.map(file => pathToFileURL(file) + ' ').join(''))
+  }
+  if (begun === commands.length) return
   writeSync(1, '\\0')
   writeSync(3, '\\0')
-  process.argv = [node, main, ...words.split(' ')]
-  await import(main + '?' + index).catch(error => {
-    if (!(error instanceof Left)) throw error
-  })
-}`
+  process.argv = [node, main, ...commands[begun].split(' ')]
+  delete require.cache[loader]
+  void import(main + '?' + begun++)
+})`
 
 interface Ran {
   readonly stdout: string

@@ -10,6 +10,7 @@ interface Group {
 }
 interface How {
   readonly alone?: boolean
+  readonly expected_cpu_ms?: (file: string) => number
   readonly read: (path: string) => string
 }
 const load = async <T>(name: string): Promise<T> =>
@@ -45,7 +46,7 @@ const B = 'test/unit/core/domain/b/b.test.ts'
 const STATE = 'test/unit/core/state/c.test.ts'
 const FLOW = 'test/flows/d.test.ts'
 
-t.test('unit tests of one area share a process, unless they touch the process or take long', async t => {
+t.test('unit tests of one area share a process, unless they touch the process or work long', async t => {
   const groups = (texts: Record<string, string>, ms: Record<string, number> = {}, alone = false) =>
     groupsOf([A, B, STATE, FLOW], file => ms[file] ?? 1000, { alone, read: path => texts[path] ?? '' }).map(
       ({ files }) => files,
@@ -53,6 +54,10 @@ t.test('unit tests of one area share a process, unless they touch the process or
   t.same(groups({}), [[A, B], [STATE], [FLOW]])
   t.same(groups({}, {}, true), [[A], [B], [STATE], [FLOW]])
   t.same(groups({}, { [A]: 60_000 }), [[A], [B], [STATE], [FLOW]])
+  const waiting = (cpu_ms: number) =>
+    groupsOf([A, B], () => 30_000, { expected_cpu_ms: () => cpu_ms, read: () => '' }).map(({ files }) => files)
+  t.same(waiting(2_000), [[A, B]], 'files that wait share one')
+  t.same(waiting(25_000), [[A], [B]])
   for (const text of [
     `process.env['X'] = 'y'`,
     `process.chdir('/')`,
@@ -63,9 +68,10 @@ t.test('unit tests of one area share a process, unless they touch the process or
     t.same(groups({ [B]: text }), [[A], [B], [STATE], [FLOW]], text)
   const platform = `import { sharedWorld } from '../support/shared-world.ts'`
   t.same(groups({ [A]: platform, [FLOW]: platform }), [[A, FLOW], [B], [STATE]], 'stories on one platform')
-  const long = groups({ [A]: platform, [B]: platform, [FLOW]: platform }, { [A]: 60_000, [B]: 60_000, [FLOW]: 20_000 })
+  const long = groups({ [A]: platform, [B]: platform, [FLOW]: platform }, { [A]: 90_000, [B]: 90_000, [FLOW]: 20_000 })
   t.same(long, [[A, FLOW], [B], [STATE]], 'a short story joins the first platform that has time for it')
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
+  t.same(groups({ [B]: `import { execFile } from 'node:child_process'` })[0], [A, B], 'a program that ends is none')
 })
 
 const NOW = 100_000
