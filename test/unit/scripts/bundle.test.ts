@@ -19,7 +19,9 @@ t.test('the stack trace of an unexpected error names lines of the TypeScript sou
   mkdirSync(join(folder, 'master.key'))
   const { code, stderr } = await strowger(['project', 'list'], { STROWGER_DATA: folder }).ended
   t.equal(code, 1)
-  const frames = [...stderr.matchAll(/ at (?:Object\.)?(\w+) \((?:[^():]+\/)?((?:core|bin)\/[\w/-]+\.ts):(\d+):(\d+)\)/g)]
+  const frames = [
+    ...stderr.matchAll(/ at (?:Object\.)?(\w+) \((?:[^():]+\/)?((?:core|bin)\/[\w/-]+\.ts):(\d+):(\d+)\)/g),
+  ]
   t.match(
     frames.map(([, , file]) => file),
     ['core/runtime/private-files.ts', 'core/runtime/config.ts', 'core/runtime/config.ts', 'bin/installation.ts'],
