@@ -149,6 +149,9 @@ export class Leg {
     other.#linked = this
     this.#listen()
     other.#listen()
+    // Legs are linked in early media and again by the answer: while it rings, nobody is there to hear a sentence.
+    for (const notice of this.#notices) notice.forget(other)
+    for (const notice of other.#notices) notice.forget(this)
     this.partiesChanged()
     other.partiesChanged()
   }

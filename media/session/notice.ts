@@ -59,6 +59,11 @@ export class Notice<H extends Hearer> {
     for (const party of this.#parties()) if (!this.#told.has(party)) this.#tell(party)
   }
 
+  /** Tells a party again at the next change: perhaps it was not there to hear. */
+  forget(party: H): void {
+    this.#told.delete(party)
+  }
+
   end(): void {
     this.#timer?.cancel()
   }
