@@ -6,6 +6,8 @@ import { dirname, join, parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { rolldown } from 'rolldown'
+import { pathOf } from './icon-paths.mjs'
+import { worldShapes } from './world-shapes.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const source = join(root, 'control/console')
@@ -44,17 +46,38 @@ const styles = {
     },
   },
 }
+/** An icon becomes the data of one path. */
+const icons = {
+  name: 'icons',
+  load: {
+    filter: { id: /\/lucide\/dist\/esm\/icons\/[^/]+\.mjs$/ },
+    handler: async id => ({
+      code: `export default ${JSON.stringify(pathOf((await import(id)).default))}`,
+      moduleType: 'js',
+    }),
+  },
+}
+/** The atlas of the world becomes the paths of its countries. */
+const atlas = {
+  name: 'atlas',
+  load: {
+    filter: { id: /\/world-atlas\/countries-110m\.json$/ },
+    handler: () => ({ code: `export default ${JSON.stringify(worldShapes())}`, moduleType: 'js' }),
+  },
+}
 
 const bundle = await rolldown({
   input: { index: join(source, 'main.tsx') },
   platform: 'browser',
   tsconfig: join(source, 'tsconfig.json'),
   transform: { target: 'es2022', define: { 'process.env.NODE_ENV': '"production"' } },
-  plugins: [pictures, styles],
+  plugins: [pictures, styles, icons, atlas],
 })
 const { output } = await bundle.generate({
   format: 'esm',
   minify: true,
+  // One script of what many pages use: each script of its own costs the browser a request and a dozen tasks.
+  codeSplitting: { groups: [{ name: 'shared', minShareCount: 4 }] },
   entryFileNames: 'assets/[name]-[hash].js',
   chunkFileNames: 'assets/[name]-[hash].js',
 })

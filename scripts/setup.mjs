@@ -160,7 +160,11 @@ const system_packages = {
 const web_console = {
   name: 'console',
   needs: ['npm packages'],
-  inputs: () => [...filesBelow('control/console'), 'scripts/console.mjs', 'package-lock.json'],
+  inputs: () => [
+    ...filesBelow('control/console'),
+    ...['console', 'icon-paths', 'world-shapes'].map(name => `scripts/${name}.mjs`),
+    'package-lock.json',
+  ],
   outputs: ['build/console/index.html'],
   stamp: 'build/.stamp-console',
   work: run => run(process.execPath, ['scripts/console.mjs']),

@@ -9,9 +9,12 @@ import { startUp } from '../up.ts'
 // list of ten thousand calls; then the longest task that blocks the page while that list scrolls to its end, and while
 // a page shows hundreds of running calls. The reference for the loads is an empty page of the same server.
 //
-// Tasks are measured by the CPU time of the page's main thread, as Chromium traces it: a busy machine stretches the
-// time of a clock, but not that. A load also waits for the network and the server, so its clock counts; other work on
-// the machine only ever adds to it, so the fastest of the rounds is judged.
+// A page is usable at its Time to Interactive (web.dev/articles/tti): what was waited for is painted, and the last task
+// of more than 50 ms is over, so that a click is answered within 50 ms. Tasks are watched for a second after the paint.
+// Shorter tasks may follow: the charts below the first ones, the count of alerts.
+//
+// Both are judged by the CPU time of the page's main thread, as Chromium traces it: other work on the machine stretches
+// the time of a clock, but not that. The clock's time is printed beside it, with that of an empty page.
 //
 //   npm run bench -- console [--profile FILE]    the CPU profile of one load of the list, for Chromium's tools
 
@@ -24,6 +27,10 @@ const WATCHED_MS = 15_000
 /** A busy machine may draw few frames a second. What is judged is the longest task, not the time to the end. */
 const SCROLL_LIMIT_MS = 600_000
 const ROUNDS = 5
+/** A task of this length delays the answer to a click (web.dev/articles/tti). */
+const LONG_TASK_MS = 50
+/** How long after the paint tasks are watched. */
+const WATCHED_AFTER_MS = 1000
 const ROWS = '.table-box.tall tbody tr'
 const PROFILE = process.argv.includes('--profile') ? process.argv[process.argv.indexOf('--profile') + 1] : undefined
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
@@ -73,11 +80,11 @@ function addRunning(): Promise<void> {
 }
 
 interface Load {
-  /** From the start of the navigation until the page is shown and its main thread is idle, in the fastest round. */
+  /** CPU time of the main thread from the start of the navigation until the page is usable, in the median round. */
+  readonly cpu_ms: number
+  /** The time of a clock until then: in the fastest round, and in the median one. */
   readonly best_ms: number
   readonly median_ms: number
-  /** CPU time of the main thread until then, in the median round. */
-  readonly cpu_ms: number
 }
 
 interface Measured {
@@ -101,9 +108,10 @@ async function measure(in_browser: Browser): Promise<Measured> {
   const devtools = await context.newCDPSession(page)
   const tracing = await in_browser.newBrowserCDPSession()
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW_DOWN })
-  const load = (path: string, shown: string) => loads(page, tracing, `${platform.made.base_url}${path}`, shown)
+  const load = (path: string, shown: string) =>
+    loads({ page, devtools, tracing }, `${platform.made.base_url}${path}`, shown)
   const bare = await load('/healthz', 'document.body !== null')
-  const interactive = await load('/console/', `document.querySelector('.shell main h1') !== null`)
+  const interactive = await load('/console/', `document.querySelector('.shell main .stat') !== null`)
   const list = await load('/console/calls', `document.querySelectorAll('${ROWS}').length > 5`)
   if (PROFILE !== undefined) await profile(page, devtools, PROFILE)
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
@@ -125,8 +133,6 @@ async function measure(in_browser: Browser): Promise<Measured> {
 
 interface Traced<T> {
   readonly found: T
-  /** CPU time of all tasks of the main thread. */
-  readonly cpu_ms: number
   readonly longest_cpu_ms: number
   readonly longest_ms: number
 }
@@ -135,53 +141,110 @@ interface TraceEvent {
   readonly name: string
   readonly pid: number
   readonly tid: number
-  readonly args?: { readonly name?: string }
+  readonly args?: { readonly name?: string; readonly data?: { readonly navigationId?: string } }
+  /** When it began, in microseconds. */
+  readonly ts: number
   /** Duration and CPU time, in microseconds. */
   readonly dur?: number
   readonly tdur?: number
 }
 
-/** Runs `work` while Chromium writes down each task of the main threads of pages. @throws without CPU times */
-async function traced<T>(tracing: CDPSession, work: () => Promise<T>): Promise<Traced<T>> {
+const threadOf = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`
+
+/** Runs `work` while Chromium writes down each task of its threads. @throws without CPU times */
+async function trace<T>(tracing: CDPSession, work: () => Promise<T>): Promise<[T, readonly TraceEvent[]]> {
+  const wanted = new Set(['RunTask', 'thread_name', 'navigationStart', USABLE])
   const events: TraceEvent[] = []
   const collect = ({ value }: { value: readonly object[] }): void => {
     // A trace of seconds has more events than a call takes arguments.
-    for (const event of value as readonly TraceEvent[])
-      if (event.name === 'RunTask' || event.name === 'thread_name') events.push(event)
+    for (const event of value as readonly TraceEvent[]) if (wanted.has(event.name)) events.push(event)
   }
   tracing.on('Tracing.dataCollected', collect)
-  const traceConfig = { includedCategories: ['disabled-by-default-devtools.timeline', '__metadata'] }
-  await tracing.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig })
+  const includedCategories = ['disabled-by-default-devtools.timeline', 'blink.user_timing', '__metadata']
+  await tracing.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories } })
   const found = await work()
   const complete = new Promise<void>(resolve => tracing.once('Tracing.tracingComplete', () => resolve()))
   await tracing.send('Tracing.end')
   await complete
   tracing.off('Tracing.dataCollected', collect)
-  const threadOf = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`
+  if (!events.some(({ name, tdur = 0 }) => name === 'RunTask' && tdur > 0))
+    throw new Error('the trace has no CPU times of tasks')
+  return [found, events]
+}
+
+/** Runs `work`, and finds the longest task of the main threads of pages meanwhile. */
+async function traced<T>(tracing: CDPSession, work: () => Promise<T>): Promise<Traced<T>> {
+  const [found, events] = await trace(tracing, work)
   const main = new Set(events.filter(({ args }) => args?.name === 'CrRendererMain').map(threadOf))
   const tasks = events.filter(event => event.name === 'RunTask' && main.has(threadOf(event)))
-  if (!tasks.some(({ tdur = 0 }) => tdur > 0)) throw new Error('the trace has no CPU times of tasks')
   const most = (read: (task: TraceEvent) => number): number =>
     tasks.reduce((so_far, task) => Math.max(so_far, read(task)), 0) / 1000
+  return { found, longest_cpu_ms: most(({ tdur = 0 }) => tdur), longest_ms: most(({ dur = 0 }) => dur) }
+}
+
+interface Loading {
+  readonly page: Page
+  readonly devtools: CDPSession
+  readonly tracing: CDPSession
+}
+
+/** The mark that a page under measurement sets when what is waited for is painted. */
+const USABLE = 'usable'
+
+/** Sets the mark by what the page itself does: a question from outside, or in each frame, would be work of its own. */
+const markWhen = (shown: string): string => `(() => {
+  const look = () => {
+    if (!(${shown})) return
+    watcher.disconnect()
+    requestAnimationFrame(() => setTimeout(() => {
+      performance.mark('${USABLE}')
+      ${USABLE}('')
+    }))
+  }
+  const watcher = new MutationObserver(look)
+  watcher.observe(document, { childList: true, subtree: true })
+  look()
+})()`
+
+async function loads(on: Loading, url: string, shown: string): Promise<Load> {
+  const { devtools } = on
+  await devtools.send('Runtime.enable')
+  await devtools.send('Runtime.addBinding', { name: USABLE })
+  await devtools.send('Page.enable')
+  const { identifier } = await devtools.send('Page.addScriptToEvaluateOnNewDocument', { source: markWhen(shown) })
+  const rounds: { readonly wall_ms: number; readonly cpu_ms: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) rounds.push(await load(on, url))
+  await devtools.send('Page.removeScriptToEvaluateOnNewDocument', { identifier })
+  await devtools.send('Runtime.removeBinding', { name: USABLE })
+  const walls = rounds.map(({ wall_ms }) => wall_ms)
   return {
-    found,
-    cpu_ms: tasks.reduce((sum, { tdur = 0 }) => sum + tdur, 0) / 1000,
-    longest_cpu_ms: most(({ tdur = 0 }) => tdur),
-    longest_ms: most(({ dur = 0 }) => dur),
+    cpu_ms: median(rounds.map(({ cpu_ms }) => cpu_ms)),
+    best_ms: Math.min(...walls),
+    median_ms: median(walls),
   }
 }
 
-async function loads(page: Page, tracing: CDPSession, url: string, shown: string): Promise<Load> {
-  const rounds: { readonly wall_ms: number; readonly cpu_ms: number }[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const { found, cpu_ms } = await traced(tracing, () => loaded(page, url, shown))
-    rounds.push({ wall_ms: found, cpu_ms })
-  }
-  const walls = rounds.map(({ wall_ms }) => wall_ms)
+/** Loads a page once. Returns the time until it is usable, and the CPU time of its main thread in it. */
+async function load({ page, devtools, tracing }: Loading, url: string) {
+  const [, events] = await trace(tracing, async () => {
+    const painted = new Promise<void>(resolve => devtools.once('Runtime.bindingCalled', () => resolve()))
+    await page.goto(url, { waitUntil: 'commit' })
+    await painted
+    await page.waitForTimeout(WATCHED_AFTER_MS)
+  })
+  const mark = events.findLast(({ name }) => name === USABLE)
+  const id = mark?.args?.data?.navigationId
+  const start = events.find(({ name, args }) => name === 'navigationStart' && args?.data?.navigationId === id)
+  if (!mark || !start) throw new Error('the trace has no start of the navigation or no paint')
+  const tasks = events.filter(event => event.name === 'RunTask' && threadOf(event) === threadOf(mark))
+  const ends = tasks
+    .filter(({ ts, tdur = 0 }) => ts > start.ts && tdur > LONG_TASK_MS * 1000)
+    .map(({ ts, dur = 0 }) => ts + dur)
+  const usable = Math.max(mark.ts, ...ends)
+  const until = tasks.filter(({ ts }) => ts >= start.ts && ts < usable)
   return {
-    best_ms: Math.min(...walls),
-    median_ms: median(walls),
-    cpu_ms: median(rounds.map(({ cpu_ms }) => cpu_ms)),
+    wall_ms: (usable - start.ts) / 1000,
+    cpu_ms: until.reduce((sum, { tdur = 0 }) => sum + tdur, 0) / 1000,
   }
 }
 
@@ -189,7 +252,8 @@ async function loads(page: Page, tracing: CDPSession, url: string, shown: string
 async function profile(page: Page, devtools: CDPSession, file: string): Promise<void> {
   await devtools.send('Profiler.enable')
   await devtools.send('Profiler.start')
-  await loaded(page, `${platform.made.base_url}/console/calls`, `document.querySelectorAll('${ROWS}').length > 5`)
+  await page.goto(`${platform.made.base_url}/console/calls`)
+  await page.locator(ROWS).nth(5).waitFor()
   const { profile } = await devtools.send('Profiler.stop')
   writeFileSync(file, JSON.stringify(profile))
 }
@@ -200,15 +264,6 @@ async function signIn(page: Page): Promise<void> {
   await page.getByLabel('Password').fill(readFileSync(join(platform.folder, 'console-password'), 'utf8').trim())
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('.shell main h1').waitFor()
-}
-
-/** Returns the milliseconds from the start of a navigation until `shown` holds and the page's main thread is idle. */
-async function loaded(page: Page, url: string, shown: string): Promise<number> {
-  await page.goto(url, { waitUntil: 'commit' })
-  return page.evaluate<number>(`new Promise(resolve => {
-    const look = () => (${shown}) ? requestIdleCallback(() => resolve(performance.now())) : requestAnimationFrame(look)
-    look()
-  })`)
 }
 
 /** Scrolls the list to its end. Returns the number of rows that it then has. */
@@ -234,14 +289,14 @@ function median(values: readonly number[]): number {
 function report(measured: Measured): void {
   const { interactive, list, bare, rows_scrolled, ...tasks } = measured
   const bad =
-    !(interactive.best_ms <= LIMITS.interactive_ms) ||
-    !(list.best_ms <= LIMITS.list_ms) ||
+    !(interactive.cpu_ms <= LIMITS.interactive_ms) ||
+    !(list.cpu_ms <= LIMITS.list_ms) ||
     !(tasks.longest_task_ms <= LIMITS.blocked_ms) ||
     !(tasks.live_longest_task_ms <= LIMITS.live_blocked_ms)
-  const loadLine = (what: string, { best_ms, median_ms, cpu_ms }: Load, limit_ms: number): string =>
-    `${what}, ${SLOW_DOWN} x slower processor: ${best_ms.toFixed(0)} ms (limit ${limit_ms}), ` +
-    `x ${(best_ms / bare.best_ms).toFixed(1)} of a bare page; median ${median_ms.toFixed(0)}, ` +
-    `CPU of the page ${cpu_ms.toFixed(0)}`
+  const loadLine = (what: string, { cpu_ms, best_ms, median_ms }: Load, limit_ms: number): string =>
+    `${what}, ${SLOW_DOWN} x slower processor: ${cpu_ms.toFixed(0)} ms of CPU (limit ${limit_ms}), ` +
+    `x ${(cpu_ms / bare.cpu_ms).toFixed(1)} of an empty page; by the clock ${best_ms.toFixed(0)} at best, ` +
+    `${median_ms.toFixed(0)} median, an empty page ${bare.best_ms.toFixed(0)}`
   console.log(loadLine('time to the overview', interactive, LIMITS.interactive_ms))
   console.log(loadLine(`time to the list of ${CALLS} calls`, list, LIMITS.list_ms))
   console.log(

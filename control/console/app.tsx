@@ -1,6 +1,5 @@
-import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { ask } from './lib/api.ts'
+import { ask, readAhead } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
 import { match, path } from './lib/router.ts'
 import { type Session, session, setSession, signedOut } from './lib/session.ts'
@@ -8,14 +7,14 @@ import { Invitation, NewPassword } from './pages/invitation.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Shell } from './shell.tsx'
 import { Empty, LinkButton } from './ui/basics.tsx'
-import { Lazy, lazy } from './ui/lazy.tsx'
+import { type AheadComponent, Lazy, lazy } from './ui/lazy.tsx'
 import { Toasts } from './ui/toast.tsx'
 
 export interface PageProps {
   readonly params: Readonly<Record<string, string>>
 }
 
-type Page = ComponentType<PageProps>
+type Page = AheadComponent<PageProps>
 
 /** Every page by its path. A page's code is loaded when the page is first opened. */
 const PAGES: readonly (readonly [string, () => Promise<Page>])[] = [
@@ -78,13 +77,18 @@ const SESSION_POLL_MS = 15_000
 const LOADED = PAGES.map(([pattern, load]) => ({ pattern, page: lazy(load) }))
 
 /** The code of the page that the address names comes while the session is asked for. */
-void LOADED.find(({ pattern }) => match(pattern, path.peek()))
+const first = LOADED.find(({ pattern }) => match(pattern, path.peek()))
   ?.page.load()
   .catch(() => undefined)
 
-// The session is asked for before anything is drawn.
-ask<Session>('GET', '/session').then(setSession, error =>
-  signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
+// The session and the page's code are asked for before anything is drawn, and what the page reads while it is drawn.
+ask<Session>('GET', '/session').then(
+  async found => {
+    const page = await first
+    setSession(found)
+    for (const path of page?.ahead?.() ?? []) readAhead(path)
+  },
+  error => signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
 )
 
 export function App() {

@@ -16,7 +16,18 @@ declare module 'qrcode' {
 }
 
 declare module 'lucide/dist/esm/icons/*.mjs' {
-  /** The shapes of an icon: names of SVG elements with their attributes. */
-  const shapes: readonly (readonly [tag: string, attributes: Readonly<Record<string, string>>])[]
-  export default shapes
+  /** The icon as the data of one path, which scripts/console.mjs makes of its shapes. */
+  const path: string
+  export default path
+}
+
+/** Of the atlas, scripts/console.mjs gives the outlines of the countries. */
+declare module 'world-atlas/countries-110m.json' {
+  const world: {
+    readonly width: number
+    readonly height: number
+    /** ISO 3166 code, or null for land without one, and the path of an SVG. */
+    readonly shapes: readonly (readonly [iso_code: string | null, path: string])[]
+  }
+  export default world
 }

@@ -156,7 +156,7 @@ const Side = () => (
                   <a href={hrefOf(item.to)} aria-current={isCurrent(item.to) ? 'page' : undefined}>
                     <Icon name={item.icon} />
                     {item.text}
-                    {item.to === '/alerts' && firing.value > 0 && (
+                    {item.to === '/alerts' && (firing.value ?? 0) > 0 && (
                       <span class="tally">
                         {firing.value}
                         <span class="hidden-visually"> firing</span>

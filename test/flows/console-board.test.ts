@@ -2,6 +2,7 @@ import { type TOTP, URI } from 'otpauth'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
+import { putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
 import { standingClock } from '../support/clock.ts'
 import {
   axeFindings,
@@ -17,6 +18,9 @@ import { CONSOLE_PASSWORD, controlPlane } from '../support/control-plane.ts'
 import { queuedCall, ranCall, trunkOf } from '../support/ended-calls.ts'
 import t from '../support/harness/index.ts'
 import { asks, operatorKey } from '../support/operators.ts'
+import { UNHEARD_PORT } from '../support/ports.ts'
+import { importPriceBook } from '../support/rated.ts'
+import { addTenant } from '../support/tenants.ts'
 import { toldCall } from '../support/told-call.ts'
 import { until } from '../support/wait.ts'
 
@@ -195,6 +199,95 @@ t.test('pages that draw what happened', async t => {
       t.same(await axeFindings(page, [], 'main'), [], 'nothing serious')
     },
   )
+
+  await t.test('the map of destinations and its list have the rates of the API, also after they changed', async t => {
+    const asked: string[] = []
+    page.on('request', request => asked.push(request.url()))
+    const shapes = () => asked.filter(url => url.includes('/world-map'))
+    await open('/')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.waitForLoadState('networkidle')
+    t.same(shapes(), [], 'other pages do without the shapes of the countries')
+    // A destination is covered by a rate and a route.
+    await putSandboxCarrier(w.state, { host: '127.0.0.1', port: UNHEARD_PORT, now: iso(w.clock.now()) })
+    const book = { project_id: w.demo.project_id, direction: 'outbound', currency: 'NGN' } as const
+    const minute = { rate_unit: 'minute', increment_initial_seconds: 60, increment_additional_seconds: 60 } as const
+    const nigeria = { ...minute, prefix: '234', label: 'Nigeria', rate_micro: 9_000_000_000 }
+    const mobile = { ...nigeria, prefix: '234803', rate_micro: 12_500_000_000 }
+    const kenya = { ...minute, prefix: '254', label: 'Kenya', rate_micro: 33_000_000_000 }
+    const from = (day: string) => ({ effective_from: `${day}T00:00:00.000Z`, created_at: `${day}T00:00:00.000Z` })
+    const naira = new Intl.NumberFormat('en-NG', {
+      style: 'currency',
+      currency: 'NGN',
+      currencyDisplay: 'narrowSymbol',
+    })
+    const agrees = async (iso_code: string, name: string, code: string) => {
+      const { body } = await w.ask('GET', '/v1/rates/coverage?direction=outbound')
+      const rates = body.data.filter(({ match }: { match: string }) => match.startsWith(code))
+      const minor: number[] = rates.map(({ rate_minor }: { rate_minor: number }) => rate_minor)
+      const ends = [...new Set([Math.min(...minor), Math.max(...minor)])].map(end => naira.format(end / 100))
+      const price = minor.length === 0 ? 'not covered' : ends.join(' – ')
+      // Of a long list, only the rows in view are drawn.
+      await page.getByLabel('Country or code').fill(name)
+      await page.getByRole('row').filter({ hasText: name }).getByText(price, { exact: true }).waitFor()
+      const shape = page.locator(`path[data-country="${iso_code}"]`)
+      await shape.hover()
+      await shown(`${name}, ${code}: ${price}${minor.length === 0 ? '' : ' a minute'}`)
+      t.equal(/\bnone\b/.test((await shape.getAttribute('class')) ?? ''), minor.length === 0, `${name} on the map`)
+      return minor.length
+    }
+    await importPriceBook(w.state, { ...book, ...from('2026-01-01'), name: 'Retail' }, [nigeria, mobile])
+    await open('/destinations')
+    t.equal(await agrees('NG', 'Nigeria', '+234'), 2)
+    t.equal(await agrees('KE', 'Kenya', '+254'), 0)
+    t.equal(shapes().length, 1)
+    await screenshot(page, PICTURES, 'destinations')
+    t.same(await axeFindings(page, [], 'main'), [], 'nothing serious')
+    await page.getByLabel('Country or code').fill('')
+    await page.locator('path[data-country="KE"]').click()
+    await until(
+      'the list has the country that was chosen',
+      async () => (await page.locator('main tbody tr').count()) === 1,
+    )
+    await importPriceBook(w.state, { ...book, ...from('2026-02-01'), name: 'Wider' }, [nigeria, kenya])
+    await open('/destinations')
+    t.equal(await agrees('NG', 'Nigeria', '+234'), 1)
+    t.equal(await agrees('KE', 'Kenya', '+254'), 1)
+  })
+
+  await t.test("a rival's number is refused as one that nobody has; one that was just taken is told", async t => {
+    const [foreign, absent, free] = ['+2342017770001', '+2342017770002', '+2342017770003'] as const
+    const rival = await addTenant(w.state, w.settings.master_key, [foreign])
+    const alert = page.locator('main').getByRole('alert')
+    await open('/numbers/blocks')
+    for (const e164 of [foreign, absent]) {
+      await page.getByLabel('First number').fill(e164)
+      await page.getByLabel('Last number').fill(e164)
+      await page.getByRole('button', { name: 'Make the block' }).click()
+      const headers = { 'Idempotency-Key': `block ${e164}` }
+      const told = await w.ask('POST', '/v1/number-blocks', { body: { start: e164, end: e164 }, headers })
+      t.match(told, { status: 404, body: { code: 'not_found' } })
+      await alert.getByText(told.body.detail).waitFor()
+      t.notMatch(await alert.innerText(), /Rival|in use/i)
+    }
+
+    const number = await w.state.db
+      .insertInto('number')
+      .values({
+        ...{ id: newId.number(), e164: free, status: 'available', project_id: null, route_kind: null, route_id: null },
+        ...{ quarantined_until: null, revision: 1, created_at: iso(w.clock.now()), updated_at: iso(w.clock.now()) },
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await open('/numbers/order')
+    await page.getByLabel(free).check()
+    const taken = { status: 'held', project_id: rival.project_id } as const
+    await w.state.db.updateTable('number').set(taken).where('id', '=', number.id).execute()
+    await page.getByRole('button', { name: 'Order 1' }).click()
+    await alert.getByText(free).waitFor()
+    await page.getByLabel(free).waitFor({ state: 'detached' })
+    t.same((await w.ask('GET', `/v1/numbers?prefix=${encodeURIComponent(free)}`)).body.data, [], 'nothing was ordered')
+  })
 
   await t.test(
     'an authenticator app reads the second factor off the screen, and a recovery code replaces it',

@@ -28,8 +28,8 @@ const LOAD_BUDGET_BYTES = 100 * 1024
 /** Rules of axe that depend on width and theme. All others are checked once. */
 const RULES_OF_LOOKS = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 /**
- * Each page turns from one look to the next without being loaded again. Each width and each theme is checked by axe and
- * gets a picture once: a picture costs as much as the rest of a look.
+ * Each page turns from one look to the next without being loaded again, and gets a picture of each. Each width and each
+ * theme is checked by axe once.
  */
 const LOOKS = [
   { width: WIDTHS.wide, theme: 'light', rules: [] },
@@ -37,6 +37,8 @@ const LOOKS = [
   { width: WIDTHS.narrow, theme: 'dark', rules: RULES_OF_LOOKS },
   { width: WIDTHS.narrow, theme: 'light', rules: null },
 ] as const
+/** Numbers of the sandbox carrier. */
+const [ANSWERS, BUSY] = ['+2348030004712', '+2348030000002'] as const
 const POLICY = { name: 'Daytime', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
 const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice_method: 'POST' }
 
@@ -82,6 +84,10 @@ t.test('pages of the console', async t => {
     key(),
   )
   t.equal(subaccount.status, 201, JSON.stringify(subaccount.body))
+  const subtrunk = await w.manage('POST', `${trunk}/subtrunks`, { name: 'Quay', status: 'enabled' }, key())
+  t.equal(subtrunk.status, 201, JSON.stringify(subtrunk.body))
+  const hook = { url: `http://127.0.0.1:${UNHEARD_PORT}/quay`, event_kinds: ['call.ended'] }
+  const { endpoint } = (await w.manage('POST', '/webhook-endpoints', hook, key())).body
   const carrier_id = await addCarrier(
     w.state,
     {
@@ -106,7 +112,7 @@ t.test('pages of the console', async t => {
       '/rooms',
       '/queues',
       '/recordings',
-      '/alerts',
+      ...['/alerts', '/alerts/containments', '/alerts/policies'],
       '/trunks',
       '/trunks/new',
     ],
@@ -115,7 +121,9 @@ t.test('pages of the console', async t => {
       trunk,
       ...['access', 'numbers', 'tests', 'quality', 'connect', 'revisions', 'settings'].map(tab => `${trunk}/${tab}`),
     ],
-    ...['/numbers', '/applications', `/applications/${application.body.id}`],
+    `${trunk}/subtrunks/${subtrunk.body.id}`,
+    ...['/numbers', '/numbers/order', '/numbers/blocks', '/destinations/tester', '/destinations/rates'],
+    ...['/applications', `/applications/${application.body.id}`],
     ...['/editor', '/policies', `/policies/${policy.body.id}`, '/destinations', '/subaccounts'],
     ...['customers', 'carriers', 'money', 'rates', 'numbers', 'fraud', 'nodes', 'audit'].map(
       name => `/operator/${name}`,
@@ -127,12 +135,14 @@ t.test('pages of the console', async t => {
       `/operator/rates/${price_book_id}`,
     ],
     ...[`/subaccounts/${subaccount.body.id}`, `/audit/${event_id}`],
+    `/webhooks/${endpoint.id}`,
     ...['/billing', '/audit', '/keys', '/webhooks', '/debugger', '/platform', '/members', '/account', '/no-such-page'],
   ]
   const names = Object.entries({
     ...{ [placed.body.sid]: 'call', [trunk_id]: 'trunk', [w.project_id]: 'project' },
     ...{ [application.body.id]: 'application', [policy.body.id]: 'policy', [organization_id]: 'customer' },
     ...{ [carrier_id]: 'carrier', [price_book_id]: 'book', [subaccount.body.id]: 'subaccount', [event_id]: 'event' },
+    ...{ [subtrunk.body.id]: 'subtrunk', [endpoint.id]: 'endpoint' },
   })
   const pictureOf = (path: string): string =>
     path === '/'
@@ -152,19 +162,23 @@ t.test('pages of the console', async t => {
     for (const [index, path] of pages.entries()) {
       await show(path, index)
       await page.locator('main').locator('h1, h3').first().waitFor()
-      await until('it is loaded', async () => (await page.locator('main output.loading').count()) === 0)
+      const unfinished = page.locator('main :is(output.loading, .chart:not(:has(canvas)))')
+      await until('it is loaded, and its charts are drawn', async () => (await unfinished.count()) === 0)
       for (const { width, theme, rules } of LOOKS) {
         await page.setViewportSize({ width, height: 900 })
         await page.emulateMedia({ colorScheme: theme })
         await everythingFits(page, path)
         // The menu and the head are the same on all pages.
         const part = index === 0 ? 'html' : 'main'
-        if (rules === null) continue
-        t.same(await axeFindings(page, rules, part), [], `${path}, ${theme}: nothing serious`)
+        if (rules !== null) t.same(await axeFindings(page, rules, part), [], `${path}, ${theme}: nothing serious`)
         await screenshot(page, PICTURES, `${width}-${pictureOf(path)}-${theme}`)
       }
     }
     t.same(complaints, [], 'no page logged an error')
+    await w.manage('DELETE', `/webhook-endpoints/${endpoint.id}`, undefined, {
+      ...key(),
+      'if-match': `"${endpoint.revision}"`,
+    })
     await context.close()
   })
 
@@ -425,6 +439,28 @@ t.test('pages of the console', async t => {
       await until('no difference is shown', async () => (await differing.count()) === 0)
     })
 
+    await t.test('a call that the editor places shows the events of its log, and its end', async () => {
+      await open('/editor')
+      const run = page.locator('[data-run]')
+      for (const [to, status, last] of [
+        [ANSWERS, 'Completed', /Say Good day\./],
+        [BUSY, 'Busy', null],
+      ] as const) {
+        await page.getByLabel('Markup document').fill('<Response><Say>Good day.</Say></Response>')
+        await page.getByLabel('Call', { exact: true }).fill(to)
+        await page.getByRole('button', { name: 'Place the call' }).click()
+        const link = run.getByRole('link', { name: "The call's page" })
+        await until(`the call to ${to} has ended on the page`, async () => {
+          const { data } = (await w.manage('GET', `/calls?number=${encodeURIComponent(to)}&limit=1`)).body
+          const placed = data[0]?.id
+          if (!placed || !(await link.count()) || !(await link.getAttribute('href'))?.includes(placed)) return false
+          return (await run.locator('.badge').innerText()) === status
+        })
+        t.equal(await run.getByText('Waiting for the first step').count(), 0, `${to}: nothing is waited for`)
+        if (last) await run.getByText(last).waitFor()
+      }
+    })
+
     await t.test('a trunk whose only target is silent is red', async () => {
       await until('the target is degraded', async () => {
         const { body } = await w.manage('GET', `/trunks/${trunk_id}`)
@@ -435,6 +471,18 @@ t.test('pages of the console', async t => {
       await page.locator('main .notice.bad').waitFor()
       await open('/trunks')
       await page.getByRole('row', { name: /PBX/ }).getByText('No target answers').waitFor()
+      const alert = await until('an alert fires', async () => {
+        const { body } = await w.manage('GET', '/alerts?range=24h')
+        return body.alerts.find(({ subject }: { subject: { name: string } }) => subject.name === 'PBX')
+      })
+      await open('/alerts')
+      const card = page.locator('main .card').filter({ hasText: /Endpoint health: PBX/ })
+      for (const { label, text } of alert.evidence)
+        await card
+          .getByText(label === 'Asked' ? label : text)
+          .first()
+          .waitFor()
+      t.notMatch(await card.innerText(), /\dT\d\d:\d\d/, 'times are written as everywhere')
     })
     await context.close()
   })

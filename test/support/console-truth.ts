@@ -154,7 +154,8 @@ export async function truthStory(t: Test, w: World, page: Page, of: Subjects): P
     await until('the row says the same', async () => {
       const { sip_uri, detail, last_result } = await evidence()
       const shown = await main.getByRole('row').filter({ hasText: sip_uri }).innerText()
-      return shown.includes(detail) && shown.includes(String(last_result?.code ?? '–'))
+      const answer = String(last_result?.code ?? '–').replaceAll('_', ' ')
+      return shown.includes(detail) && shown.toLowerCase().includes(answer)
     })
   })
 

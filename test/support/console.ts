@@ -111,11 +111,14 @@ async function axeSource(): Promise<string> {
 }
 
 /**
- * What does not fit: a page that is wider than the window; on a telephone also values that their box cuts, cards of
- * long lists that are too low, and lists that scroll sideways.
+ * What does not fit: a page that is wider than the window, and numbers and actions that their cell cuts; on a telephone
+ * also all other values that their box cuts, cards of long lists that are too low, and lists that scroll sideways.
  */
 const MISFITS = `[
   ...(document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : []),
+  ...[...document.querySelectorAll('main td:is(.num, :has(.num, button, .badge))')].filter(
+    cell => cell.clientWidth > 0 && cell.scrollWidth > cell.clientWidth + 1,
+  ),
   ...(innerWidth > ${WIDTHS.narrow} ? [] : [
     ...[...document.querySelectorAll('main td, main dd, main .badge, main h1, main h2')].filter(
       box => box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1,

@@ -14,18 +14,20 @@ const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string
   '@oazapfts/runtime': ['test/conformance/control/openapi.test.ts', '.bin/oazapfts'],
   '@types/node': ['tsconfig.json', '"types": ["node"]'],
   'axe-core': ['test/support/console.ts', "resolve('axe-core/"],
+  'd3-geo': ['scripts/world-shapes.mjs', "from 'd3-geo'"],
   'drachtio-srf': ['signaling/drachtio/library.ts', "require('drachtio-srf')"],
   'node-addon-api': ['native/binding.gyp', 'node-addon-api'],
   oazapfts: ['test/conformance/control/openapi.test.ts', '.bin/oazapfts'],
   rolldown: ['scripts/bundle.mjs', "from 'rolldown'"],
   'swagger-ui-dist': ['control/openapi/viewer.ts', 'swagger-ui-dist/'],
+  'topojson-client': ['scripts/world-shapes.mjs', "from 'topojson-client'"],
   typescript: ['scripts/check.mjs', '.bin/tsc'],
 }
 
 /** Sources that run, or that `npm start` builds, in a tree without development dependencies. */
 const SHIPPED = /^(core|signaling|media|control|markup|native|bin)\//
 /** Files that build for `npm start`, of those that USED_BY_NAME names. */
-const BUILDS_START = /^(scripts\/(console|bundle)\.mjs|native\/)/
+const BUILDS_START = /^(scripts\/(console|bundle|world-shapes)\.mjs|native\/)/
 
 /** Finds packages that are installed but unused, imported but not installed, or installed for the wrong purpose. */
 export function dependencyFindings(

@@ -22,8 +22,23 @@ export async function ask<T>(method: Method, path: string, options: Ask = {}): P
   return (await response.json()) as T
 }
 
-export const read = <T>(path: string, signal?: AbortSignal): Promise<T> =>
-  ask<T>('GET', path, signal === undefined ? {} : { signal })
+/** Answers that were asked for before the part of the page that reads them was drawn. Each serves one read. */
+const ahead = new Map<string, Promise<unknown>>()
+const keyOf = (path: string): string => `${projectId.peek()} ${path}`
+
+/** Asks for what the page is about to read. */
+export function readAhead(path: string): void {
+  const answer = ask('GET', path)
+  ahead.set(keyOf(path), answer)
+  // Who reads it sees the error.
+  answer.catch(() => undefined)
+}
+
+export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const early = ahead.get(keyOf(path))
+  ahead.delete(keyOf(path))
+  return early ? (early as Promise<T>) : ask<T>('GET', path, signal === undefined ? {} : { signal })
+}
 
 /** Fetches the bytes of a recording or another file. */
 export const readBytes = async (path: string): Promise<ArrayBuffer> => (await send('GET', path, {})).arrayBuffer()

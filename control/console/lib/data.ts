@@ -119,8 +119,20 @@ export interface Pages<T> {
   reload(): void
 }
 
+interface Paging<T> {
+  readonly poll_ms?: number
+  readonly key: (row: T) => string
+  /** The rows of the first page, and of those after it. Otherwise `path` says them, or the API. */
+  readonly first?: number
+  readonly later?: number
+}
+
+/** The address of a page of a list with this many rows. */
+export const withLimit = (path: string, limit: number | undefined): string =>
+  limit === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}limit=${limit}`
+
 /** A paginated list; later pages load on request. */
-export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; key: (row: T) => string }): Pages<T> {
+export function usePages<T>(path: string, { poll_ms, key, first, later = first }: Paging<T>): Pages<T> {
   const [rows, setRows] = useState<readonly T[]>([])
   const [cursor, setCursor] = useState<string | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
@@ -136,7 +148,7 @@ export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; 
     of.current = whole
     busy.current = true
     setLoading(true)
-    read<Page<T>>(path, abort.signal).then(
+    read<Page<T>>(withLimit(path, first), abort.signal).then(
       page => {
         if (of.current !== whole) return
         setRows(page.data)
@@ -153,38 +165,50 @@ export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; 
       },
     )
     return () => abort.abort()
-  }, [path, turn, project])
+  }, [path, turn, project, first])
 
+  const loaded = useRef(0)
+  loaded.current = rows.length
+  const complete = cursor === null
   // New rows go to the front, changed rows change in place, and loaded pages stay.
   useEffect(() => {
     if (poll_ms === undefined) return
     const timer = setInterval(() => {
       if (document.visibilityState !== 'visible' || busy.current) return
       const whole = of.current
-      read<Page<T>>(path).then(
+      const limit = first === undefined ? undefined : Math.min(Math.max(first, loaded.current), later ?? first)
+      read<Page<T>>(withLimit(path, limit)).then(
         page => {
           if (of.current !== whole) return
-          const fresh = new Map(page.data.map(row => [key(row), row]))
+          const fresh = new Set(page.data.map(key))
+          // The first read may have failed.
+          if (loaded.current === 0) setCursor(page.next_cursor ?? null)
+          setProblem(null)
           setRows(before => {
-            const kept = before.filter(row => !fresh.has(key(row)))
-            return before.length <= page.data.length ? page.data : [...page.data, ...kept]
+            // The whole list came; of a longer one, rows that left the first page are still before the cursor.
+            if (complete && page.next_cursor == null) return page.data
+            return [...page.data, ...before.filter(row => !fresh.has(key(row)))]
           })
         },
         () => undefined,
       )
     }, poll_ms)
     return () => clearInterval(timer)
-  }, [path, poll_ms, key])
+  }, [path, poll_ms, key, first, later, complete])
 
   const loadMore = useCallback(() => {
     if (busy.current || cursor === null) return
     busy.current = true
     const whole = of.current
     setLoading(true)
-    read<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`).then(
+    const next = withLimit(path, later)
+    read<Page<T>>(`${next}${next.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`).then(
       page => {
         if (of.current !== whole) return
-        setRows(before => [...before, ...page.data])
+        setRows(before => {
+          const there = new Set(before.map(key))
+          return [...before, ...page.data.filter(row => !there.has(key(row)))]
+        })
         setCursor(page.next_cursor ?? null)
         setLoading(false)
         busy.current = false
@@ -196,7 +220,7 @@ export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; 
         busy.current = false
       },
     )
-  }, [path, cursor])
+  }, [path, cursor, later, key])
 
   return { rows, problem, loading, more: cursor !== null, loadMore, reload: () => setTurn(value => value + 1) }
 }

@@ -1,12 +1,16 @@
 import { effect, signal } from '@preact/signals'
 import { read } from './api.ts'
+import { whenIdle } from './idle.ts'
 import { live, onLive } from './live.ts'
 import { may, projectId, session } from './session.ts'
 
 const POLL_MS = 15_000
 
-/** The number of alerts of the project that fire now. It follows the alerts' events; polls find what those missed. */
-export const firing = signal(0)
+/**
+ * The number of alerts of the project that fire now; null until it is read. It follows the alerts' events; polls find
+ * what those missed.
+ */
+export const firing = signal<number | null>(null)
 
 interface Alerts {
   readonly alerts: readonly { readonly state: string }[]
@@ -28,12 +32,13 @@ const tryReload = (): void => void reload().catch(() => undefined)
 effect(() => {
   const wanted = session.value != null && projectId.value !== '' && may('service_configuration:read')
   asked++
-  firing.value = 0
+  firing.value = null
   if (!wanted) return
-  tryReload()
+  const unasked = whenIdle(tryReload)
   const timer = setInterval(() => document.visibilityState === 'visible' && tryReload(), POLL_MS)
   const unhear = onLive(({ type }) => type === 'alert' && tryReload())
   return () => {
+    unasked()
     clearInterval(timer)
     unhear()
   }

@@ -1,17 +1,36 @@
 import { computed } from '@preact/signals'
 import { session } from './session.ts'
 
-const number = new Intl.NumberFormat('en')
+/** Makes a format at its first use: each takes milliseconds, and most pages use few of them. */
+function onceNeeded<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
 
-export const count = (value: number | null | undefined): string => (value == null ? '–' : number.format(value))
+const number = onceNeeded(() => new Intl.NumberFormat('en'))
+
+export const count = (value: number | null | undefined): string => (value == null ? '–' : number().format(value))
+
+/** `1 call`, `2 calls`. */
+export const counted = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? '' : 's'}`
+
+const currencies = new Map<string, Intl.NumberFormat>()
+
+/** A format is dear to make and cheap to use. */
+function formatOf(currency: string): Intl.NumberFormat {
+  const known = currencies.get(currency)
+  if (known) return known
+  const made = new Intl.NumberFormat('en-NG', { style: 'currency', currency, currencyDisplay: 'narrowSymbol' })
+  currencies.set(currency, made)
+  return made
+}
 
 /** Formats minor units as the currency is written: 12345 NGN → ₦123.45. */
-export function money(minor: number | null | undefined, currency = 'NGN'): string {
-  if (minor == null) return '–'
-  return new Intl.NumberFormat('en-NG', { style: 'currency', currency, currencyDisplay: 'narrowSymbol' }).format(
-    minor / 100,
-  )
-}
+export const money = (minor: number | null | undefined, currency = 'NGN'): string =>
+  minor == null ? '–' : formatOf(currency).format(minor / 100)
 
 export function duration(seconds: number | null | undefined): string {
   if (seconds == null) return '–'
@@ -22,7 +41,7 @@ export function duration(seconds: number | null | undefined): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`
 }
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+const relative = onceNeeded(() => new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' }))
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],
   ['hour', 3600],
@@ -36,7 +55,7 @@ export function ago(at: string | null | undefined, now_ms = Date.now()): string 
   if (Math.abs(seconds) < 5) return 'now'
   if (Math.abs(seconds) > 30 * 86_400) return day.value.format(new Date(at))
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
-  return relative.format(Math.trunc(seconds / size), unit)
+  return relative().format(Math.trunc(seconds / size), unit)
 }
 
 /** The time zone of every shown time: the organization's, as on its bills. */
@@ -45,6 +64,10 @@ export const timeZone = computed(() => session.value?.organization.time_zone)
 const inZone = (options: Intl.DateTimeFormatOptions) =>
   computed(() => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: timeZone.value, hourCycle: 'h23' }))
 
+const calendar = (options: Intl.DateTimeFormatOptions) =>
+  onceNeeded(() => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }))
+const calendarDay = calendar({ day: 'numeric', month: 'short', year: 'numeric' })
+const calendarMonth = calendar({ month: 'long', year: 'numeric' })
 const day = inZone({ day: '2-digit', month: 'short', year: 'numeric' })
 const instant = inZone({ dateStyle: 'medium', timeStyle: 'medium' })
 const offset = inZone({ timeZoneName: 'longOffset' })
@@ -74,7 +97,31 @@ export function localOf(at_ms: number): string {
   return `${year}-${month}-${day}T${hour}:${minute}`
 }
 
+const QUARTER_MS = 900_000
+const offsets = computed(() => ({ zone: timeZone.value, by_quarter: new Map<number, number>() }))
+
+/**
+ * Returns a date whose local fields are those of the organization's time zone, for charts: they ask for many. Offsets
+ * of zones change at quarters of an hour.
+ */
+export function zonedDate(at_ms: number): Date {
+  const { by_quarter } = offsets.value
+  const quarter = Math.floor(at_ms / QUARTER_MS)
+  let offset_ms = by_quarter.get(quarter)
+  if (offset_ms === undefined) {
+    offset_ms = Date.parse(`${localOf(quarter * QUARTER_MS)}Z`) - quarter * QUARTER_MS
+    by_quarter.set(quarter, offset_ms)
+  }
+  const shown = new Date(at_ms + offset_ms)
+  const time = [shown.getUTCHours(), shown.getUTCMinutes(), shown.getUTCSeconds(), shown.getUTCMilliseconds()] as const
+  return new Date(shown.getUTCFullYear(), shown.getUTCMonth(), shown.getUTCDate(), ...time)
+}
+
 export const when = (at: string | null | undefined): string => (at == null ? '–' : instant.value.format(new Date(at)))
+/** A day of a bill, `2026-11-26`, as times are written. */
+export const dayText = (day: string): string => calendarDay().format(new Date(day))
+/** A month of a bill, `2026-11`. */
+export const monthText = (month: string): string => calendarMonth().format(new Date(`${month}-01`))
 export const clockTime = (at: string): string => clock.value.format(new Date(at))
 
 export const percent = (share: number | null, digits = 1): string =>

@@ -4,6 +4,7 @@ import { useData } from './data.ts'
 import { onLive } from './live.ts'
 import type { CallSummary, ListOf } from './types.ts'
 
+export const LIVE_CALLS = '/v1/live-calls'
 const KEEP_ENDED_MS = 8000
 const TOGETHER_MS = 100
 
@@ -20,8 +21,10 @@ export function useLiveCalls(): {
   calls: readonly LiveCall[]
   problem: ReturnType<typeof useData>['problem']
   loading: boolean
+  /** They were read once. */
+  known: boolean
 } {
-  const of = useData<ListOf<ListedCall>>('/v1/live-calls', { poll_ms: 4000 })
+  const of = useData<ListOf<ListedCall>>(LIVE_CALLS, { poll_ms: 4000 })
   const [ended, setEnded] = useState<readonly CallSummary[]>([])
   const [started, setStarted] = useState<ReadonlyMap<string, CallSummary>>(new Map())
 
@@ -70,5 +73,5 @@ export function useLiveCalls(): {
     ...known.map(call => ({ ...call, over: false })),
     ...ended.map(call => ({ ...call, over: true })),
   ]
-  return { calls, problem: of.problem, loading: of.loading && of.data === undefined }
+  return { calls, problem: of.problem, loading: of.loading, known: of.data !== undefined }
 }

@@ -1,4 +1,5 @@
 import { effect, signal } from '@preact/signals'
+import { whenIdle } from './idle.ts'
 import { may, projectId, session } from './session.ts'
 
 /** Live events of the platform. */
@@ -72,6 +73,9 @@ effect(() => {
   const project = projectId.value
   const wanted = session.value != null && project !== '' && may('live_calls:read')
   disconnect()
-  if (wanted) connect(project)
-  return disconnect
+  const unasked = wanted ? whenIdle(() => connect(project)) : undefined
+  return () => {
+    unasked?.()
+    disconnect()
+  }
 })

@@ -1,12 +1,20 @@
 import type { ComponentChildren } from 'preact'
 import type { Alert } from '../lib/api-types.ts'
-import { money, words } from '../lib/format.ts'
+import { money, when, words } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import { Card, Facts, Status, Time } from '../ui/basics.tsx'
 
 /** Returns the console page for the link of a suggested action, or the link itself when there is no page. */
 const actionHref = (href: string): string =>
   href.startsWith('/console') ? href : href.startsWith('/v1/trunks/') ? hrefOf(href.slice(3)) : href
+
+/** The instants in a text of the API, as times are written everywhere. */
+const timed = (text: string): string => text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, at => when(at))
+
+function evidenceText({ text, amount_minor, currency, note }: Alert['evidence'][number]): string {
+  const parts = [text, amount_minor === null ? null : money(amount_minor, currency ?? undefined), note]
+  return timed(parts.filter(Boolean).join(', ')) || '–'
+}
 
 interface Props {
   readonly alert: Alert
@@ -35,13 +43,7 @@ export const AlertCard = ({ alert, actions, project }: Props) => (
     <Facts
       rows={[
         project ? (['Project', project] as const) : null,
-        ...alert.evidence.map(
-          item =>
-            [
-              item.label,
-              item.text ?? (item.amount_minor === null ? (item.note ?? '–') : money(item.amount_minor)),
-            ] as const,
-        ),
+        ...alert.evidence.map(item => [item.label, evidenceText(item)] as const),
         ['What to do', alert.remediation] as const,
         ['Fired', <Time key="f" at={alert.fired_at} />] as const,
         alert.acknowledged_at ? (['Acknowledged', `by ${alert.acknowledged_by}`] as const) : null,

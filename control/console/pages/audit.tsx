@@ -7,6 +7,9 @@ import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '.
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 
+/** What the API says of events that are never deleted. */
+const FOR_EVER_DAYS = 36_500
+
 const options = (values: readonly string[]) =>
   values.map(value => ({ value, text: value === 'any' ? 'Any' : words(value) }))
 
@@ -102,7 +105,8 @@ export function Trail({ api, home, title, sub }: TrailProps) {
             )}
             <div class="table-foot">
               <span>
-                {count(found.total)} of {count(found.total_all)} events, kept {count(found.retention_days)} days
+                {count(found.total)} of {count(found.total_all)} events, kept{' '}
+                {found.retention_days < FOR_EVER_DAYS ? `${count(found.retention_days)} days` : 'for ever'}
               </span>
               <span class="row">
                 {found.previous_cursor !== null && (

@@ -2,12 +2,12 @@ import { useMemo } from 'preact/hooks'
 import { readBytes } from '../lib/api.ts'
 import type { Balance, BillingDocument, Usage } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { count, duration, money } from '../lib/format.ts'
+import { count, counted, dayText, duration, instantOf, money, monthText } from '../lib/format.ts'
 import { query, setQuery } from '../lib/router.ts'
 import { saveAs } from '../lib/save-as.ts'
 import type { ListOf } from '../lib/types.ts'
 import { Bars } from '../ui/bars.tsx'
-import { Button, Card, Empty, Loaded, PageHead, ProblemBox, Stat, Stats, Status } from '../ui/basics.tsx'
+import { Button, Card, Empty, Loaded, NoRows, PageHead, ProblemBox, Stat, Stats, Status } from '../ui/basics.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
@@ -53,7 +53,7 @@ export function Billing() {
         {({ data, total, from, to }) => (
           <Card
             title="Usage"
-            hint={`${from} to ${to}: ${count(total.calls)} calls, ${money(total.settled_spend_minor)}`}
+            hint={`${dayText(from)} to ${dayText(to)}: ${counted(total.calls, 'call')}, ${money(total.settled_spend_minor)}`}
             flush
           >
             {data.length === 0 ? (
@@ -66,7 +66,7 @@ export function Billing() {
                 columns={[
                   {
                     title: group === 'day' ? 'Day' : group === 'trunk' ? 'Trunk' : 'Destination',
-                    cell: row => row.day ?? row.trunk_name ?? row.destination ?? 'other',
+                    cell: row => (row.day ? dayText(row.day) : (row.trunk_name ?? row.destination ?? 'other')),
                   },
                   { title: 'Calls', cell: row => count(row.calls), right: true },
                   { title: 'Answered', cell: row => count(row.answered_calls), right: true, wide: true },
@@ -89,7 +89,7 @@ export function Billing() {
                 rows={data}
                 keyOf={row => row.id}
                 columns={[
-                  { title: 'Month', cell: row => row.period },
+                  { title: 'Month', cell: row => monthText(row.period) },
                   { title: 'Status', cell: row => <Status of={row.status} /> },
                   { title: 'Charges', cell: row => money(row.charges_minor), right: true },
                   {
@@ -124,7 +124,8 @@ function UsageCharts() {
     const spent = new Map((days.data?.data ?? []).map(row => [row.day, row.settled_spend_minor]))
     const all = days.data ? daysBetween(days.data.from, days.data.to) : []
     return {
-      times: all.map(day => Date.parse(day) / 1000),
+      // A day begins at midnight of the organization's zone, in which the chart writes times.
+      times: all.map(day => Date.parse(instantOf(`${day}T00:00`)) / 1000),
       series: [{ name: 'Spend', values: all.map(day => (spent.get(day) ?? 0) / 100), color: '--accent' }],
     }
   }, [days.data])
@@ -136,7 +137,9 @@ function UsageCharts() {
       </Card>
       <Card title="Spend by destination">
         {rows.length === 0 ? (
-          <Empty title="No usage in this time" />
+          <NoRows of={destinations}>
+            <Empty title="No usage in this time" />
+          </NoRows>
         ) : (
           <Bars
             label="Spend by destination"

@@ -6,7 +6,7 @@ import { count, duration, localOf, money, percent, words } from '../lib/format.t
 import { go, hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Bars } from '../ui/bars.tsx'
-import { Button, Card, Empty, Loaded, Stat, Stats } from '../ui/basics.tsx'
+import { Button, Card, Empty, Loaded, NoRows, Stat, Stats } from '../ui/basics.tsx'
 import { Chart, type Series } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
 import './board.css'
@@ -35,11 +35,14 @@ interface BoardProps {
   readonly more?: ComponentChildren
 }
 
+/** What a board reads first. */
+export const boardPath = (of: BoardOf): string =>
+  `/v1/metrics/series?${new URLSearchParams({ window: query.value.get('window') ?? '24h', ...of })}`
+
 /** The calls of a project or a part of it, over time: all charts have one cursor, one range, and lead to the calls. */
 export function Board({ of, live_calls, more }: BoardProps) {
   const window = query.value.get('window') ?? '24h'
-  const asked = new URLSearchParams({ window, ...of })
-  const series = useData<CallSeries>(`/v1/metrics/series?${asked}`, { poll_ms: POLL_MS })
+  const series = useData<CallSeries>(boardPath(of), { poll_ms: POLL_MS })
   return (
     <Loaded of={series}>
       {data => (
@@ -268,7 +271,9 @@ function Destinations({ of }: { of: BoardOf }) {
       actions={<a href={hrefOf('/billing?by=destination')}>All</a>}
     >
       {rows.length === 0 ? (
-        <Empty title="No call with a price" />
+        <NoRows of={usage}>
+          <Empty title="No call with a price" />
+        </NoRows>
       ) : (
         <Bars
           label="Top destinations"

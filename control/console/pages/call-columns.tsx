@@ -8,10 +8,10 @@ import type { Column } from '../ui/table.tsx'
 
 /** Columns of the call list that everybody sees. */
 const FIXED: readonly Column<ListedCall>[] = [
-  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '152px' },
+  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '164px' },
   { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '152px' },
-  { title: 'Status', cell: call => <CallStatus call={call} />, width: '125px' },
-  { title: 'When', cell: call => when(call.queued_at), width: '190px' },
+  { title: 'Status', cell: call => <CallStatus call={call} />, width: '165px' },
+  { title: 'When', cell: call => when(call.queued_at), width: '184px' },
 ]
 
 const why = ({ reason, ended_by }: ListedCall): string =>

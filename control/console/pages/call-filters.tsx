@@ -7,7 +7,7 @@ import { may } from '../lib/session.ts'
 import type { ListOf, TrunkSummary } from '../lib/types.ts'
 import { Button } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Form, SelectField, TextField, TimeField } from '../ui/form.tsx'
 
 export const FILTERS = [
   ...(['number', 'status', 'direction', 'trunk_id', 'application_id', 'reason', 'call_id'] as const),
@@ -103,13 +103,8 @@ function Fields() {
         onInput={call_id => setQuery({ call_id: /^CA[0-9a-f]{0,32}$/.test(call_id.trim()) ? call_id.trim() : '' })}
         placeholder="CA…"
       />
-      <TextField label="Since" type="datetime-local" value={value('since')} onInput={since => setQuery({ since })} />
-      <TextField
-        label="Before"
-        type="datetime-local"
-        value={value('before')}
-        onInput={before => setQuery({ before })}
-      />
+      <TimeField label="Since" value={value('since')} onInput={since => setQuery({ since })} />
+      <TimeField label="Before" value={value('before')} onInput={before => setQuery({ before })} />
     </>
   )
 }

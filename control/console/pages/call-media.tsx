@@ -126,7 +126,7 @@ const runningRows = (now: Sample): [string, string][] => [
 const finalRows = (of: Figures): [string, string][] => [
   ['Received', packets(of.packets_received, of.octets_received)],
   ['Sent', packets(of.packets_sent, of.octets_sent)],
-  ['Late, discarded', `${count(of.packets_late)}, ${count(of.packets_discarded)}`],
+  ['Too late to be heard', `${count(of.packets_late)} packets late, ${count(of.packets_discarded)} discarded`],
   ['Lost on the way to the peer', of.remote_packets_lost === null ? 'not reported' : packets(of.remote_packets_lost)],
   ['Without media', `${count(of.seconds_without_media)} s`],
   ['Codecs', of.codecs.map(({ codec }) => codec).join(', then ') || '–'],

@@ -278,10 +278,11 @@ function Ticks({
     <g>
       {ticksOf(story.begin_ms, view.from_ms, view.to_ms, wanted).map(tick => {
         const x = xOf(story.begin_ms + tick)
+        const anchor = x < 30 ? 'start' : x > xOf(view.to_ms) - 30 ? 'end' : 'middle'
         return (
           <g key={tick}>
             <line class="tick" x1={x} x2={x} y1={AXIS - 6} y2={height} />
-            <text class="time" x={x} y={13} text-anchor={x < 30 ? 'start' : 'middle'}>
+            <text class="time" x={x} y={13} text-anchor={anchor}>
               {offset(tick)}
             </text>
           </g>

@@ -1,16 +1,17 @@
 import { useCallback, useState } from 'preact/hooks'
 import type { ListedCall } from '../lib/api-types.ts'
-import { type Pages, usePages } from '../lib/data.ts'
-import { count, instantOf } from '../lib/format.ts'
+import { type Pages, usePages, withLimit } from '../lib/data.ts'
+import { counted, instantOf } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
-import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
+import { Button, Card, Empty, LinkButton, NoRows, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { LongTable } from '../ui/table.tsx'
 import { ColumnChoice, chosenColumns, columnsOf } from './call-columns.tsx'
 import { ExportCalls } from './call-export.tsx'
 import { CallFilters, FILTERS, TIMES } from './call-filters.tsx'
 import { CALL_TABS } from './call-tabs.ts'
 
-const PAGE = 200
+/** The first page fills the list of a high screen, and comes soon. */
+const [FIRST_PAGE, LATER_PAGE] = [50, 200]
 const keyOf = (call: ListedCall): string => call.id
 
 /** Returns the filters in the page's address as the API takes them. */
@@ -23,11 +24,16 @@ function filterOf(given: URLSearchParams): Readonly<Record<string, string>> {
   return Object.fromEntries(used)
 }
 
-const pathOf = (filter: Readonly<Record<string, string>>): string =>
-  `/v1/calls?${new URLSearchParams({ limit: String(PAGE), ...filter })}`
+function pathOf(filter: Readonly<Record<string, string>>): string {
+  const asked = String(new URLSearchParams(filter))
+  return asked === '' ? '/v1/calls' : `/v1/calls?${asked}`
+}
 
 export function Calls() {
-  const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), { poll_ms: 5000, key: keyOf })
+  const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), {
+    ...{ poll_ms: 5000, key: keyOf },
+    ...{ first: FIRST_PAGE, later: LATER_PAGE },
+  })
   const filtered = FILTERS.some(name => query.value.get(name))
   const [choosing, setChoosing] = useState(false)
   return (
@@ -48,24 +54,27 @@ export function Calls() {
       <Card flush>
         {calls.rows.length > 0 ? (
           <List calls={calls} />
-        ) : calls.loading ? (
-          <output class="loading">Loading…</output>
         ) : (
-          <Empty
-            title={filtered ? 'No call fits these filters' : 'No call yet'}
-            action={!filtered && <LinkButton href={hrefOf('/welcome')}>Make the first call</LinkButton>}
-            api={
-              'bin/strowger call +2348030000001\n\ncurl "$STROWGER_URL/v1/calls?limit=50" -H "Authorization: Bearer $STROWGER_API_KEY"'
-            }
-          >
-            {filtered ? 'Take one away to see more.' : 'Calls appear here while they are being made.'}
-          </Empty>
+          <NoRows of={calls}>
+            <Empty
+              title={filtered ? 'No call fits these filters' : 'No call yet'}
+              action={!filtered && <LinkButton href={hrefOf('/welcome')}>Make the first call</LinkButton>}
+              api={
+                'bin/strowger call +2348030000001\n\ncurl "$STROWGER_URL/v1/calls?limit=50" -H "Authorization: Bearer $STROWGER_API_KEY"'
+              }
+            >
+              {filtered ? 'Take one away to see more.' : 'Calls appear here while they are being made.'}
+            </Empty>
+          </NoRows>
         )}
       </Card>
       {choosing && <ColumnChoice onClose={() => setChoosing(false)} />}
     </>
   )
 }
+
+/** The first page of the list that the address asks for. */
+Calls.ahead = () => [withLimit(pathOf(filterOf(query.peek())), FIRST_PAGE)]
 
 function List({ calls }: { calls: Pages<ListedCall> }) {
   const more = useCallback(calls.loadMore, [calls.loadMore])
@@ -82,7 +91,8 @@ function List({ calls }: { calls: Pages<ListedCall> }) {
       />
       <div class="table-foot">
         <span>
-          {count(calls.rows.length)} {calls.more ? 'calls so far; scroll for more' : 'calls'}
+          {counted(calls.rows.length, 'call')}
+          {calls.more && ' so far; scroll for more'}
         </span>
         <span role="status">{calls.loading ? 'Loading…' : ''}</span>
       </div>

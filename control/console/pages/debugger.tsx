@@ -7,7 +7,7 @@ import { hrefOf } from '../lib/router.ts'
 import { may, projectId } from '../lib/session.ts'
 import type { Tone } from '../lib/tone.ts'
 import type { ListOf } from '../lib/types.ts'
-import { Badge, Button, Card, CodeBox, Empty, Facts, PageHead, ProblemBox, Time } from '../ui/basics.tsx'
+import { Badge, Button, Card, CodeBox, Empty, Facts, NoRows, PageHead, ProblemBox, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -51,14 +51,12 @@ export function Debugger() {
       <ProblemBox problem={faults.problem} />
       <Card title="Faults" flush>
         {entries.length === 0 ? (
-          faults.loading ? (
-            <output class="loading">Loading…</output>
-          ) : (
+          <NoRows of={faults}>
             <Empty
               title="Nothing went wrong"
               api={'curl "$STROWGER_URL/v1/call-faults" -H "Authorization: Bearer $STROWGER_API_KEY"'}
             />
-          )
+          </NoRows>
         ) : (
           <FaultTable entries={entries} onShow={setShown} onRetried={reload} />
         )}

@@ -2,13 +2,15 @@ import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import type { AdmissionDryRun, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
+import { minuteRateOf, type RatedCountry } from '../lib/country-rates.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, duration, money, words } from '../lib/format.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
 import { may, projectId } from '../lib/session.ts'
 import type { ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
-import { Badge, Card, Empty, Facts, Loaded, Notice, PageHead, Tabs } from '../ui/basics.tsx'
+import { Badge, Card, Empty, Facts, Loaded, Notice, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Lazy, lazy } from '../ui/lazy.tsx'
 import { LongTable, Table } from '../ui/table.tsx'
 import { Trace } from './decision.tsx'
 
@@ -39,6 +41,16 @@ export function Destinations({ params }: PageProps) {
 }
 
 const CONTINENTS = ['africa', 'americas', 'asia', 'europe', 'oceania']
+/** The shapes of the countries are loaded with the map alone. */
+const MAP = lazy(async () => (await import('./world-map.tsx')).WorldMap)
+
+/** The price of a minute as the map and the list write it. */
+function minuteText(rate: RatedCountry['rate']): string {
+  if (rate === null) return 'not covered'
+  const { low_minor, high_minor } = rate
+  return low_minor === high_minor ? money(low_minor) : `${money(low_minor)} – ${money(high_minor)}`
+}
+
 const perUnit = (rate: Rate) => `${money(rate.rate_minor)} a ${rate.rate_unit}`
 
 function Countries() {
@@ -46,48 +58,54 @@ function Countries() {
   const coverage = useData<ListOf<Rate>>(may('billing:read') ? '/v1/rates/coverage?direction=outbound' : null)
   const [filter, setFilter] = useState('')
   const rates = coverage.data?.data ?? null
-  const rateOf = (code: string): string => {
-    if (rates === null) return ''
-    const found = rates.filter(rate => rate.match.startsWith(code) || code.startsWith(rate.match))
-    if (found.length === 0) return 'no rate'
-    const amounts = found.map(rate => rate.rate_minor)
-    const [low, high] = [Math.min(...amounts), Math.max(...amounts)]
-    return low === high ? money(low) : `${money(low)} – ${money(high)}`
-  }
   return (
     <Loaded of={countries}>
       {({ data }) => {
-        const wanted = data.filter(country =>
-          `${country.name} ${country.iso_code} ${country.calling_code}`.toLowerCase().includes(filter.toLowerCase()),
-        )
+        const isWanted = ({ name, iso_code, calling_code }: DestinationCountry): boolean =>
+          `${name} ${iso_code} +${calling_code}`.toLowerCase().includes(filter.toLowerCase())
+        const rated = data.map(country => ({ country, rate: rates && minuteRateOf(country, rates) }))
+        const wanted = rated.filter(({ country }) => isWanted(country))
         return (
           <>
+            {rates && (
+              <Card title="What a minute costs" hint="Choose a country to find it in the list.">
+                <Lazy
+                  of={MAP}
+                  countries={rated}
+                  wanted={isWanted}
+                  textOf={minuteText}
+                  onPick={({ name }) => setFilter(name)}
+                />
+              </Card>
+            )}
             <div class="filters">
               <TextField label="Country or code" type="search" value={filter} onInput={setFilter} />
             </div>
+            <ProblemBox problem={coverage.problem} />
+            {wanted.length === 0 && <Empty title="No country fits">Take letters away to see more.</Empty>}
             <div class="columns">
               {CONTINENTS.map(continent => {
-                const rows = wanted.filter(country => country.continent === continent)
+                const rows = wanted.filter(({ country }) => country.continent === continent)
                 return rows.length === 0 ? null : (
                   <Card key={continent} title={words(continent)} hint={`${count(rows.length)} countries`} flush>
                     <LongTable
                       label={words(continent)}
                       rows={rows}
-                      keyOf={country => country.iso_code}
+                      keyOf={({ country }) => country.iso_code}
                       more={false}
                       onNearEnd={() => undefined}
                       columns={[
-                        { title: 'Country', cell: country => country.name, width: '46%' },
+                        { title: 'Country', cell: ({ country }) => country.name, width: '46%' },
                         {
                           title: 'Code',
-                          cell: country => `${country.calling_code}${country.shared_code ? ' (shared)' : ''}`,
+                          cell: ({ country }) => `+${country.calling_code}${country.shared_code ? ' (shared)' : ''}`,
                         },
                         ...(rates === null
                           ? []
                           : [
                               {
                                 title: 'A minute',
-                                cell: (country: DestinationCountry) => rateOf(country.calling_code),
+                                cell: ({ rate }: RatedCountry) => minuteText(rate),
                                 right: true,
                               },
                             ]),

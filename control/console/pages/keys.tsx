@@ -22,7 +22,7 @@ import {
   Time,
 } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
-import { Chips, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { Chips, Form, NumberField, SelectField, TextField, TimeField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { PolicyChoice } from './policy-choice.tsx'
 
@@ -194,9 +194,8 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (api_key:
           options={(mine?.scopes ?? []).map(value => ({ value, text: value }))}
           wrong={messagesAt(action.problem, '/scopes')}
         />
-        <TextField
+        <TimeField
           label="Ends"
-          type="datetime-local"
           value={expires}
           onInput={setExpires}
           hint="Empty: it does not end by itself."

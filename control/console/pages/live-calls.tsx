@@ -4,20 +4,20 @@ import { duration, words } from '../lib/format.ts'
 import { type LiveCall, useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
-import { Button, CallStatus, Card, Empty, LinkButton, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
+import { Button, CallStatus, Card, Empty, LinkButton, NoRows, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { type Column, LongTable, Table } from '../ui/table.tsx'
 import { CALL_TABS } from './call-tabs.ts'
 import { TransferCall } from './transfer-call.tsx'
 
 export function LiveCalls() {
-  const { calls, problem, loading } = useLiveCalls()
+  const live = useLiveCalls()
   return (
     <>
       <PageHead title="Live calls" sub="Calls in progress, as they change." />
       <Tabs items={CALL_TABS()} current="live" />
-      <ProblemBox problem={problem} />
-      <Card flush>{loading ? <output class="loading">Loading…</output> : <LiveTable calls={calls} long />}</Card>
+      <ProblemBox problem={live.problem} />
+      <Card flush>{live.known ? <LiveTable calls={live.calls} long /> : <NoRows of={live}>{null}</NoRows>}</Card>
     </>
   )
 }
@@ -61,16 +61,18 @@ export function LiveTable({ calls, long = false }: { calls: readonly LiveCall[];
           {call.from}
         </a>
       ),
+      width: '164px',
     },
-    { title: 'To', cell: call => <span class="num">{call.to}</span> },
-    { title: 'Status', cell: call => <CallStatus call={call} /> },
+    { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '152px' },
+    { title: 'Status', cell: call => <CallStatus call={call} />, width: '145px' },
     { title: 'Direction', cell: call => words(call.direction), wide: true },
     { title: 'Trunk', cell: call => call.trunk_name ?? '–', wide: true },
-    { title: 'Codec', cell: call => call.codec ?? '–', wide: true },
-    { title: 'MOS', cell: call => call.mos?.toFixed(1) ?? '–', right: true, wide: true },
+    { title: 'Codec', cell: call => call.codec ?? '–', wide: true, width: '80px' },
+    { title: 'MOS', cell: call => call.mos?.toFixed(1) ?? '–', right: true, wide: true, width: '60px' },
     {
       title: 'Talk time',
       right: true,
+      width: '116px',
       cell: call => <TalkTime call={call} />,
     },
     {

@@ -3,11 +3,11 @@ import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { wrongNumber } from '../lib/checks.ts'
 import { useAction, useData, usePages } from '../lib/data.ts'
-import { count, words } from '../lib/format.ts'
+import { count, counted, words } from '../lib/format.ts'
 import { hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { Application, ListOf, NumberBlock, PhoneNumber, TrunkSummary } from '../lib/types.ts'
-import { Button, Card, Empty, Loaded, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
+import { Button, Card, Empty, Loaded, NoRows, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
 import { LongTable, Table } from '../ui/table.tsx'
@@ -61,15 +61,13 @@ function Owned() {
       <ProblemBox problem={numbers.problem} />
       <Card flush>
         {numbers.rows.length === 0 ? (
-          numbers.loading ? (
-            <output class="loading">Loading…</output>
-          ) : (
+          <NoRows of={numbers}>
             <Empty
               title={prefix ? 'No number begins so' : 'No number yet'}
               action={may('numbers:order') && <a href={hrefOf('/numbers/order')}>Order numbers</a>}
               api={'curl "$STROWGER_URL/v1/numbers" -H "Authorization: Bearer $STROWGER_API_KEY"'}
             />
-          )
+          </NoRows>
         ) : (
           <>
             <LongTable
@@ -110,7 +108,8 @@ function Owned() {
               ]}
             />
             <div class="table-foot">
-              {count(numbers.rows.length)} numbers{numbers.more ? ' so far' : ''}
+              {counted(numbers.rows.length, 'number')}
+              {numbers.more ? ' so far' : ''}
             </div>
           </>
         )}
@@ -191,14 +190,15 @@ function Order() {
     )
   const [chosen, setChosen] = useState<readonly string[]>([])
   const action = useAction()
-  const order = () =>
-    action.run(async () => {
-      await ask('POST', '/v1/number-orders', { body: { numbers: chosen } })
-      setChosen([])
-      available.reload()
-      orders.reload()
-      toast('The numbers are yours')
-    })
+  const order = async () => {
+    const done = await action.run(() => ask('POST', '/v1/number-orders', { body: { numbers: chosen } }))
+    // After a refusal too: somebody else may have taken one of them.
+    setChosen([])
+    available.reload()
+    if (!done) return
+    orders.reload()
+    toast('The numbers are yours')
+  }
   return (
     <>
       <Loaded of={available}>

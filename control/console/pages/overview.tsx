@@ -2,14 +2,15 @@ import type { Alert, ProjectMetrics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
 import { count, money, words } from '../lib/format.ts'
-import { type LiveCall, useLiveCalls } from '../lib/live-calls.ts'
+import { LIVE_CALLS, useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
-import { Badge, Card, Empty, LinkButton, Meter, PageHead, Stat, Status, Time } from '../ui/basics.tsx'
+import { Badge, Card, Empty, LinkButton, Meter, NoRows, PageHead, Stat, Status, Time } from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
-import { Board } from './board.tsx'
+import { Board, boardPath } from './board.tsx'
 import { LiveTable } from './live-calls.tsx'
 
+const METRICS = '/v1/metrics?window=1h'
 /** The list of live calls ends here. Then the metrics have the number. */
 const LISTED = 1000
 
@@ -37,15 +38,18 @@ export function Overview() {
   )
 }
 
+Overview.ahead = () => (may('live_calls:read') ? [boardPath({}), METRICS, LIVE_CALLS] : [])
+
 function Figures() {
-  const metrics = useData<ProjectMetrics>('/v1/metrics?window=1h', { poll_ms: 5000 })
-  const { calls } = useLiveCalls()
+  const metrics = useData<ProjectMetrics>(METRICS, { poll_ms: 5000 })
+  const live = useLiveCalls()
+  const { calls } = live
   const running = calls.filter(call => !call.over).length
-  const live_calls = running >= LISTED ? metrics.data?.now.live_calls : running
+  const live_calls = running >= LISTED || !live.known ? metrics.data?.now.live_calls : running
   return (
     <>
       <Board of={{}} {...(live_calls === undefined ? {} : { live_calls })} more={<Firing />} />
-      <LiveNow calls={calls} />
+      <LiveNow of={live} />
       <div class="columns">
         {may('service_configuration:read') && <FiringAlerts />}
         {metrics.data && <Caps data={metrics.data} />}
@@ -59,13 +63,13 @@ const Firing = () => (
   <Stat
     name="Alerts"
     value={count(firing.value)}
-    hint={firing.value === 0 ? 'nothing to look at' : <a href={hrefOf('/alerts')}>Look at them</a>}
+    hint={firing.value === 0 ? 'nothing to look at' : firing.value && <a href={hrefOf('/alerts')}>Look at them</a>}
   />
 )
 
-const LiveNow = ({ calls }: { calls: readonly LiveCall[] }) => (
+const LiveNow = ({ of }: { of: ReturnType<typeof useLiveCalls> }) => (
   <Card title="Live calls" actions={<a href={hrefOf('/calls/live')}>All</a>} flush>
-    <LiveTable calls={calls.slice(0, 8)} />
+    {of.known ? <LiveTable calls={of.calls.slice(0, 8)} /> : <NoRows of={of}>{null}</NoRows>}
   </Card>
 )
 
@@ -75,7 +79,9 @@ function FiringAlerts() {
   return (
     <Card title="Alerts" actions={<a href={hrefOf('/alerts')}>All</a>} flush>
       {rows.length === 0 ? (
-        <Empty title="Nothing to look at" />
+        <NoRows of={of}>
+          <Empty title="Nothing to look at" />
+        </NoRows>
       ) : (
         <Table
           label="Alerts"

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { usePages } from '../lib/data.ts'
-import { bytes, count, duration, when } from '../lib/format.ts'
+import { bytes, counted, duration, when } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import type { Recording } from '../lib/types.ts'
-import { Button, Card, Empty, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
+import { Button, Card, Empty, NoRows, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
 import { LongTable } from '../ui/table.tsx'
@@ -23,16 +23,14 @@ export function Recordings() {
       <ProblemBox problem={recordings.problem} />
       <Card flush>
         {recordings.rows.length === 0 ? (
-          recordings.loading ? (
-            <output class="loading">Loading…</output>
-          ) : (
+          <NoRows of={recordings}>
             <Empty
               title="No recording yet"
               api={'curl "$STROWGER_URL/v1/recordings" -H "Authorization: Bearer $STROWGER_API_KEY"'}
             >
               Record all calls of an outbound policy, or with a verb of a script.
             </Empty>
-          )
+          </NoRows>
         ) : (
           <>
             <LongTable
@@ -49,8 +47,9 @@ export function Recordings() {
                       {row.from ?? 'its call'}
                     </a>
                   ),
+                  width: '164px',
                 },
-                { title: 'To', cell: row => <span class="num">{row.to ?? '–'}</span> },
+                { title: 'To', cell: row => <span class="num">{row.to ?? '–'}</span>, width: '152px' },
                 { title: 'Status', cell: row => <Status of={row.status} />, width: '130px' },
                 {
                   title: 'Length',
@@ -63,6 +62,7 @@ export function Recordings() {
                 {
                   title: '',
                   right: true,
+                  width: '180px',
                   cell: row => (
                     <>
                       {row.status === 'completed' && (
@@ -83,7 +83,7 @@ export function Recordings() {
                 },
               ]}
             />
-            <div class="table-foot">{count(recordings.rows.length)} recordings</div>
+            <div class="table-foot">{counted(recordings.rows.length, 'recording')}</div>
           </>
         )}
       </Card>

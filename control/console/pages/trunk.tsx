@@ -123,7 +123,7 @@ const Endpoints = ({ of }: { of: Trunk['endpoint_evidence'] }) => (
         columns={[
           { title: 'Target', cell: row => <span class="mono">{row.sip_uri}</span> },
           { title: 'State', cell: row => <Status of={row.state} /> },
-          { title: 'Last answer', cell: row => (row.last_result ? `${row.last_result.code}` : '–') },
+          { title: 'Last answer', cell: row => (row.last_result ? words(String(row.last_result.code)) : '–') },
           { title: 'Asked', cell: row => <Time at={row.last_attempt_at} /> },
           { title: 'In words', cell: row => <span class="muted small">{row.detail}</span>, wide: true },
         ]}

@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<TrunkSummary>[] = [
     title: 'Status',
     cell: trunk =>
       noTargetAnswers(trunk) ? <Badge tone="bad">No target answers</Badge> : <Status of={trunk.status} />,
-    width: '170px',
+    width: '190px',
   },
   { title: 'Direction', cell: trunk => words(trunk.direction), wide: true },
   {

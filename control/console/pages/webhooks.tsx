@@ -9,7 +9,20 @@ import { messagesAt } from '../lib/problem.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
-import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../ui/basics.tsx'
+import {
+  Badge,
+  Button,
+  Card,
+  Empty,
+  Id,
+  Loaded,
+  NoRows,
+  Notice,
+  PageHead,
+  ProblemBox,
+  Status,
+  Time,
+} from '../ui/basics.tsx'
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { CheckField, Chips, Form, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
@@ -291,7 +304,9 @@ interface DeliveriesProps {
 const Deliveries = ({ of, sendAgain }: DeliveriesProps) => (
   <Card title="Deliveries" flush>
     {of.rows.length === 0 ? (
-      <Empty title="Nothing was sent yet" />
+      <NoRows of={of}>
+        <Empty title="Nothing was sent yet" />
+      </NoRows>
     ) : (
       <Table
         label="Deliveries"

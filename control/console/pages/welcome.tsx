@@ -60,9 +60,11 @@ export function Welcome() {
       </Step>
       <Step number={3} title="Connect your PBX" done={has(trunks)}>
         <p>A trunk takes a name and how the PBX proves who it is. Its configuration is then ready to paste.</p>
-        <LinkButton href={hrefOf('/trunks/new')} kind={has(trunks) ? undefined : 'main-one'}>
-          Create a trunk
-        </LinkButton>
+        <div>
+          <LinkButton href={hrefOf('/trunks/new')} kind={has(trunks) ? undefined : 'main-one'}>
+            Create a trunk
+          </LinkButton>
+        </div>
       </Step>
     </>
   )
@@ -71,7 +73,7 @@ export function Welcome() {
 const LastCall = ({ id }: { id: string }) => (
   <p>
     The last call: <a href={hrefOf(`/calls/${id}/ladder`)}>its SIP ladder</a>,{' '}
-    <a href={hrefOf(`/calls/${id}/decision`)}>why it was admitted</a>,{' '}
+    <a href={hrefOf(`/calls/${id}/decision`)}>how it was decided</a>,{' '}
     <a href={hrefOf(`/calls/${id}/media`)}>how it sounded</a>.
   </p>
 )

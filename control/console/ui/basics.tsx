@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Data } from '../lib/data.ts'
-import { ago, when, words } from '../lib/format.ts'
+import { ago, count, when, words } from '../lib/format.ts'
 import { statusOfCall } from '../lib/outcome.ts'
 import type { Problem } from '../lib/problem.ts'
 import type { Tone } from '../lib/tone.ts'
@@ -282,14 +282,15 @@ export function Meter({
   limit: number | null
   show?: (n: number) => string
 }) {
-  const text = show ?? String
+  const text = show ?? count
   const share = limit === null ? 0 : limit === 0 ? 1 : Math.min(1, used / limit)
   return (
     <div class="meter">
       <div class="row">
         <span>{name}</span>
         <span class="muted num">
-          {text(used)} {limit === null ? 'no ceiling' : `of ${text(limit)}`}
+          {text(used)}
+          {limit === null ? ', no ceiling' : ` of ${text(limit)}`}
         </span>
       </div>
       {limit !== null && (
@@ -370,6 +371,22 @@ export function Loaded<T>({ of, children }: { of: Data<T>; children: (data: T) =
     </div>
   )
 }
+
+/** What stands where rows will: that they are read, that they could not be, or else that there are none. */
+export const NoRows = ({
+  of: { loading, problem },
+  children,
+}: {
+  of: Pick<Data<unknown>, 'loading' | 'problem'>
+  children: ComponentChildren
+}) =>
+  problem ? (
+    <p class="loading">It could not be read.</p>
+  ) : loading ? (
+    <output class="loading">Loading…</output>
+  ) : (
+    children
+  )
 
 export const Empty = ({
   title,

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { timeZone, when } from '../lib/format.ts'
+import { timeZone, when, zonedDate } from '../lib/format.ts'
+import { whenIdle } from '../lib/idle.ts'
 import { theme } from '../lib/theme.ts'
 
 export interface Series {
@@ -93,6 +94,14 @@ export function Chart(props: ChartProps) {
   )
 }
 
+let turns: Promise<void> = Promise.resolve()
+
+/** Resolves when the page is idle: once for each chart, so that a board does not keep the page busy. */
+function inTurn(): Promise<void> {
+  turns = turns.then(() => new Promise<void>(resolve => void whenIdle(resolve)))
+  return turns
+}
+
 /** Draws a chart into the box. Returns the chart and the place of its cursor. */
 function usePlot(box: { readonly current: HTMLElement | null }, props: ChartProps) {
   const { times, series, bars = false, stacked = false, ceiling = null, height = 220, min, max } = props
@@ -110,9 +119,9 @@ function usePlot(box: { readonly current: HTMLElement | null }, props: ChartProp
     const element = box.current
     if (!element) return
     const watcher = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }))
-    void Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css')]).then(([{ default: Plot }]) => {
+    void Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css'), inTurn()]).then(([{ default: Plot }]) => {
       if (gone) return
-      const options = optionsOf(Plot, latest.current.props, zone, {
+      const options = optionsOf(Plot, latest.current.props, {
         moved: setAt,
         spanned: (from, to) => latest.current.props.onRange?.(from, to),
       })
@@ -166,7 +175,7 @@ interface Listener {
   readonly spanned: (from: number, to: number) => void
 }
 
-function optionsOf(Plot: typeof uPlot, props: ChartProps, zone: string | undefined, { moved, spanned }: Listener) {
+function optionsOf(Plot: typeof uPlot, props: ChartProps, { moved, spanned }: Listener) {
   const { series, times, bars = false, ceiling = null, min, max, onRange } = props
   const style = getComputedStyle(document.documentElement)
   const color = (name: string): string => style.getPropertyValue(name).trim()
@@ -203,7 +212,7 @@ function optionsOf(Plot: typeof uPlot, props: ChartProps, zone: string | undefin
         ],
       },
     },
-    tzDate: (at: number) => (zone === undefined ? new Date(at * 1000) : Plot.tzDate(new Date(at * 1000), zone)),
+    tzDate: (at: number) => zonedDate(at * 1000),
     axes: [
       { ...axis, values: TIME_AXIS },
       { ...axis, size: 52 },

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { localTimeOf, localTimeText } from '../lib/local-time.ts'
 import { messagesAt, messagesElsewhere, type Problem } from '../lib/problem.ts'
 import { Button, ProblemBox } from './basics.tsx'
 
@@ -52,7 +53,7 @@ function Field({
 interface TextProps extends Common {
   readonly value: string
   readonly onInput: (value: string) => void
-  readonly type?: 'text' | 'email' | 'password' | 'tel' | 'search' | 'datetime-local'
+  readonly type?: 'text' | 'email' | 'password' | 'tel' | 'search'
   readonly autoComplete?: string
   readonly placeholder?: string
   readonly mono?: boolean
@@ -79,6 +80,37 @@ export const TextField = ({ value, onInput, type = 'text', mono, autoFocus, ...r
     )}
   </Field>
 )
+
+/**
+ * An input for a date and time in the organization's time zone. A field of the browser's own would have the form and
+ * the language of the browser. Tells of a change when the field is left or Enter is pressed.
+ */
+export function TimeField({ value, onInput, ...rest }: Common & { value: string; onInput: (local: string) => void }) {
+  const [text, setText] = useState(localTimeText(value))
+  // A saved filter or a button may set it too.
+  useEffect(() => setText(localTimeText(value)), [value])
+  const wrong = text !== '' && localTimeOf(text) === null ? 'is written as 2026-11-26 14:30' : null
+  const take = (written: string) => {
+    setText(written)
+    const local = written === '' ? '' : localTimeOf(written)
+    if (local !== null) onInput(local)
+  }
+  return (
+    <Field {...rest} {...(wrong === null ? {} : { wrong })}>
+      {props => (
+        <input
+          {...props}
+          type="text"
+          class="num"
+          value={text}
+          placeholder="2026-11-26 14:30"
+          autocomplete="off"
+          onChange={event => take(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
 
 const focused = new WeakSet<Element>()
 function focusOnce(element: HTMLInputElement | null): void {

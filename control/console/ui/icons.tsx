@@ -29,7 +29,6 @@ import user from 'lucide/dist/esm/icons/user.mjs'
 import users from 'lucide/dist/esm/icons/users.mjs'
 import webhook from 'lucide/dist/esm/icons/webhook.mjs'
 import x from 'lucide/dist/esm/icons/x.mjs'
-import { h } from 'preact'
 
 /** Icons of Lucide, each imported by itself: the package has thousands. */
 const ICONS = {
@@ -70,16 +69,7 @@ const ICONS = {
 export type IconName = keyof typeof ICONS
 
 export const Icon = ({ name }: { name: IconName }) => (
-  <svg
-    class="icon"
-    viewBox="0 0 24 24"
-    fill="none"
-    stroke="currentColor"
-    stroke-width="1.8"
-    stroke-linecap="round"
-    stroke-linejoin="round"
-    aria-hidden="true"
-  >
-    {ICONS[name].map(([tag, shape]) => h(tag, shape))}
+  <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <path d={ICONS[name]} />
   </svg>
 )

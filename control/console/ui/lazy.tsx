@@ -2,14 +2,17 @@ import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Notice } from './basics.tsx'
 
+/** A component that may name what it will read, so that the answers come while it is drawn. */
+export type AheadComponent<P> = ComponentType<P> & { ahead?(): readonly string[] }
+
 interface LazyComponent<P> {
-  load(): Promise<ComponentType<P>>
-  loaded: ComponentType<P> | null
+  load(): Promise<AheadComponent<P>>
+  loaded: AheadComponent<P> | null
 }
 
 /** A component that loads its code when it is first shown. */
-export function lazy<P>(load: () => Promise<ComponentType<P>>): LazyComponent<P> {
-  let pending: Promise<ComponentType<P>> | null = null
+export function lazy<P>(load: () => Promise<AheadComponent<P>>): LazyComponent<P> {
+  let pending: Promise<AheadComponent<P>> | null = null
   const entry: LazyComponent<P> = {
     loaded: null,
     load() {

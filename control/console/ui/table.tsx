@@ -92,10 +92,13 @@ function heightOfCard<T>(columns: readonly Column<T>[]): number {
   return 20 + 24 * Math.ceil(values.length / 2) + (values.length < shown.length ? 32 : 0)
 }
 const SPARE_ROWS = 12
-/** Drawn before the height of the box is known. They fill it on most screens. */
-const FIRST_ROWS = 18
+/** The rows that fill the box, whose height style.css limits. To read its height would lay out the page once more. */
+const rowsInView = (row_px: number): number => Math.ceil(Math.min(innerHeight * 0.7, 900) / row_px)
 
-/** A table of any length: renders only the rows in view, and loads more near the end. */
+/**
+ * A table of any length: renders only the rows in view, and loads more near the end. Rows around those in view are
+ * drawn when somebody is about to scroll.
+ */
 export function LongTable<T>({
   label,
   columns,
@@ -106,9 +109,10 @@ export function LongTable<T>({
   onNearEnd,
 }: TableProps<T> & { more: boolean; onNearEnd: () => void }) {
   const box = useRef<HTMLElement>(null)
-  const [view, setView] = useState({ first: 0, last: FIRST_ROWS })
+  const [view, setView] = useState({ first: 0, last: 0 })
   const card_px = heightOfCard(columns)
   const row_px = matchMedia('(max-width: 700px)').matches ? card_px : ROW_PX
+  const end = Math.max(view.last, rowsInView(row_px))
 
   const look = () => {
     const element = box.current
@@ -119,15 +123,25 @@ export function LongTable<T>({
     setView(before => (before.first === first && before.last === last ? before : { first, last }))
     if (more && last >= rows.length - SPARE_ROWS) onNearEnd()
   }
-  // After the first rows are painted: reading the height of the box before would lay out the page a second time.
-  useEffect(look, [rows.length, more, row_px])
+  const near_end = more && end >= rows.length - SPARE_ROWS
+  useEffect(() => {
+    if (near_end) onNearEnd()
+  }, [near_end, rows.length, onNearEnd])
 
-  const shown = rows.slice(view.first, view.last)
+  const shown = rows.slice(view.first, end)
   const above = Math.min(view.first, rows.length) * row_px
-  const below = Math.max(0, rows.length - view.last) * row_px
+  const below = Math.max(0, rows.length - end) * row_px
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it.
-    <section class="table-box tall" ref={box} onScroll={look} tabIndex={0} aria-label={label}>
+    <section
+      class="table-box tall"
+      ref={box}
+      onScroll={look}
+      onPointerEnter={look}
+      onFocus={look}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it.
+      tabIndex={0}
+      aria-label={label}
+    >
       <table
         class="list fixed"
         style={{ '--card-height': `${card_px}px` }}

@@ -3,7 +3,7 @@ import { ask } from '../../lib/api.ts'
 import type { CreatedOrganization, OperatorOrganization } from '../../lib/api-types.ts'
 import { useAction, usePages } from '../../lib/data.ts'
 import { hrefOf } from '../../lib/router.ts'
-import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
+import { Button, Card, Empty, LinkButton, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { Dialog, SecretOnce } from '../../ui/dialog.tsx'
 import { Form, TextField } from '../../ui/form.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -29,11 +29,9 @@ export function Customers() {
       <ProblemBox problem={of.problem} />
       <Card flush>
         {of.rows.length === 0 ? (
-          of.loading ? (
-            <output class="loading">Loading…</output>
-          ) : (
+          <NoRows of={of}>
             <Empty title="No customer yet" action={create} api="strowger customers create --help" />
-          )
+          </NoRows>
         ) : (
           <Table
             label="Customers"

@@ -123,7 +123,7 @@ function Registrations() {
       <Loaded of={of}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="No carrier is registered with" />
+            <Empty title="No registration with a carrier" />
           ) : (
             <Table
               label="Registrations"

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNumber, OperatorProject, StockedNumbers } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
-import { count, money } from '../../lib/format.ts'
+import { count, counted, money } from '../../lib/format.ts'
 import { hrefOf, query, setQuery } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Button, Card, Empty, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
+import { Button, Card, Empty, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form, MoneyField, SelectField, TextField } from '../../ui/form.tsx'
 import { LongTable } from '../../ui/table.tsx'
@@ -56,13 +56,16 @@ export function NumberStock() {
       </div>
       <ProblemBox problem={of.problem} />
       <Card flush>
-        {of.rows.length === 0 && !of.loading ? (
-          <Empty title="No such number" api="strowger numbers add --help" />
+        {of.rows.length === 0 ? (
+          <NoRows of={of}>
+            <Empty title="No such number" api="strowger numbers add --help" />
+          </NoRows>
         ) : (
           <Stock of={of} nameOf={id => names.get(id) ?? id} />
         )}
         <div class="table-foot">
-          {count(of.rows.length)} numbers{of.more ? ' so far' : ''}
+          {counted(of.rows.length, 'number')}
+          {of.more ? ' so far' : ''}
         </div>
       </Card>
       {adding && (

@@ -7,7 +7,7 @@ import { count, when, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import { saveAs } from '../../lib/save-as.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Badge, Button, Card, Empty, Id, Loaded, PageHead, ProblemBox } from '../../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Id, Loaded, NoRows, PageHead, ProblemBox } from '../../ui/basics.tsx'
 import { LongTable, Table } from '../../ui/table.tsx'
 import { ImportRates } from './price-import.tsx'
 
@@ -35,8 +35,10 @@ export function PriceBooks() {
       />
       <ProblemBox problem={of.problem} />
       <Card flush>
-        {of.rows.length === 0 && !of.loading ? (
-          <Empty title="No price book yet" action={create} api="strowger rates import --help" />
+        {of.rows.length === 0 ? (
+          <NoRows of={of}>
+            <Empty title="No price book yet" action={create} api="strowger rates import --help" />
+          </NoRows>
         ) : (
           <Table
             label="Price books"

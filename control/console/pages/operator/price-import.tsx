@@ -5,7 +5,7 @@ import { useAction } from '../../lib/data.ts'
 import { count, instantOf } from '../../lib/format.ts'
 import { Button, Facts, Notice, ScrollBox } from '../../ui/basics.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { AreaField, CheckField, Form, SelectField, TextField } from '../../ui/form.tsx'
+import { AreaField, CheckField, Form, SelectField, TextField, TimeField } from '../../ui/form.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 interface Props {
@@ -105,10 +105,9 @@ function ListFields({
             { value: 'inbound', text: 'Inbound' },
           ]}
         />
-        <TextField
+        <TimeField
           label="In force from"
           hint="Empty: from now on."
-          type="datetime-local"
           value={draft.from}
           onInput={from => set({ ...draft, from })}
           problem={problem}

@@ -5,7 +5,7 @@ import { useAction, useData, usePages } from '../../lib/data.ts'
 import { money } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Button, Card, Empty, Loaded, Notice, ProblemBox } from '../../ui/basics.tsx'
+import { Button, Card, Empty, Loaded, NoRows, Notice, ProblemBox } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog } from '../../ui/dialog.tsx'
 import { Form, SelectField } from '../../ui/form.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -35,7 +35,9 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
       >
         <ProblemBox problem={of.problem} />
         {of.rows.length === 0 ? (
-          <Empty title="The project holds no number" />
+          <NoRows of={of}>
+            <Empty title="The project holds no number" />
+          </NoRows>
         ) : (
           <Table
             label="Numbers"

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
-import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
-import { Notice } from '../../../media/session/notice.ts'
-import t from '../../support/harness/index.ts'
-import { startTestWorker } from '../../support/media-worker.ts'
+import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
+import { Notice } from '../../../../media/session/notice.ts'
+import t from '../../../support/harness/index.ts'
+import { startTestWorker } from '../../../support/media-worker.ts'
 
 /** The warning tone of those who listen. */
 const TONE_HZ = 1400
