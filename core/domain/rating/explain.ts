@@ -27,30 +27,30 @@ export function priceOf(inputs: PriceInputs): Price {
   return { billed_seconds, charge_minor: inputs.billing === 'free' ? 0 : billedMinor(inputs, billed_seconds) }
 }
 
-/** What an ended call cost, as every surface shows it. */
-export interface CallPrice {
+/** What an ended call cost. */
+export interface CallCharge {
   readonly amount_minor: number
   readonly billed_seconds: number
   readonly currency: string
   readonly direction: 'outbound' | 'inbound'
-  /** Such as `4 s × ₦0.14/min = ₦0.01`. */
+}
+
+/** What an ended call cost, as every surface shows it. */
+export interface CallPrice extends CallCharge {
+  /** Such as `4 s × ₦0.14/min = ₦0.01`. To write it takes fifty times as long as the charge. */
   readonly sentence: string
 }
 
-export function callPrice(inputs: PriceInputs): CallPrice {
-  const price = priceOf(inputs)
+export function callCharge(inputs: PriceInputs): CallCharge {
+  const { billed_seconds, charge_minor } = priceOf(inputs)
   const { currency, direction } = inputs
-  return {
-    amount_minor: price.charge_minor,
-    billed_seconds: price.billed_seconds,
-    currency,
-    direction,
-    // Amounts as text take longer than the price, and hardly anybody reads it of a call that has just ended.
-    get sentence() {
-      return priceSentence(inputs, price)
-    },
-  }
+  return { amount_minor: charge_minor, billed_seconds, currency, direction }
 }
+
+export const callPrice = (inputs: PriceInputs): CallPrice => ({
+  ...callCharge(inputs),
+  sentence: priceSentence(inputs, priceOf(inputs)),
+})
 
 /** Says how the price of an ended call comes about, in one line. */
 function priceSentence(inputs: PriceInputs, { billed_seconds, charge_minor }: Price): string {

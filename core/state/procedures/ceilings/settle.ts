@@ -1,5 +1,11 @@
 import { prefixesOf } from '../../../domain/policies/destinations.ts'
-import { type CallPrice, callPrice, type PriceInputs } from '../../../domain/rating/explain.ts'
+import {
+  type CallCharge,
+  type CallPrice,
+  callCharge,
+  callPrice,
+  type PriceInputs,
+} from '../../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import { readCost } from '../admission/destination.ts'
@@ -70,7 +76,7 @@ export interface Release {
   /** Slots that this run of the procedure released; 0 when all were already released. */
   readonly released: number
   /** Null for a call without a price. */
-  readonly price: CallPrice | null
+  readonly price: CallCharge | null
 }
 
 /** Releases the slots of a call and settles its money. Idempotent. */
@@ -110,9 +116,9 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   const row = query(RESERVED, input.call_sid)[0]
   if (!row) return { price: null }
   if (textOrNull(row, 'settled_at') !== null)
-    return { price: callPrice(inputsOf(row, number(row, 'duration_seconds'))) }
+    return { price: callCharge(inputsOf(row, number(row, 'duration_seconds'))) }
   const duration_seconds = input.answered ? Math.max(1, Math.floor(input.duration_seconds)) : 0
-  const price = callPrice(inputsOf(row, duration_seconds))
+  const price = callCharge(inputsOf(row, duration_seconds))
   const { billed_seconds, amount_minor: charge_minor } = price
   const held = number(row, 'held_minor')
   const { carrier_id = null } = input
@@ -132,6 +138,13 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
     addToWindows(query, capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
   if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
   return { price }
+}
+
+/** Returns the price of a settled call in words; null for a call without a price. */
+export function settledPrice(query: Query, call_sid: string): CallPrice | null {
+  const row = query(RESERVED, call_sid)[0]
+  if (!row || textOrNull(row, 'settled_at') === null) return null
+  return callPrice(inputsOf(row, number(row, 'duration_seconds')))
 }
 
 function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {

@@ -51,8 +51,15 @@ const insertDelivery = inserting('webhook_delivery', [
   ...(['expires_at', 'created_at'] as const),
 ])
 
-/** Queues an event for every enabled endpoint of the project that subscribes to its kind. Returns their number. */
-export function queueProjectEvent(query: Query, { project_id, kind, data, id }: ProjectEvent, now_ms: number): number {
+/**
+ * Queues an event for every enabled endpoint of the project that subscribes to its kind. Returns their number. A
+ * function makes data that would be made for nobody in most projects.
+ */
+export function queueProjectEvent(
+  query: Query,
+  { project_id, kind, data, id }: Omit<ProjectEvent, 'data'> & { readonly data: object | (() => object) },
+  now_ms: number,
+): number {
   const listening = query(ENDPOINTS, project_id).filter(
     endpoint =>
       number(endpoint, 'enabled') !== 0 &&
@@ -60,7 +67,12 @@ export function queueProjectEvent(query: Query, { project_id, kind, data, id }: 
   )
   if (listening.length === 0) return 0
   const event_id = id ?? `evt_${newId.uuid()}`
-  const payload = JSON.stringify({ id: event_id, kind, created_at: iso(now_ms), data })
+  const payload = JSON.stringify({
+    id: event_id,
+    kind,
+    created_at: iso(now_ms),
+    data: typeof data === 'function' ? data() : data,
+  })
   for (const endpoint of listening)
     insertDelivery(
       query,

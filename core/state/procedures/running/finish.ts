@@ -1,6 +1,7 @@
 import type { Ending } from '../../../domain/calls/endings.ts'
 import { iso } from '../../../runtime/clock.ts'
 import { ceilings } from '../ceilings/index.ts'
+import { settledPrice } from '../ceilings/settle.ts'
 import { inserting, type Query } from '../query.ts'
 import { tellStatus } from './callbacks.ts'
 import { countsOfEndedCall } from './counts.ts'
@@ -50,7 +51,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   const { project_id, direction, from_number, to_number, answered_at } = known
   const { ended_at, duration_seconds } = lengthOf(known, facts)
   const released = { call_sid: sid, duration_seconds, answered: answered_at !== null, carrier_id: known.carrier_id }
-  const { price } = ceilings.release(query, { ...released, now_ms: facts.ended_ms })
+  ceilings.release(query, { ...released, now_ms: facts.ended_ms })
   const { status, sip_code, reason, ended_by } = facts.ending
   const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
   const row = { ...known, ...changes }
@@ -79,8 +80,11 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   for (const { sql, parameters } of countsOfEndedCall({ ...record, application_id: row.application_id }))
     query(sql, ...parameters)
   const { trunk_id } = row
-  const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code, price }
-  const data = { sid, direction, from: from_number, to: to_number, trunk_id, ...ended }
+  const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code }
+  const data = () => ({
+    ...{ sid, direction, from: from_number, to: to_number, trunk_id, ...ended },
+    price: settledPrice(query, sid),
+  })
   const heard = queueProjectEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
   query(
     "update call_attempt set ended_at = ?, result = 'canceled' where call_sid = ? and ended_at is null",

@@ -644,10 +644,11 @@ t.test('an inbound call that a carrier brings is charged by the inbound book', a
   })
   t.match(await account(), { balance_minor: 1000, held_minor: 600 })
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 61, now_ms: NOW_MS + 61_000 }
-  const sentence = '61 s, billed as 120 s, × ₦3.00/min = ₦6.00'
-  const price = { amount_minor: 600, billed_seconds: 120, currency: 'NGN', direction: 'inbound' as const, sentence }
+  const price = { amount_minor: 600, billed_seconds: 120, currency: 'NGN', direction: 'inbound' as const }
   t.same(await releaseAdmission(w.state.db, end), { released: 1, price })
   t.same(await releaseAdmission(w.state.db, end), { released: 0, price }, 'settled once')
+  const sentence = '61 s, billed as 120 s, × ₦3.00/min = ₦6.00'
+  t.same((await costOfCall(w.state.db, request.call_sid))?.price, { ...price, sentence })
   t.match(await account(), { balance_minor: 400, held_minor: 0 })
   const lines = () => w.state.db.selectFrom('ledger').select(['kind', 'amount_minor', 'balance_after_minor']).execute()
   t.same(await lines(), [{ kind: 'charge', amount_minor: -600, balance_after_minor: 400 }])
