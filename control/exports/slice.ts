@@ -23,8 +23,17 @@ export interface Slice {
   readonly max_rows: number
 }
 
+interface Written {
+  readonly after_position: number
+  readonly rows: number
+  readonly bytes: number
+  readonly done: boolean
+  /** The machine left the thread so little time that the slice ended early. */
+  readonly starved: boolean
+}
+
 export type SliceOutcome =
-  | { readonly after_position: number; readonly rows: number; readonly bytes: number; readonly done: boolean }
+  | Written
   /** Why the job can't go on, as a sentence. */
   | { readonly failed: string }
 
@@ -34,6 +43,8 @@ const READ_ROWS = 1000
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
 const SLICE_READS = 200
+/** A read takes about 15 ms. */
+const STARVED_MS = 2000
 /** Space of the disk that exports leave to the platform. */
 const SPARE_BYTES = 256 * 1024 * 1024
 
@@ -61,7 +72,9 @@ export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
     const limit = Math.min(READ_ROWS, slice.max_rows)
     let span = limit
     const enough = rows + slice.max_rows
-    for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position; reads++) {
+    let starved = false
+    for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
+      const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
       const found = readEndedCalls(reader, writer.fields, of, { after: after_position, last, limit })
       const text = Buffer.from(writer.lines(found, 1))
@@ -70,9 +83,10 @@ export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
       rows += found.length
       after_position = found.length === limit ? Number(found.at(-1)?.[0] ?? last) : last
       span = found.length < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
+      starved = performance.now() - begun_ms > STARVED_MS
     }
     fdatasyncSync(file)
-    return { after_position, rows, bytes, done: after_position >= last_position }
+    return { after_position, rows, bytes, done: after_position >= last_position, starved }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return { failed: 'The disk of the platform is full.' }
     throw error

@@ -1,5 +1,6 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import { takeBackSeat } from '../../core/runtime/back-seat.ts'
 import { openRowReader } from '../../core/state/index.ts'
 import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 
@@ -9,6 +10,8 @@ import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 export interface ExportThreadData {
   readonly data_dir: string
   readonly niceness: number
+  /** Everything else on the machine goes before it. */
+  readonly back_seat: boolean
 }
 
 /** What the thread answers: an outcome, or the message of an unexpected error. */
@@ -16,11 +19,12 @@ export type SliceReply = SliceOutcome | { readonly broken: string }
 
 const port = parentPort
 if (!port) throw new Error('control/exports/thread is a worker thread')
-const { data_dir, niceness } = workerData as ExportThreadData
+const { data_dir, niceness, back_seat } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
+if (back_seat) takeBackSeat()
 // Enough for the inner pages of the indexes by which the records and reservations of ten million calls are found.
-const reader = openRowReader({ data_dir, cache_kib: 8000 })
+const reader = openRowReader({ data_dir, cache_kib: 12_000 })
 const written = (slice: Slice): SliceReply => {
   try {
     return writeSlice(reader, slice)

@@ -19,9 +19,13 @@ import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Rows of a job in one run, so that runs are short and several jobs take turns. */
-const SLICE_ROWS = 20_000
+const SLICE_ROWS = 50_000
 /** Enough that what is to be done now is done first, and that a busy machine still finishes exports. */
 const NICENESS = 10
+/** Jobs of more calls take seconds: they run on what others leave of the processors. */
+const LONG_JOB = 20_000
+/** Where others leave next to nothing, jobs compete with them for so long. */
+const COMPETES_MS = 60_000
 
 /**
  * Writes the files of this machine's export jobs, a slice of each job a run, and removes the files of jobs that are
@@ -33,15 +37,16 @@ export function callExports({
   niceness = NICENESS,
 } = {}): Reconciler {
   let writer: SliceWriter | null = null
+  let competes_until_ms = Number.NEGATIVE_INFINITY
   const release = async (): Promise<void> => {
     const released = writer
     writer = null
     await released?.close()
   }
-  const step = async (services: Services, job: CallExportRow): Promise<void> => {
+  const step = async (services: Services, job: CallExportRow, back_seat: boolean): Promise<void> => {
     const { state, settings, clock, log } = services
     const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
-    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness })
+    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness, back_seat })
     try {
       const outcome = await writer.write({
         ...job,
@@ -50,8 +55,11 @@ export function callExports({
         max_bytes: job.project_id === null ? Number.MAX_SAFE_INTEGER : quota_bytes - others,
         max_rows: slice_rows,
       })
-      if ('failed' in outcome) await fail(services, job, outcome.failed)
-      else await advanceCallExport(state, job.id, outcome, clock.now())
+      if ('failed' in outcome) return await fail(services, job, outcome.failed)
+      await advanceCallExport(state, job.id, outcome, clock.now())
+      if (!back_seat || !outcome.starved) return
+      competes_until_ms = clock.monotonic_ms() + COMPETES_MS
+      await release()
     } catch (err) {
       log.error({ err, export: job.id }, 'a slice of an export failed')
       await release().catch(() => undefined)
@@ -73,7 +81,9 @@ export function callExports({
         await forgetCallExport(state.db, job.id)
       }
       const open = await openCallExports(state.db, machine_id)
-      for (const job of open) await step(services, job)
+      const long = open.some(job => job.last_position - job.after_position > LONG_JOB)
+      const back_seat = long && clock.monotonic_ms() >= competes_until_ms
+      for (const job of open) await step(services, job, back_seat)
       if (open.length > 0) bus.ring('exports')
       else await release()
     },

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { unseal } from '../../core/runtime/secrets.ts'
-import { addAdminKey } from '../../core/state/configuration/bootstrap.ts'
+import { ROLE_SCOPES } from '../../control/http/access.ts'
 import { openAgent, place } from '../support/agents.ts'
 import { strowger } from '../support/child.ts'
 import { freshKey } from '../support/control-plane.ts'
@@ -32,6 +31,8 @@ interface Business {
 interface Opened {
   readonly project_id: string
   readonly carrier_id: string
+  /** The link by which the customer's first member gets in. */
+  readonly invitation: string
 }
 
 /** What an operator does, by one of the ways to do it. */
@@ -46,7 +47,10 @@ interface Desk {
   carrierTotal(carrier_id: string): Promise<object>
 }
 
-const contact = { time_zone: 'Africa/Lagos', contact_email: 'desk@couriers.example' }
+const contactOf = (name: string) => ({
+  time_zone: 'Africa/Lagos',
+  contact_email: `desk@${name.toLowerCase()}.example`,
+})
 
 /** The desk by /operator/v1, with a key. */
 async function byApi(t: Test, w: World): Promise<Desk> {
@@ -69,7 +73,7 @@ async function byApi(t: Test, w: World): Promise<Desk> {
   }
   return {
     async open({ name, e164, carrier }) {
-      const { project } = (await ask('POST', '/organizations', { name, ...contact })).body
+      const { project, invitation } = (await ask('POST', '/organizations', { name, ...contactOf(name) })).body
       const project_id: string = project.id
       const { body: telco } = await ask('POST', '/carriers', {
         ...{ name: `Telco of ${name}`, sources: [`${carrier.ip}/32`], routes: [{ prefix: '234', cost_minor: 999 }] },
@@ -87,7 +91,7 @@ async function byApi(t: Test, w: World): Promise<Desk> {
         const { body } = await ask('GET', `/number-imports/${preview.id}`)
         return body.state === 'completed'
       })
-      return { project_id, carrier_id: telco.id, offered: true }
+      return { project_id, carrier_id: telco.id, invitation: invitation.url, offered: true }
     },
     async topUp(project_id, amount_minor) {
       await ask('POST', `/projects/${project_id}/top-ups`, { amount_minor, reason: 'first payment' })
@@ -115,15 +119,9 @@ function byCommand(t: Test, w: World): Desk {
   const span = ['--from', SPAN.from, '--to', SPAN.to]
   return {
     async open({ name, e164, carrier }) {
-      const { project } = await run(
-        'org',
-        'create',
-        name,
-        '--email',
-        contact.contact_email,
-        '--time-zone',
-        'Africa/Lagos',
-      )
+      const { contact_email, time_zone } = contactOf(name)
+      const whom = ['--email', contact_email, '--time-zone', time_zone]
+      const { project, invitation } = await run('org', 'create', name, ...whom)
       const project_id: string = project.id
       const ways = ['--source', `${carrier.ip}/32`, '--target', `sip:${carrier.ip}:${carrier.port}`, '--route', '234']
       const { id: carrier_id } = await run('carriers', 'add', `Telco of ${name}`, ...ways)
@@ -138,7 +136,7 @@ function byCommand(t: Test, w: World): Desk {
         }
       await run('numbers', 'add', e164)
       t.match(await run('numbers', 'assign', e164, project_id), { project_id, status: 'held' })
-      return { project_id, carrier_id, offered: false }
+      return { project_id, carrier_id, invitation: invitation.url, offered: false }
     },
     async topUp(project_id, minor) {
       await run('balance', 'top-up', project_id, String(minor), '--reason', 'first payment')
@@ -154,19 +152,33 @@ function byCommand(t: Test, w: World): Desk {
   }
 }
 
-/** The customer of the project, with a credential of each kind. */
-async function signedIn(w: World, project_id: string, e164: string): Promise<World> {
-  const { db } = w.state
-  const account = await db
-    .selectFrom('voice_account')
-    .selectAll()
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow()
+/** The customer, who comes by the link, signs in, and makes a credential of each kind. */
+async function signedIn(t: Test, w: World, name: string, { project_id, invitation }: Opened, e164: string) {
+  const { contact_email: email } = contactOf(name)
+  const password = 'a password of their own'
+  let session: Record<string, string> = {}
+  const ask = async (method: string, path: string, body?: object) => {
+    const answer = await fetch(`${w.base_url}/console/api${path}`, {
+      method,
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': freshKey(), ...session },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const text = await answer.text()
+    t.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${text.slice(0, 300)}`)
+    return { body: JSON.parse(text), cookie: answer.headers.get('set-cookie')?.split(';', 1)[0] ?? '' }
+  }
+  const token = new URL(invitation).hash.slice(1)
+  await ask('POST', '/invitations/accept', { token, password })
+  const { body, cookie } = await ask('POST', '/session', { email, password })
+  session = { Cookie: cookie, 'X-CSRF-Token': body.csrf_token }
+  const role = 'org:admin'
+  const made = await ask('POST', '/api-keys', { name: 'Office', role, scopes: [...ROLE_SCOPES[role]] })
+  const { account, auth_token } = (await ask('POST', '/voice-account/auth-token/reveal')).body
   return w.as({
     project_id,
     account_sid: account.account_sid,
-    auth_token: unseal(w.master_key, account.auth_token_sealed),
-    api_key: await addAdminKey(db, project_id, new Date().toISOString(), null),
+    auth_token,
+    api_key: made.body.api_key,
     numbers: [e164],
   })
 }
@@ -207,8 +219,9 @@ async function story(
   const { name, e164, net } = at
   const agent = async (ip: string): Promise<Agent> => Object.assign(await openAgent(t, { ip }), { ip })
   const [carrier, office] = [await agent(`${net}.1`), await agent(`${net}.2`)]
-  const { project_id, carrier_id, offered } = await desk.open({ name, e164, carrier })
-  const customer = await signedIn(rival, project_id, e164)
+  const { offered, ...opened } = await desk.open({ name, e164, carrier })
+  const { project_id, carrier_id } = opened
+  const customer = await signedIn(t, rival, name, opened, e164)
   const order = (of: World) =>
     of.manage('POST', '/number-orders', { numbers: [e164] }, { 'idempotency-key': freshKey() })
   t.not((await order(rival)).status, 201, 'what is for one customer is nobody else’s')

@@ -155,6 +155,11 @@ t.test('the guide to going live leads from a carrier to a paid call, as written'
   )
   const { stdout } = await run(t, w, [`bin/strowger balance ledger ${project} --json`])
   const price = Math.ceil((cdr.duration_seconds * 1150) / 60)
+  const day = cdr.ended_at.slice(0, 10)
+  const span = `--from ${day} --to ${day} --by call --project ${project}`
+  const margins = JSON.parse((await run(t, w, [`bin/strowger rates margins ${span} --json`])).stdout)
+  const cost = Math.ceil((cdr.duration_seconds * 600) / 60)
+  t.match(margins.data, [{ charge_minor: price, cost_minor: cost, margin_minor: price - cost }])
   t.match(JSON.parse(stdout), [
     { kind: 'charge', amount_minor: -price, balance_after_minor: 500_000 - price, call_sid: cdr.call_sid },
     { kind: 'top_up', amount_minor: 500_000, reference: 'BANK-0001' },
