@@ -2,6 +2,7 @@
 // what V8 compiled of them. A bundle starts in a fraction of the time of a thousand small files. `npm start` and
 // bin/strowger run it, and so do the tests that start a platform. The other tests run the output of tsc beside it
 // (decisions 0700 and 1034).
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -71,6 +72,9 @@ try {
   for (const name of names) if (name.endsWith('.js')) compile(name)
   copyFileSync(`scripts/bundle/${LOADER}`, join(TARGET, LOADER))
   names.push(LOADER, ...output.filter(({ isEntry }) => isEntry).map(begin))
+  const { fileName: commands } = output.find(({ isEntry, name }) => isEntry && name === 'bin/main')
+  const warm = ['scripts/bundle/warm.cjs', TARGET, commands]
+  execFileSync(process.execPath, warm, { stdio: ['ignore', 'ignore', 'inherit'] })
   names.sort()
   // What a release takes: the folder may hold files of earlier bundles.
   writeFileSync(join(TARGET, 'files.json'), `${JSON.stringify(names)}\n`)
@@ -97,7 +101,9 @@ function begin({ name, fileName }) {
   mkdirSync(dirname(join(TARGET, file)), { recursive: true })
   writeFileSync(
     join(TARGET, file),
-    `import{createRequire}from"node:module";createRequire(import.meta.url)(${loader}).load(${JSON.stringify(fileName)})\n`,
+    `import{createRequire}from"node:module"
+createRequire(import.meta.url)(${loader}).load(${JSON.stringify(fileName)})
+`,
   )
   return file
 }

@@ -175,7 +175,7 @@ const sourcesOf = folders => folders.flatMap(filesBelow).filter(file => /\.(ts|j
 const bundle = {
   name: 'bundle',
   needs: ['npm packages'],
-  inputs: () => ['scripts/bundle.mjs', 'scripts/bundle/load.cjs', 'package-lock.json', ...sourcesOf(SHIPPED)],
+  inputs: () => ['scripts/bundle.mjs', ...filesBelow('scripts/bundle'), 'package-lock.json', ...sourcesOf(SHIPPED)],
   outputs: ['build/bundle/bin/main.js'],
   stamp: 'build/bundle/.stamp',
   work: run => run(process.execPath, ['scripts/bundle.mjs']),

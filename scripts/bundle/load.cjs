@@ -1,5 +1,5 @@
 // Loads the chunks of the bundle in whose folder it lies, with the code that V8 compiled of each when the bundle was
-// made: to compile is a quarter of a start (decision 1034). A V8 of another version, or with other flags, compiles them.
+// made: to compile is a quarter of a start (decision 1034). A V8 of another version or with other flags compiles them.
 'use strict'
 const { readFileSync } = require('node:fs')
 const { dirname, join } = require('node:path')
@@ -9,8 +9,8 @@ const { Script } = require('node:vm')
 const compiledAt = file => `${file}.code`
 
 /**
- * Returns a chunk of the bundle in `folder` as a script, with the lines and columns of its file. Compiled code keeps the
- * name of the script that it was made of, so the name is relative to the tree, which may be copied
+ * Returns a chunk of the bundle in `folder` as a script, with the lines and columns of its file. Compiled code keeps
+ * the name of the script that it was made of, so the name is relative to the tree, which may be copied
  * (core/runtime/typescript-stacks.ts). It loses what `import()` needs, so that chunks call `Import`.
  */
 function scriptOf(folder, path, cachedData) {
@@ -29,6 +29,8 @@ function compiled(path) {
 
 /** The chunks that are loaded, by their path in the bundle. */
 const loaded = new Map()
+/** Is told each script that runs (scripts/bundle/warm.cjs). */
+let told = null
 
 /** Loads a chunk by its path in the bundle. Returns what it exports. */
 function load(path) {
@@ -39,7 +41,9 @@ function load(path) {
   const file = join(__dirname, path)
   const requires = name => (name.startsWith('.') ? load(join(dirname(path), name)) : require(name))
   try {
-    const run = scriptOf(__dirname, path, compiled(path)).runInThisContext()
+    const script = scriptOf(__dirname, path, compiled(path))
+    told?.(path, script)
+    const run = script.runInThisContext()
     run(chunk.exports, requires, chunk, file, dirname(file), name => import(name))
   } catch (error) {
     // What failed for want of a descriptor, say, may be tried again.
@@ -49,4 +53,8 @@ function load(path) {
   return chunk.exports
 }
 
-module.exports = { load, loaded, scriptOf, compiledAt }
+const onScript = tell => {
+  told = tell
+}
+
+module.exports = { load, loaded, onScript, scriptOf, compiledAt }
