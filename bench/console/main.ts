@@ -26,7 +26,7 @@ const RUNNING = 500
 const WATCHED_MS = 15_000
 /** A busy machine may draw few frames a second. What is judged is the longest task, not the time to the end. */
 const SCROLL_LIMIT_MS = 600_000
-const ROUNDS = 5
+const ROUNDS = 8
 /** A task of this length delays the answer to a click (web.dev/articles/tti). */
 const LONG_TASK_MS = 50
 /** How long after the paint tasks are watched. */
@@ -80,7 +80,10 @@ function addRunning(): Promise<void> {
 }
 
 interface Load {
-  /** CPU time of the main thread from the start of the navigation until the page is usable, in the median round. */
+  /**
+   * CPU time of the main thread from the start of the navigation until the page is usable, in the cheapest round: who
+   * shares the processor's caches only ever adds to it.
+   */
   readonly cpu_ms: number
   /** The time of a clock until then: in the fastest round, and in the median one. */
   readonly best_ms: number
@@ -218,7 +221,7 @@ async function loads(on: Loading, url: string, shown: string): Promise<Load> {
   await devtools.send('Runtime.removeBinding', { name: USABLE })
   const walls = rounds.map(({ wall_ms }) => wall_ms)
   return {
-    cpu_ms: median(rounds.map(({ cpu_ms }) => cpu_ms)),
+    cpu_ms: Math.min(...rounds.map(({ cpu_ms }) => cpu_ms)),
     best_ms: Math.min(...walls),
     median_ms: median(walls),
   }

@@ -255,6 +255,29 @@ t.test('pages that draw what happened', async t => {
     t.equal(await agrees('KE', 'Kenya', '+254'), 1)
   })
 
+  await t.test('a list that cannot be read says so, and comes when the platform answers again', async t => {
+    const detail = 'The store is busy.'
+    const problem = { type: '', title: 'Busy', status: 503, detail, code: 'state_unavailable', request_id: 'req_1' }
+    const reads = '**/console/api/{v1,operator/v1}/**'
+    await page.route(reads, route => route.fulfill({ status: 503, json: problem }))
+    for (const path of [
+      '/operator/customers',
+      '/operator/numbers',
+      '/numbers',
+      '/recordings',
+      '/calls/live',
+      '/',
+      '/calls',
+    ]) {
+      await open(path)
+      await shown(detail)
+      t.equal(await page.locator('main .empty').count(), 0, `${path} does not say that there is nothing`)
+    }
+    await page.unroute(reads)
+    await page.locator('main tbody tr').first().waitFor()
+    t.equal(await page.locator('main .notice.bad').count(), 0, 'the error is gone with its cause')
+  })
+
   await t.test("a rival's number is refused as one that nobody has; one that was just taken is told", async t => {
     const [foreign, absent, free] = ['+2342017770001', '+2342017770002', '+2342017770003'] as const
     const rival = await addTenant(w.state, w.settings.master_key, [foreign])

@@ -39,7 +39,10 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     const abort = new AbortController()
     latest.current += 1
     const mine = latest.current
-    setState(before => ({ ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }))
+    setState(before => {
+      if (before.of === path && before.busy) return before
+      return { ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }
+    })
     read<T>(path, abort.signal).then(
       data => {
         if (mine === latest.current) setState({ of: path, data, problem: null, busy: false })

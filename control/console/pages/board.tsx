@@ -42,7 +42,10 @@ export const boardPath = (of: BoardOf): string =>
 /** The calls of a project or a part of it, over time: all charts have one cursor, one range, and lead to the calls. */
 export function Board({ of, live_calls, more }: BoardProps) {
   const window = query.value.get('window') ?? '24h'
-  const series = useData<CallSeries>(boardPath(of), { poll_ms: POLL_MS })
+  const path = boardPath(of)
+  const series = useData<CallSeries>(path, { poll_ms: POLL_MS })
+  // The figures change with each call, the charts only with their series.
+  const charts = useMemo(() => series.data && <Charts data={series.data} of={of} />, [series.data, path])
   return (
     <Loaded of={series}>
       {data => (
@@ -57,7 +60,7 @@ export function Board({ of, live_calls, more }: BoardProps) {
             />
             <Range />
           </div>
-          <Charts data={data} of={of} />
+          {charts}
         </>
       )}
     </Loaded>

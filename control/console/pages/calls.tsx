@@ -30,11 +30,6 @@ function pathOf(filter: Readonly<Record<string, string>>): string {
 }
 
 export function Calls() {
-  const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), {
-    ...{ poll_ms: 5000, key: keyOf },
-    ...{ first: FIRST_PAGE, later: LATER_PAGE },
-  })
-  const filtered = FILTERS.some(name => query.value.get(name))
   const [choosing, setChoosing] = useState(false)
   return (
     <>
@@ -50,6 +45,21 @@ export function Calls() {
       />
       <Tabs items={CALL_TABS()} current="history" />
       <CallFilters />
+      <CallList />
+      {choosing && <ColumnChoice onClose={() => setChoosing(false)} />}
+    </>
+  )
+}
+
+/** What changes when calls arrive, and nothing else of the page. */
+function CallList() {
+  const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), {
+    ...{ poll_ms: 5000, key: keyOf },
+    ...{ first: FIRST_PAGE, later: LATER_PAGE },
+  })
+  const filtered = FILTERS.some(name => query.value.get(name))
+  return (
+    <>
       <ProblemBox problem={calls.problem} />
       <Card flush>
         {calls.rows.length > 0 ? (
@@ -68,7 +78,6 @@ export function Calls() {
           </NoRows>
         )}
       </Card>
-      {choosing && <ColumnChoice onClose={() => setChoosing(false)} />}
     </>
   )
 }

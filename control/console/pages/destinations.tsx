@@ -144,6 +144,7 @@ function Tester() {
   return (
     <div class="columns">
       <Card title="A call that is not made" hint="Decided by the same rules as a real one; nothing is taken.">
+        <ProblemBox problem={trunks.problem ?? numbers.problem} />
         <Form
           onSubmit={() => void test()}
           submit="What would happen?"

@@ -152,6 +152,7 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
           : 'This project is live: a carrier takes the call, and it is billed.')
       }
     >
+      <ProblemBox problem={numbers.problem} />
       <Form
         onSubmit={() => void place()}
         submit="Place the call"

@@ -3,7 +3,7 @@ import { hrefOf } from '../lib/router.ts'
 import { inSandbox, may } from '../lib/session.ts'
 import type { CallSummary, ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { callFromPhone } from '../softphone/open.ts'
-import { Button, Card, LinkButton, PageHead } from '../ui/basics.tsx'
+import { Button, Card, LinkButton, PageHead, ProblemBox } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 
 /** Answers, says the called number, and echoes. */
@@ -26,6 +26,7 @@ export function Welcome() {
             : 'Three steps, about a minute. Nothing to install. This project is live: its calls are billed.'
         }
       />
+      <ProblemBox problem={numbers.problem ?? calls.problem ?? trunks.problem} />
       <Step number={1} title="Have a number" done={has(numbers)}>
         {has(numbers) ? (
           <p>
