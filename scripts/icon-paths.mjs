@@ -1,6 +1,7 @@
 /** Shapes of SVG as data of a path: an icon that is one path is a fourth of the elements that a page makes. */
 const SHAPES = {
-  path: ({ d }) => d,
+  // A path that begins with a relative move begins at the origin, wherever the shape before it ended.
+  path: ({ d }) => (d.startsWith('m') ? `M0 0${d}` : d),
   line: ({ x1, y1, x2, y2 }) => `M${x1} ${y1}L${x2} ${y2}`,
   polyline: ({ points }) => `M${points}`,
   polygon: ({ points }) => `M${points}Z`,

@@ -167,6 +167,8 @@ t.test('pages of the console', async t => {
       for (const { width, theme, rules } of LOOKS) {
         await page.setViewportSize({ width, height: 900 })
         await page.emulateMedia({ colorScheme: theme })
+        const undrawn = page.locator(`main .chart:not([data-theme="${theme}"])`)
+        await until('its charts are drawn in this theme', async () => (await undrawn.count()) === 0)
         await everythingFits(page, path)
         // The menu and the head are the same on all pages.
         const part = index === 0 ? 'html' : 'main'

@@ -57,7 +57,12 @@ export function Recordings() {
                   right: true,
                 },
                 { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
-                { title: 'Made', cell: row => when(row.created_at), wide: true, width: '190px' },
+                {
+                  title: 'Made',
+                  cell: row => <span class="num">{when(row.created_at)}</span>,
+                  wide: true,
+                  width: '196px',
+                },
                 { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
                 {
                   title: '',

@@ -107,7 +107,7 @@ function usePlot(box: { readonly current: HTMLElement | null }, props: ChartProp
   const { times, series, bars = false, stacked = false, ceiling = null, height = 220, min, max } = props
   const plot = useRef<uPlot | null>(null)
   const [at, setAt] = useState<number | null>(null)
-  const dark = theme.value
+  const colours = theme.value
   const zone = timeZone.value
   const rows = useMemo(() => rowsOf(times, series, stacked, ceiling), [times, series, stacked, ceiling])
   const latest = useRef({ rows, props })
@@ -130,6 +130,7 @@ function usePlot(box: { readonly current: HTMLElement | null }, props: ChartProp
         latest.current.rows as uPlot.AlignedData,
         element,
       )
+      element.dataset['theme'] = colours
       watcher.observe(element)
     })
     return () => {
@@ -139,7 +140,7 @@ function usePlot(box: { readonly current: HTMLElement | null }, props: ChartProp
       plot.current = null
       setAt(null)
     }
-  }, [shape, height, dark, zone, min, max])
+  }, [shape, height, colours, zone, min, max])
   // New values of the same series are drawn without a new chart.
   useEffect(() => plot.current?.setData(rows as uPlot.AlignedData), [rows])
   return { at, plot }
