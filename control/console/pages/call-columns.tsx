@@ -9,7 +9,7 @@ import type { Column } from '../ui/table.tsx'
 /** Columns of the call list that everybody sees. */
 const FIXED: readonly Column<ListedCall>[] = [
   { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '164px' },
-  { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '150px' },
+  { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '156px' },
   { title: 'Status', cell: call => <CallStatus call={call} />, width: '160px' },
   { title: 'When', cell: call => <span class="num">{when(call.queued_at)}</span>, width: '196px' },
 ]
