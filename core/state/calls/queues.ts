@@ -113,10 +113,18 @@ export const removeMember = async (db: Db | Trx, call_sid: string): Promise<void
   await db.deleteFrom('queue_member').where('call_sid', '=', call_sid).execute()
 }
 
-/** Removes what lost nodes left: members whose calls are over. */
+/** Removes what lost nodes left: members whose calls are over. It looks at the calls of members alone. */
 export const pruneMembers = async (db: Db): Promise<void> => {
   await db
     .deleteFrom('queue_member')
-    .where('call_sid', 'in', eb => eb.selectFrom('call').select('call.sid').where('call.ended_at', 'is not', null))
+    .where(eb =>
+      eb.exists(
+        eb
+          .selectFrom('call')
+          .select('call.sid')
+          .whereRef('call.sid', '=', 'queue_member.call_sid')
+          .where('call.ended_at', 'is not', null),
+      ),
+    )
     .execute()
 }
