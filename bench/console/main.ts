@@ -31,6 +31,8 @@ const ROUNDS = 8
 const LONG_TASK_MS = 50
 /** How long after the paint tasks are watched. */
 const WATCHED_AFTER_MS = 1000
+/** The mark that a page under measurement sets when what is waited for is painted. */
+const USABLE = 'usable'
 const ROWS = '.table-box.tall tbody tr'
 const PROFILE = process.argv.includes('--profile') ? process.argv[process.argv.indexOf('--profile') + 1] : undefined
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
@@ -152,7 +154,9 @@ interface TraceEvent {
   readonly tdur?: number
 }
 
-const threadOf = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`
+function threadOf({ pid, tid }: TraceEvent): string {
+  return `${pid} ${tid}`
+}
 
 /** Runs `work` while Chromium writes down each task of its threads. @throws without CPU times */
 async function trace<T>(tracing: CDPSession, work: () => Promise<T>): Promise<[T, readonly TraceEvent[]]> {
@@ -191,11 +195,9 @@ interface Loading {
   readonly tracing: CDPSession
 }
 
-/** The mark that a page under measurement sets when what is waited for is painted. */
-const USABLE = 'usable'
-
 /** Sets the mark by what the page itself does: a question from outside, or in each frame, would be work of its own. */
-const markWhen = (shown: string): string => `(() => {
+function markWhen(shown: string): string {
+  return `(() => {
   const look = () => {
     if (!(${shown})) return
     watcher.disconnect()
@@ -208,6 +210,7 @@ const markWhen = (shown: string): string => `(() => {
   watcher.observe(document, { childList: true, subtree: true })
   look()
 })()`
+}
 
 async function loads(on: Loading, url: string, shown: string): Promise<Load> {
   const { devtools } = on
