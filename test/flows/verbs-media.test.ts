@@ -3,16 +3,16 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
-import { heardSpan, tone, trimmed, wavBytes } from '../support/audio.ts'
+import { heardSpan, tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
-import { echoAgent, relayApp } from '../support/relay-app.ts'
+import { echoAgent, relayApp, say, sayAndHear } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
 import { HAS_POCKETSPHINX, person, understood } from '../support/spoken.ts'
 import { stockClient } from '../support/stock-library.ts'
 import { addTenant } from '../support/tenants.ts'
 import { voiceTown } from '../support/voice-town.ts'
-import { PATIENCE_MS, until } from '../support/wait.ts'
+import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // Verbs that speak, play, gather, record and stream, with every attribute on a live call. A desk telephone calls the
@@ -423,37 +423,16 @@ t.test('verbs with media', async t => {
       const sid = await town.sidOf(line)
       await app.told('setup')
       const from = line.rtp.received.length
-      const hush = new Int16Array(8 * 800)
-
-      const prompts = () => app.of('prompt').filter(({ last }) => last)
-      /**
-       * Says a phrase, again when a stop of this process has split it: then once the agent has been told of what came,
-       * if it was understood at all, so that the phrase does not cut the answer to itself. Resolves with what the agent
-       * is told of it.
-       */
-      const say = async (phrase: string) => {
-        const speech = await spoken(phrase)
-        const told = () => prompts().findLast(({ voicePrompt }) => voicePrompt === phrase)
-        await line.rtp.unpaused(async () => {
-          const before = prompts().length
-          await line.rtp.send(speech)
-          await line.rtp.send(hush)
-          await line.rtp.send(new Int16Array(8 * 5000), () => prompts().length > before)
-        })
-        return until('the agent is told of it', told)
-      }
       const sentence = await spoken('You said opening hours.')
-      const { at_ms } = await say('opening hours')
-      const heard = (): Int16Array => trimmed(line.rtp.audio(line.rtp.received.findIndex(one => one.at_ms >= at_ms)))
-      await line.rtp.until(() => heard().length >= sentence.length, PATIENCE_MS, 'the answer')
-      const answer = heard().subarray(0, sentence.length)
-      await say('good morning')
+      const opening = await spoken('opening hours')
+      const { at_ms, answer } = await sayAndHear(app, line.rtp, 'opening hours', opening, sentence.length)
+      await say(app, line.rtp, 'good morning', await spoken('good morning'))
       const { utteranceUntilInterrupt } = await app.told('interrupt', interrupt => interrupt.at_ms > at_ms)
       t.match(utteranceUntilInterrupt, /^You said opening hours\./)
       t.notMatch(utteranceUntilInterrupt, /That was it/, 'the caller interrupted')
       t.match(
         await understood(
-          answer,
+          answer.subarray(0, sentence.length),
           phrases.map(phrase => `you said ${phrase}`),
         ),
         'you said opening hours',

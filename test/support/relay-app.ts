@@ -1,7 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { trimmed } from './audio.ts'
 import type { Test } from './harness/index.ts'
-import { until } from './wait.ts'
+import type { RtpPeer } from './rtp-peer.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /** A message of the platform to a relay application. */
 interface RelayMessage {
@@ -81,3 +83,44 @@ export const echoAgent = (t: Test): Promise<RelayApp> =>
     if (message.type === 'prompt' && message['last']) send({ type: 'text', token: 'That was it.', last: true })
     if (message.type === 'dtmf') send({ type: 'end', handoffData: '{"to":"a person"}' })
   })
+
+const HUSH = new Int16Array(8 * 5000)
+
+/**
+ * Says a phrase to an agent, and again when the agent was told of something else or of nothing: a stop of this process
+ * may have split it. Resolves with what the agent is told of it.
+ */
+export async function say(app: RelayApp, peer: RtpPeer, phrase: string, speech: Int16Array): Promise<RelayMessage> {
+  const prompts = () => app.of('prompt').filter(({ last }) => last)
+  for (const begun_ms = performance.now(); ; ) {
+    const before = prompts().length
+    await peer.send(speech)
+    await peer.send(HUSH, () => prompts().length > before)
+    const told = prompts()
+      .slice(before)
+      .find(({ voicePrompt }) => voicePrompt === phrase)
+    if (told) return told
+    if (performance.now() - begun_ms > PATIENCE_MS) throw new Error(`the agent was never told of "${phrase}"`)
+  }
+}
+
+/**
+ * Says a phrase until at least `length` samples of the agent's answer are heard. The rest of a phrase that was split
+ * may cut the answer: then the phrase is said again. Resolves with the answer so far, and when the agent was told.
+ */
+export async function sayAndHear(
+  app: RelayApp,
+  peer: RtpPeer,
+  phrase: string,
+  speech: Int16Array,
+  length: number,
+): Promise<{ readonly at_ms: number; readonly answer: Int16Array }> {
+  for (const begun_ms = performance.now(); ; ) {
+    const { at_ms } = await say(app, peer, phrase, speech)
+    const heard = (): Int16Array => trimmed(peer.audio(peer.received.findIndex(one => one.at_ms >= at_ms)))
+    const cut = (): boolean => app.of('interrupt').some(interrupt => interrupt.at_ms > at_ms)
+    await peer.until(() => cut() || heard().length >= length, PATIENCE_MS, 'the answer')
+    if (!cut()) return { at_ms, answer: heard() }
+    if (performance.now() - begun_ms > PATIENCE_MS) throw new Error(`the answer to "${phrase}" was always cut`)
+  }
+}

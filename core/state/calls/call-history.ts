@@ -5,6 +5,7 @@ import type { RowReader } from '../port.ts'
 import type { Value } from '../procedures/query.ts'
 import type { Schema } from '../schema/index.ts'
 import { insertCommand, pendingCommands } from './calls.ts'
+import { isLive } from './live-calls.ts'
 import { finishCall } from './running-calls.ts'
 
 export type HistoryRow = Selectable<CallTable>
@@ -75,7 +76,7 @@ function matches(filter: HistoryFilter & { readonly project_id?: string }): Expr
   if (before !== undefined) conditions.push(eb('call.queued_at', '<', before))
   if (ended_since !== undefined) conditions.push(eb('call.ended_at', '>=', ended_since))
   if (ended_before !== undefined) conditions.push(eb('call.ended_at', '<', ended_before))
-  if (live === true) conditions.push(eb('call.ended_at', 'is', null))
+  if (live === true) conditions.push(isLive())
   if (subaccount_id !== undefined) {
     const trunks = eb.selectFrom('trunk').select('trunk.id').where('trunk.subaccount_id', '=', subaccount_id)
     conditions.push(eb('call.trunk_id', 'in', trunks))

@@ -17,9 +17,12 @@ interface LoadStep {
 /** Rows of a statement. */
 const BATCH = 1000
 
-/** Counts the live calls of each project, trunk, application and subaccount that has any. */
+/**
+ * Counts the live calls of each project, trunk, application and subaccount that has any. They are read once: read four
+ * times, each by the index of what is counted, they would be looked for among all calls.
+ */
 const LIVE = sql<{ subject_id: string; calls: number }>`
-  with live as (
+  with live as materialized (
     select c.project_id, c.trunk_id, c.application_id, t.subaccount_id
     from call c left join trunk t on t.id = c.trunk_id where c.ended_at is null
   )

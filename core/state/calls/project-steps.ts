@@ -1,6 +1,7 @@
 import { iso } from '../../runtime/clock.ts'
 import type { Db } from '../db.ts'
 import { LOST_AFTER_MS } from '../nodes/nodes.ts'
+import { isLive } from './live-calls.ts'
 
 /** The calls and nodes of this moment. */
 
@@ -15,7 +16,7 @@ export async function callsNow(
     .selectFrom('call')
     .select(eb => eb.fn.countAll<number>().as('calls'))
     .where('project_id', '=', project_id)
-    .where('ended_at', 'is', null)
+    .where(isLive())
     .executeTakeFirst()
   const newest = db
     .selectFrom('call')
@@ -38,7 +39,7 @@ export async function liveCallsOf(db: Db, application_id: string): Promise<numbe
     .selectFrom('call')
     .select(eb => eb.fn.countAll<number>().as('calls'))
     .where('application_id', '=', application_id)
-    .where('ended_at', 'is', null)
+    .where(isLive())
     .executeTakeFirstOrThrow()
   return Number(calls)
 }
@@ -64,7 +65,7 @@ export const liveCalls = (db: Db, limit: number) =>
     .leftJoin('trunk', 'trunk.id', 'call.trunk_id')
     .selectAll('call')
     .select('trunk.name as trunk_name')
-    .where('call.ended_at', 'is', null)
+    .where(isLive())
     .orderBy('call.position', 'desc')
     .limit(limit)
     .execute()

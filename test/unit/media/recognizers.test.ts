@@ -9,10 +9,10 @@ import type { MethodParams } from '../../../media/protocol/schema.ts'
 import { createRecognizer } from '../../../media/speech/index.ts'
 import { hintGrammar } from '../../../media/speech/pocketsphinx-input.ts'
 import type { RecognitionSettings } from '../../../media/speech/recognizer.ts'
-import { levelDbm0, readWav, tone, wavBytes } from '../../support/audio.ts'
+import { readWav, tone, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { startTestWorker } from '../../support/media-worker.ts'
-import { echoAgent } from '../../support/relay-app.ts'
+import { echoAgent, say, sayAndHear } from '../../support/relay-app.ts'
 import { HAS_POCKETSPHINX, person, SETTINGS } from '../../support/spoken.ts'
 import { until } from '../../support/wait.ts'
 import { webServer } from '../../support/web.ts'
@@ -104,25 +104,13 @@ t.test('an agent works without a network: it hears, answers, is interrupted, get
     hints: ['opening hours', 'a person', 'two large pizzas'],
   })
   await app.told('setup')
-  /** Says a phrase, again when a stop of this process has split it. */
-  const say = async (phrase: string) => {
-    const speech = await spoken(phrase)
-    await peer.unpaused(async () => {
-      await peer.send(speech)
-      await peer.send(quiet(700))
-    })
-    await app.told('prompt', ({ voicePrompt, last }) => voicePrompt === phrase && last)
-  }
-  await say('opening hours')
-  await until('the answer is heard', () => levelDbm0(peer.audio(peer.received.length - 20)) > -35)
-  await peer.packets(peer.received.length + 50)
-  await say('two large pizzas')
-  // A phrase that is said again may have cut an answer before anything of it was heard.
+  await sayAndHear(app, peer, 'opening hours', await spoken('opening hours'), 8 * 1500)
+  await say(app, peer, 'two large pizzas', await spoken('two large pizzas'))
   await app.told('interrupt', ({ utteranceUntilInterrupt }) => /^You said/.test(utteranceUntilInterrupt))
   await peer.sendKey('0')
   t.match(await w.event('relay.ended'), { reason: 'ended', hand_off: '{"to":"a person"}' })
-  const [turn] = w.events('relay.turn')
-  t.ok(turn && turn.recognizer_ms > 0 && turn.total_ms > turn.recognizer_ms, 'the turn was measured')
+  const measured = w.events('relay.turn').filter(turn => turn.recognizer_ms > 0 && turn.total_ms > turn.recognizer_ms)
+  t.ok(measured.length > 0, 'a turn was measured')
 })
 
 t.test('a grammar has the hints that the model can hear', t => {

@@ -6,6 +6,7 @@ import { insertSources, insertTrunk, type TrunkRow } from '../../../../../core/s
 import { openState, type State } from '../../../../../core/state/index.ts'
 import { inDialect } from '../../../../../core/state/port.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
+import { explained } from '../../../../support/query-plans.ts'
 
 const now = '2026-11-21T12:00:00.000Z'
 
@@ -60,13 +61,7 @@ t.test('judges a written source by all overlapping claims, however many exist', 
   t.same(await taken('192.0.2.11/32', '203.0.113.7/32', '100.64.0.0/24', 'nothing'), [])
   t.equal((await taken('20.0.0.0/16')).length, 1, 'one of two thousand')
   for (const { sql, parameters } of inDialect(state.db, readsOfTaken('198.51.100.0/24', me, now))) {
-    const plan = await explained(state, sql, parameters)
+    const plan = await explained(state.db, sql, parameters)
     t.match(plan[0], /USING (COVERING )?INDEX (trunk_source_range|digest_proof_address) /, plan.join('; '))
   }
 })
-
-async function explained(state: State, sql: string, parameters: readonly unknown[]): Promise<string[]> {
-  const query = { sql: `explain query plan ${sql}`, parameters, query: { kind: 'RawNode' } }
-  const { rows } = await state.db.executeQuery<{ detail: string }>(query as never)
-  return rows.map(({ detail }) => detail)
-}

@@ -1,0 +1,35 @@
+import { listProjectCalls } from '../../../../../core/state/calls/call-history.ts'
+import { addLoadSample } from '../../../../../core/state/calls/load-steps.ts'
+import { callsNow, liveCalls, liveCallsOf } from '../../../../../core/state/calls/project-steps.ts'
+import type { Db } from '../../../../../core/state/db.ts'
+import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
+import { plansOf } from '../../../../support/query-plans.ts'
+
+// What is asked every few seconds of the calls of this moment, of a platform that has had a million.
+
+const { state, close } = await admissionWorld()
+t.teardown(close)
+const page = { limit: 50 }
+
+const READS: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
+  'the load of all': db => addLoadSample(db, NOW_MS, 5000),
+  'the live calls of all': db => liveCalls(db, 50),
+  'the number of a project': db => callsNow(db, 'prj_1', NOW_MS),
+  'the number of an application': db => liveCallsOf(db, 'app_1'),
+  'those of a project': db => listProjectCalls(db, 'prj_1', { live: true }, page),
+  'those of a trunk': db => listProjectCalls(db, 'prj_1', { live: true, trunk_id: 'trk_1' }, page),
+}
+
+/** A step that may read all calls that a project, a trunk or the platform has had. */
+const READS_ENDED = /^SCAN (call|c|running)( |$)(?!USING INDEX call_live$)|^SEARCH (call|c) .*\((?!.*(position|rowid)=)/
+
+t.test('what is asked of live calls looks at no ended one', async t => {
+  for (const [what, read] of Object.entries(READS)) {
+    const plans = await plansOf(state.db, read)
+    t.ok(plans.length > 0, what)
+    // The newest calls of a project are counted to a bound, by a subquery that is seen alone and in its statement.
+    const bounded = what === 'the number of a project' ? 2 : 0
+    t.equal(plans.filter(step => READS_ENDED.test(step)).length, bounded, `${what}: ${plans.join('; ')}`)
+  }
+})
