@@ -263,6 +263,11 @@ t.test('pages of the console', async t => {
         .first()
         .click()
       await until('nobody is on hold', async () => (await inside()).every((one: Inside) => !one.hold))
+      // Until the page shows it, it would change what was before, and the API refuses that.
+      await page
+        .getByRole('button', { name: /^Put .* on hold$/ })
+        .nth(1)
+        .waitFor()
       await page
         .getByRole('button', { name: /^Mute / })
         .first()
