@@ -152,7 +152,7 @@ function byCommand(t: Test, w: World): Desk {
   }
 }
 
-/** The customer, who comes by the link, signs in, and makes a credential of each kind. */
+/** The customer opens the link, signs in, and makes a credential of each kind. */
 async function signedIn(t: Test, w: World, name: string, { project_id, invitation }: Opened, e164: string) {
   const { contact_email: email } = contactOf(name)
   const password = 'a password of their own'

@@ -193,7 +193,7 @@ t.test('live call control', async t => {
         acceptRecordingConsent(trx, consent ?? { ...accepted, terms_version: TERMS_VERSION }),
       )
 
-      // The beep comes once in 15 s, so the parties wait for it from the beginning.
+      // The beep sounds once in 15 s. The parties listen for it from the beginning.
       const told = [caller.line.hears(1400), callee.hears(1400)]
       const made = await w.manage('POST', path)
       t.match(made, { status: 201, body: { call_id: caller.sid, notice: 'tone' } })

@@ -87,8 +87,8 @@ export const echoAgent = (t: Test): Promise<RelayApp> =>
 const HUSH = new Int16Array(8 * 5000)
 
 /**
- * Says a phrase to an agent, and again when the agent was told of something else or of nothing: a stop of this process
- * may have split it. Resolves with what the agent is told of it.
+ * Says a phrase to an agent until the agent gets exactly this phrase: a stop of this process may split it. Resolves
+ * with the prompt that the agent got.
  */
 export async function say(app: RelayApp, peer: RtpPeer, phrase: string, speech: Int16Array): Promise<RelayMessage> {
   const prompts = () => app.of('prompt').filter(({ last }) => last)

@@ -53,7 +53,7 @@ const insertDelivery = inserting('webhook_delivery', [
 
 /**
  * Queues an event for every enabled endpoint of the project that subscribes to its kind. Returns their number. A
- * function makes data that would be made for nobody in most projects.
+ * function makes the data only when an endpoint listens.
  */
 export function queueProjectEvent(
   query: Query,

@@ -58,7 +58,7 @@ t.test('a caller has two computations at a time, and all together eight; a rival
   t.equal(await run('a'), 'a', 'afterwards there is room')
 })
 
-t.test('what does not compute for long waits for nobody', async t => {
+t.test('a short computation does not wait for a long one', async t => {
   const computations = createComputations()
   const done: string[] = []
   const long = computations.run('a', slices('a', done))

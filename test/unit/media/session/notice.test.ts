@@ -40,12 +40,12 @@ t.test(
   },
 )
 
-t.test('whoever joins a call that is listened to hears the notice: in a conference, and by a bridge', async t => {
+t.test('a party that joins while somebody listens hears the notice, in a conference and by a bridge', async t => {
   const ears = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(ears, 'listening')
   t.teardown(() => ears.close())
   const { port } = ears.address() as AddressInfo
-  // The tone never comes again by itself, so that who hears it was told for having come.
+  // The tone is never repeated. A party that hears it heard it because it joined.
   const clock: Clock = {
     ...systemClock,
     every: (ms, work) => (ms === 15_000 ? systemClock.after(2 ** 30, () => undefined) : systemClock.every(ms, work)),
