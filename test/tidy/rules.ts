@@ -121,6 +121,7 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['wasm-media-encoders', /^control\/mp3\/thread\.ts$/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],
+  ['fast-check', /^test\/support\/properties\.ts$/],
   ['ws', /^(bench\/agents|signaling\/edge|media\/(forks|relay|speech)|control|test)\//],
   ['sip.js', /^(control\/console|test)\//],
 ]

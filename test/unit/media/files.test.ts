@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import fc from 'fast-check'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { createAudioThreads } from '../../../media/files/audio-threads.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
@@ -19,6 +18,7 @@ import { createSpeech, voiceName } from '../../../media/files/speech.ts'
 import { createUrlAudio } from '../../../media/files/url-audio.ts'
 import { levelDbm0, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
+import { fc } from '../../support/properties.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/audio/', import.meta.url))
 const audio = createAudioThreads()

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { CompoundPacket, SenderReportPacket, VmExtendedReport, XrPacket } from 'rtp.js/packets'
 import { dataViewToNodeBuffer } from 'rtp.js/utils'
 import type { Settled } from '../../../core/domain/codecs/negotiate.ts'
@@ -7,6 +6,7 @@ import { legStats } from '../../../media/quality/leg-stats.ts'
 import { readVoipMetrics } from '../../../media/quality/xr.ts'
 import type { StreamStats } from '../../../native/index.ts'
 import t from '../../support/harness/index.ts'
+import { fc } from '../../support/properties.ts'
 
 t.test('the E-model matches the known values of G.107 and G.113', async t => {
   const clean = { loss: 0, burst_ratio: 1, delay_ms: 0 } as const

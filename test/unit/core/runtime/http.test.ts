@@ -13,6 +13,7 @@ import { createHttpClient, type HttpClientOptions, type HttpResult } from '../..
 import { parseHosts } from '../../../../core/runtime/http/resolve.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
+import { SEED } from '../../../support/seed.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 
 const certificates = new URL('../../../../../fixtures/tls/', import.meta.url)
@@ -542,9 +543,7 @@ t.test('a Digest challenge of another origin gets no answer, and one behind a re
 })
 
 t.test('random responses always end as a value and leave no connection behind', async t => {
-  const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)
-  t.comment(`seed ${seed}`)
-  let state = seed
+  let state = SEED
   const random = (below: number): number => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
     return Math.floor((state / 2 ** 31) * below)

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { parseCSeq } from '../../../../core/domain/sip/values.ts'
 import { headerSpelling, isToken } from '../../../../signaling/edge/sip/headers.ts'
 import { newBranch, newUuid } from '../../../../signaling/edge/sip/ids.ts'
@@ -7,6 +6,7 @@ import { checkRequest, parseMessage } from '../../../../signaling/edge/sip/parse
 import { StreamFramer } from '../../../../signaling/edge/sip/stream.ts'
 import { parseNameAddress, parseUri, parseVia, splitList, tagOf } from '../../../../signaling/edge/sip/uri.ts'
 import t from '../../../support/harness/index.ts'
+import { fc } from '../../../support/properties.ts'
 
 // The pure parts of the SIP stack, as tables of cases and as properties.
 

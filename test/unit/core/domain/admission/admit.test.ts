@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import { type AdmissionFacts, admit, CHECKS, type LevelFacts } from '../../../../../core/domain/admission/index.ts'
 import { parseCalled } from '../../../../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../../../../core/domain/reasons/index.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 import { facts, level, withLevel } from './facts.ts'
 
 type Change = (base: AdmissionFacts) => AdmissionFacts

@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import type { CodecName } from '../../../../../core/domain/codecs/codec.ts'
 import { CODEC_NAMES } from '../../../../../core/domain/codecs/codec.ts'
 import { SRTP_SUITES, type SrtpSuite } from '../../../../../core/domain/codecs/crypto-line.ts'
@@ -22,6 +21,7 @@ import {
 import { CODECS } from '../../../../../core/domain/codecs/registry.ts'
 import { type Direction, type OwnSdp, readSdp, type Sdp, writeSdp } from '../../../../../core/domain/codecs/sdp.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const FIXTURES = new URL('../../../../../../fixtures/sdp/', import.meta.url)
 const ALL: readonly CodecName[] = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS']

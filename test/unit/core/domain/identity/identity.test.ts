@@ -1,6 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { BlockList } from 'node:net'
-import fc from 'fast-check'
 import {
   type Authorization,
   acceptCount,
@@ -27,6 +26,7 @@ import {
   verifyDigest,
 } from '../../../../../core/domain/identity/index.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const owner = (id: string) => ({ id })
 const source = (cidr: string, id: string, selector_precedence = 10) => ({ cidr, selector_precedence, owner: owner(id) })

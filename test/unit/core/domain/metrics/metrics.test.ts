@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   beginOf,
   type EndedCall,
@@ -17,6 +16,7 @@ import {
   windowBegin,
 } from '../../../../../core/domain/metrics/index.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const NOW = Date.parse('2026-11-21T14:34:56.789Z')
 

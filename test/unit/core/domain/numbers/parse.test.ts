@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { normalizeNumber, parseCalled, parseNumber } from '../../../../../core/domain/numbers/parse.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 t.test('every spelling of a number parses to the same E.164 number', async t => {
   const spellings: readonly [given: string, country: string, e164: string][] = [

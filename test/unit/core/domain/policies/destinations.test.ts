@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   applicableRules,
   compileRules,
@@ -7,6 +6,7 @@ import {
   prefixesOf,
 } from '../../../../../core/domain/policies/destinations.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const rule = (op: 'allow' | 'deny', prefix: string): DestinationRule => ({
   op,

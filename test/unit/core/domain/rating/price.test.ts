@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   affordableSeconds,
   billedSeconds,
@@ -16,6 +15,7 @@ import {
   type Tariff,
 } from '../../../../../core/domain/rating/index.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const tariff = (rate: number, unit: 'minute' | 'second', initial: number, additional: number): Tariff => ({
   rate_micro: rate * 1_000_000,

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { seeded } from '../../../../../bench/random.ts'
 import {
   delivery,
@@ -12,6 +11,7 @@ import {
   statusOf,
 } from '../../../../../core/domain/routing/index.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const target = (id: string, changes: Partial<RoutableTarget> = {}): RoutableTarget => ({
   id,

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { readBody } from '../../../../../core/domain/sip/body.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 const PIDF = '<presence xmlns="urn:ietf:params:xml:ns:pidf"/>'

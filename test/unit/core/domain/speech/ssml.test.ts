@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { SSML, safeSsml } from '../../../../../core/domain/speech/ssml.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 t.test('SSML keeps listed tags, and only the text of all others', async t => {
   const cases: [given: string, safe: string][] = [

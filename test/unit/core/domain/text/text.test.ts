@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { csvCell, readCell } from '../../../../../core/domain/text/csv.ts'
 import { oneLine, visible } from '../../../../../core/domain/text/visible.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 t.test('a terminal is shown the control characters of a text, and obeys none', async t => {
   t.equal(visible('a\u001b[2Jb\u0007\u009b5m\rc\u202ed'), 'a\\u001b[2Jb\\u0007\\u009b5m\\u000dc\\u202ed')

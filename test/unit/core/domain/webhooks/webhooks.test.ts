@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { createCookieJar } from '../../../../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../../../../core/domain/webhooks/document.ts'
 import { FETCH_ERRORS, fetchErrorNumber, statusErrorNumber } from '../../../../../core/domain/webhooks/errors.ts'
@@ -13,6 +12,7 @@ import {
 } from '../../../../../core/domain/webhooks/signature.ts'
 import { MAX_URL_CHARACTERS, parseTarget, withParameters } from '../../../../../core/domain/webhooks/target.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const leaves = (text: string, base?: string): string => {
   const parsed = parseTarget(text, base)

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { dayOf } from '../../../../../core/domain/rating/index.ts'
 import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
@@ -17,6 +16,7 @@ import { marginsBy } from '../../../../../core/state/money/margins.ts'
 import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 import { importPriceBook } from '../../../../support/rated.ts'
 
 async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   type ClientEffect,
   type ClientEvent,
@@ -7,6 +6,7 @@ import {
   clientStep,
 } from '../../../../../signaling/edge/transaction/client-machine.ts'
 import t from '../../../../support/harness/index.ts'
+import { fc } from '../../../../support/properties.ts'
 
 const RULES: ClientRules = { invite: true, reliable: false, patience_ms: 32_000, t1: 500, t2: 4_000, t4: 5_000 }
 const INVITE = RULES

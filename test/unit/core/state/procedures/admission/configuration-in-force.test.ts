@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import { destinationCountries, findCountry } from '../../../../../../core/domain/numbers/countries.ts'
 import { readRule } from '../../../../../../core/domain/policies/rules.ts'
 import { readRates } from '../../../../../../core/domain/rating/index.ts'
@@ -52,6 +51,7 @@ import {
 import { peakOf, refusalsOf, usageOf } from '../../../../../../core/state/people/subaccounts.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../../support/harness/index.ts'
+import { fc } from '../../../../../support/properties.ts'
 import { importPriceBook } from '../../../../../support/rated.ts'
 
 const NOW = new Date(NOW_MS).toISOString()
