@@ -1,10 +1,20 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Writes a file atomically: a concurrent reader finds either the old text or the new one. */
 export function writeWhole(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600 })
   renameSync(`${file}.new`, file)
+}
+
+/** Returns the text of a file that another process may remove at any moment; null when it is not there. */
+export function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
 }
 
 /** Writes a pid file atomically. */
@@ -14,9 +24,9 @@ export const supervisorFile = (run_dir: string): string => join(run_dir, 'superv
 
 /** Returns the pid of the supervisor that runs on a data folder, or null. Ignores the file of a killed supervisor. */
 export function runningSupervisor(run_dir: string): number | null {
-  const file = supervisorFile(run_dir)
-  if (!existsSync(file)) return null
-  const pid = Number(readFileSync(file, 'utf8'))
+  const text = readIfThere(supervisorFile(run_dir))
+  if (text === null) return null
+  const pid = Number(text)
   return pid !== process.pid && isSupervisor(pid) ? pid : null
 }
 

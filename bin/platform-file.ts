@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { localUrl, type Settings, VARIABLES } from '../core/runtime/config.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import type { Environment } from '../core/runtime/variables.ts'
-import { runningSupervisor, writeWhole } from './pid-file.ts'
+import { readIfThere, runningSupervisor, writeWhole } from './pid-file.ts'
 
 /** What a running platform says of itself in `DATA/run/platform.json`. It holds no secret. */
 export interface PlatformFile {
@@ -50,9 +50,9 @@ export function writePlatform(config: Settings, env: Environment, now: string): 
 export function runningPlatform(data_dir: string): PlatformFile | null {
   const run_dir = join(data_dir, 'run')
   const pid = runningSupervisor(run_dir)
-  const file = platformFile(run_dir)
-  if (pid === null || !existsSync(file)) return null
-  const told = JSON.parse(readFileSync(file, 'utf8')) as PlatformFile
+  const text = pid === null ? null : readIfThere(platformFile(run_dir))
+  if (text === null) return null
+  const told = JSON.parse(text) as PlatformFile
   // A file of another pid was left by a supervisor that was killed.
   return told.pid === pid ? told : null
 }

@@ -121,10 +121,19 @@ function commandIn(folders: readonly string[]): string {
 /** Lets a release migrate and examine a data folder. @throws StartRefused with what it says when it cannot */
 export async function rehearsedBy(program: string, data_dir: string): Promise<Rehearsal> {
   try {
-    return JSON.parse(await runVersion(program, ['--data', data_dir, 'upgrade', '--rehearse'])) as Rehearsal
+    return reportIn(await runVersion(program, ['--data', data_dir, 'upgrade', '--rehearse']))
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error
     throw new StartRefused(`the release cannot take over this data: ${error.message}`)
+  }
+}
+
+/** Reads what `upgrade --rehearse` prints. @throws StartRefused */
+function reportIn(printed: string): Rehearsal {
+  try {
+    return JSON.parse(printed) as Rehearsal
+  } catch {
+    throw new StartRefused(`its rehearsal printed no report, but: ${printed.trim().slice(0, 200) || 'nothing'}`)
   }
 }
 

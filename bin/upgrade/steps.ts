@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import type { Settings } from '../../core/runtime/config.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
-import { runningSupervisor, writeWhole } from '../pid-file.ts'
+import { readIfThere, runningSupervisor, writeWhole } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
 import { progress, tell, terminal } from '../terminal.ts'
 import { runVersion } from './program.ts'
@@ -53,8 +53,8 @@ const journalFile = (data_dir: string): string => `${data_dir}.upgrade.json`
 
 /** The upgrade that was begun and is not over; null for none. */
 export function begunUpgrade(data_dir: string): Journal | null {
-  const file = journalFile(data_dir)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Journal) : null
+  const text = readIfThere(journalFile(data_dir))
+  return text === null ? null : (JSON.parse(text) as Journal)
 }
 
 /** Puts a release beside the version that runs. Returns the journal of its upgrade. @throws StartRefused */

@@ -26,6 +26,10 @@ import { until } from '../../support/wait.ts'
 
 // What an operator learns of a release before anything that runs is touched.
 
+/** A script that rehearses as this version does, and edits the report. A failure stays one: a pipe would hide it. */
+const rehearsing = (edit: string): string =>
+  `report=$(${TREE}/bin/strowger "$@") || exit; printf '%s\\n' "$report" | sed '${edit}'`
+
 t.test(
   'a release is rehearsed on a copy: what it decides otherwise is listed, and the data stays as it is',
   async t => {
@@ -58,7 +62,9 @@ t.test(
     t.match(same, { code: 0, stdout: 'migrations: none\nchecks: as before' }, same.stderr)
     t.match(same.stdout, /2 asked again, 0 differ/, 'calls without a decision are not asked about')
 
-    const stricter = `${TREE}/bin/strowger "$@" | sed 's/"sid":"${sid}"\\([^}]*\\)"admitted":true,"reason":null/"sid":"${sid}"\\1"admitted":false,"reason":"cps_exceeded"/'`
+    const stricter = rehearsing(
+      `s/"sid":"${sid}"\\([^}]*\\)"admitted":true,"reason":null/"sid":"${sid}"\\1"admitted":false,"reason":"cps_exceeded"/`,
+    )
     const tarball = join(folder, 'release.tar.gz')
     const packed = await runBare('tar', ['-czf', tarball, '-C', release('stricter', stricter), '.'], {
       max_bytes: 1000,
@@ -74,6 +80,8 @@ t.test(
 
     const older = await check(release('older', 'echo "strowger: written by another version (schema 9999)" >&2; exit 1'))
     t.match(older, { code: 1, stderr: /cannot take over this data: .*written by another version/ })
+    const silent = await check(release('silent', 'exit 0'))
+    t.match(silent, { code: 1, stderr: /cannot take over this data: its rehearsal printed no report, but: nothing/ })
     t.match(await check(folder), { code: 1, stderr: /is no release: it has no bin\/strowger/ })
     t.match(await check(join(TREE, 'package.json')), { code: 1, stderr: /cannot be unpacked/ })
     const database = join(w.settings.data_dir, DATABASE_FILE)
@@ -88,7 +96,8 @@ t.test(
  */
 const FAKE_PLATFORM = `
 const { createServer } = require('node:http')
-const { mkdirSync, rmSync, writeFileSync } = require('node:fs')
+const { mkdirSync, renameSync, rmSync, writeFileSync } = require('node:fs')
+const whole = (file, text) => { writeFileSync(file + '.new', text); renameSync(file + '.new', file) }
 const [, data, version, , status] = process.argv
 const run = data + '/run'
 mkdirSync(run, { recursive: true })
@@ -96,8 +105,8 @@ const server = createServer((_, answer) => { answer.statusCode = Number(status);
 server.listen(0, '127.0.0.1', () => {
   const http = 'http://127.0.0.1:' + server.address().port
   const told = { pid: process.pid, version, http, base_url: http, settings: {} }
-  writeFileSync(run + '/platform.json', JSON.stringify(told))
-  writeFileSync(run + '/supervisor.pid', process.pid + '\\n')
+  whole(run + '/platform.json', JSON.stringify(told))
+  whole(run + '/supervisor.pid', process.pid + '\\n')
 })
 process.on('SIGTERM', () => { rmSync(run + '/supervisor.pid', { force: true }); process.exit(0) })
 `
@@ -130,7 +139,7 @@ t.test('an upgrade that fails leads back to the version before with its data, fr
     writeFileSync(join(at, 'migrate.cjs'), ADD_MIGRATION)
     const node = process.execPath
     const later = migrates
-      ? `${TREE}/bin/strowger "$@" | sed 's/"migrations":\\[/"migrations":["9999-of-the-future",/'; ${node} ${at}/migrate.cjs "$2"`
+      ? `${rehearsing('s/"migrations":\\[/"migrations":["9999-of-the-future",/')}; ${node} ${at}/migrate.cjs "$2"`
       : `exec ${TREE}/bin/strowger "$@"`
     const script = [
       '#!/bin/sh',
