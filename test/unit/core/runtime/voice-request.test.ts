@@ -12,9 +12,9 @@ import {
   type VoiceReply,
   type VoiceRequest,
 } from '../../../../core/runtime/voice-request.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
-import { until } from '../../../support/wait.ts'
 
 const TOKEN = '0123456789abcdefghij0123456789AB'
 
@@ -58,6 +58,24 @@ const requester = (t: Test) => {
   const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'Strowger/test' })
   t.teardown(() => http.close())
   return createVoiceRequester({ http, random: () => 0 })
+}
+
+/**
+ * Returns a requester whose time the test moves. Its own time passes only before a repetition, at once: a limit cannot
+ * end before the server was asked, however slow this process is.
+ */
+function timedRequester(t: Test) {
+  const clock = new ManualClock()
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'Strowger/test', clock })
+  t.teardown(() => http.close())
+  const after = (ms: number, run: () => void) => {
+    clock.advance(ms)
+    const soon = setImmediate(run)
+    return { cancel: () => clearImmediate(soon) }
+  }
+  const now = { now: () => clock.now(), monotonic_ms: () => clock.monotonic_ms() }
+  const voice = createVoiceRequester({ http, random: () => 0, clock: { ...now, after, every: after } })
+  return { voice, clock }
 }
 
 const CALL: Parameters = [
@@ -306,9 +324,9 @@ t.test('retries an error status only if the URL asks for it, and reports its num
 })
 
 t.test('retries a refused connection once by default, and a silent server only if the URL asks for it', async t => {
-  const gone = await receiver(t, () => undefined)
-  const silent = await receiver(t, () => undefined)
-  const voice = requester(t)
+  const { voice, clock } = timedRequester(t)
+  const gone = await receiver(t, () => clock.advance(100))
+  const silent = await receiver(t, () => clock.advance(100))
   // A port that the system gives to no other socket meanwhile.
   const port = await freePort()
   const refused = await voice.send(request(`http://127.0.0.1:${port}/`))
@@ -319,20 +337,22 @@ t.test('retries a refused connection once by default, and a silent server only i
   )
   t.equal((await voice.send(request(`http://127.0.0.1:${port}/#rc=4`))).attempts.length, 5)
   t.equal(outcome(await voice.send(request(`${gone.url}/#rt=100`))), 'read_timeout 11200')
-  await until('it was asked', () => gone.requests.length > 0)
   t.equal(gone.requests.length, 1)
   t.equal(outcome(await voice.send(request(`${silent.url}/#rt=100&rp=rt&rc=1`))), 'read_timeout 11200')
-  await until('it was asked again', () => silent.requests.length > 1)
   t.equal(silent.requests.length, 2)
 })
 
 t.test('the total timeout covers all attempts', async t => {
-  const silent = await receiver(t, () => undefined)
-  const reply = await requester(t).send(request(`${silent.url}/#tt=500&rt=200&rc=5&rp=all`))
-  t.equal(reply.ok, false)
-  await until('it was asked', () => silent.requests.length > 0)
-  t.ok(silent.requests.length <= 3, `${silent.requests.length} attempts of 200 ms in 500 ms`)
-  t.ok(reply.attempts.length < 6, 'without the total timeout the fragment allows six')
+  const { voice, clock } = timedRequester(t)
+  const silent = await receiver(t, () => clock.advance(200))
+  const attempts = async (fragment: string) =>
+    (await voice.send(request(`${silent.url}/#${fragment}`))).attempts.map(({ error }) => error)
+  // The attempts end after 200 and 450 ms. The next one would begin after 550.
+  t.same(await attempts('tt=500&rt=200&rc=5&rp=all'), ['read_timeout', 'read_timeout'])
+  t.equal(silent.requests.length, 2)
+  t.same(await attempts('tt=400&rt=200&rc=5&rp=all'), ['read_timeout', 'total_timeout'])
+  t.equal(silent.requests.length, 4)
+  t.equal((await attempts('rt=200&rc=5&rp=all')).length, 6, 'without a total timeout the fragment allows six')
 })
 
 t.test('a URL that cannot be requested gives a failure with its number', async t => {
