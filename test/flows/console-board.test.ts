@@ -58,8 +58,11 @@ t.test('pages that draw what happened', async t => {
       /^Webhooks: POST https:\/\/app\.example\/choice → 200/,
       /^Agent turns: 1101 ms/,
       /^Quality, leg of the called: 2\.40/,
-    ])
+    ]) {
+      // The messages, the figures and the audio come each by a request of its own.
+      await moment(name).first().waitFor()
       t.equal(await moment(name).count(), 1, String(name))
+    }
 
     // Messages may be nearer to each other than their marks are wide.
     await axis.press('ArrowRight')
@@ -122,12 +125,15 @@ t.test('pages that draw what happened', async t => {
     const steps: { at: string; attempts: number }[] = body.series
     const step = steps.findIndex(({ attempts }) => attempts === 2)
     await screenshot(page, PICTURES, 'trunk')
-    // What is drawn above the chart later moves it.
-    await until('the step under the pointer is told', async () => {
-      const point = await xOf(step)
-      await page.mouse.move(point.x, point.y)
-      return (await card.getByText('2 (0.00/s)').count()) > 0
-    })
+    // What is drawn above the chart moves it, and a new range scales it a moment after the address has it.
+    const pointed = () =>
+      until('the step under the pointer is told', async () => {
+        const point = await xOf(step)
+        await page.mouse.move(point.x, point.y)
+        return (await card.getByText('2 (0.00/s)').count()) > 0 && point
+      })
+    await until('it is loaded', async () => (await page.locator('main output.loading').count()) === 0)
+    await pointed()
 
     const [from, to] = [await xOf(step - 2), await xOf(step + 2)]
     await page.mouse.move(from.x, from.y)
@@ -139,7 +145,7 @@ t.test('pages that draw what happened', async t => {
     await page.getByRole('button', { name: 'Whole window' }).click()
     await until('the whole window is shown again', async () => !/[?&]from=/.test(page.url()))
 
-    const again = await xOf(step)
+    const again = await pointed()
     await page.mouse.click(again.x, again.y)
     await page.waitForURL(/\/console\/calls\?/)
     const rows = page.locator('.table-box tbody a[href*="/calls/CA"]')
