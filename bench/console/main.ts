@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import { openState } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
+import { chromiumPath } from '../chromium.ts'
 import { startUp } from '../up.ts'
 
 // Measures the console's speed: on a CPU that is slowed down four times, the time to a usable overview and to a usable
@@ -35,10 +36,8 @@ const WATCHED_AFTER_MS = 1000
 const USABLE = 'usable'
 const ROWS = '.table-box.tall tbody tr'
 const PROFILE = process.argv.includes('--profile') ? process.argv[process.argv.indexOf('--profile') + 1] : undefined
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 
-const executablePath = CHROMIUM.find(existsSync)
-if (executablePath === undefined) throw new Error('chromium is missing: `npm test` installs it')
+const executablePath = chromiumPath()
 const platform = await startUp('console')
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
 try {

@@ -30,7 +30,11 @@ const PACKAGES = [
   ['nginx', 'nginx-light', { [TEST]: ({ command }) => command('nginx') }],
   ['caddy', 'caddy', { [TEST]: ({ command }) => command('caddy') }],
   ['pebble', 'pebble', { [TEST]: ({ command }) => command('pebble') }],
-  ['chromium', 'chromium', { [TEST]: ({ command }) => command('chromium') }],
+  [
+    'chromium',
+    'chromium-headless-shell',
+    { [TEST]: ({ command }) => command('chromium-headless-shell') || command('chromium') },
+  ],
 ]
 
 function library(file, module) {

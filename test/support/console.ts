@@ -1,15 +1,17 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import jsqr from 'jsqr'
 import { type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core'
+import { chromiumPath } from '../../bench/chromium.ts'
 import type { Test } from './harness/index.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
+  // The pages are drawn without a GPU: its process would be one more start, to which all pictures are copied.
+  '--in-process-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -31,9 +33,8 @@ interface TestBrowser {
 
 /** Opens Debian's Chromium without a window; `more` are further command-line arguments. */
 export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly string[] = []): Promise<TestBrowser> {
-  const executablePath = CHROMIUM.find(existsSync)
-  if (executablePath === undefined) throw new Error('chromium is missing: npm test installs it')
   const args = [...ARGUMENTS, ...more]
+  const executablePath = chromiumPath()
   const browser = await chromium.launch({ executablePath, args, headless: true, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
   return {

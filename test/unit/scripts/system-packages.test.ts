@@ -75,3 +75,11 @@ t.test('a tree on a machine without a compiler, and without root, says what to i
   t.match(stderr, /sudo sh -c "apt-get update && apt-get install -y --no-install-recommends g\+\+ make python3 /)
   t.notMatch(stderr, /npm packages/)
 })
+
+t.test('the tests take the small Chromium, and on a machine with the whole one that', async t => {
+  const browsers = (commands: string[]) =>
+    missing(['test'], machine(t.testdir(), [], [], commands)).filter(name => name.startsWith('chromium'))
+  t.same(browsers([]), ['chromium-headless-shell'])
+  t.same(browsers(['chromium']), [])
+  t.same(browsers(['chromium-headless-shell']), [])
+})
