@@ -7,6 +7,7 @@ import { addTrunk, lastCall, nothingLeft } from '../support/b2bua-world.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { operatorKey } from '../support/operators.ts'
 import { capture } from '../support/pcap.ts'
+import { freeRow } from '../support/ports.ts'
 import { reportWithVoipMetrics } from '../support/rtcp.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -331,6 +332,10 @@ t.test('media between two legs', async t => {
     const oneWayCalls = async (trunk_id: string | null): Promise<number> =>
       (await w.manage('GET', `/trunks/${trunk_id}/diagnostics?window=1h`)).body.media.one_way_calls
     const before = await oneWayCalls(call.trunk_id)
+    const pair = { port: await freeRow(2), address: near.rtp.address }
+    const listening = await openRtpPeer({ ...pair, codec: 'PCMU', event_payload_type: 101 })
+    t.teardown(() => listening.close())
+    await near.moveTo(listening)
     // The caller only listens; the called party talks.
     const stop = far.hum(800)
     await near.hears(800)

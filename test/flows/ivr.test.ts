@@ -72,7 +72,7 @@ t.test('a telephone menu of twelve steps', async t => {
     `<Gather action="/accept" numDigits="1" timeout="60">${play('whisper', 60)}</Gather><Hangup/>`,
   )
   pages['/voicemail'] = doc(
-    `${play('beep')}<Record action="/recorded" finishOnKey="#" maxLength="20" timeout="10" playBeep="true"
+    `${play('beep')}<Record action="/recorded" finishOnKey="#" maxLength="120" timeout="60" playBeep="true"
        transcribe="true" transcribeCallback="/transcript" recordingStatusCallback="/tape"
        recordingStatusCallbackEvent="in-progress completed"/>`,
   )
@@ -209,7 +209,7 @@ t.test('a telephone menu of twelve steps', async t => {
     await told('/voicemail')
     await until('it records', () => all('/tape').length === 1)
     const began_ms = performance.now()
-    await line.say(680, 2000)
+    await line.say(680, 4000)
     await line.press('#')
     said = line.rtp.received.length
     const said_ms = performance.now() - began_ms

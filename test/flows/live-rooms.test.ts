@@ -299,7 +299,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       ] as const) {
         const events = 'recordingStatusCallbackEvent="in-progress completed"'
         const markup = doc(
-          `<Start><Recording ${recorded(by_verb)} ${events}/></Start><Gather numDigits="1" timeout="60" action="${url}/talk"/>`,
+          `<Start><Recording ${recorded(by_verb)} ${events}/></Start><Gather numDigits="1" timeout="60" action="${url}/talk"><Play loop="0">${url}/1300.wav</Play></Gather>`,
         )
         const { sid, line } = await callOut(markup, { Record: 'true', RecordingTrack: by_create, ...callback })
         const of = (path: string, status: string) =>
@@ -307,7 +307,9 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
             all(path).find(fields => fields['CallSid'] === sid && fields['RecordingStatus'] === status),
           )
         for (const path of ['/by-create', '/by-verb']) await of(path, 'in-progress')
-        // Both sides speak once both recordings run: the peer 650 Hz for as long as the document plays 900 Hz.
+        // Both sides speak once both recordings run: the peer 650 Hz for as long as the document plays 900 Hz. A key
+        // before the Gather is lost, so the peer presses it when it hears that the Gather plays.
+        await line.hears(1300)
         await line.press('1')
         const humming = line.hum(650)
         await line.over()
@@ -393,7 +395,10 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     await secret.line.hears(1300)
     for (const key of '42') await secret.line.press(key)
     await secret.line.hears(900)
-    const [recording] = (await w.manage('GET', `/recordings?call_id=${secret.sid}`)).body.data
+    const recording = await until('its pause is kept', async () => {
+      const [row] = (await w.manage('GET', `/recordings?call_id=${secret.sid}`)).body.data
+      return row.pauses.length > 0 && row
+    })
     t.match(recording.pauses, [{ behavior: 'silence', by: 'key' }])
     await client.calls(secret.sid).update({
       twiml: doc(`<PauseRecording behavior="skip"/><Play loop="0">${url}/1300.wav</Play>`),

@@ -22,12 +22,13 @@ import {
 } from '../support/b2bua-world.ts'
 import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
+import { recordsSound } from '../support/recordings.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { ackOf, answerKeepingTo, answerWith, audioSdp, inDialog, KEPT_TO, reInvite } from '../support/sip-steps.ts'
 import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { addTenant } from '../support/tenants.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { routeToApplication, type World } from '../support/world.ts'
 
@@ -315,10 +316,14 @@ t.test('between two legs', async t => {
       keys: { rtp_port: rtp.peer.port, from: w.numbers[1] ?? '' },
     })
     rtp.peer.sendTo(await mediaPort(peer))
-    await rtp.peer.send(tone(700, 1000))
+    const { sid } = await lastCall(w)
+    let recorded = false
+    const talking = rtp.peer.send(tone(700, PATIENCE_MS), () => recorded)
+    await recordsSound(w, sid)
+    recorded = true
+    await talking
     await peer.cue()
     t.ok((await peer.done).ok)
-    const { sid } = await lastCall(w)
     const row = await until('the recording is complete', () =>
       w.state.db
         .selectFrom('recording')

@@ -6,6 +6,7 @@ import { compressUlaw } from '../../media/files/pcm.ts'
 import { heardSpan, tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
+import { recordsSound } from '../support/recordings.ts'
 import { echoAgent, relayApp, say, sayAndHear } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
 import { HAS_POCKETSPHINX, person, understood } from '../support/spoken.ts'
@@ -124,7 +125,7 @@ t.test('verbs with media', async t => {
   await t.test('Gather collects keys according to its attributes', async t => {
     const line = await callIn(
       doc(
-        `<Gather action="${url}/keys" method="GET" input="dtmf" timeout="10" finishOnKey="*" numDigits="5" debug="true"><Say>Type.</Say></Gather>`,
+        `<Gather action="${url}/keys" method="GET" input="dtmf" timeout="60" finishOnKey="*" numDigits="5" debug="true"><Say>Type.</Say></Gather>`,
       ),
     )
     pages['/keys'] = doc(
@@ -173,6 +174,8 @@ t.test('verbs with media', async t => {
       ),
     )
     await line.hears(1000)
+    // What is said and pressed before the recording begins is not in it.
+    await until('it records', () => all('/recorded').length === 1)
     await line.say(600, 1500)
     await line.press('9')
     const left = await told('/left')
@@ -202,7 +205,9 @@ t.test('verbs with media', async t => {
       const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" playBeep="false" ${begun}/>`))
       // What is said before the recording begins is not in it.
       await told('/keeping')
-      await recording.say(600, 2000)
+      const stop = recording.hum(600)
+      await recordsSound(w, await town.sidOf(recording))
+      await stop()
       await recording.press('9')
       const { RecordingUrl = '', RecordingSid = '' } = await told('/kept')
       await recording.over()
@@ -370,8 +375,9 @@ t.test('verbs with media', async t => {
       const signature = createHmac('sha1', w.auth_token).update(app.url).digest('base64')
       t.equal(app.headers['x-twilio-signature'], signature)
       await until('the caller hears the greeting', () => heardSpan(line.rtp.audio()) !== null)
-      await line.say(300, 700)
+      const asks = line.hum(300)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
+      await asks()
       // What the caller has said may still wait in the jitter buffer, and would interrupt the answer.
       await line.rtp.send(new Int16Array(8 * 1500))
       app.send({ type: 'text', token: 'You want two large pizzas. ' })

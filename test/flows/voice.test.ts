@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import t from '../support/harness/index.ts'
+import { recordsSound } from '../support/recordings.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { addTenant } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
@@ -117,6 +118,7 @@ t.test('documents that bridge calls', async t => {
     const markup = `<Response><Dial action="${web.url}/after" ${tape}><Number>${ANSWERS}</Number></Dial></Response>`
     const sid = await create(QUIET, { InlineMarkup: markup })
     await web.seen('/tape')
+    await recordsSound(w, sid)
     await endJoined(sid)
     const after = Object.fromEntries((await web.seen('/after')).fields)
     t.match(after, { DialCallStatus: 'completed', RecordingSid: /^RE/ })
@@ -206,8 +208,8 @@ t.test('documents that bridge calls', async t => {
       StatusCallback: `${web.url}/status`,
     })
     await web.seen('/recorded')
-    // The recording runs. A call that ended at once could leave less than 100 ms of it, which is an absent recording.
-    await w.voice('POST', `/Calls/${sid}.json`, { Twiml: '<Response><Say>On the record.</Say><Hangup/></Response>' })
+    await recordsSound(w, sid)
+    await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })
     await w.ended(sid)
     const completed = await until('the callback of the whole recording', () =>
       web.requests.find(({ path, fields }) => path === '/recorded' && fields.get('RecordingStatus') === 'completed'),

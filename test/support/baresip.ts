@@ -29,6 +29,7 @@ export async function baresip(
     readonly user: string
     /** Frequency of the tone that its microphone picks up. */
     readonly tone_hz: number
+    /** Whom it calls when it is ready, and again while the platform is too busy to decide. */
     readonly dial?: string
     readonly transport?: 'udp' | 'tcp'
     /** Parameters of its account, such as `;answermode=auto`. */
@@ -56,10 +57,19 @@ export async function baresip(
   writeFileSync(join(folder, 'contacts'), '')
   const dial = options.dial === undefined ? [] : ['-e', `/dial ${options.dial}`]
   const child = spawn('baresip', ['-f', folder, '-v', ...dial], { stdio: ['pipe', 'pipe', 'pipe'] })
+  const command = (name: string, parameters: string): void => {
+    const text = JSON.stringify({ command: name, params: parameters })
+    const socket = connect(control_port, '127.0.0.1', () => socket.end(`${text.length}:${text},`))
+  }
   let printed = ''
+  let refused = 0
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', chunk => {
       printed += chunk
+      const busy = printed.split('session closed: 503').length - 1
+      if (options.dial === undefined || busy <= refused) return
+      refused = busy
+      command('dial', options.dial)
     })
   const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
   const stop = async (): Promise<void> => {
@@ -78,10 +88,7 @@ export async function baresip(
     port,
     printed: () => printed,
     says,
-    command: (name, parameters) => {
-      const text = JSON.stringify({ command: name, params: parameters })
-      const socket = connect(control_port, '127.0.0.1', () => socket.end(`${text.length}:${text},`))
-    },
+    command,
     plays: ms => until(`baresip has played ${ms} ms`, () => played(folder) >= (ms * 8000) / 1000),
     async heard() {
       await stop()

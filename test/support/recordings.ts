@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { acceptRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
 import { insertRecording } from '../../core/state/calls/recordings.ts'
 import type { RecordingTable } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
+import { until } from './wait.ts'
+import type { World } from './world.ts'
 
 /** A tenth of a second of silence, 8 kHz mono PCM. */
 export const WAV = wav(Buffer.alloc(1600))
@@ -54,6 +56,28 @@ export async function addRecording(
   if (status !== 'in-progress') await w.state.db.updateTable('recording').set(ended).where('sid', '=', sid).execute()
   return sid
 }
+
+/**
+ * Waits until the file of a call's recording holds sound. A recording that never held any is absent when the call ends,
+ * however long it ran.
+ */
+export const recordsSound = (w: Pick<World, 'state' | 'data_dir'>, call_sid: string): Promise<unknown> =>
+  until(`the recording of ${call_sid} holds sound`, async () => {
+    const row = await w.state.db
+      .selectFrom('recording')
+      .select('file')
+      .where('call_sid', '=', call_sid)
+      .executeTakeFirst()
+    const path = row && join(w.data_dir, row.file)
+    return (
+      path !== undefined &&
+      existsSync(path) &&
+      readFileSync(path)
+        .subarray(WAV_HEAD)
+        .some(byte => byte !== 0)
+    )
+  })
+const WAV_HEAD = 44
 
 /** Accepts the recording consent of the demo project. */
 export const acceptConsent = ({ state, demo }: ControlPlane): Promise<unknown> =>

@@ -28,6 +28,8 @@ export interface PeerOptions {
   readonly rtpmap?: string
   readonly event_payload_type?: number
   readonly address?: string
+  /** Its port; by default one that the system chooses. */
+  readonly port?: number
   /** Encrypt outgoing and decrypt incoming packets (SRTP). */
   readonly protect?: (packet: Buffer) => Buffer
   readonly unprotect?: (packet: Buffer) => Buffer | null
@@ -327,11 +329,11 @@ export class RtpPeer {
   }
 
   /**
-   * Waits until a tone has dominated 200 ms of all packets so far, as `hears` says. It finds a sound that is played
-   * once, also one that has ended already.
+   * Waits until a tone has dominated 200 ms of all packets after the first `from`, as `hears` says. It finds a sound
+   * that is played once, also one that has ended already.
    */
-  async heard(hz: number): Promise<void> {
-    let looked = 0
+  async heard(hz: number, from = 0): Promise<void> {
+    let looked = from
     const found = (): boolean => {
       while (looked < this.received.length) {
         looked++
@@ -396,9 +398,9 @@ export class RtpPeer {
 }
 
 export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
-  const { address = '127.0.0.1' } = options
+  const { address = '127.0.0.1', port = 0 } = options
   const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
-  socket.bind(0, address)
+  socket.bind(port, address)
   await once(socket, 'listening')
   return new RtpPeer(socket, options)
 }

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from './harness/index.ts'
+import { busyFor } from './phone.ts'
 import { freeRow, UNHEARD_PORT } from './ports.ts'
 import { withTransactions } from './sipp-transactions.ts'
 import { PATIENCE_MS, until } from './wait.ts'
@@ -73,17 +75,58 @@ export const MANY = 1000
 /** How long a peer may live from its start: as long as a test file (scripts/test/process.mjs). */
 const LIFE_SECONDS = 900
 
-/** Starts a peer. It is stopped at the end of the test. */
+/**
+ * Starts a peer. It is stopped at the end of the test. One that places a single call places it again while the platform
+ * is too busy to decide: SIPp itself takes the 503 for a fault.
+ */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
+  const { to, calls = 1, local_ip = '127.0.0.1', transport = 'udp' } = options
+  const { port, args } = await sippPorts()
+  let stopped = false
+  let run = start(options, args)
+  t.teardown(async () => {
+    stopped = true
+    run.kill('SIGKILL')
+    await run.ended
+    run.forget()
+  })
+  if (!to) await untilListens(run.child, transport, port)
+  const last = async (): Promise<Awaited<SippPeer['done']>> => {
+    for (const begun_ms = performance.now(); ; ) {
+      const ended = await run.ended
+      const again_ms = to && calls === 1 && !ended.ok ? refusedForBusy(ended.messages) : null
+      if (again_ms === null || performance.now() - begun_ms > PATIENCE_MS) return ended
+      await new Promise(resolve => setTimeout(resolve, again_ms))
+      if (stopped) return ended
+      run.forget()
+      run = start(options, args)
+    }
+  }
+  return {
+    port,
+    done: last(),
+    messages: () => run.read('messages'),
+    cue: () => cue({ host: local_ip, port }, run.read('messages')),
+  }
+}
+
+/** Returns after how long to call again when the answer to the INVITE says so, else null (see `busyFor`). */
+function refusedForBusy(messages: string): number | null {
+  const [refusal = ''] = /^SIP\/2\.0 503 [\s\S]*?\r?\n\r?\n/m.exec(messages) ?? []
+  const said = (name: string): string => new RegExp(`^${name}:.*`, 'im').exec(refusal)?.[0] ?? ''
+  return refusal === '' ? null : busyFor(503, said('Reason'), said('Retry-After'))
+}
+
+/** A process of SIPp, with a folder of its own. */
+function start(options: SippOptions, ports: readonly string[]) {
+  const { to, service = 'service', calls = 1, rate = 10, local_ip = '127.0.0.1' } = options
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sipp-'))
   const scenario = join(folder, 'scenario.xml')
-  const { to, service = 'service', calls = 1, rate = 10, local_ip = '127.0.0.1' } = options
   const steps = withSignals(
     to ? options.steps : alsoAnswersOptions(options.steps, calls, options.options_answer),
     options.signals?.folder,
   )
   writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${withTransactions(steps)}\n</scenario>\n`)
-  const { port, args: ports } = await sippPorts()
   const args = [
     ...(to ? [`${to.host}:${to.port}`] : []),
     ...['-sf', scenario, '-i', local_ip, ...ports],
@@ -106,29 +149,18 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   })
   const read = (name: string): string =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : ''
-  const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
+  const kill = (signal: NodeJS.Signals): void => {
+    if (child.exitCode === null) child.kill(signal)
+  }
   // When a call fails, a peer that waits for a number of calls would otherwise wait until its time limit.
   const looking = setInterval(() => {
-    if (calls < MANY && /Aborting call|timeout/i.test(read('errors'))) child.kill('SIGUSR1')
+    if (calls < MANY && /Aborting call|timeout/i.test(read('errors'))) kill('SIGUSR1')
   }, 500)
-  void exited.then(() => clearInterval(looking))
-  t.teardown(async () => {
-    if (child.exitCode === null) child.kill('SIGKILL')
-    await exited
-    rmSync(folder, { recursive: true, force: true })
+  const ended = once(child, 'exit').then(([code]) => {
+    clearInterval(looking)
+    return { ok: code === 0, messages: read('messages'), errors: `${read('errors')}${stderr}` }
   })
-  const done = exited.then(code => ({
-    ok: code === 0,
-    messages: read('messages'),
-    errors: `${read('errors')}${stderr}`,
-  }))
-  if (!to) await untilListens(child, options.transport ?? 'udp', port)
-  return {
-    port,
-    done,
-    messages: () => read('messages'),
-    cue: () => cue({ host: local_ip, port }, read('messages')),
-  }
+  return { child, read, kill, ended, forget: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
 /** Sends an INFO to the newest call. SIPp accepts a message from any address for the call that its Call-ID names. */

@@ -167,9 +167,9 @@ export class Line {
     return this.rtp.hears(hz)
   }
 
-  /** Waits until a tone has dominated the audio at some time of the call: for a sound that is played once. */
-  heard(hz: number): Promise<void> {
-    return this.rtp.heard(hz)
+  /** Waits until a tone has dominated the audio at some time after the first `from` packets. */
+  heard(hz: number, from = 0): Promise<void> {
+    return this.rtp.heard(hz, from)
   }
 
   /** Waits until there is sound and, when `but_hz` is given, that tone is absent. */
