@@ -317,11 +317,7 @@ t.test('between two legs', async t => {
     })
     rtp.peer.sendTo(await mediaPort(peer))
     const { sid } = await lastCall(w)
-    let recorded = false
-    const talking = rtp.peer.send(tone(700, PATIENCE_MS), () => recorded)
-    await recordsSound(w, sid)
-    recorded = true
-    await talking
+    await rtp.peer.sendUntil(tone(700, PATIENCE_MS), recordsSound(w, sid))
     await peer.cue()
     t.ok((await peer.done).ok)
     const row = await until('the recording is complete', () =>

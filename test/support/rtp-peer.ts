@@ -142,6 +142,21 @@ export class RtpPeer {
     await this.sendPayloads(payloads, frame, FRAME_MS, ended)
   }
 
+  /**
+   * Sends samples until `heard` settles, and resolves with what it gives: how much of a sound passes a jitter buffer or
+   * a mixer depends on the pace of the machine.
+   */
+  async sendUntil<T>(samples: Int16Array, heard: Promise<T>): Promise<T> {
+    let over = false
+    const sending = this.send(samples, () => over)
+    try {
+      return await heard
+    } finally {
+      over = true
+      await sending
+    }
+  }
+
   /** Like `send`, with random loss and jitter from a seed. Packets may arrive out of order. */
   async sendImpaired(samples: Int16Array, how: { loss: number; jitter_ms: number; seed: number }): Promise<void> {
     const frame = 8 * FRAME_MS
