@@ -1,7 +1,7 @@
 // Bundles the TypeScript sources into build/bundle: one file for each process and thread, chunks that they share, and
 // what V8 compiled of them. A bundle starts in a fraction of the time of a thousand small files. `npm start` and
 // bin/strowger run it, and so do the tests that start a platform. The other tests run the output of tsc beside it
-// (decisions 0700 and 1034).
+// (decision 0700).
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -44,7 +44,7 @@ const npmPackages = ({ stamp, other_stamp, needed, options }) => ({
   outputs: Object.keys(needed).map(name => `node_modules/${name}/package.json`),
   stamp,
   work: async (run, finished) => {
-    // Checks the lock file before npm installs any of its packages. No package may run a script (decision 0438).
+    // Checks the lock file before npm installs any of its packages. No package may run a script (decision 0710).
     const found = findingsHere()
     if (found.length > 0) throw new Error(`package-lock.json cannot be trusted:\n  ${found.join('\n  ')}`)
     const command = finished || existsSync(other_stamp) ? ['install', '--no-save'] : ['ci']

@@ -51,7 +51,7 @@ export function createBodyReader(limit_bytes: number): BodyReader {
 
 type Parser = (ctx: ParameterizedContext, next: () => Promise<void>) => Promise<void>
 
-/** Loads koa-body, with the first body or at the start of the control process: it takes 12 MB (decision 0636). */
+/** Loads koa-body, with the first body or at the start of the control process: it takes 12 MB (docs/http.md). */
 export const loadBodyParser = (): Promise<typeof import('koa-body')> => import('koa-body')
 
 async function createParser(limit_bytes: number): Promise<Parser> {

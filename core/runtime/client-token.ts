@@ -7,7 +7,7 @@ import {
   readClientUsername,
 } from '../domain/identity/client-token.ts'
 
-/** SIP credentials of a browser client (decision 0506), with which its user agent registers and calls. */
+/** SIP credentials of a browser client (docs/calls.md), with which its user agent registers and calls. */
 export interface ClientCredential {
   readonly client: string
   /** The client's address, `sip:<client>@<project>.client.<domain>`. */

@@ -4,7 +4,7 @@ import type { Value } from './procedures/query.ts'
 import type { In, Out, ProcedureName } from './procedures/table.ts'
 import type { Schema } from './schema/index.ts'
 
-// The interface between core/state and a store, independent of the engine. sqlite/store.ts implements it (0632).
+// The interface between core/state and a store, independent of the engine. sqlite/store.ts implements it.
 
 /** An open state: the database, its transactions and its maintenance. */
 export interface State {

@@ -5,7 +5,7 @@ import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types
 /**
  * One line of a run's log, as JSON: the facts (first line) or an event, and the commands that resulted. A replay needs
  * nothing else. The log holds documents, so protect it like recordings. It records the number and the times of key
- * presses but not the keys, so that nobody can read a card number from it (decision 0580).
+ * presses but not the keys, so that nobody can read a card number from it (docs/calls.md).
  */
 type Entry =
   | { readonly facts: StartFacts; readonly commands: readonly Command[] }

@@ -1,5 +1,5 @@
 // Loads the chunks of the bundle in whose folder it lies, with the code that V8 compiled of each when the bundle was
-// made: to compile is a quarter of a start (decision 1034). A V8 of another version or with other flags compiles them.
+// made: to compile is a quarter of a start (decision 0700). A V8 of another version or with other flags compiles them.
 'use strict'
 const { readFileSync } = require('node:fs')
 const { dirname, join } = require('node:path')

@@ -6,7 +6,8 @@ import type { TransferPlacing } from './transfer-placing.ts'
 
 /**
  * The services that every call of a node uses. The layers above implement some of them: they run scripts, record, place
- * the target of a transfer and reserve more money. This layer owns those interfaces, and `node.ts` wires them (0634).
+ * the target of a transfer and reserve more money. This layer owns those interfaces, and `node.ts` wires them
+ * (docs/architecture.md).
  */
 export interface CallContext extends NodeServices {
   readonly calls: CallRegistry

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /**
  * Types for the part of drachtio-srf 5 that we use; its own types lack half of it. We use only the primitives:
- * requests, responses and the middleware chain. We do not use its Dialog class (decision 0550).
+ * requests, responses and the middleware chain. We do not use its Dialog class (docs/drachtio.md).
  */
 
 export interface LibraryMessage {

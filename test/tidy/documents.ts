@@ -174,7 +174,8 @@ const decisionIndex = (): string => {
     '# Decisions',
     '',
     'These records explain why the code is as it is. Each has the next free number of its range and says what was decided,',
-    'why, and what it costs. A record that a later one changes keeps its text and gets a line `Status:` below its title.',
+    'which options lost, and what it costs. What has no option that lost stands in the guide of its area. A later',
+    'choice mends the record that it changes.',
     '',
     table(
       ['record', 'status'],

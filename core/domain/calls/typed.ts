@@ -1,6 +1,6 @@
 import { maskCards, maskDigits } from '../ladder/cards.ts'
 
-/** Keys and speech of callers in requests about their calls. Decision 0580 defines who may see them. */
+/** Keys and speech of callers in requests about their calls. docs/calls.md says who may see them. */
 
 /** Replaces a secret without revealing its length. */
 const SECRET = '[secret]'

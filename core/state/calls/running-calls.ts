@@ -9,7 +9,7 @@ import type { CallStep, CallWritten } from '../procedures/running/write.ts'
 
 /**
  * The rows of calls from their insertion to their end with a CDR. Each function that writes sends one message to the
- * state's thread and runs in its own transaction unless it gets one (core/state/procedures/running, decision 0531).
+ * state's thread and runs in its own transaction unless it gets one (core/state/procedures/running, decision 0002).
  */
 
 export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {

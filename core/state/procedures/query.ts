@@ -4,7 +4,7 @@ export type Row = Readonly<Record<string, string | number | null>>
 
 /**
  * Runs one SQL statement and returns its rows. A procedure is a function of a Query and its input. The thread that owns
- * the SQLite connection runs it in one transaction, in one message (decision 0503).
+ * the SQLite connection runs it in one transaction, in one message (decision 0002).
  */
 export interface Query {
   <R extends object = Row>(sql: string, ...parameters: readonly Value[]): R[]

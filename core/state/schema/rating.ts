@@ -31,7 +31,7 @@ export interface RateTable {
   /** Digits after the plus. */
   prefix: string
   label: string
-  /** Millionths of a minor unit per `rate_unit` (decision 0500). */
+  /** Millionths of a minor unit per `rate_unit` (docs/calls.md). */
   rate_micro: number
   rate_unit: 'minute' | 'second'
   increment_initial_seconds: number

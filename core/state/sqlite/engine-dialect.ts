@@ -1,7 +1,7 @@
 import { type Dialect, type Driver, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { Engine, EngineAdapter } from '../port.ts'
 
-/** A Kysely dialect of SQLite whose adapter carries an engine (decision 0632). */
+/** A Kysely dialect of SQLite whose adapter carries an engine (core/state/README.md). */
 export const engineDialect = (engine: Engine, createDriver: () => Driver): Dialect => ({
   createAdapter: () => new Adapter(engine),
   createDriver,

@@ -42,8 +42,7 @@ interface Brief {
 /**
  * A connection on the calling thread: two messages and two thread wake-ups cost as much as a procedure, and more than a
  * read of a few rows. It never waits for a lock or the disk; what would have to wait goes to the state's thread. It
- * runs reads and short transactions (decision 0002), of which concurrent ones share a commit, or single procedures
- * (decision 0510).
+ * runs reads and short transactions, of which concurrent ones share a commit, or single procedures (decision 0002).
  */
 export class LocalConnection {
   readonly counts = new WorkCounts()

@@ -14,8 +14,8 @@ interface Parts {
 
 /**
  * Runs each procedure in its own transaction. Procedures called in one turn of the event loop go to the state's thread
- * in one message (decision 0531). A single one runs on the calling thread if that has an inline connection and the
- * state's thread is idle (decision 0510).
+ * in one message. A single one runs on the calling thread if that has an inline connection and the
+ * state's thread is idle (decision 0002).
  */
 export class ProcedureCalls {
   readonly #thread: StateThread

@@ -32,7 +32,7 @@ interface Opening {
    */
   readonly local?: boolean
   /**
-   * Runs single procedures on the calling thread (decision 0510). For signaling: one blocks its event loop for a
+   * Runs single procedures on the calling thread (decision 0002). For signaling: one blocks its event loop for a
    * fraction of a millisecond. This clock detects longer ones.
    */
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>

@@ -29,7 +29,7 @@ export interface AskedProcedure {
 /**
  * The client of a SQLite connection, which a thread owns as a rule. Kysely's session sends one request at a time.
  * Procedures are sent at once, however many are waiting, and the thread commits waiting procedures together (decision
- * 0531).
+ * 0002).
  */
 export class StateThread {
   readonly #channel: Channel

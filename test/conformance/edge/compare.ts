@@ -86,7 +86,7 @@ function isIdentifier(token: string): boolean {
   return /^[A-Za-z0-9]{12,14}$/.test(token) && (token.length === 13 || /\d/.test(token))
 }
 
-/** Removes differences in notation that have no meaning (docs/decisions/0103). */
+/** Removes differences in notation that have no meaning (docs/drachtio.md). */
 function normalise(line: string): string {
   let out = line
   if (/^(proxy-)?authori[sz]ation:/i.test(out) || /-authenticate:/i.test(out)) out = out.replaceAll(/,\s+/g, ',')

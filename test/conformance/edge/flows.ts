@@ -20,14 +20,14 @@ const T1_50: ReplayOptions = { speed: 1, edge: { timers: { t1: 50, t2: 400, t4: 
 const CUT: ReplayOptions = { cut: ['ctl1'], edge: { limits: { failures: 1_000_000, orphan_grace_ms: 600_000 } } }
 const tls = await testTls()
 
-const DUPLICATE_ACK = 'ACKs of retransmissions and of failures are absorbed (decision 0103)'
-const FORK = 'a second fork gets an ACK with its own tag and a BYE (decision 0103)'
-const ACK_OF_FAILURE = 'no second ACK after a failed re-INVITE (decision 0103)'
+const DUPLICATE_ACK = 'ACKs of retransmissions and of failures are absorbed (docs/drachtio.md)'
+const FORK = 'a second fork gets an ACK with its own tag and a BYE (docs/drachtio.md)'
+const ACK_OF_FAILURE = 'no second ACK after a failed re-INVITE (docs/drachtio.md)'
 const UNSUPPORTED = 'an unsupported required extension gets 420 (decision 0111)'
-const NAMELESS = 'a line without a name is left out, and the message counts (decision 0103)'
+const NAMELESS = 'a line without a name is left out, and the message counts (docs/drachtio.md)'
 const NO_URI = 'an invalid request-URI gets 400 (decision 0111)'
-const NO_CONTACT = 'a 200 without Contact is acknowledged (decision 0103)'
-const NOTIFY = 'the application answers a terminating NOTIFY, which ends only the subscription (decision 0103)'
+const NO_CONTACT = 'a 200 without Contact is acknowledged (docs/drachtio.md)'
+const NOTIFY = 'the application answers a terminating NOTIFY, which ends only the subscription (docs/drachtio.md)'
 const LARGE = 'commands of any size up to 4 MiB are carried out (docs/edge.md)'
 const ORPHAN = 'calls of a lost application are ended after 5 s (docs/edge.md)'
 const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0111)'
@@ -66,11 +66,11 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
     omitted: [['z9hG4bK4D62y1evHF4gg', ACK_OF_FAILURE]],
     added: [
       ['|NOK|Server error: ACK for non-success', ACK_OF_FAILURE],
-      ['SIP/2.0 487', 'the end of a cancelled re-INVITE is delivered (decision 0103)'],
+      ['SIP/2.0 487', 'the end of a cancelled re-INVITE is delivered (docs/drachtio.md)'],
     ],
   },
   '24-reinvite-180-then-200.txt': {
-    added: [['SIP/2.0 200 OK', 'a 200 after a 180 to a re-INVITE is delivered (decision 0103)']],
+    added: [['SIP/2.0 200 OK', 'a 200 after a 180 to a re-INVITE is delivered (docs/drachtio.md)']],
   },
   '26-bye-from-app-variants.txt': T1_50,
   '27-indialog-timeout.txt': T1_50,
@@ -96,7 +96,7 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
   '70b-tel-uri-crash.txt': {
     stays_open: ['ctl1'],
     added: [
-      ['|NOK|invalid request-uri', 'a tel: URI without a proxy is refused, and the server survives (decision 0103)'],
+      ['|NOK|invalid request-uri', 'a tel: URI without a proxy is refused, and the server survives (docs/drachtio.md)'],
     ],
   },
   '72-framing.txt': { junk: { ctl3: '\r\n', ctl5: '123456789012#' } },

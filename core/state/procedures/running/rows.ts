@@ -3,7 +3,7 @@ import { iso } from '../../../runtime/clock.ts'
 import type { CallTable } from '../../db.ts'
 import { inserting, number, type Query, updating } from '../query.ts'
 
-/** The rows of running calls, as the procedures write them (decision 0531). */
+/** The rows of running calls, as the procedures write them. */
 
 export type CallRow = Selectable<CallTable>
 /** A call to insert: the columns that an insert writes. */

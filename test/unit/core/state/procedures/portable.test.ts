@@ -12,7 +12,7 @@ import t from '../../../../support/harness/index.ts'
 import { openPostgres } from '../../../../support/postgres.ts'
 
 // The procedures are the rules of the platform, and their SQL runs on more than one engine: SQLite runs every procedure
-// here, and PostgreSQL plans every statement that they ran (decision 0642).
+// here, and PostgreSQL plans every statement that they ran (core/state/README.md).
 
 const NOW = new Date(NOW_MS).toISOString()
 const ENDED = ending({ cause: 'caller_hung_up', answered: true })

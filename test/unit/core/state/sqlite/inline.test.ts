@@ -10,7 +10,7 @@ import { LocalConnection } from '../../../../../core/state/sqlite/local.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 
-// A single procedure runs on the calling thread (decision 0510) with the same outcome as on the state's thread. The
+// A single procedure runs on the calling thread (decision 0002) with the same outcome as on the state's thread. The
 // number of messages to that thread shows which one ran it.
 
 /** `later` advances the clock. Otherwise it stands still, so that nothing is slow, however busy the machine is. */
