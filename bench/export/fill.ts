@@ -52,9 +52,9 @@ function insertAll(
   run(
     `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
       insert into call (position, sid, project_id, origin, direction, from_number, to_number, status, queued_at,
-        updated_at, answered_at, ended_at, ended_by, duration_seconds, sip_code, request, decision_trace)
-      select i, 'CA' || lower(hex(randomblob(16))), ?, 'trunk', 'outbound', ${ends}, t, t, t, t, 'caller', i % 600, 200,
-        '{}', '{"admitted":true}' from (select i, ${at} as t from n)`,
+        updated_at, answered_at, ended_at, ended_by, duration_seconds, pdd_ms, sip_code, request, decision_trace)
+      select i, 'CA' || lower(hex(randomblob(16))), ?, 'trunk', 'outbound', ${ends}, t, t, t, t, 'caller', i % 600,
+        200 + i % 900, 200, '{}', '{"admitted":true}' from (select i, ${at} as t from n)`,
     rows,
     project_id,
   )
@@ -62,7 +62,7 @@ function insertAll(
   run(
     `insert into cdr (call_sid, project_id, origin, direction, from_number, to_number, status, started_at, answered_at,
         ended_at, duration_seconds, sip_code, pdd_ms)
-      select ${same}, duration_seconds, 200, 200 + position % 900 from call order by position`,
+      select ${same}, duration_seconds, 200, pdd_ms from call order by position`,
   )
   run(
     `insert into reservation (call_sid, project_id, billing_account_id, billing, direction, destination, rate_label,

@@ -1,5 +1,5 @@
 import { csvCell } from '../../core/domain/text/csv.ts'
-import type { ExportedField } from '../../core/state/calls/call-history.ts'
+import type { ExportedColumn, ExportedField, JoinedField } from '../../core/state/calls/call-history.ts'
 import type { Value } from '../../core/state/index.ts'
 import { Count64, Int64, nullable, resource, type TSchema, Type } from '../http/schema.ts'
 import { callFields } from '../v1/call-present.ts'
@@ -29,41 +29,49 @@ const FIELDS: Readonly<Record<'customer' | 'operator', Readonly<Partial<Record<E
   operator: OperatorExportedCall.properties,
 }
 
-/** How an export is written: the fields of a line in order, what stands before the lines, and the lines of calls. */
+/** How an export is written. */
 interface LineWriter {
-  readonly fields: readonly ExportedField[]
+  /** What stands before the lines. */
   readonly head: string
-  /** Writes a line of each row, which has a value for each field after the first `skip` ones. */
-  lines(rows: readonly (readonly Value[])[], skip: number): string
+  /** What is read of each call. */
+  readonly columns: readonly ExportedColumn[]
+  /** Writes a line of each row, which has a value for each column after its position. */
+  lines(rows: readonly (readonly Value[])[]): string
 }
 
-/** A field in a format: what stands before its value, and how the value is written. */
-interface Cell {
-  readonly before: string
-  write(value: Value): Value
+/** How the fields of a format are written. Texts of ours never need quotes within, so that the store joins them. */
+interface Format {
+  before(name: string, at: number): string
+  readonly quote: string
+  readonly absent: string
+  /** Writes a value that is no text of ours. */
+  write(value: Value): string
+  readonly end: string
 }
 
-const FORMATS: Readonly<
-  Record<'csv' | 'jsonl', { cell(name: string, at: number, plain: boolean): Cell; readonly end: string }>
-> = {
+const FORMATS: Readonly<Record<'csv' | 'jsonl', Format>> = {
   // Lines end as RFC 4180 §2 says.
   csv: {
-    cell: (_, at, plain) => ({ before: at === 0 ? '' : ',', write: plain ? plainCell : textCell }),
+    before: (_, at) => (at === 0 ? '' : ','),
+    quote: '',
+    absent: '',
+    write: value => (typeof value === 'string' ? csvCell(value) : String(value ?? '')),
     end: '\r\n',
   },
   jsonl: {
-    cell: (name, at, plain) => ({
-      before: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
-      write: plain ? plainJson : textJson,
-    }),
+    before: (name, at) => `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+    quote: '"',
+    absent: 'null',
+    write: value => JSON.stringify(value),
     end: '}\n',
   },
 }
 
-const plainCell = (value: Value): Value => value ?? ''
-const textCell = (value: Value): Value => (typeof value === 'string' ? csvCell(value) : plainCell(value))
-const plainJson = (value: Value): Value => (typeof value === 'string' ? `"${value}"` : String(value))
-const textJson = (value: Value): Value => JSON.stringify(value)
+/** Fields whose texts are ids, words and codes of ours. */
+const OURS: ReadonlySet<string> = new Set<ExportedField>([
+  ...(['account_sid', 'application_id', 'carrier_id', 'currency', 'id', 'number_id'] as const),
+  ...(['parent_call_id', 'project_id', 'reason', 'trunk_id'] as const),
+])
 
 interface Shape {
   readonly type?: string
@@ -72,25 +80,43 @@ interface Shape {
   readonly anyOf?: readonly Shape[]
 }
 
-/** Reports whether a text of the schema never needs quotes: a time or one of our words. */
-const isPlain = (schema: Shape): boolean =>
-  (schema.anyOf ?? [schema]).every(one => one.type !== 'string' || one.format === 'date-time' || one.enum !== undefined)
+const shapesOf = (schema: Shape): readonly Shape[] => schema.anyOf ?? [schema]
+const isText = (schema: Shape): boolean => shapesOf(schema).some(({ type }) => type === 'string')
+
+/** Reports whether a value never needs quotes within: a number, a time, or a text of ours. */
+const isPlain = (name: string, schema: Shape): boolean =>
+  OURS.has(name) ||
+  shapesOf(schema).every(one => one.type !== 'string' || one.format === 'date-time' || one.enum !== undefined)
 
 /** Returns the writer of a format, for a customer or an operator. */
 export function lineWriter(format: 'csv' | 'jsonl', reader: 'customer' | 'operator'): LineWriter {
-  const { cell, end } = FORMATS[format]
-  const fields = Object.keys(FIELDS[reader]) as ExportedField[]
-  const cells = fields.map((name, at) => cell(name, at, isPlain(FIELDS[reader][name] ?? {})))
+  const { before, quote, absent, write, end } = FORMATS[format]
+  const fields = Object.entries(FIELDS[reader]) as [ExportedField, TSchema][]
+  const columns: (ExportedField | JoinedField[])[] = []
+  // What stands before the value of a field that is written here; null of a text that the store has joined.
+  const befores: (string | null)[] = []
+  for (const [at, [field, schema]] of fields.entries()) {
+    const last = columns.at(-1)
+    const joined = { field, before: before(field, at), quote: isText(schema) ? quote : '', absent }
+    if (!isPlain(field, schema)) {
+      columns.push(field)
+      befores.push(joined.before)
+    } else if (typeof last === 'object') last.push(joined)
+    else {
+      columns.push([joined])
+      befores.push(null)
+    }
+  }
   return {
-    fields,
-    head: format === 'csv' ? `${fields.join(',')}${end}` : '',
-    lines(rows, skip) {
+    head: format === 'csv' ? `${fields.map(([name]) => name).join(',')}${end}` : '',
+    columns,
+    lines(rows) {
       let text = ''
       for (const row of rows) {
-        let at = skip
-        for (const { before, write } of cells) {
-          text += before
-          text += write(row[at++] ?? null)
+        let at = 1
+        for (const before of befores) {
+          const value = row[at++] ?? null
+          text += before === null ? value : before + write(value)
         }
         text += end
       }

@@ -76,8 +76,8 @@ export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
     for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
-      const found = readEndedCalls(reader, writer.fields, of, { after: after_position, last, limit })
-      const text = Buffer.from(writer.lines(found, 1))
+      const found = readEndedCalls(reader, writer.columns, of, { after: after_position, last, limit })
+      const text = Buffer.from(writer.lines(found))
       if (bytes + text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
       add(text)
       rows += found.length

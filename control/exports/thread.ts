@@ -10,8 +10,8 @@ import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 export interface ExportThreadData {
   readonly data_dir: string
   readonly niceness: number
-  /** Everything else on the machine goes before it. */
-  readonly back_seat: boolean
+  /** The chrt(1) by which everything else on the machine goes before the thread; null: it competes. */
+  readonly back_seat: string | null
 }
 
 /** What the thread answers: an outcome, or the message of an unexpected error. */
@@ -22,7 +22,7 @@ if (!port) throw new Error('control/exports/thread is a worker thread')
 const { data_dir, niceness, back_seat } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
-if (back_seat) takeBackSeat()
+if (back_seat !== null) takeBackSeat(back_seat)
 // Enough for the inner pages of the indexes by which the records and reservations of ten million calls are found.
 const reader = openRowReader({ data_dir, cache_kib: 12_000 })
 const written = (slice: Slice): SliceReply => {

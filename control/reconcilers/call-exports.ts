@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { CHRT } from '../../core/runtime/back-seat.ts'
 import { machineOf } from '../../core/runtime/machine.ts'
 import {
   advanceCallExport,
@@ -35,6 +36,8 @@ export function callExports({
   slice_rows = SLICE_ROWS,
   quota_bytes = EXPORT_QUOTA_BYTES,
   niceness = NICENESS,
+  long_job = LONG_JOB,
+  chrt = CHRT,
 } = {}): Reconciler {
   let writer: SliceWriter | null = null
   let competes_until_ms = Number.NEGATIVE_INFINITY
@@ -46,7 +49,7 @@ export function callExports({
   const step = async (services: Services, job: CallExportRow, back_seat: boolean): Promise<void> => {
     const { state, settings, clock, log } = services
     const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
-    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness, back_seat })
+    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness, back_seat: back_seat ? chrt : null })
     try {
       const outcome = await writer.write({
         ...job,
@@ -81,7 +84,7 @@ export function callExports({
         await forgetCallExport(state.db, job.id)
       }
       const open = await openCallExports(state.db, machine_id)
-      const long = open.some(job => job.last_position - job.after_position > LONG_JOB)
+      const long = open.some(job => job.last_position - job.after_position > long_job)
       const back_seat = long && clock.monotonic_ms() >= competes_until_ms
       for (const job of open) await step(services, job, back_seat)
       if (open.length > 0) bus.ring('exports')

@@ -57,10 +57,11 @@ export const callFiles = [
     path: '/calls/{call_id}/evidence',
     summary: 'Everything that is known of a call, signed by the installation',
     description:
-      'Its parts are what the other endpoints of the call answer: `call` (with the SHA-256 of its recordings), ' +
-      '`ladder`, `decision` (with the inputs of the price) and `media`; and `audit`, the changes of the call, its ' +
-      'recordings, trunk, number and application in the audit trail, for keys with `audit:read`. `strowger verify ' +
-      'FILE` checks it without the platform. The public key is at `/evidence-key.pem`.',
+      'Its parts are what other endpoints answer to the key: `call` (with the SHA-256 of its recordings), for keys ' +
+      'with `call_history:read`; `ladder`, `decision` (with the inputs of the price) and `media`; and `audit`, the ' +
+      'changes of the call, its recordings, trunk, number and application in the audit trail, for keys with ' +
+      '`audit:read` that are not restricted to a subaccount. `strowger verify FILE` checks it without the platform. ' +
+      'The public key is at `/evidence-key.pem`.',
     scope: 'call_diagnostics:read',
     replies: { 200: CallEvidence },
     async run({ db, call, caller, now, services }) {
@@ -89,12 +90,13 @@ async function evidenceOf(
 ): Promise<Evidence> {
   const { settings } = services
   const detail = await callDetail(db, call, settings.data_dir)
+  const audited = mayUse(caller, 'audit:read') && caller.subaccount_id === null
   const parts = {
-    call: detail,
+    ...(mayUse(caller, 'call_history:read') ? { call: detail } : {}),
     ladder: await callLadder(db, call, services),
     decision: await callDecision(db, call),
     media: await callMedia(db, call),
-    ...(mayUse(caller, 'audit:read') ? { audit: await auditOf(db, call, detail.recordings, caller) } : {}),
+    ...(audited ? { audit: await auditOf(db, call, detail.recordings, caller) } : {}),
   }
   return signedEvidence({ call_id: call.sid, made_at: now, made_by: settings.base_url }, parts, settings.master_key)
 }

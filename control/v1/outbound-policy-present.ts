@@ -1,3 +1,4 @@
+import { SERVICE_TYPES } from '../../core/domain/admission/index.ts'
 import { WEEKDAYS } from '../../core/domain/policies/calling-hours.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
@@ -31,7 +32,7 @@ import {
   Type,
 } from '../http/schema.ts'
 
-export const ServiceType = oneOf('trunk', 'subtrunk', 'voice_application', 'automation')
+export const ServiceType = oneOf(...SERVICE_TYPES)
 const Note = nullable(Type.String())
 const Ceiling = resource('PolicyCeiling', { configured: nullable(Count64), unit: Type.String() })
 
@@ -152,7 +153,7 @@ export async function presentPolicy(
   const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
   const shown: Static<typeof PolicySummary>['attachments'] = []
   for (const attachment of attachments) {
-    const { name } = await serviceOf(db, attachment)
+    const { name } = await SERVICES[attachment.service_type](db, attachment)
     shown.push({ note: attachment.note, service_name: name, service_type: attachment.service_type })
   }
   return {
@@ -249,40 +250,39 @@ interface Service {
   readonly max_destination_rate_minor: number | null
 }
 
-/** Returns the service that a policy is attached to. A deleted service has its id as its name. */
-async function serviceOf(db: Db, attachment: AttachmentRow): Promise<Service> {
-  const { service_id: id, service_type, project_id } = attachment
-  const none = { parent_name: null, concurrency: null, max_destination_rate_minor: null }
-  if (service_type === 'automation') return { name: 'Automation', ...none }
-  if (service_type === 'voice_application') {
-    const row = await db.selectFrom('voice_application').select('name').where('id', '=', id).executeTakeFirst()
-    return { name: row?.name ?? id, ...none }
+const NONE = { parent_name: null, concurrency: null, max_destination_rate_minor: null }
+
+const trunkOf = (db: Db, id: string) =>
+  db.selectFrom('trunk').select(['name', 'concurrency']).where('id', '=', id).executeTakeFirst()
+
+/** Reads the service that a policy is attached to, by its type. A deleted service has its id as its name. */
+const SERVICES: Readonly<Record<Static<typeof ServiceType>, (db: Db, attachment: AttachmentRow) => Promise<Service>>> =
+  {
+    automation: async () => ({ name: 'Automation', ...NONE }),
+    async voice_application(db, { service_id: id }) {
+      const row = await db.selectFrom('voice_application').select('name').where('id', '=', id).executeTakeFirst()
+      return { ...NONE, name: row?.name ?? id }
+    },
+    async trunk(db, { service_id: id }) {
+      const row = await trunkOf(db, id)
+      return { ...NONE, name: row?.name ?? id, concurrency: row?.concurrency ?? null }
+    },
+    async subtrunk(db, { service_id: id, project_id }) {
+      const row = await findSubtrunk(db, project_id, id)
+      if (!row) return { ...NONE, name: id }
+      const { name, concurrency, max_destination_rate_minor } = row
+      const parent_name = (await trunkOf(db, row.trunk_id))?.name ?? null
+      return { name, parent_name, concurrency, max_destination_rate_minor }
+    },
   }
-  const subtrunk = service_type === 'subtrunk' ? await findSubtrunk(db, project_id, id) : undefined
-  const trunk = await db
-    .selectFrom('trunk')
-    .select(['name', 'concurrency'])
-    .where('id', '=', subtrunk?.trunk_id ?? id)
-    .executeTakeFirst()
-  if (service_type === 'trunk')
-    return {
-      name: trunk?.name ?? id,
-      parent_name: null,
-      concurrency: trunk?.concurrency ?? null,
-      max_destination_rate_minor: null,
-    }
-  return {
-    name: subtrunk?.name ?? id,
-    parent_name: trunk?.name ?? null,
-    concurrency: subtrunk?.concurrency ?? null,
-    max_destination_rate_minor: subtrunk?.max_destination_rate_minor ?? null,
-  }
-}
 
 export async function presentAttachments(db: Db, policy: PolicyRow): Promise<Static<typeof PolicyAttachment>[]> {
   const shown: Static<typeof PolicyAttachment>[] = []
   for (const attachment of await listAttachments(db, policy.id)) {
-    const { name, parent_name, concurrency, max_destination_rate_minor } = await serviceOf(db, attachment)
+    const { name, parent_name, concurrency, max_destination_rate_minor } = await SERVICES[attachment.service_type](
+      db,
+      attachment,
+    )
     const { service_type, service_id } = attachment
     shown.push({
       applied_at: attachment.applied_at,

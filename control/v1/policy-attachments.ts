@@ -1,4 +1,4 @@
-import { type Service, voiceService } from '../../core/domain/admission/index.ts'
+import { type Service, type ServiceType, voiceService } from '../../core/domain/admission/index.ts'
 import type { PolicyRow } from '../../core/state/configuration/policies.ts'
 import {
   type AttachmentRow,
@@ -102,6 +102,39 @@ async function writeAccount({ db, now }: Context, row: VoiceAccountRow, write: W
   return { revision: saved.revision, body: after, change: accountChange(write.summary, saved, before, after) }
 }
 
+/**
+ * Writes the service with this id, by its type, without its policy. `detached` makes the write from the service's name.
+ * Null when it is deleted.
+ */
+type WriteDetached = (
+  context: Context,
+  id: string,
+  detached: (name: string) => Write,
+) => Promise<{ readonly change: Change } | null>
+
+const WRITE_DETACHED: Readonly<Record<ServiceType, WriteDetached>> = {
+  async trunk({ db, project, now }, id, detached) {
+    const trunk = await findTrunk(db, project.id, id)
+    return trunk ? writeTrunk(db, trunk, now, detached(`trunk ${trunk.name}`)) : null
+  },
+  async subtrunk(context, id, detached) {
+    const { db, project } = context
+    const subtrunk = await findSubtrunk(db, project.id, id)
+    const trunk = subtrunk && (await findTrunk(db, project.id, subtrunk.trunk_id))
+    return subtrunk && trunk ? writeSubtrunk(context, trunk, subtrunk, detached(`subtrunk ${subtrunk.name}`)) : null
+  },
+  async voice_application(context, id, detached) {
+    const application = await findApplication(context.db, context.project.id, id)
+    return application
+      ? writeApplication(context, application, detached(`voice application ${application.name}`))
+      : null
+  },
+  async automation(context, _, detached) {
+    const account = await findVoiceAccount(context.db, context.project.id)
+    return account ? writeAccount(context, account, detached('automation')) : null
+  },
+}
+
 /** Detaches a policy that is deleted. The service gets its next revision. Returns the change for the audit trail. */
 export async function detachAttached(
   db: Trx,
@@ -110,25 +143,11 @@ export async function detachAttached(
   policy: PolicyRow,
   now: string,
 ): Promise<readonly Change[]> {
-  const context = { db, project, now }
   const detached = (name: string): Write => ({
     summary: `Detached policy ${policy.name} from ${name}`,
     work: async () => void (await detachPolicy(db, { type, id })),
   })
-  const trunk = type === 'trunk' ? await findTrunk(db, project.id, id) : undefined
-  const subtrunk = type === 'subtrunk' ? await findSubtrunk(db, project.id, id) : undefined
-  const parent = subtrunk && (await findTrunk(db, project.id, subtrunk.trunk_id))
-  const application = type === 'voice_application' ? await findApplication(db, project.id, id) : undefined
-  const account = type === 'automation' ? await findVoiceAccount(db, project.id) : undefined
-  const written = trunk
-    ? await writeTrunk(db, trunk, now, detached(`trunk ${trunk.name}`))
-    : subtrunk && parent
-      ? await writeSubtrunk(context, parent, subtrunk, detached(`subtrunk ${subtrunk.name}`))
-      : application
-        ? await writeApplication(context, application, detached(`voice application ${application.name}`))
-        : account
-          ? await writeAccount(context, account, detached('automation'))
-          : null
+  const written = await WRITE_DETACHED[type]({ db, project, now }, id, detached)
   if (!written) await detached('a deleted service').work()
   return written ? [{ ...written.change, action: `${type}.policy_detached` }] : []
 }

@@ -25,19 +25,20 @@ export interface DocumentRequester {
 /** Fetches a document. Returns the event that the interpreter waits for. */
 export async function fetchDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched> {
   const { ctx, call, cookies, signal } = requester
-  if (ctx.sounds.isOwn(command.url))
-    return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
-  const { config } = call.ctx
-  if (isDocumentUrl(command.url, config.base_url))
-    return { type: 'fetched', id: command.id, result: await ownDocument(requester, command) }
-  if (command.delay_ms !== undefined) await pause(call.ctx.clock, command.delay_ms, signal)
   const auth_token = ctx.authToken(call.project_id)
+  // A revoked account runs no saved document either.
   if (auth_token === null)
     return {
       type: 'fetched',
       id: command.id,
       result: { ok: false, number: 11200, detail: 'the voice account is not active' },
     }
+  if (ctx.sounds.isOwn(command.url))
+    return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
+  const { config } = call.ctx
+  if (isDocumentUrl(command.url, config.base_url))
+    return { type: 'fetched', id: command.id, result: await ownDocument(requester, command) }
+  if (command.delay_ms !== undefined) await pause(call.ctx.clock, command.delay_ms, signal)
   const reply = await ctx.voice.send({
     url: command.url,
     method: command.method,

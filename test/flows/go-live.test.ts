@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROLE_SCOPES } from '../../control/http/access.ts'
-import { openAgent, place } from '../support/agents.ts'
+import { type Agent, openAgent, place } from '../support/agents.ts'
 import { strowger } from '../support/child.ts'
 import { freshKey } from '../support/control-plane.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
+import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import type { World } from '../support/world.ts'
 
@@ -183,12 +184,25 @@ async function signedIn(t: Test, w: World, name: string, { project_id, invitatio
   })
 }
 
+/** The carrier: a SIPp takes the calls that come to it, and an agent at its address places calls. */
+async function openCarrier(t: Test, ip: string) {
+  const steps = [
+    receive.request('INVITE'),
+    callee.respond(200, 'OK', { sdp: true }),
+    receive.request('ACK'),
+    receive.request('BYE'),
+    callee.ok,
+  ]
+  const takes = await sipp(t, { steps, local_ip: ip, calls: MANY })
+  return { ip, port: takes.port, taken: takes.calls, places: await openAgent(t, { ip }) }
+}
+
 /** A call of the customer's trunk, one of the carrier, and one of the API. Each reaches the other side. */
 async function threeCalls(
   t: Test,
   customer: World,
   e164: string,
-  { carrier, office }: Record<'carrier' | 'office', Agent>,
+  { carrier, office }: { readonly carrier: Awaited<ReturnType<typeof openCarrier>>; readonly office: Agent },
 ) {
   const target = { sip_uri: `sip:${office.ip}:${office.port}`, transport: 'udp', priority: 1, weight: 1 }
   const trunk_id = await customer.addTrunk(office.ip, { targets: [target] })
@@ -196,19 +210,17 @@ async function threeCalls(
   const { sip } = customer
   const outbound = await place(office, `sip:+2348035550001@${sip.host}`, { to: sip, caller: e164 })
   t.equal(outbound.status, 200, 'the trunk’s call is answered')
-  t.equal(carrier.invites.length, 1, 'by the carrier')
+  t.equal(carrier.taken().length, 1, 'by the carrier')
   outbound.call.hangUp()
-  const inbound = await place(carrier, `sip:${e164}@${sip.host}`, { to: sip, caller: '+2348035550009' })
+  const inbound = await place(carrier.places, `sip:${e164}@${sip.host}`, { to: sip, caller: '+2348035550009' })
   t.equal(inbound.status, 200, 'the carrier’s call is answered')
   t.equal(office.invites.length, 1, 'by the office')
   inbound.call.hangUp()
   const form = { To: '+2348035550002', From: e164, Twiml: '<Response><Pause length="1"/></Response>' }
   const created = await customer.voice('POST', '/Calls.json', form)
   t.match(await customer.ended(created.body.sid), { status: 'completed' })
-  t.equal(carrier.invites.length, 2, 'the call of the API reached the carrier')
+  t.equal(carrier.taken().length, 2, 'the call of the API reached the carrier')
 }
-
-type Agent = Awaited<ReturnType<typeof openAgent>> & { readonly ip: string }
 
 async function story(
   t: Test,
@@ -217,8 +229,7 @@ async function story(
   at: { readonly name: string; readonly e164: string; readonly net: string },
 ) {
   const { name, e164, net } = at
-  const agent = async (ip: string): Promise<Agent> => Object.assign(await openAgent(t, { ip }), { ip })
-  const [carrier, office] = [await agent(`${net}.1`), await agent(`${net}.2`)]
+  const [carrier, office] = [await openCarrier(t, `${net}.1`), await openAgent(t, { ip: `${net}.2` })]
   const { offered, ...opened } = await desk.open({ name, e164, carrier })
   const { project_id, carrier_id } = opened
   const customer = await signedIn(t, rival, name, opened, e164)

@@ -52,6 +52,7 @@ export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   readonly body: any
   readonly text: string
+  readonly bytes: Buffer
 }
 
 interface Teardown {
@@ -177,13 +178,15 @@ function encoded(form: Form): URLSearchParams {
 }
 
 async function read(answer: Response): Promise<Answer> {
-  const text = await answer.text()
+  const bytes = Buffer.from(await answer.arrayBuffer())
+  const text = new TextDecoder().decode(bytes)
   const json = /[/+]json\b/.test(answer.headers.get('content-type') ?? '')
   return {
     status: answer.status,
     headers: answer.headers,
     body: json && text !== '' ? JSON.parse(text) : undefined,
     text,
+    bytes,
   }
 }
 

@@ -5,6 +5,29 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { RtpPeer } from './rtp-peer.ts'
 
+/** Runs tshark on a capture. Returns what it prints. */
+async function tshark(capture: Buffer, words: readonly string[]): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-capture-'))
+  const file = join(folder, 'capture')
+  try {
+    writeFileSync(file, capture)
+    return (await promisify(execFile)('tshark', ['-r', file, ...words])).stdout
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const CHECKED = ['ip', 'udp', 'tcp'].flatMap(protocol => ['-o', `${protocol}.check_checksum:TRUE`])
+
+/** Returns the values of these fields for each packet of a capture. */
+export async function packetsIn(capture: Buffer, ...fields: string[]): Promise<string[][]> {
+  const text = await tshark(capture, [...CHECKED, '-T', 'fields', ...fields.flatMap(field => ['-e', field])])
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map(line => line.split('\t'))
+}
+
 /** What a peer's socket sent and received, as a capture that tshark reads. */
 interface Capture {
   /** The RTP packets of each direction, as `tshark -z rtp,streams` counts them. */
@@ -32,16 +55,8 @@ export function capture(peer: RtpPeer): Capture {
   }
   return {
     async counted() {
-      const folder = mkdtempSync(join(tmpdir(), 'strowger-capture-'))
-      const path = join(folder, 'rtp.pcap')
-      try {
-        writeFileSync(path, file())
-        const decode = ['-d', `udp.port==${peer.port},rtp`]
-        const { stdout } = await promisify(execFile)('tshark', ['-r', path, '-q', ...decode, '-z', 'rtp,streams'])
-        return countsIn(stdout, peer.port)
-      } finally {
-        rmSync(folder, { recursive: true, force: true })
-      }
+      const decode = ['-d', `udp.port==${peer.port},rtp`]
+      return countsIn(await tshark(file(), ['-q', ...decode, '-z', 'rtp,streams']), peer.port)
     },
   }
 }

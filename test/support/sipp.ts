@@ -18,6 +18,8 @@ export interface SippPeer {
   readonly done: Promise<{ readonly ok: boolean; readonly messages: string; readonly errors: string }>
   /** Returns all messages so far, as they crossed the wire. */
   messages(): string
+  /** Returns the Call-IDs of its calls so far. An INVITE that came twice is one call. */
+  calls(): readonly string[]
   /** Makes its newest call continue from the step `cued`; only for peers over UDP. */
   cue(): Promise<void>
 }
@@ -106,6 +108,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     port,
     done: last(),
     messages: () => run.read('messages'),
+    calls: () => callsIn(run.read('messages')),
     cue: () => cue({ host: local_ip, port }, run.read('messages')),
   }
 }
@@ -163,9 +166,13 @@ function start(options: SippOptions, ports: readonly string[]) {
   return { child, read, kill, ended, forget: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
+const callsIn = (messages: string): string[] => [
+  ...new Set([...messages.matchAll(/^INVITE [\s\S]*?^Call-ID: (\S+)/gim)].map(([, id = '']) => id)),
+]
+
 /** Sends an INFO to the newest call. SIPp accepts a message from any address for the call that its Call-ID names. */
 async function cue(at: { readonly host: string; readonly port: number }, messages: string): Promise<void> {
-  const call_ids = [...messages.matchAll(/^INVITE [\s\S]*?^Call-ID: (\S+)/gim)].map(match => match[1])
+  const call_ids = callsIn(messages)
   if (call_ids.length === 0) throw new Error('a SIPp without a call cannot be cued')
   const socket = createSocket(isIPv6(at.host) ? 'udp6' : 'udp4')
   const text = [

@@ -1,4 +1,4 @@
 export * from './admit.ts'
 export * from './affordable.ts'
-export type * from './types.ts'
+export * from './types.ts'
 export * from './ways.ts'

@@ -4,7 +4,9 @@ import type { ApplicableRules } from '../policies/destinations.ts'
 import type { Rate } from '../rating/types.ts'
 import type { Reason, ReasonFacts } from '../reasons/index.ts'
 
-export type ServiceType = 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
+/** What a policy can be attached to. The calls of each leave by the ways of ways.ts that name it. */
+export const SERVICE_TYPES = ['trunk', 'subtrunk', 'voice_application', 'automation'] as const
+export type ServiceType = (typeof SERVICE_TYPES)[number]
 export type Level = 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 

@@ -1,4 +1,12 @@
-import { type Expression, expressionBuilder, type Selectable, type SqlBool } from 'kysely'
+import {
+  type AliasableExpression,
+  type Expression,
+  type ExpressionBuilder,
+  expressionBuilder,
+  type Selectable,
+  type SqlBool,
+  sql,
+} from 'kysely'
 import { ending } from '../../domain/calls/endings.ts'
 import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../db.ts'
 import type { RowReader } from '../port.ts'
@@ -101,7 +109,6 @@ const EXPORTED = {
   number_id: 'call.number_id',
   origin: 'call.origin',
   parent_call_id: 'call.parent_call_sid',
-  pdd_ms: 'cdr.pdd_ms',
   price_minor: 'reservation.charge_minor',
   project_id: 'call.project_id',
   queued_at: 'call.queued_at',
@@ -112,34 +119,62 @@ const EXPORTED = {
   to: 'call.to_number',
   trunk_id: 'call.trunk_id',
 } as const
-export type ExportedField = keyof typeof EXPORTED | 'currency'
+export type ExportedField = keyof typeof EXPORTED | 'currency' | 'pdd_ms'
+
+/** A field in a text that the store joins: what stands before it and around it, and in the place of a missing value. */
+export interface JoinedField {
+  readonly field: ExportedField
+  readonly before: string
+  readonly quote: string
+  readonly absent: string
+}
+
+/** What a column of `readEndedCalls` has: the value of a field, or one text of several fields. */
+export type ExportedColumn = ExportedField | readonly JoinedField[]
+
+type JoinedTables = ExpressionBuilder<Schema, 'call' | 'reservation'>
+
+function fieldOf(eb: JoinedTables, name: ExportedField): AliasableExpression<Value> {
+  if (name === 'currency')
+    return eb.case().when('reservation.charge_minor', 'is not', null).then(eb.ref('reservation.currency')).end()
+  if (name !== 'pdd_ms') return eb.ref(EXPORTED[name])
+  // Calls of before the column, and those without a delay, are looked up.
+  const recorded = eb.selectFrom('cdr').select('cdr.pdd_ms').whereRef('cdr.call_sid', '=', 'call.sid')
+  return eb.fn.coalesce('call.pdd_ms', recorded)
+}
+
+function textOf(eb: JoinedTables, { field, before, quote, absent }: JoinedField): readonly Expression<unknown>[] {
+  const value = fieldOf(eb, field)
+  const quoted = quote === '' ? value : sql`${quote} || ${value} || ${quote}`
+  return [eb.val(before), absent === '' ? quoted : eb.fn.coalesce(quoted, eb.val(absent))]
+}
 
 /**
  * Reads ended calls with their record and money in order of position: `after` (not included) to `last` (included).
- * Returns for each call its position, and then the values of `fields`.
+ * Returns for each call its position, and then `columns`. A joined text costs a quarter of its values, of which each
+ * becomes an object of the collector.
  */
 export const readEndedCalls = (
   reader: RowReader,
-  fields: readonly ExportedField[],
+  columns: readonly ExportedColumn[],
   filter: HistoryFilter & { readonly project_id?: string },
   range: { readonly after: number; readonly last: number; readonly limit: number },
 ): readonly (readonly Value[])[] =>
   reader.rows(db =>
     db
       .selectFrom('call')
-      .leftJoin('cdr', 'cdr.call_sid', 'call.sid')
       .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
       .select('call.position')
       .select(eb =>
-        fields.map(name =>
-          name === 'currency'
-            ? eb
-                .case()
-                .when('reservation.charge_minor', 'is not', null)
-                .then(eb.ref('reservation.currency'))
-                .end()
-                .as(name)
-            : eb.ref(EXPORTED[name]).as(name),
+        columns.map((column, at) =>
+          typeof column === 'string'
+            ? fieldOf(eb, column).as(column)
+            : eb
+                .fn<string>(
+                  'concat',
+                  column.flatMap(joined => textOf(eb, joined)),
+                )
+                .as(`text_${at}`),
         ),
       )
       .where('call.position', '>', range.after)

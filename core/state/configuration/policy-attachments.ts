@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { Service } from '../../domain/admission/index.ts'
+import type { Service, ServiceType } from '../../domain/admission/index.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, PolicyAttachmentTable, PolicyServiceType, Trx } from '../db.ts'
+import type { Db, PolicyAttachmentTable, Trx } from '../db.ts'
 import { nextConfiguration } from './bump.ts'
 import type { PolicyRow } from './policies.ts'
 
@@ -20,7 +20,7 @@ export const listAttachments = (db: Db | Trx, policy_id: string): Promise<Attach
 
 export const findAttachment = (
   db: Db | Trx,
-  service_type: PolicyServiceType,
+  service_type: ServiceType,
   service_id: string,
 ): Promise<AttachmentRow | undefined> =>
   db

@@ -27,6 +27,7 @@ import * as numberFallbacks from './0038-number-fallbacks.ts'
 import * as recoveryCodes from './0039-recovery-codes.ts'
 import * as listeningNotice from './0040-listening-notice.ts'
 import * as exportsOfMachines from './0041-exports-of-machines.ts'
+import * as delaysOfCalls from './0042-delays-of-calls.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -58,4 +59,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0039-recovery-codes': recoveryCodes,
   '0040-listening-notice': listeningNotice,
   '0041-exports-of-machines': exportsOfMachines,
+  '0042-delays-of-calls': delaysOfCalls,
 }

@@ -47,6 +47,8 @@ export interface CallTable {
   ended_at: Instant | null
   /** Whole seconds from answer to end, rounded down; null until ended. */
   duration_seconds: number | null
+  /** As in the record; null too for calls of before this column. */
+  pdd_ms: number | null
   sip_code: number | null
   /** Reason code of core/domain/reasons unless a party ended the call normally. */
   reason: string | null

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { ServiceType } from '../../domain/admission/index.ts'
 import type { Flag, Instant, Json } from './configuration.ts'
 
 export interface OutboundPolicyTable {
@@ -40,14 +41,12 @@ export interface PolicyRuleTable {
   created_at: Instant
 }
 
-export type PolicyServiceType = 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
-
 /** Attaches a policy to a service. A service has at most one of its own. */
 export interface PolicyAttachmentTable {
   id: string
   policy_id: string
   project_id: string
-  service_type: PolicyServiceType
+  service_type: ServiceType
   service_id: string
   note: string | null
   outbound_enabled: Flag

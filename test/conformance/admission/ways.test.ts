@@ -1,4 +1,10 @@
-import { type Service, type ServiceType, WAYS, type WayName } from '../../../core/domain/admission/index.ts'
+import {
+  SERVICE_TYPES,
+  type Service,
+  type ServiceType,
+  WAYS,
+  type WayName,
+} from '../../../core/domain/admission/index.ts'
 import {
   type AdmissionOutcome,
   type AdmissionRequest,
@@ -90,6 +96,14 @@ async function under(bound: Bound, service: Service, work: () => Promise<void>):
 }
 
 const ways = Object.entries(WAYS) as [WayName, (typeof WAYS)[WayName]][]
+
+t.test('the calls of every type of service have a way', async t => {
+  const used = new Set(ways.flatMap(([, { services }]) => services as readonly ServiceType[]))
+  t.same(
+    SERVICE_TYPES.filter(type => !used.has(type)),
+    [],
+  )
+})
 
 for (const [way, { services }] of ways)
   for (const type of services)

@@ -22,7 +22,14 @@ const trunk = await trunkOf(w, 'Exported')
 const formula = '=HYPERLINK("http://x.test")'
 const first = await ranCall(w, { seconds: 61, pdd_ms: 1234, hours_ago: 3, call: { trunk_id: trunk } })
 const second = await ranCall(w, { hours_ago: 2, cause: 'unreachable', call: { from_number: formula } })
-const inbound = await ranCall(w, { seconds: 5, hours_ago: 1, call: { direction: 'inbound', origin: 'carrier' } })
+const inbound = await ranCall(w, {
+  seconds: 5,
+  pdd_ms: 321,
+  hours_ago: 1,
+  call: { direction: 'inbound', origin: 'carrier' },
+})
+// As a call of before its row had the delay.
+await w.state.db.updateTable('call').set({ pdd_ms: null }).where('sid', '=', first).execute()
 await w.state.db
   .insertInto('reservation')
   .values({
@@ -77,6 +84,7 @@ t.test(
     )
     t.match(all[0], { duration_seconds: 61, pdd_ms: 1234, price_minor: 28, billed_seconds: 120, currency: 'NGN' })
     t.match(all[1], { from: formula, price_minor: null, pdd_ms: null })
+    t.match(all[2], { pdd_ms: 321 })
     const { body } = await w.ask('GET', '/v1/calls?direction=inbound')
     const filtered = lines(await exported({ format: 'jsonl', filter: { direction: 'inbound' } }))
     t.same(
@@ -214,6 +222,18 @@ t.test('a machine leaves the exports of another machine alone', async t => {
   await changed({ machine_id })
   await writing.run(w)
   t.notOk(existsSync(path))
+})
+
+t.test('a machine that refuses the back seat, or has no chrt, writes long exports all the same', async t => {
+  const whole = await exported({ format: 'csv' })
+  for (const chrt of ['/bin/false', '/nowhere/chrt']) {
+    const { body: job } = await begin(w, { format: 'csv' })
+    const refused = callExports({ niceness: 0, long_job: 0, chrt })
+    await refused.run(w)
+    await refused.stop?.()
+    t.equal((await w.ask('GET', `/v1/exports/${job.id}/file`)).text, whole, chrt)
+    await w.ask('DELETE', `/v1/exports/${job.id}`)
+  }
 })
 
 t.test('a project has a few open exports at a time', async t => {

@@ -53,7 +53,9 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   const released = { call_sid: sid, duration_seconds, answered: answered_at !== null, carrier_id: known.carrier_id }
   ceilings.release(query, { ...released, now_ms: facts.ended_ms })
   const { status, sip_code, reason, ended_by } = facts.ending
-  const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
+  const { pdd_ms } = facts
+  const measured = { ended_at, duration_seconds, pdd_ms }
+  const changes = { status, sip_code, reason, ended_by, ...measured, updated_at: iso(facts.ended_ms) }
   const row = { ...known, ...changes }
   changeCall(query, changes, sid)
   const record = {
@@ -73,7 +75,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
     answered_at,
     ended_at,
     duration_seconds,
-    pdd_ms: facts.pdd_ms,
+    pdd_ms,
     media: facts.media,
   }
   insertCdr(query, record)

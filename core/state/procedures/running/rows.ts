@@ -34,6 +34,7 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
   sip_call_id: null,
   source_ip: null,
   foreign_caller: null,
+  pdd_ms: null,
   request: null,
   node_id: null,
   ...call,

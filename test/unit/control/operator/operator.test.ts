@@ -185,6 +185,28 @@ t.test(
   },
 )
 
+t.test(
+  'a voice account is active from the first moment of its project, revoked by operators, and never pending',
+  async t => {
+    const { project_id, organization_id } = await customer(ask, 'Customer V')
+    const path = `/projects/${project_id}/voice-account`
+    const second = await ask('POST', '/projects', { organization_id, name: 'Second' })
+    for (const id of [project_id, second.body.id])
+      t.match((await ask('GET', `/projects/${id}/voice-account`)).body, { status: 'active', revision: 1 }, id)
+    const patch = async (status: string) => change(ask, 'PATCH', path, { status })
+    t.match(await patch('pending'), { status: 422, body: { errors: [{ pointer: '/status' }] } })
+    const stored = async () => {
+      const rows = await w.state.db.selectFrom('voice_account').select(['project_id', 'status']).execute()
+      return Object.fromEntries(rows.map(row => [row.project_id, row.status]))
+    }
+    t.equal((await stored())[project_id], 'active', 'what is refused changes nothing')
+    t.match(await patch('revoked'), { status: 200, body: { status: 'revoked' } })
+    const statuses = await stored()
+    t.match(statuses, { [project_id]: 'revoked', [second.body.id]: 'active' }, 'of its project alone')
+    t.notOk(Object.values(statuses).includes('pending'), 'no account of this control plane ever was')
+  },
+)
+
 t.test('money moves by the amount, once for an Idempotency-Key, and each line names its reason', async t => {
   const { project_id } = await customer(ask, 'Customer 4')
   const other = await customer(ask, 'Customer 5')

@@ -11,6 +11,7 @@ import { standingClock } from '../../../support/clock.ts'
 import { controlPlane, openSandbox } from '../../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../../support/ended-calls.ts'
 import t from '../../../support/harness/index.ts'
+import { packetsIn } from '../../../support/pcap.ts'
 import { addRecording, WAV } from '../../../support/recordings.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
@@ -305,8 +306,15 @@ t.test('a call shows its SIP messages, its decision in words, its media and its 
   t.equal(ladder.unavailable, null)
   const capture = await w.ask('GET', `/v1/calls/${sid}/pcap`)
   t.match([capture.status, capture.headers.get('content-type')], [200, 'application/x-pcapng'])
-  t.match(capture.text, /Call-ID: a@test[\s\S]*Call-ID: b@test/, 'the capture has the messages of the ladder')
-  t.notOk(capture.text.includes('c@test'), 'and of no other call')
+  const packets = await packetsIn(capture.bytes, 'ip.src', 'ip.dst', 'udp.dstport', 'sip.Method', 'sip.Call-ID')
+  t.same(
+    packets,
+    [
+      ['198.51.100.7', '127.0.0.1', '5060', 'INVITE', 'a@test'],
+      ['127.0.0.1', '192.0.2.1', '5060', 'INVITE', 'b@test'],
+    ],
+    'tshark reads the messages of both legs, and of no other call',
+  )
   const evidence = await w.ask('GET', `/v1/calls/${sid}/evidence`)
   const published = await w.ask('GET', '/evidence-key.pem', { key: null })
   t.match(checkEvidence(evidence.text, published.text), { intact: true, about: { call_id: sid } })
@@ -317,6 +325,10 @@ t.test('a call shows its SIP messages, its decision in words, its media and its 
   const unaudited = await w.newKey({ role: 'org:engineer' })
   const narrower = await w.ask('GET', `/v1/calls/${sid}/evidence`, { key: unaudited })
   t.same(Object.keys(narrower.body.parts), ['call', 'ladder', 'decision', 'media'], 'the trail needs audit:read')
+  const diagnoses = await w.newKey({ scopes: JSON.stringify(['call_diagnostics:read']) })
+  t.equal((await w.ask('GET', `/v1/calls/${sid}`, { key: diagnoses })).status, 403)
+  const narrowest = await w.ask('GET', `/v1/calls/${sid}/evidence`, { key: diagnoses })
+  t.same(Object.keys(narrowest.body.parts), ['ladder', 'decision', 'media'], 'the call needs call_history:read')
   t.match(ladder.text, /INVITE -+>.*\n.*<-+ INVITE/)
   const decision = await read('/decision')
   t.match(decision, { decision: { admitted: true, revisions: { trunk: 1 } }, attempts: [{ sequence: 1 }], price: null })
@@ -344,8 +356,15 @@ t.test('a call shows its SIP messages, its decision in words, its media and its 
 
   const stranger = await w.ask('GET', '/v1/calls/CA00000000000000000000000000000000')
   t.match([stranger.status, stranger.body.code], [404, 'not_found'])
+  const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, []))
   const restricted = await w.newKey({ subaccount_id: 'sub_other' })
-  for (const path of ['', '/ladder', '/decision', '/media']) {
+  const paths = ['', '/ladder', '/decision', '/media', '/pcap', '/evidence']
+  for (const path of paths) {
+    t.match(
+      await rival.ask('GET', `/v1/calls/${sid}${path}`),
+      { status: 404, body: { code: 'not_found' } },
+      `${path} of another customer`,
+    )
     const hidden = await w.ask('GET', `/v1/calls/${sid}${path}`, { key: restricted })
     t.match(
       [hidden.status, hidden.body.code],
@@ -355,8 +374,11 @@ t.test('a call shows its SIP messages, its decision in words, its media and its 
   }
   await w.state.db.updateTable('trunk').set({ subaccount_id: 'sub_own' }).where('id', '=', trunk_id).execute()
   const own = await w.newKey({ subaccount_id: 'sub_own' })
-  for (const path of ['', '/ladder', '/decision', '/media'])
+  for (const path of paths)
     t.equal((await w.ask('GET', `/v1/calls/${sid}${path}`, { key: own })).status, 200, `${path} exists for its own key`)
+  t.equal((await w.ask('GET', '/v1/audit', { key: own })).status, 403)
+  const shared = await w.ask('GET', `/v1/calls/${sid}/evidence`, { key: own })
+  t.same(Object.keys(shared.body.parts), ['call', 'ladder', 'decision', 'media'], 'nor is the trail among its evidence')
   const ids = async (query: string) =>
     (await w.ask('GET', `/v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
   t.same(await ids(`trunk_id=${trunk_id}&status=completed&from=2342010000001&to=%2B2348030000001`), [sid])

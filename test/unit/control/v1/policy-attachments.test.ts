@@ -1,6 +1,6 @@
 import { fraudWatch } from '../../../../control/alerts/evaluate.ts'
 import { convergence, next } from '../../../../control/reconcilers/convergence.ts'
-import { voiceService } from '../../../../core/domain/admission/index.ts'
+import { type ServiceType, voiceService } from '../../../../core/domain/admission/index.ts'
 import { admitRow, writeCall } from '../../../../core/state/calls/running-calls.ts'
 import { CONFIGURATION, configurationRevision } from '../../../../core/state/configuration/snapshot.ts'
 import { saveEvidence } from '../../../../core/state/configuration/target-evidence.ts'
@@ -100,14 +100,17 @@ async function converge(w: ControlPlane, behind = 0): Promise<void> {
   await convergence.run(w)
 }
 
-async function services(w: ControlPlane) {
+/** A service of each type, with its path. */
+async function services(
+  w: ControlPlane,
+): Promise<Readonly<Record<ServiceType, { readonly id: string; readonly path: string }>>> {
   const trunk = (await post(w, '/v1/trunks', TRUNK)).body.trunk.id as string
   const subtrunk = (await post(w, `/v1/trunks/${trunk}/subtrunks`, { name: 'Reseller', status: 'enabled' })).body.id
   const wanted = { name: 'Reception', voice_method: 'POST', voice_url: 'https://app.example.com/voice' }
   const application = (await post(w, '/v1/voice/applications', wanted)).body.id as string
   return {
     trunk: { id: trunk, path: `/v1/trunks/${trunk}` },
-    subtrunk: { id: subtrunk as string, path: `/v1/trunks/${trunk}/subtrunks/${subtrunk}` },
+    subtrunk: { id: subtrunk, path: `/v1/trunks/${trunk}/subtrunks/${subtrunk}` },
     voice_application: { id: application, path: `/v1/voice/applications/${application}` },
     automation: { id: w.demo.project_id, path: '/v1/voice-account' },
   }

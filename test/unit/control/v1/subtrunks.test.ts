@@ -152,6 +152,46 @@ t.test('a released number leaves its block and its delegation, and the inventory
   t.match(kept, { status: 'held', route: { id: trunk_id } }, 'the numbers of a deleted block stay as they are')
 })
 
+t.test('a number block is read and deleted by its project alone, and numbers in use stay as they are', async t => {
+  const w = await controlPlane(t)
+  const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, ['+2342017770005']))
+  const [start = '', end = ''] = w.demo.numbers
+  const block_id = (await post(w, '/v1/number-blocks', { start, end })).body.id
+  const path = `/v1/number-blocks/${block_id}`
+  const routed = await post(w, '/v1/trunks', { ...TRUNK, number_block_ids: [block_id] })
+  const trunk = { id: routed.body.trunk.id, name: TRUNK.name }
+  const read = async () => (await w.ask('GET', path)).body
+  t.match(await read(), { start, end, size: 2, consumers: [{ ...trunk, count: 2, type: 'trunk' }], delegations: [] })
+
+  const operator = await operatorKey(w)
+  const reader = await w.newKey({ scopes: JSON.stringify(['service_configuration:read']) })
+  const subaccount_id = (await post(w, '/v1/subaccounts', { name: 'North', configuration: { currency: 'NGN' } })).body
+    .id
+  const restricted = await w.newKey({ subaccount_id })
+  const unknown = path.replace(block_id, 'blk_nothing')
+  for (const method of ['GET', 'DELETE']) {
+    const foreign = await rival.ask(method, path)
+    t.match(foreign, { status: 404, body: { code: 'not_found' } }, `${method} of another customer`)
+    const nothing = (await rival.ask(method, unknown)).body.detail
+    t.equal(foreign.body.detail.replace(block_id, 'blk_nothing'), nothing, 'as for one that does not exist')
+    t.equal((await w.ask(method, path, { key: operator })).status, 401, `${method} with an operator's key`)
+    t.equal((await w.ask(method, path, { key: null })).status, 401, `${method} of a stranger`)
+    t.equal((await w.ask(method, path, { key: restricted })).status, 403, `${method} of a subaccount's key`)
+  }
+  t.equal((await w.ask('GET', path, { key: reader })).status, 200)
+  t.match(await w.ask('DELETE', path, { key: reader }), { status: 403, body: { reason: 'numbers:manage' } })
+  t.match(await read(), { id: block_id, size: 2 }, 'the block is still there')
+
+  t.equal((await w.ask('DELETE', path)).status, 204)
+  t.equal((await w.ask('GET', path)).status, 404)
+  t.equal((await w.ask('DELETE', path)).status, 404)
+  for (const number of (await w.ask('GET', '/v1/numbers')).body.data.slice(0, 2))
+    t.match(number, { status: 'held', route: { kind: 'trunk', ...trunk } }, 'its numbers ring where they rang')
+  const { data } = (await w.ask('GET', '/v1/audit?limit=1')).body
+  t.match(data[0], { action: 'number_block.deleted', summary: `Deleted number block ${start} to ${end}` })
+  t.equal((await post(w, '/v1/number-blocks', { start, end })).status, 201, 'the range is free for another block')
+})
+
 t.test('only a key that may route and access its numbers can give a block to a trunk or subtrunk', async t => {
   const w = await controlPlane(t)
   const [start = '', end = ''] = w.demo.numbers

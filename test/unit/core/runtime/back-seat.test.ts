@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { CHRT } from '../../../../core/runtime/back-seat.ts'
 import { builtModule } from '../../../../core/runtime/tree.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -10,11 +11,21 @@ const TELLS = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { readFileSync } = require('node:fs')
   const policy = () => Number(readFileSync('/proc/thread-self/stat', 'utf8').replace(/^.*\\) /, '').split(' ')[38])
-  import(workerData).then(({ takeBackSeat }) => parentPort.postMessage([policy(), takeBackSeat(), policy()]))
+  const { module, chrt } = workerData
+  import(module).then(({ takeBackSeat }) => parentPort.postMessage([policy(), takeBackSeat(chrt), policy()]))
 `
 
-t.test('a thread takes the back seat alone', { skip: !existsSync('/usr/bin/chrt') && 'no chrt' }, async t => {
-  const worker = new Worker(TELLS, { eval: true, workerData: builtModule('core/runtime/back-seat.js') })
-  const told = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
-  t.same(told, [0, true, SCHED_IDLE])
+/** Returns what a thread tells that takes the back seat by this chrt. */
+function told(chrt: string): Promise<unknown> {
+  const workerData = { module: builtModule('core/runtime/back-seat.js'), chrt }
+  const worker = new Worker(TELLS, { eval: true, workerData })
+  return new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
+}
+
+t.test('a thread takes the back seat alone', { skip: !existsSync(CHRT) && 'no chrt' }, async t => {
+  t.same(await told(CHRT), [0, true, SCHED_IDLE])
+})
+
+t.test('a thread keeps its seat where the system refuses the policy, or has no chrt', async t => {
+  for (const chrt of ['/bin/false', '/nowhere/chrt']) t.same(await told(chrt), [0, false, 0], chrt)
 })

@@ -1,27 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pcapng } from '../../../../../core/domain/ladder/pcapng.ts'
 import t from '../../../../support/harness/index.ts'
+import { packetsIn } from '../../../../support/pcap.ts'
 
 // Captures of calls, as tshark reads them.
-
-const folder = mkdtempSync(join(tmpdir(), 'strowger-pcap-'))
-t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-
-/** Returns a line of these fields for each packet. */
-function read(capture: Buffer, ...fields: string[]): string[][] {
-  const file = join(folder, 'call.pcapng')
-  writeFileSync(file, capture)
-  const checked = ['-o', 'ip.check_checksum:TRUE', '-o', 'udp.check_checksum:TRUE', '-o', 'tcp.check_checksum:TRUE']
-  const words = ['-r', file, ...checked, '-T', 'fields', ...fields.flatMap(field => ['-e', field])]
-  const text = execFileSync('tshark', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map(line => line.split('\t'))
-}
 
 const SDP = [
   ...['v=0', 'o=- 1 1 IN IP4 192.0.2.7', 's=-', 'c=IN IP4 192.0.2.7', 't=0 0', 'm=audio 4000 RTP/SAVP 0'],
@@ -86,7 +67,15 @@ t.test('each message is a packet with its addresses, ports, time and text, in bo
     'Call CA1.',
   )
   const fields = ['ip.src', 'ip.dst', 'udp.srcport', 'udp.dstport', 'sip.Method', 'sip.Status-Code']
-  const packets = read(capture, ...COMPLAINTS, ...fields, 'frame.time_epoch', 'ipv6.src', 'ipv6.dst', 'sdp.media')
+  const packets = await packetsIn(
+    capture,
+    ...COMPLAINTS,
+    ...fields,
+    'frame.time_epoch',
+    'ipv6.src',
+    'ipv6.dst',
+    'sdp.media',
+  )
   uncomplaining(t, packets)
   const facts = packets.map(packet => packet.slice(COMPLAINTS.length))
   t.same(
@@ -121,7 +110,7 @@ t.test('TCP messages are one stream each way, however long; what was encrypted i
     [],
     '',
   )
-  const packets = read(capture, ...COMPLAINTS, 'sip.Method', 'sip.Status-Code', 'frame.comment')
+  const packets = await packetsIn(capture, ...COMPLAINTS, 'sip.Method', 'sip.Status-Code', 'frame.comment')
   uncomplaining(t, packets)
   const facts = packets.map(packet => packet.slice(COMPLAINTS.length))
   t.same(facts.map(([method, code]) => method || code).filter(Boolean), ['INVITE', '100', 'MESSAGE', '200', 'INVITE'])

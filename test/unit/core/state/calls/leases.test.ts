@@ -11,10 +11,12 @@ import {
   takeAdmission,
 } from '../../../../../core/state/calls/leases.ts'
 import { insertCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { putSandboxCarrier } from '../../../../../core/state/configuration/bootstrap.ts'
 import { openState } from '../../../../../core/state/index.ts'
 import { marginsBy } from '../../../../../core/state/money/margins.ts'
 import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import { addCarrier } from '../../../../support/carriers.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { fc } from '../../../../support/properties.ts'
 import { importPriceBook } from '../../../../support/rated.ts'
@@ -412,6 +414,26 @@ t.test('a sandbox project needs no rate and pays nothing', async t => {
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 600, now_ms: NOW_MS }
   t.match(await releaseAdmission(w.state.db, end), { price: { amount_minor: 0 } })
   t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
+})
+
+t.test('the sandbox carrier takes no call of a live project, and a real one none of a sandbox', async t => {
+  const w = await world(t)
+  const { state } = w
+  const now = new Date(NOW_MS).toISOString()
+  const service = { type: 'automation', id: w.project_id } as const
+  const verdict = async (sandbox: 0 | 1) => {
+    await state.db.updateTable('project').set({ sandbox }).execute()
+    const outcome = await takeAdmission(state.db, w.request({ service, way: 'create' }), { dry_run: true })
+    return outcome.admitted ? 'admitted' : outcome.reason
+  }
+  await state.db.deleteFrom('carrier').execute()
+  await putSandboxCarrier(state, { host: '127.0.0.1', port: 9, now })
+  t.same([await verdict(0), await verdict(1)], ['no_route', 'admitted'])
+  await putSandboxCarrier(state, { host: '127.0.0.1', port: null, now })
+  const target = { sip_uri: 'sip:192.0.2.9', transport: 'udp', priority: 1, weight: 1 } as const
+  const route = { prefix: '', priority: 1, cost_minor: 0 }
+  await addCarrier(state, { name: 'Telco', codecs: ['PCMU'], sources: [], targets: [target], routes: [route] }, now)
+  t.same([await verdict(0), await verdict(1)], ['admitted', 'no_route'])
 })
 
 t.test('recording follows the policy, and only with consent', async t => {
