@@ -95,8 +95,8 @@ function exposeBacklog(options: {
     help: 'Size of the database and its log',
     registers: [metrics],
     async collect() {
-      this.set(state.maintenance.bytes())
       try {
+        this.set(await state.maintenance.bytes())
         const counts = await backlog(state.db, iso(clock.now()))
         for (const name of Object.keys(gauges) as (keyof typeof gauges)[]) gauges[name].set(counts[name])
       } catch (err) {

@@ -37,6 +37,7 @@ const LEFT_OUT = [
   'mpg123-decoder',
   'nodemailer',
   'pdfkit',
+  'pg',
   'swagger-ui-dist',
   'wasm-media-encoders',
   'werift',

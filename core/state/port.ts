@@ -1,4 +1,4 @@
-import type { CompiledQuery, DialectAdapter, Kysely } from 'kysely'
+import type { CompiledQuery, DialectAdapter, Kysely, RawBuilder } from 'kysely'
 import type { Db, Trx } from './db.ts'
 import type { Value } from './procedures/query.ts'
 import type { In, Out, ProcedureName } from './procedures/table.ts'
@@ -31,7 +31,7 @@ interface Maintenance {
   /** Writes a consistent copy of the database to `file`, which must not exist. Readers and writers are not blocked. */
   copyTo(file: string): Promise<void>
   /** Size of the database and its log, in bytes. */
-  bytes(): number
+  bytes(): Promise<number>
   /** Checks the database's integrity. Returns the engine's findings; empty when it is sound. */
   faults(): Promise<string[]>
 }
@@ -61,6 +61,9 @@ export class StateError extends Error {
     this.failure = failure
   }
 }
+
+export const closedError = (): StateError =>
+  new StateError('the state is closed', { code: 'CLOSED', failure: 'closed' })
 
 /** Returns the failure of a StateError; null for other errors, or when the statement was at fault. */
 export const failure = (error: unknown): Failure | null => (error instanceof StateError ? error.failure : null)
@@ -100,6 +103,8 @@ export interface RowReader {
 export interface Engine {
   /** Builds statements in the engine's dialect; it runs none. */
   readonly compiler: Kysely<Schema>
+  /** Ends a `create table` statement whose rows lie in the order of their key; null: the engine has no such tables. */
+  readonly clustered: RawBuilder<unknown> | null
   /** Reads without waiting. Undefined: only a thread that may block can make this read. @throws StateError */
   readHere<T>(handle: Db | Trx, read: (reader: Reader) => T): { readonly value: T } | undefined
   /** Returns the rows of each step, all from one snapshot. @throws StateError */
@@ -179,6 +184,9 @@ export function statement<Values extends object, Row>(
     },
   })
 }
+
+/** Returns the end of a clustered table's statement, in the engine of a handle. */
+export const clusteredIn = (handle: Db | Trx): Engine['clustered'] => engineOf(handle).clustered
 
 /** Returns statements in the dialect of a handle's engine. */
 export const inDialect = (handle: Db | Trx, bound: readonly Bound<unknown>[]): Step[] =>

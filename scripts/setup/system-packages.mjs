@@ -26,6 +26,7 @@ const PACKAGES = [
   ['sox', 'sox', { [TEST]: ({ command }) => command('sox') }],
   ['tshark', 'tshark', { [TEST]: ({ command }) => command('tshark') }],
   ['baresip', 'baresip-core', { [TEST]: ({ command }) => command('baresip') }],
+  ['PostgreSQL', 'postgresql', { [TEST]: ({ below }) => below('usr/lib/postgresql', 'bin/initdb') }],
   ['systemd-analyze', 'systemd', { [TEST]: ({ command }) => command('systemd-analyze') }],
   ['nginx', 'nginx-light', { [TEST]: ({ command }) => command('nginx') }],
   ['caddy', 'caddy', { [TEST]: ({ command }) => command('caddy') }],
@@ -43,6 +44,8 @@ function library(file, module) {
 
 const LIBRARIES = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib', '/usr/lib64', '/lib']
 
+const versionsIn = folder => (existsSync(folder) ? readdirSync(folder) : [])
+
 /** What is installed: commands on `path`, and libraries below `root`. */
 export function machineAt({ root = '/', env = process.env } = {}) {
   const folders = (env.PATH ?? '')
@@ -55,6 +58,8 @@ export function machineAt({ root = '/', env = process.env } = {}) {
     env,
     command: name => folders.some(folder => existsSync(join(folder, name))),
     shared: name => names.has(`${name}.so.`),
+    below: (folder, file) =>
+      versionsIn(join(root, folder)).some(version => existsSync(join(root, folder, version, file))),
     module: name => libraries.some(folder => existsSync(join(folder, 'pkgconfig', `${name}.pc`))),
   }
 }

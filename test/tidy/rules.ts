@@ -47,7 +47,7 @@ const callLayers = CALL_LAYERS.map((layer, index) => {
 /** Files whose texts for users may name SQLite, the only store. */
 const TELLS_OF_SQLITE = /^core\/runtime\/(config|variables)\.ts$/
 /** Files that connect the rooms of core/state with the store; they may import it. */
-const KNOWS_THE_STORE = /^core\/state\/(index|migrations\/create-tables)\.ts$/
+const KNOWS_THE_STORE = /^core\/state\/index\.ts$/
 const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
 /** Files that may cast: a route definition loses the types of its parts when it joins the list of all routes. */
 const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/
@@ -90,7 +90,7 @@ export const ARROWS: readonly Rule[] = [
   mayImport(/^core\/domain\//, /^core\/domain\//),
   mayImport(/^core\/(state|runtime)\//, /^core\//),
   // A migration must keep its effect when the rules of the domain change, so it does not import them.
-  mayImport(/^core\/state\/migrations\//, /^core\/state\/(migrations\/|port|sqlite\/ddl)/),
+  mayImport(/^core\/state\/migrations\//, /^core\/state\/(migrations\/|port)/),
   mayImport(/^markup\//, /^(markup|core\/domain)\//),
   mayImport(/^native\//, /^native\//),
   mayImport(/^media\/protocol\//, /^(media\/protocol|core)\//),
@@ -114,8 +114,9 @@ export const ARROWS: readonly Rule[] = [
 export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['koa', /^(control|bench\/api)\//],
   ['@koa/router', /^control\//],
-  ['kysely', /^(core\/state\/|test\/support\/postgres\.ts$)/],
+  ['kysely', /^(core\/state|test\/unit\/core\/state\/(migrations|postgres))\//],
   ['better-sqlite3', /^(core\/state|bench|test)\//],
+  ['pg', /^(core\/state\/postgres\/|test\/support\/postgres\.ts$)/],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
   ['sdp-transform', /^test\/unit\/core\/domain\/codecs\/attributes\.test\.ts$/],
   ['wasm-media-encoders', /^control\/mp3\/thread\.ts$/],

@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { queueWrite } from '../port.ts'
-import { CLUSTERED } from '../sqlite/ddl.ts'
+import { clusteredIn, queueWrite } from '../port.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a migration sees the schema of its own time, not today's.
 export type AnyDb = Kysely<any>
@@ -51,7 +50,8 @@ async function createTable(db: AnyDb, name: string, table: Table): Promise<void>
     })
   }
   if (key) made = made.addPrimaryKeyConstraint(`${name}_key`, key.split(' ') as never[])
-  if (table.clustered) made = made.modifyEnd(CLUSTERED)
+  const clustered = table.clustered ? clusteredIn(db) : null
+  if (clustered) made = made.modifyEnd(clustered)
   await queueWrite(db, made)
 }
 

@@ -12,6 +12,8 @@ export interface Query {
   readonly changes: (sql: string, ...parameters: readonly Value[]) => number
   /** Reads the store's clock: epoch milliseconds that jumps of the wall clock do not affect (decision 0641). */
   readonly now_ms: () => number
+  /** Draws an id. A store that runs a procedure more than once gives each run the same ids (decision 1054). */
+  readonly uuid: () => string
 }
 
 /**
@@ -29,6 +31,16 @@ export function untilUnchanged<Result>(attempt: () => Result): Result {
   for (let attempts = 1; ; attempts++)
     try {
       return attempt()
+    } catch (error) {
+      if (!(error instanceof FactsChanged) || attempts === MOST_ATTEMPTS) throw error
+    }
+}
+
+/** Retries a transaction that is waited for while it throws FactsChanged. Throws the last attempt's error. */
+export async function awaitUnchanged<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let attempts = 1; ; attempts++)
+    try {
+      return await attempt()
     } catch (error) {
       if (!(error instanceof FactsChanged) || attempts === MOST_ATTEMPTS) throw error
     }

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import type { Db, Trx } from '../db.ts'
 import type { Engine, Reader } from '../port.ts'
 import { compiler } from './compiler.ts'
+import { CLUSTERED } from './ddl.ts'
 import { isLocked, stateErrorOf } from './errors.ts'
 import type { LocalConnection } from './local.ts'
 import type { ProcedureCalls } from './procedure-calls.ts'
@@ -17,6 +18,7 @@ interface Parts {
 /** The engine of a database on the state's thread and of its transactions. Sends pseudo-statements (protocol.ts). */
 export const threadEngine = (parts: Parts): Engine => ({
   compiler,
+  clustered: CLUSTERED,
   readHere(handle, read) {
     const reader = handle.isTransaction ? null : parts.reader()
     return reader === null ? undefined : readNow(reader, read)
@@ -47,6 +49,7 @@ async function askFor<Result>(handle: Db | Trx, sql: string, input: unknown): Pr
 /** The engine of the transaction that is open on the calling thread's connection. Nothing waits. */
 export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): Engine => ({
   compiler,
+  clustered: CLUSTERED,
   readHere(_, read) {
     const reader = local.reader_within
     return reader === null ? undefined : readNow(reader, read)

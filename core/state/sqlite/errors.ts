@@ -15,9 +15,6 @@ const failureOf = (code: string): Failure | null => FAILURES.find(([begin]) => b
 export const stateError = (message: string, code: string): StateError =>
   new StateError(message, { code, failure: failureOf(code) })
 
-export const closedError = (): StateError =>
-  new StateError('the state is closed', { code: 'CLOSED', failure: 'closed' })
-
 /** Converts an error of a procedure or a statement. Its code is `UNKNOWN` when it has none. */
 export function stateErrorOf(error: unknown): StateError {
   if (error instanceof StateError) return error

@@ -1,8 +1,8 @@
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Clock, systemClock, type Timer } from '../../runtime/clock.ts'
-import type { StateError } from '../port.ts'
-import { closedError, stateError } from './errors.ts'
+import { closedError, type StateError } from '../port.ts'
+import { stateError } from './errors.ts'
 
 /** Syncs the file of a descriptor to disk. */
 export type SyncFile = (descriptor: number) => Promise<void>

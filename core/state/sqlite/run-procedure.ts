@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import { newId } from '../../runtime/ids.ts'
 import { type Query, untilUnchanged, type Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
@@ -19,6 +20,7 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
   }
   const query: Query = Object.assign(rows, {
     now_ms: storeClock(prepared),
+    uuid: newId.uuid,
     changes: (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes,
   })
   // Created once: creating the wrapper costs as much as some of its statements.

@@ -87,7 +87,7 @@ export async function openState(options: Opening): Promise<State> {
     maintenance: {
       copyTo: target => copyDatabase(db, target),
       faults: () => faultsOf(db),
-      bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
+      bytes: async () => sizeOf(file) + sizeOf(`${file}-wal`),
     },
     work() {
       const { messages, counts } = writing

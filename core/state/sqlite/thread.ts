@@ -1,6 +1,7 @@
+import { closedError } from '../port.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { Channel, OpenChannel } from './channels.ts'
-import { closedError, stateError } from './errors.ts'
+import { stateError } from './errors.ts'
 import {
   type FromThread,
   type ProcedureReply,

@@ -5,7 +5,6 @@ import { shownParameters } from '../../../domain/calls/typed.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { parseNumber } from '../../../domain/numbers/parse.ts'
 import { iso } from '../../../runtime/clock.ts'
-import { newId } from '../../../runtime/ids.ts'
 import type { OutboxTable } from '../../db.ts'
 import { inserting, number, type Query } from '../query.ts'
 import type { ToldCall } from './rows.ts'
@@ -61,7 +60,7 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
     method,
     ordering_key: `${wanted.ordering ?? call_sid} ${url}`,
     parameters: JSON.stringify(shownParameters(wanted.parameters)),
-    event_id: newId.uuid(),
+    event_id: query.uuid(),
     attempts: 0,
     delivered: 0,
     given_up: 0,

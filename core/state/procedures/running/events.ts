@@ -24,11 +24,12 @@ export const newDelivery = (
   endpoint: { readonly id: string; readonly project_id: string },
   { event_id, event_kind, payload }: Pick<Delivery, 'event_id' | 'event_kind' | 'payload'>,
   now_ms: number,
+  uuid: string = newId.uuid(),
 ): Delivery => ({
   event_id,
   event_kind,
   payload,
-  id: `whd_${newId.uuid()}`,
+  id: `whd_${uuid}`,
   endpoint_id: endpoint.id,
   project_id: endpoint.project_id,
   state: 'pending',
@@ -66,7 +67,7 @@ export function queueProjectEvent(
       (JSON.parse(text(endpoint, 'event_kinds')) as readonly string[]).includes(kind),
   )
   if (listening.length === 0) return 0
-  const event_id = id ?? `evt_${newId.uuid()}`
+  const event_id = id ?? `evt_${query.uuid()}`
   const payload = JSON.stringify({
     id: event_id,
     kind,
@@ -76,7 +77,12 @@ export function queueProjectEvent(
   for (const endpoint of listening)
     insertDelivery(
       query,
-      newDelivery({ id: text(endpoint, 'id'), project_id }, { event_id, event_kind: kind, payload }, now_ms),
+      newDelivery(
+        { id: text(endpoint, 'id'), project_id },
+        { event_id, event_kind: kind, payload },
+        now_ms,
+        query.uuid(),
+      ),
     )
   return listening.length
 }

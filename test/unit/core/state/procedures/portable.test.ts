@@ -9,7 +9,7 @@ import { type In, PROCEDURES, type ProcedureName } from '../../../../../core/sta
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import { addCarrier } from '../../../../support/carriers.ts'
 import t from '../../../../support/harness/index.ts'
-import { openPostgres } from '../../../../support/postgres.ts'
+import { planner } from '../../../../support/postgres.ts'
 
 // The procedures are the rules of the platform, and their SQL runs on more than one engine: SQLite runs every procedure
 // here, and PostgreSQL plans every statement that they ran (core/state/README.md).
@@ -212,7 +212,7 @@ t.test('PostgreSQL accepts every statement of the procedures that SQLite runs', 
   await calls(w)
   await admissions(w)
   t.same([...ran].sort(), Object.keys(PROCEDURES).sort(), 'every procedure has run')
-  const postgres = await openPostgres()
+  const postgres = await planner()
   t.teardown(() => postgres.close())
   t.not(await postgres.fault('select sum(draining_at is not null) from node'), null, 'and refuses what is not portable')
   const tenant = { project_id: w.project_id, subaccount_id: null }

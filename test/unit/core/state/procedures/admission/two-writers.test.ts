@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { newId } from '../../../../../../core/runtime/ids.ts'
 import type { AdmissionOutcome } from '../../../../../../core/state/calls/leases.ts'
 import { brokenInvariants } from '../../../../../../core/state/maintenance/invariants.ts'
 import { take } from '../../../../../../core/state/procedures/admission/take.ts'
@@ -39,7 +40,7 @@ function writerOf(test: Test, file: string) {
         return statement.run(...parameters).changes
       }
       try {
-        const result = procedure(Object.assign(rows, { changes, now_ms: () => 5_000_000 }))
+        const result = procedure(Object.assign(rows, { changes, now_ms: () => 5_000_000, uuid: newId.uuid }))
         if (database.inTransaction) database.exec('commit')
         return result
       } catch (error) {

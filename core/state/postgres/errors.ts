@@ -1,0 +1,32 @@
+import { type Failure, StateError } from '../port.ts'
+
+/** Failures by SQLSTATE (PostgreSQL, appendix A) or by the code of a socket's error. */
+const FAILURES: readonly (readonly [code: RegExp, failure: Failure])[] = [
+  [/^23505$/, 'unique'],
+  // A lock or a statement took too long, two writers waited for each other, or no connection is left.
+  [/^(55P03|57014|40001|40P01|53300)$/, 'busy'],
+  [/^53[12]00$/, 'full'],
+  // The connection, its end by an administrator or a crash, a server that is now a standby, and an unreadable file.
+  [/^(08\w{3}|57P0\d|25006|25P0[34]|58030)$/, 'away'],
+  [/^(CONNECTION|EPIPE|ETIMEDOUT|ECONN\w+|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN|ENOENT)$/, 'away'],
+]
+
+/** Messages of the driver's own errors, which have no code: the server did not answer, or the connection is gone. */
+const NO_ANSWER = /^(Connection terminated|timeout expired|Query read timeout|Client (has encountered|was closed))/
+
+interface DriverError {
+  readonly message: string
+  readonly code?: string
+  /** Set by the server. */
+  readonly severity?: string
+}
+
+/** Converts an error of the driver. The server's detail stays out of the message, because it quotes values. */
+export function postgresError(error: unknown): StateError {
+  if (error instanceof StateError) return error
+  const { message, code = NO_ANSWER.test(message) ? 'CONNECTION' : 'UNKNOWN' } = error as DriverError
+  return new StateError(message, { code, failure: FAILURES.find(([known]) => known.test(code))?.[1] ?? null })
+}
+
+/** Reports whether the connection may be used again: the server refused a statement, and nothing else happened. */
+export const leavesConnection = (error: unknown): boolean => (error as DriverError).severity === 'ERROR'

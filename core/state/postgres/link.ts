@@ -1,0 +1,107 @@
+import { Client } from 'pg'
+import { leavesConnection, postgresError } from './errors.ts'
+import type { Host } from './hosts.ts'
+import { parameterOf, parserOf } from './values.ts'
+
+export interface TimeOuts {
+  /** How long a server may take to accept a connection and to say what it is. */
+  readonly connect_ms: number
+  /** How long a statement may take. The server ends it then; a second later the connection is given up. */
+  readonly statement_ms: number
+}
+
+export interface Reply {
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+  /** Rows that an insert, update or delete has changed. */
+  readonly changes: number
+}
+
+/** What the connections of a pool have done. */
+export interface Counts {
+  statements: number
+  commits: number
+}
+
+export const COMMIT = 'commit'
+
+/** How much longer the server may take to say that it has ended a statement. */
+const GRACE_MS = 1000
+/** How long a connection may take to close. A peer that vanished never answers. */
+const CLOSE_MS = 1000
+/** The server ends a transaction whose process waits this long between two statements: it holds locks. */
+const IDLE_MS = 30_000
+
+/** A connection to a server. */
+export class Link {
+  readonly #client: Client
+  readonly #counts: Counts
+  #broken = false
+
+  private constructor(client: Client, counts: Counts) {
+    this.#client = client
+    this.#counts = counts
+    const broken = () => {
+      this.#broken = true
+    }
+    client.on('error', broken)
+    client.on('end', broken)
+  }
+
+  /** Connects to a server. @throws StateError */
+  static async open({ url }: Host, { connect_ms, statement_ms }: TimeOuts, counts: Counts): Promise<Link> {
+    const client = new Client({
+      connectionString: url,
+      application_name: 'strowger',
+      connectionTimeoutMillis: connect_ms,
+      statement_timeout: statement_ms,
+      query_timeout: statement_ms + GRACE_MS,
+      idle_in_transaction_session_timeout: IDLE_MS,
+      keepAlive: true,
+      types: { getTypeParser: parserOf as Client['getTypeParser'] },
+    })
+    const link = new Link(client, counts)
+    try {
+      await client.connect()
+      return link
+    } catch (error) {
+      link.destroy()
+      throw postgresError(error)
+    }
+  }
+
+  /** It may have lost the server, or the server may still work on what it was asked: use it no more. */
+  get broken(): boolean {
+    return this.#broken
+  }
+
+  /** Runs a statement, or several without values, of which the last one's reply counts. @throws StateError */
+  async run(sql: string, values: readonly unknown[] = []): Promise<Reply> {
+    this.#counts.statements++
+    try {
+      const replied: unknown = await this.#client.query({ text: sql, values: values.map(parameterOf) })
+      if (sql === COMMIT) this.#counts.commits++
+      const last = (Array.isArray(replied) ? replied.at(-1) : replied) as {
+        rows: Reply['rows']
+        rowCount: number | null
+      }
+      return { rows: last.rows, changes: last.rowCount ?? 0 }
+    } catch (error) {
+      if (!leavesConnection(error)) this.#broken = true
+      throw postgresError(error)
+    }
+  }
+
+  /** Closes the connection without waiting for the server. */
+  destroy(): void {
+    this.#broken = true
+    this.#client.connection.stream.destroy()
+  }
+
+  /** Closes the connection in order. */
+  async close(): Promise<void> {
+    if (this.#broken) return this.destroy()
+    const late = setTimeout(() => this.destroy(), CLOSE_MS)
+    await this.#client.end().catch(() => this.destroy())
+    clearTimeout(late)
+  }
+}

@@ -1,0 +1,63 @@
+import type { Value } from '../procedures/query.ts'
+
+/** How values look to PostgreSQL and to us. Rows must look as those of the other store do. */
+
+// Object ids of types (pg_type.dat).
+const [BOOL, INT8, INT2, INT4, FLOAT4, FLOAT8, NUMERIC] = [16, 20, 21, 23, 700, 701, 1700]
+
+function whole(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is no safe integer`)
+  return value
+}
+
+/** Sums of integers are `numeric`, whole; averages have a fraction. */
+const decimal = (text: string): number => (/^-?\d+$/.test(text) ? whole(text) : Number(text))
+
+const PARSERS: ReadonlyMap<number, (text: string) => Value> = new Map<number, (text: string) => Value>([
+  // A comparison is 1 or 0.
+  [BOOL, text => (text === 't' ? 1 : 0)],
+  [INT2, whole],
+  [INT4, whole],
+  [INT8, whole],
+  [FLOAT4, Number],
+  [FLOAT8, Number],
+  [NUMERIC, decimal],
+])
+
+const asText = (text: string): Value => text
+
+/** Returns the parser of a type's text. Every other type stays text. */
+export const parserOf = (type: number): ((text: string) => Value) => PARSERS.get(type) ?? asText
+
+/** Reads rows as JSON of the server. */
+export const rowsOfJson = (json: string): unknown[] =>
+  JSON.parse(json, (_, value: unknown) => {
+    if (typeof value === 'boolean') return Number(value)
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new RangeError(`${value} is no safe integer`)
+    return value
+  }) as unknown[]
+
+/** Replaces NUL, which peers may send in any text: PostgreSQL has no text with it. */
+export const parameterOf = (value: unknown): unknown =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
+
+const MOST_TEXTS = 2000
+const numbered_texts = new Map<string, string>()
+
+/** Returns a statement with `$1`, `$2` for its `?`. Texts and quoted names keep their question marks. */
+export function withNumbers(sql: string): string {
+  const known = numbered_texts.get(sql)
+  if (known !== undefined) return known
+  let count = 0
+  const made = sql.replace(/'(?:[^']|'')*'|"[^"]*"|\?/g, part => (part === '?' ? `$${++count}` : part))
+  if (numbered_texts.size >= MOST_TEXTS) numbered_texts.clear()
+  numbered_texts.set(sql, made)
+  return made
+}
+
+/** Returns a statement whose values follow `count` others. */
+export const withNumbersAfter = (sql: string, count: number): string =>
+  sql.replace(/'(?:[^']|'')*'|"[^"]*"|\$(\d+)/g, (part, number?: string) =>
+    number === undefined ? part : `$${Number(number) + count}`,
+  )

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { sql } from 'kysely'
+import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
+import { DATABASE_FILE, failure, type State } from '../../../../../core/state/index.ts'
+import { executedMigrations } from '../../../../../core/state/maintenance/migrate.ts'
+import { MIGRATIONS } from '../../../../../core/state/migrations/index.ts'
+import { callProcedure, queueProcedure } from '../../../../../core/state/port.ts'
+import { openPostgres } from '../../../../../core/state/postgres/store.ts'
+import { putEmptyDatabase } from '../../../../support/fresh-state.ts'
+import t from '../../../../support/harness/index.ts'
+import { postgresDatabase, postgresState } from '../../../../support/postgres.ts'
+import { PATIENCE_MS } from '../../../../support/wait.ts'
+
+const NOW = '2026-11-26T12:00:00.000Z'
+const opened = (database_url: string) => openPostgres({ database_url, busy_timeout_ms: PATIENCE_MS })
+
+async function closing(t: { teardown(undo: () => unknown): void }, state: Promise<State>): Promise<State> {
+  const made = await state
+  t.teardown(() => made.close())
+  return made
+}
+
+t.test(
+  'four processes that open an empty database at once all get the schema, and a fifth changes nothing',
+  async t => {
+    const database_url = await postgresDatabase({ template: 'template0' })
+    const states = await Promise.all([1, 2, 3, 4].map(() => closing(t, opened(database_url))))
+    for (const { db } of states) {
+      t.same(await executedMigrations(db), Object.keys(MIGRATIONS))
+      t.equal((await db.selectFrom('configuration').selectAll().execute()).length, 1)
+    }
+    await states[0]?.transaction(bumpConfiguration)
+    const fifth = await closing(t, opened(database_url))
+    t.match(await fifth.db.selectFrom('configuration').selectAll().execute(), [{ id: 1, revision: 2 }])
+  },
+)
+
+t.test('both stores have the same tables, columns and indexes', async t => {
+  const { db } = await closing(t, postgresState())
+  const columns = sql<{ name: string }>`
+    select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as name
+    from information_schema.columns where table_schema = 'public' and table_name not like 'kysely%'`
+  const indexes = sql<{ name: string }>`select indexname as name from pg_indexes
+    where schemaname = 'public' and not exists (select 1 from pg_constraint where conname = indexname)`
+  const [theirs, their_indexes] = [(await columns.execute(db)).rows, (await indexes.execute(db)).rows]
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-schema-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  await putEmptyDatabase(folder)
+  const file = new Database(join(folder, DATABASE_FILE), { readonly: true })
+  t.teardown(() => file.close())
+  const ours = file
+    .prepare(
+      `select t.name || '.' || c.name || ' ' || iif(c.type = 'TEXT' or c.type = 'text', 'text', 'bigint') || ' '
+        || iif(c."notnull" or c.pk, 'NO', 'YES') from sqlite_master t, pragma_table_info(t.name) c
+      where t.type = 'table' and t.name not like 'sqlite%' and t.name not like 'kysely%'`,
+    )
+    .pluck()
+    .all() as string[]
+  const our_indexes = file.prepare("select name from sqlite_master where type = 'index' and sql is not null").pluck()
+  t.same(theirs.map(({ name }) => name).sort(), ours.sort())
+  t.same(their_indexes.map(({ name }) => name).sort(), (our_indexes.all() as string[]).sort())
+})
+
+t.test('transactions of two processes exclude each other: no increment is lost', async t => {
+  const database_url = await postgresDatabase()
+  const states = await Promise.all([1, 2].map(() => closing(t, opened(database_url))))
+  await Promise.all(
+    Array.from({ length: 20 }, (_, at) =>
+      states[at % 2]?.transaction(async trx => {
+        const { revision } = await trx.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+        await trx
+          .updateTable('configuration')
+          .set({ revision: revision + 1 })
+          .execute()
+      }),
+    ),
+  )
+  t.match(await states[0]?.db.selectFrom('configuration').selectAll().execute(), [{ revision: 21 }])
+})
+
+t.test('a transaction and a procedure that cannot have their turn in time fail as busy and do nothing', async t => {
+  const database_url = await postgresDatabase()
+  const holder = await closing(t, opened(database_url))
+  const other = await closing(t, openPostgres({ database_url, busy_timeout_ms: 50 }))
+  await holder.transaction(async trx => {
+    await bumpConfiguration(trx)
+    const waits = other.transaction(bumpConfiguration)
+    t.equal(failure(await waits.catch(error => error)), 'busy')
+    t.equal(failure(await callProcedure(other.db, 'prune_hours', null, 50).catch(error => error)), 'busy')
+    t.equal(failure(await other.probe().catch(error => error)), 'busy', 'a single write takes its turn, too')
+    t.match(await other.db.selectFrom('configuration').selectAll().execute(), [{ revision: 1 }], 'reads do not wait')
+  })
+  await holder.transaction(bumpConfiguration)
+  t.match(await other.db.selectFrom('configuration').selectAll().execute(), [{ revision: 3 }])
+})
+
+t.test('a failure undoes a transaction; one of a procedure in it undoes that alone', async t => {
+  const state = await closing(t, postgresState())
+  const event = { project_id: 'prj_1', kind: 'call.ended', data: {} }
+  const callback = {
+    ...({ kind: 'status_callback', call_sid: 'CA1', url: 'http://x.example/', method: 'POST' } as const),
+    ...{ project_id: 'prj_1', parameters: { Text: 'a\0b' }, now_ms: Date.parse(NOW) },
+  }
+  const no = state.transaction(async trx => {
+    await queueProcedure(trx, 'enqueue_callback', callback)
+    throw new Error('no')
+  })
+  await t.rejects(no, { message: 'no' })
+  t.same(await state.db.selectFrom('outbox').select('id').execute(), [])
+  await state.transaction(async trx => {
+    await queueProcedure(trx, 'enqueue_callback', callback)
+    const audited = callProcedure(trx, 'append_audit', { organization_id: 'org_1' } as never)
+    await t.rejects(audited, { name: 'StateError' }, 'columns are missing')
+    await callProcedure(trx, 'queue_event', { event, now_ms: Date.parse(NOW) })
+  })
+  t.match(await state.db.selectFrom('outbox').select('call_sid').execute(), [{ call_sid: 'CA1' }])
+  const twice = state.db.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
+  t.equal(failure(await twice.catch(error => error)), 'unique')
+  t.match(await state.db.selectFrom('configuration').selectAll().execute(), [{ revision: 1 }])
+})
+
+t.test('texts are compared by their bytes, whatever the language of the database', async t => {
+  const { db } = await closing(t, postgresState())
+  const codes = ['a', 'B', '~', 'ä', '10', '9']
+  await db
+    .insertInto('short_code')
+    .values(codes.map(code => ({ id: `sho_${code}`, project_id: null, code, sends_to: '+1' })))
+    .execute()
+  const sorted = await db.selectFrom('short_code').select('code').orderBy('code').execute()
+  t.same(
+    sorted.map(({ code }) => code),
+    ['10', '9', 'B', 'a', '~', 'ä'],
+  )
+  const least = await sql<{ code: string }>`select 'a' < 'B' as code`.execute(db)
+  t.match(least.rows, [{ code: 1 }], 'the language of this database says otherwise')
+})
+
+t.test('tells its size, and refuses work when it is closed', async t => {
+  const state = await postgresState()
+  t.ok((await state.maintenance.bytes()) > 1_000_000)
+  t.same(await state.maintenance.faults(), [])
+  await state.close()
+  t.equal(failure(await callProcedure(state.db, 'prune_hours', null).catch(error => error)), 'closed')
+  await t.rejects(state.probe())
+})
