@@ -170,7 +170,7 @@ t.test('verbs with media', async t => {
     const callback = `recordingStatusCallback="${url}/recorded" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"`
     const line = await callIn(
       doc(
-        `<Record action="${url}/left" method="GET" timeout="10" finishOnKey="9" maxLength="30" playBeep="true" trim="do-not-trim" ${callback} transcribe="true" transcribeCallback="${url}/transcribed"/>`,
+        `<Record action="${url}/left" method="GET" timeout="60" finishOnKey="9" maxLength="120" playBeep="true" trim="do-not-trim" ${callback} transcribe="true" transcribeCallback="${url}/transcribed"/>`,
       ),
     )
     await line.hears(1000)
@@ -202,12 +202,13 @@ t.test('verbs with media', async t => {
     'the RecordingUrl of an action is played wherever a document names sound, also once it is encrypted',
     async t => {
       const begun = `recordingStatusCallback="${url}/keeping" recordingStatusCallbackEvent="in-progress"`
-      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" playBeep="false" ${begun}/>`))
+      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" timeout="60" playBeep="false" ${begun}/>`))
       // What is said before the recording begins is not in it.
       await told('/keeping')
       const stop = recording.hum(600)
       await recordsSound(w, await town.sidOf(recording))
       await stop()
+      await recording.say(600, 1500)
       await recording.press('9')
       const { RecordingUrl = '', RecordingSid = '' } = await told('/kept')
       await recording.over()

@@ -1,11 +1,12 @@
 import type { SessionDescriptionHandler } from 'sip.js'
-import { type Invitation, Inviter, Registerer, type Session, type SessionState, UserAgent, Web } from 'sip.js'
+import { type Core, type Invitation, Inviter, Registerer, type Session, type SessionState, UserAgent, Web } from 'sip.js'
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, usePCMU } from 'werift'
 import { WebSocket } from 'ws'
 import { decodeG711, encodeG711 } from './audio.ts'
 import { takeRepeats } from './dtls-client.ts'
 import type { Test } from './harness/index.ts'
-import { until } from './wait.ts'
+import { busyFor } from './phone.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /**
  * A softphone as browsers run it: sip.js over a WebSocket; werift does ICE, DTLS and SRTP. It offers only PCMU, so that
@@ -31,10 +32,25 @@ class Softphone {
     })
   }
 
+  /** Calls, and calls again while the platform is too busy to decide. Resolves when it rings or is answered. */
   async call(target: string): Promise<Session> {
-    const inviter = new Inviter(this.agent, uriOf(target))
-    await inviter.invite()
-    return inviter
+    for (const begun_ms = performance.now(); ; ) {
+      const inviter = new Inviter(this.agent, uriOf(target))
+      const again_ms = await new Promise<number | null>((resolve, reject) => {
+        const requestDelegate = {
+          onProgress: () => resolve(null),
+          onAccept: () => resolve(null),
+          onReject: ({ message }: Core.IncomingResponse) => {
+            const said = (name: string): string => message.getHeader(name) ?? ''
+            resolve(busyFor(message.statusCode ?? 0, said('reason'), said('retry-after')))
+          },
+        }
+        inviter.invite({ requestDelegate }).catch(reject)
+      })
+      if (again_ms === null || performance.now() - begun_ms > PATIENCE_MS) return inviter
+      this.media.pop()?.close()
+      await new Promise(resolve => setTimeout(resolve, again_ms))
+    }
   }
 
   async register(): Promise<void> {

@@ -371,10 +371,14 @@ export class RtpPeer {
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
   }
 
+  /** Joins the latest packets of a source. A pause of the sender is left out: it would drown a short beep. */
   #recent(count: number): Int16Array {
     const latest = this.received.slice(Math.max(0, count - 10), count)
-    // Each source has its own timestamps.
-    return this.#laidOut(latest.filter(({ ssrc }) => ssrc === latest.at(-1)?.ssrc))
+    const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
+    const audio = latest
+      .filter(packet => packet.ssrc === latest.at(-1)?.ssrc && packet.payload_type === payload_type)
+      .sort((one, other) => (one.timestamp - other.timestamp) | 0)
+    return decodeG711(this.#codec, Buffer.concat(audio.map(({ payload }) => payload)))
   }
 
   /** Returns the keys received by RFC 4733, each once. The timestamp identifies a key press. */
