@@ -5,7 +5,7 @@ import { strongestHz, tone, wavBytes } from '../support/audio.ts'
 import { hangsUpOnCue, lastCall, mediaPort } from '../support/b2bua-world.ts'
 import { onEmbedded } from '../support/edges.ts'
 import t from '../support/harness/index.ts'
-import { openRtpPeer } from '../support/rtp-peer.ts'
+import { hearEachOther, openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
@@ -233,12 +233,7 @@ t.test('calls from peer to peer are bridged', async t => {
   rtp.peer.sendTo(await mediaPort(peer))
   const offered = await until('the INVITE at the target', () => /m=audio (\d+)/.exec(target.messages())?.[1])
   rtp.target.sendTo(Number(offered))
-  await Promise.all([
-    rtp.peer.send(tone(500, 1500)),
-    rtp.target.send(tone(900, 1500)),
-    rtp.target.hears(500),
-    rtp.peer.hears(900),
-  ])
+  await hearEachOther(rtp.peer, rtp.target, { near: 500, far: 900 })
   await peer.cue()
   const [a, b] = await Promise.all([peer.done, target.done])
   t.ok(a.ok, a.errors)
