@@ -202,7 +202,9 @@ t.test('verbs with media', async t => {
     'the RecordingUrl of an action is played wherever a document names sound, also once it is encrypted',
     async t => {
       const begun = `recordingStatusCallback="${url}/keeping" recordingStatusCallbackEvent="in-progress"`
-      const recording = await callIn(doc(`<Record action="${url}/kept" finishOnKey="9" timeout="60" playBeep="false" ${begun}/>`))
+      const recording = await callIn(
+        doc(`<Record action="${url}/kept" finishOnKey="9" timeout="60" playBeep="false" ${begun}/>`),
+      )
       // What is said before the recording begins is not in it.
       await told('/keeping')
       const stop = recording.hum(600)

@@ -1,5 +1,14 @@
 import type { SessionDescriptionHandler } from 'sip.js'
-import { type Core, type Invitation, Inviter, Registerer, type Session, type SessionState, UserAgent, Web } from 'sip.js'
+import {
+  type Core,
+  type Invitation,
+  Inviter,
+  Registerer,
+  type Session,
+  type SessionState,
+  UserAgent,
+  Web,
+} from 'sip.js'
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, usePCMU } from 'werift'
 import { WebSocket } from 'ws'
 import { decodeG711, encodeG711 } from './audio.ts'

@@ -79,7 +79,7 @@ const LIFE_SECONDS = 900
 
 /**
  * Starts a peer. It is stopped at the end of the test. One that places a single call places it again while the platform
- * is too busy to decide: SIPp itself takes the 503 for a fault.
+ * is too busy to decide: SIPp itself ignores the 503 and waits on.
  */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const { to, calls = 1, local_ip = '127.0.0.1', transport = 'udp' } = options
@@ -155,9 +155,11 @@ function start(options: SippOptions, ports: readonly string[]) {
   const kill = (signal: NodeJS.Signals): void => {
     if (child.exitCode === null) child.kill(signal)
   }
-  // When a call fails, a peer that waits for a number of calls would otherwise wait until its time limit.
+  // When a call fails, a peer that waits for a number of calls would otherwise wait until its time limit, and one that
+  // was refused for the answer that it expects.
   const looking = setInterval(() => {
     if (calls < MANY && /Aborting call|timeout/i.test(read('errors'))) kill('SIGUSR1')
+    if (to && calls === 1 && refusedForBusy(read('messages')) !== null) kill('SIGKILL')
   }, 500)
   const ended = once(child, 'exit').then(([code]) => {
     clearInterval(looking)
