@@ -36,15 +36,15 @@ export function replacedBy(
 const bySip = (code: number): InviteRefused => new InviteRefused({ kind: 'sip', code })
 
 function answeredLeg(replaced: Party): Replacement | 488 | 491 {
-  const stays = replaced.call.peerOf(replaced.leg)
+  const stays = replaced.call.pairing.peerOf(replaced.leg)
   // A leg on which a document runs has no party to be joined with.
   if (!stays) return 488
-  if (replaced.call.transfer || stays.call.transfer) return 491
+  if (replaced.call.pairing.transfer || stays.call.pairing.transfer) return 491
   return { kind: 'confirmed', replaced, stays }
 }
 
 function ringing(found: ReturnType<typeof findRinging>): Replacement | 481 | 491 {
   const { call, leg: rings } = found ?? {}
   if (!rings || !(call instanceof InboundCall)) return 481
-  return call.transfer ? 491 : { kind: 'early', stays: { call, leg: call.leg }, rings }
+  return call.pairing.transfer ? 491 : { kind: 'early', stays: { call, leg: call.leg }, rings }
 }

@@ -16,6 +16,7 @@ import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { CallContext } from './context.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
+import { Pairing, type PartyOf } from './pairing.ts'
 import type { DialogTags } from './refer-to.ts'
 import { legSummary } from './summary.ts'
 
@@ -29,26 +30,11 @@ interface DocumentFailure {
 }
 
 /** A leg and the call that owns it. */
-export interface Party {
-  readonly call: Call
-  readonly leg: Leg
-}
+export type Party = PartyOf<Call>
 
 /** The leg of an INVITE that we have sent, and its early dialogs, one per fork. */
 export interface RingingLeg extends Leg {
   readonly earlyDialogs: readonly DialogTags[]
-}
-
-/** The other side of a leg after a transfer: a leg of another call. */
-interface Partner extends Party {
-  /** A mixer joins the legs because they belong to two media sessions. It does not pass keys. */
-  readonly mixed: boolean
-}
-
-/** Is notified when a leg that it waits for has ended. */
-export interface LegWaiter {
-  /** Returns true when the call must survive the end of this leg. */
-  gone(leg: Leg): boolean
 }
 
 /**
@@ -70,10 +56,8 @@ export abstract class Call {
   #ringing = false
   #runs = 0
   readonly #measured: LegFigures[] = []
-  #partner: Partner | null = null
-  /** The transfer in progress. */
-  transfer: LegWaiter | null = null
-  readonly #departed = new Set<Leg>()
+  /** Which leg is the other side of which, within the call and after a transfer. */
+  readonly pairing: Pairing<Call>
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #told: Record<string, string> = {}
   readonly #lastFacts: Promise<unknown>[] = []
@@ -96,6 +80,7 @@ export abstract class Call {
     this.request = readCallRequest(row.request)
     this.log = ctx.log.child({ call_id: row.sid, ...(row.trunk_id ? { trunk_id: row.trunk_id } : {}) })
     this.#writes = new CallWrites(ctx, row.sid, this.log)
+    this.pairing = new Pairing<Call>(this, () => this.legs())
     const { clock, prepaid } = ctx
     const over = (cause: 'max_duration' | 'spend_exhausted'): void => void this.end({ cause })
     this.time = new CallTime({ call_sid: row.sid, clock, prepaid, log: this.log, over })
@@ -112,13 +97,6 @@ export abstract class Call {
   protected abstract mediaSummary(): object | null
   protected abstract pddMs(): number | null
 
-  /** The party that this leg is joined to; null when there is none, or a script runs on the leg. */
-  peerOf(leg: Leg): Party | null {
-    if (this.#partner) return this.#departed.has(leg) ? null : this.#partner
-    const other = this.legs().find(one => one !== leg)
-    return other?.answered && !other.ended ? { call: this, leg: other } : null
-  }
-
   /** The answered legs that have not ended. */
   get parties(): Party[] {
     return this.legs()
@@ -131,55 +109,35 @@ export abstract class Call {
     return null
   }
 
-  /** Joins this call's remaining leg with a leg of another call. From then on the end of one call ends both. */
-  pairWith(partner: Partner | null): void {
-    this.#partner = partner
-  }
-
-  /** Marks a leg that leaves after a transfer: from now on its peer may hang up and end nothing but its leg. */
-  leave(leg: Leg): void {
-    this.#departed.add(leg)
-  }
-
   /** Releases a leg after a transfer. The call continues with its other leg, or ends with its last. */
   depart(leg: Leg): void {
-    this.leave(leg)
-    const stays = this.legs().some(other => !this.#departed.has(other) && !other.ended)
-    if (stays) {
+    this.pairing.leave(leg)
+    if (this.pairing.staffed) {
       void leg.end(null)
       return
     }
-    this.#unpair()
+    this.pairing.unpair()
     void this.end({ cause: this.hungUp(leg) })
   }
 
   /** The far end of a leg has hung up, or the leg has failed. */
   protected legEnded(leg: Leg, facts: Omit<EndFacts, 'answered'>): void {
-    if (this.#departed.has(leg) || this.transfer?.gone(leg)) this.depart(leg)
+    if (this.pairing.survives(leg)) this.depart(leg)
     else void this.end(facts)
   }
 
   /** The party joined to our remaining leg has ended. */
   partnerLeft(headers: Readonly<Record<string, string>> = {}): void {
-    this.#partner = null
+    this.pairing.pairWith(null)
     const [last] = this.parties
     const cause = last && this.hungUp(last.leg) === 'caller_hung_up' ? 'called_hung_up' : 'caller_hung_up'
     void this.end({ cause, headers })
   }
 
-  #unpair(): Partner | null {
-    const partner = this.#partner
-    this.#partner = null
-    // A second transfer may have paired the partner with another leg.
-    if (!partner || partner.call.#partner?.call !== this) return null
-    partner.call.pairWith(null)
-    return partner
-  }
-
   /** Passes a key to the leg's other side, unless the bridge has already passed it as RFC 4733 packets. */
   protected passKey(leg: Leg, digit: string, by: KeyWay): void {
-    const other = this.peerOf(leg)
-    if (!other || (by === 'media' && !this.#partner?.mixed)) return
+    const other = this.pairing.peerOf(leg)
+    if (!other || (by === 'media' && !this.pairing.partner?.mixed)) return
     other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
   }
 
@@ -315,8 +273,8 @@ export abstract class Call {
       this.event('warning', null, { reason: 'sdp_forgiven', leg_id: leg.id, notes: event.notes })
     if (event.event === 'leg.srtp_failed') this.event('warning', null, { reason: 'srtp_failed', leg_id: leg.id })
     if (event.event !== 'leg.silent' || !this.answered) return
-    const partner = this.#partner ? [this.#partner.leg] : []
-    const legs = [...this.legs(), ...partner].filter(other => other.answered && !other.ended)
+    const { partner } = this.pairing
+    const legs = [...this.legs(), ...(partner ? [partner.leg] : [])].filter(other => other.answered && !other.ended)
     if (legs.length > 0 && legs.every(other => other.silent_ms >= this.ctx.config.dead_call_seconds * 1000))
       void this.end({ cause: 'media_timeout' })
   }
@@ -360,7 +318,7 @@ export abstract class Call {
     this.refusing(final, headers)
     const legs = this.legs()
     const bye_reason = passedReason(headers) ?? final.bye_reason
-    this.#unpair()?.call.partnerLeft(headers)
+    this.pairing.unpair()?.call.partnerLeft(headers)
     this.stop(bye_reason)
     this.#settle()
     await Promise.all(legs.map(leg => leg.end(bye_reason)))

@@ -12,7 +12,7 @@ const JSON_TYPE = 'application/json'
  * to the messages of the call.
  */
 export async function passMessage({ call, leg }: Party, request: InboundRequest): Promise<void> {
-  const dialog = call.peerOf(leg)?.leg.sipDialog
+  const dialog = call.pairing.peerOf(leg)?.leg.sipDialog
   const type = request.header('content-type') ?? request.header('c') ?? 'text/plain'
   const listeners = call.ctx.calls.messageListeners.get(call.sid)
   if (listeners && mediaType(type) === JSON_TYPE) {

@@ -4,11 +4,12 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { readToken } from '../../core/domain/sip/values.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import type { Call, LegWaiter, Party, RingingLeg } from './call.ts'
+import type { Call, Party, RingingLeg } from './call.ts'
 import type { CallContext } from './context.ts'
 import type { InboundCall } from './inbound-call.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
+import type { LegWaiter } from './pairing.ts'
 import { notifyReferrer } from './refer-notify.ts'
 import { passRefer } from './refer-passing.ts'
 import { type DialogTags, isNamed, type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
@@ -52,7 +53,7 @@ export function transfersRefused({ call, leg }: Party, request: InboundRequest):
 function consider(transferor: Party, request: InboundRequest): void {
   const { call, leg } = transferor
   const reading = readReferTo(request.header('refer-to') ?? request.header('r'))
-  const transferee = call.peerOf(leg)
+  const transferee = call.pairing.peerOf(leg)
   const refused = 'refused' in reading ? reading.refused : refusal(transferor, transferee)
   if ('refused' in reading || !transferee || leg.trunk_id === null || refused !== null) {
     request.respond(refused ?? 603, { headers: headersOf(refused, reading) })
@@ -95,7 +96,7 @@ const headersOf = (
  */
 function refusal({ call, leg }: Party, transferee: Party | null): 603 | 491 | 503 | null {
   if (leg.trunk_id === null || !transferee || !leg.answered) return 603
-  if (call.transfer || transferee.call.transfer) return 491
+  if (call.pairing.transfer || transferee.call.pairing.transfer) return 491
   return call.ctx.draining() ? 503 : null
 }
 
@@ -196,8 +197,10 @@ class Transfer implements LegWaiter {
     const { call_id, to_tag, from_tag } = replaces
     const isIt = [replaces, { call_id, to_tag: from_tag, from_tag: to_tag, early_only: false }].map(isNamed)
     const replaced = findDialog(call.ctx, this.#trunk_id, dialog => isIt.some(is => is(dialog)))
-    const newcomer = replaced && replaced.leg !== this.#transferor.leg ? replaced.call.peerOf(replaced.leg) : null
-    const busy = replaced?.call.transfer || (newcomer?.call.transfer && newcomer.call.transfer !== this)
+    const other = replaced?.leg === this.#transferor.leg ? null : replaced
+    const newcomer = other?.call.pairing.peerOf(other.leg) ?? null
+    const theirs = newcomer?.call.pairing.transfer
+    const busy = replaced?.call.pairing.transfer || (theirs && theirs !== this)
     if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || busy) return this.#failed(481)
     this.#replaced = replaced
     for (const { call } of [replaced, newcomer]) this.#claim(call)
@@ -235,7 +238,7 @@ class Transfer implements LegWaiter {
     this.#close()
     const { call, leg } = this.#transferor
     // The transferor may hang up as soon as it knows of the success, before it answers our NOTIFY (RFC 5589 §6.1).
-    call.leave(leg)
+    call.pairing.leave(leg)
     this.#transferee.call.event('state', null, {
       what: 'transferred',
       by: this.#transferor.leg.id,
@@ -271,12 +274,12 @@ class Transfer implements LegWaiter {
 
   #close(): void {
     this.#over = true
-    for (const call of this.#claimed) if (call.transfer === this) call.transfer = null
+    for (const call of this.#claimed) if (call.pairing.transfer === this) call.pairing.transfer = null
   }
 
   /** Until the transfer is over, no other transfer and no INVITE with Replaces may have this call. */
   #claim(call: Call): void {
-    call.transfer = this
+    call.pairing.transfer = this
     this.#claimed.add(call)
   }
 
@@ -355,8 +358,8 @@ async function joinLegs(stays: Leg, comes: Leg, conference_id: string): Promise<
 
 /** Makes two joined legs of different calls one conversation: the end of one call ends the other. */
 function pair(one: Party, other: Party, mixed: boolean): void {
-  one.call.pairWith({ ...other, mixed })
-  other.call.pairWith({ ...one, mixed })
+  one.call.pairing.pairWith({ ...other, mixed })
+  other.call.pairing.pairWith({ ...one, mixed })
   one.leg.prefer = other.leg
   other.leg.prefer = one.leg
 }
@@ -386,7 +389,7 @@ export async function replaceLeg(comes: Party, answer: () => Promise<void>, how:
   // The replaced leg's peer may hang up by itself while we answer the new caller. Nobody else may have the calls now.
   const waiter: LegWaiter = { gone: leg => leg === replaced?.leg }
   const claimed = new Set([stays.call, ...(replaced ? [replaced.call] : [])])
-  for (const call of claimed) call.transfer = waiter
+  for (const call of claimed) call.pairing.transfer = waiter
   try {
     await answer()
     if (comes.call.ended || stays.leg.ended) return end(comes)
@@ -403,7 +406,7 @@ export async function replaceLeg(comes: Party, answer: () => Promise<void>, how:
     stays.call.event('state', null, { what: 'replaced', by: comes.leg.id })
     replaced.call.depart(replaced.leg)
   } finally {
-    for (const call of claimed) if (call.transfer === waiter) call.transfer = null
+    for (const call of claimed) if (call.pairing.transfer === waiter) call.pairing.transfer = null
   }
 }
 
@@ -412,10 +415,10 @@ const stillRings = ({ stays, rings }: Extract<Replacement, { kind: 'early' }>): 
 
 function isStillThere(how: Replacement): boolean {
   const { stays } = how
-  if (stays.leg.ended || stays.call.ended || stays.call.transfer) return false
+  if (stays.leg.ended || stays.call.ended || stays.call.pairing.transfer) return false
   if (how.kind === 'early') return stillRings(how)
   const { call, leg } = how.replaced
-  return !leg.ended && !call.transfer
+  return !leg.ended && !call.pairing.transfer
 }
 
 function end({ call }: Party): void {

@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
-import type { Party } from '../../../../signaling/b2bua/call.ts'
+import type { Call, Party } from '../../../../signaling/b2bua/call.ts'
+import type { Leg } from '../../../../signaling/b2bua/leg.ts'
+import { Pairing } from '../../../../signaling/b2bua/pairing.ts'
 import { passNotify } from '../../../../signaling/b2bua/refer-passing.ts'
 import { type Replacement, replaceLeg, transferAsked } from '../../../../signaling/b2bua/transfer.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
@@ -24,6 +26,10 @@ const TRUNKS = [
   ['trk_rival', 'prj_2', 'consume'],
   ['trk_closed', 'prj_1', 'refuse'],
 ] as const
+
+/** Gives a fake call a real pairing. */
+const paired = <T extends object>(call: T, legs: () => readonly object[] = () => []) =>
+  Object.assign(call, { pairing: new Pairing(call as unknown as Call, legs as () => Leg[]) })
 
 function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says = 202 }: Staged) {
   const sent: string[] = []
@@ -49,15 +55,13 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
     sipDialog: dialogOf('b', 200),
   }
   const caller = { id: 'a', trunk_id: caller_trunk, answered: false, ended: false, sipDialog: dialogOf('a', says) }
-  const call = {
+  const facts = {
     answered: false,
     ended: false,
-    transfer: null,
     settled,
     log: pino({ level: 'silent' }),
     event: () => undefined,
     onEnd: () => undefined,
-    peerOf: () => (caller.answered ? { call, leg: caller } : null),
     ctx: {
       draining: () => false,
       snapshot: () => ({
@@ -74,6 +78,7 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
       },
     },
   }
+  const call = paired(facts, () => [leg, caller])
   const refer = {
     header: (name: string) => (name === 'refer-to' ? '<sip:+2342010002002@192.0.2.1>' : null),
     respond: (status: number) => void answers.push(status),
@@ -186,13 +191,7 @@ function legs() {
 /** A call of a newcomer: its end, and its answer, which takes until it is let go. */
 function newcomer(leg: object) {
   const ends: unknown[] = []
-  const call = {
-    sid: 'new',
-    ended: false,
-    event: () => undefined,
-    pairWith: () => undefined,
-    end: (f: object) => ends.push(f),
-  }
+  const call = paired({ sid: 'new', ended: false, event: () => undefined, end: (f: object) => ends.push(f) })
   let let_go: (failed?: Error) => void = () => undefined
   const held = new Promise<void>((resolve, reject) => {
     let_go = failed => (failed ? reject(failed) : resolve())
@@ -209,15 +208,13 @@ function newcomer(leg: object) {
 function ringingCall(leg: object) {
   const rings = { earlyDialogs: [{}] }
   const picked: string[] = []
-  const call = {
+  const call = paired({
     ended: false,
-    transfer: null as unknown,
     ringingLeg: rings as unknown,
     event: () => undefined,
-    pairWith: () => undefined,
     depart: () => undefined,
     pickedUp: async ({ id }: { id: string }) => void picked.push(id),
-  }
+  })
   const how = { kind: 'early', stays: { call, leg }, rings } as unknown as Replacement
   return { call, how, picked, rings }
 }
@@ -233,7 +230,7 @@ t.test('of two pickups of one ringing call the first has it, and the second gets
   one.let_go()
   await first
   t.same([picked, bridged], [['one'], ['caller one']])
-  t.equal(call.transfer, null, 'the call may be transferred again')
+  t.equal(call.pairing.transfer, null, 'the call may be transferred again')
 })
 
 t.test('a target that answers while the pickup is answered keeps the call', async t => {
@@ -260,7 +257,7 @@ t.test('a leg that ended or is being transferred while admission judged is repla
     const calls = { stays: ringingCall(stays).call, replaced: ringingCall(replaced).call }
     if (what === 'the leg has ended') replaced.ended = true
     else if (what === 'the other party has ended') stays.ended = true
-    else calls.replaced.transfer = { gone: () => false }
+    else calls.replaced.pairing.transfer = { gone: () => false }
     const how = {
       kind: 'confirmed',
       stays: { call: calls.stays, leg: stays },
@@ -283,8 +280,8 @@ t.test('calls are free again when the new caller could not be answered', async t
   } as unknown as Replacement
   const one = newcomer(leg('one'))
   const work = replaceLeg(one.party, one.answer, how)
-  t.ok(stays.call.transfer && replaced.call.transfer, 'nobody else may have them meanwhile')
+  t.ok(stays.call.pairing.transfer && replaced.call.pairing.transfer, 'nobody else may have them meanwhile')
   one.let_go(new Error('cancelled'))
   await t.rejects(work, /cancelled/)
-  t.same([stays.call.transfer, replaced.call.transfer], [null, null])
+  t.same([stays.call.pairing.transfer, replaced.call.pairing.transfer], [null, null])
 })
