@@ -97,7 +97,7 @@ export class CommandTaker {
       case 'recording':
         return this.#record(call, JSON.parse(command.payload) as RecordingCommand)
       case 'activity':
-        return carryOutActivity(this.#ctx, this.#shared, call, JSON.parse(command.payload) as ActivityCommand)
+        return carryOutActivity(this.#shared, call, JSON.parse(command.payload) as ActivityCommand)
       case 'dequeue': {
         const taken = this.#shared.queues.take(command.call_sid, JSON.parse(command.payload) as DequeueCommand)
         return taken ? 'done' : 'not_live'
@@ -110,7 +110,7 @@ export class CommandTaker {
     const { calls, state, clock } = this.#ctx
     if (command.act === 'start') {
       const [party] = call?.parties ?? []
-      if (party) recordByApi(party, command)
+      if (party) recordByApi(this.#shared, party, command)
       else await updateRecording(state.db, command.sid, { status: 'absent' }, clock.now())
       return party ? 'done' : 'not_live'
     }

@@ -143,7 +143,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     ways,
     stir: options.stir,
     scripts: { create: (host, entry) => new Script(scripting, host, entry) },
-    recording: { byPolicy: recordByPolicy },
+    recording: { byPolicy: (...of) => recordByPolicy(scripting, ...of) },
     transfers: { place: asked => placeTransferred(ctx, asked) },
     prepaid: { extend: call => extendReservation(state.db, call) },
     snapshot,
@@ -159,15 +159,15 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   await sounds.sweep()
   const scripting: ScriptContext = {
+    ...ctx,
     voice: options.voice,
     sounds,
-    rooms: new Rooms(),
+    rooms: new Rooms(ctx),
     queues: new Queues(),
     children: {
       place: (parent, asked) => placeChild(ctx, parent, asked),
       refer: (parent, uri) => admitReferral(ctx, parent, uri),
     },
-    authToken,
   }
   const registrations = new CarrierRegistrations({
     ...{ sip, ways, state, clock, log, node_id: id, random: Math.random },

@@ -235,7 +235,7 @@ function recordCall(call: Created, leg: Leg, wanted: RecordRequest): void {
       })
     ended()
   }
-  new Recorder({ call, leg }, tell).start(
+  new Recorder(call.ctx, { call, leg }, tell).start(
     {
       type: 'start_recording',
       id: 'call',

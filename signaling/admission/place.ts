@@ -8,10 +8,10 @@ import { transportOf } from '../../core/domain/sip/uri.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { SecondRoute } from '../b2bua/second-route.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
@@ -34,24 +34,27 @@ const MAX_URIS = 10
 const PLACED = ['udp', 'tcp', 'tls'] as const
 
 /** Places a child of a script's Dial, with its own row, in its parent's media session. */
-export async function placeChild(ctx: AdmissionContext, parent: Call, options: ChildAsked): Promise<NotPlaced | null> {
-  const { command } = options
+export async function placeChild(
+  ctx: AdmissionContext,
+  parent: ScriptedCall,
+  options: ChildAsked,
+): Promise<NotPlaced | null> {
+  const { target } = options.command
+  if (target.kind === 'application') return placeApplication(ctx, parent, options, target)
   if (ctx.draining()) return refusedBy('draining')
-  switch (command.target.kind) {
+  switch (target.kind) {
     case 'number':
-      return placeNumber(ctx, parent, options, command.target.number)
+      return placeNumber(ctx, parent, options, target.number)
     case 'sip':
-      return placeSip(ctx, parent, options, command.target)
+      return placeSip(ctx, parent, options, target)
     case 'client':
-      return placeClient(ctx, parent, options, command.target)
-    case 'application':
-      return { refused: { sip_code: 480, number: null, detail: 'Application is not available on this platform' } }
+      return placeClient(ctx, parent, options, target)
   }
 }
 
 async function placeNumber(
   ctx: AdmissionContext,
-  parent: Call,
+  parent: ScriptedCall,
   options: ChildAsked,
   number: string,
 ): Promise<NotPlaced | null> {
@@ -60,10 +63,10 @@ async function placeNumber(
   const forwarded_caller = sent_on && mayBeForwarded(parent.row_now)
   const trunk = trunkOfCaller(ctx, command.caller_id) ?? (sent_on ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
   const line = ownLine(ctx, parent.project_id, number)
-  const circle = line?.kind === 'application' ? goesRound(parent, line.number.e164) : null
+  const circle = line?.kind === 'application' ? goesRound(ctx.calls, parent, line.number.e164) : null
   if (circle) return { refused: { ...circle, number: 13227 } }
   const to = line?.kind === 'application' ? line.number.e164 : number
-  const inserted = await insertCall(ctx.state.db, childRow(parent, command, to, trunk?.id ?? null), ctx.clock.now())
+  const inserted = await insertCall(ctx.state.db, childRow(ctx, parent, command, to, trunk?.id ?? null), ctx.clock.now())
   const ask = {
     project_id: parent.project_id,
     service: serviceOf(parent),
@@ -105,7 +108,7 @@ async function placeNumber(
 
 async function placeSip(
   ctx: AdmissionContext,
-  parent: Call,
+  parent: ScriptedCall,
   options: ChildAsked,
   target: Extract<DialChild['target'], { kind: 'sip' }>,
 ): Promise<NotPlaced | null> {
@@ -113,7 +116,7 @@ async function placeSip(
   const uris = orderByPriority(target.uris, Math.random)
   const first = uris[0]
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
-  const row = childRow(parent, command, first.uri, null)
+  const row = childRow(ctx, parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const outcome = await admitQueued(ctx, inserted, [askUnnumbered(parent, command, 'dial_sip', userOrHost(first.uri))])
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
@@ -136,11 +139,11 @@ async function placeSip(
 }
 
 /** Returns the service that a script's call belongs to: its application, or else the automation of its project. */
-const serviceOf = ({ project_id, row_now }: Call): Service => voiceService(project_id, row_now.application_id)
+const serviceOf = ({ project_id, row_now }: ScriptedCall): Service => voiceService(project_id, row_now.application_id)
 
 /** Builds the admission request of a leg without a called number: to a SIP URI, or to a client. */
 const askUnnumbered = (
-  parent: Call,
+  parent: ScriptedCall,
   { caller_id: caller }: Pick<DialChild, 'caller_id'>,
   way: 'dial_sip' | 'dial_client' | 'refer',
   called: string,
@@ -156,13 +159,17 @@ const askUnnumbered = (
 })
 
 /** Decides whether a script may ask the peer of a leg to call a SIP URI. The peer makes the call: it takes no slot. */
-export async function admitReferral(ctx: AdmissionContext, parent: Call, uri: string): Promise<NotPlaced | null> {
+export async function admitReferral(
+  ctx: AdmissionContext,
+  parent: ScriptedCall,
+  uri: string,
+): Promise<NotPlaced | null> {
   const ask = askUnnumbered(parent, { caller_id: parent.row_now.to_number }, 'refer', userOrHost(uri))
   const outcome = await dryRun(ctx, parent, ask)
   return outcome.admitted ? null : refusedBy(outcome.reason, outcome.sentence)
 }
 
-const dryRun = (ctx: AdmissionContext, { sid }: Call, ask: Omit<Ask, 'call_sid'>) =>
+const dryRun = (ctx: AdmissionContext, { sid }: ScriptedCall, ask: Omit<Ask, 'call_sid'>) =>
   takeAdmission(
     ctx.state.db,
     { ...ask, call_sid: sid, node_id: ctx.node_id, now_ms: ctx.clock.now() },
@@ -172,7 +179,7 @@ const dryRun = (ctx: AdmissionContext, { sid }: Call, ask: Omit<Ask, 'call_sid'>
 /** Removes the URIs whose number the policy denies. Admission covers only the first, so the others are checked here. */
 async function allowed(
   ctx: AdmissionContext,
-  parent: Call,
+  parent: ScriptedCall,
   command: DialChild,
   uris: readonly SipUri[],
 ): Promise<SipUri[]> {
@@ -190,12 +197,12 @@ const OF_DESTINATION: readonly Reason[] = ['destination_denied', 'DESTINATION_CO
 /** Places a child to a client. The leg uses no trunk and costs nothing, but takes a slot like any other. */
 async function placeClient(
   ctx: AdmissionContext,
-  parent: Call,
+  parent: ScriptedCall,
   options: ChildAsked,
   { identity, parameters }: Extract<DialChild['target'], { kind: 'client' }>,
 ): Promise<NotPlaced | null> {
   const { command } = options
-  const row = childRow(parent, command, `client:${identity}`, null)
+  const row = childRow(ctx, parent, command, `client:${identity}`, null)
   const outgoing = unnumbered(parent, row.sid, command)
   const hops = clientHops(ctx, { project_id: parent.project_id, client: identity, outgoing, parameters })
   if (hops.length === 0)
@@ -208,7 +215,7 @@ async function placeClient(
 }
 
 /** Returns the caller of an INVITE to a SIP URI or client. The caller may be a name. */
-function unnumbered(parent: Call, call_sid: string, { caller_id, caller_id_source }: DialChild): Outgoing {
+function unnumbered(parent: ScriptedCall, call_sid: string, { caller_id, caller_id_source }: DialChild): Outgoing {
   return {
     call_sid,
     called_e164: '',
@@ -223,7 +230,7 @@ function unnumbered(parent: Call, call_sid: string, { caller_id, caller_id_sourc
 
 function beginChild(
   ctx: AdmissionContext,
-  parent: Call,
+  parent: ScriptedCall,
   options: ChildAsked,
   row: CallRow,
   outcome: Decided,
@@ -240,7 +247,7 @@ function beginChild(
 /** Begins the call of an application of the project, in its parent's media session. */
 function beginApplication(
   ctx: AdmissionContext,
-  { session }: Call,
+  { session }: ScriptedCall,
   { created, watcher }: ChildAsked,
   parts: Pick<ConstructorParameters<typeof ApplicationCall>[1], 'row' | 'application' | 'parameters' | 'limits'>,
 ): void {
@@ -248,6 +255,24 @@ function beginApplication(
   const call = new ApplicationCall(ctx, { ...parts, session, watcher })
   created(call)
   void call.begin()
+}
+
+/** Places a voice application of the same project as a child call. The call is internal, so it needs no admission. */
+async function placeApplication(
+  ctx: AdmissionContext,
+  parent: ScriptedCall,
+  options: ChildAsked,
+  { id, parameters }: Extract<DialChild['target'], { kind: 'application' }>,
+): Promise<NotPlaced | null> {
+  const application = ctx.snapshot().applications.get(id)
+  if (application?.project_id !== parent.project_id)
+    return { refused: { sip_code: 404, number: null, detail: `no voice application "${id}" of this project` } }
+  const row = childRow(ctx, parent, options.command, `application:${id}`, null)
+  const circle = goesRound(ctx.calls, parent, row.to_number)
+  if (circle) return { refused: { ...circle, number: 13227 } }
+  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
+  beginApplication(ctx, parent, options, { row: inserted, application, parameters })
+  return null
 }
 
 /** Returns a refusal with the error number of the compatible API (voice-compat.md §11, Number). */

@@ -4,7 +4,7 @@ import { type CallFacts, standardParameters } from '../../core/domain/calls/para
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
 import { readReasons } from '../../core/domain/sip/values.ts'
-import { iso, pause } from '../../core/runtime/clock.ts'
+import { type Clock, iso, pause } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
 import { addMediaQuality } from '../../core/state/calls/media-quality.ts'
@@ -18,16 +18,11 @@ import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import { Pairing, type PartyOf } from './pairing.ts'
 import type { DialogTags } from './refer-to.ts'
+import type { DocumentFailure, ScriptedCall } from './scripted-call.ts'
 import { legSummary } from './summary.ts'
 
 /** How long the end of a call waits for what its last callback reports. */
 const LAST_FACTS_MS = 5000
-
-/** Why the document of a call could not be run. */
-interface DocumentFailure {
-  readonly number: number
-  readonly detail: string
-}
 
 /** A leg and the call that owns it. */
 export type Party = PartyOf<Call>
@@ -41,7 +36,7 @@ export interface RingingLeg extends Leg {
  * One call. It owns all of its resources: rows, legs, media, timers and slots. Every call ends through `end`, which
  * runs once and releases them all.
  */
-export abstract class Call {
+export abstract class Call implements ScriptedCall {
   readonly sid: string
   readonly ctx: CallContext
   readonly log: Log
@@ -141,7 +136,6 @@ export abstract class Call {
     other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
   }
 
-  /** Returns the number of the next script run on this call, from 1. */
   nextRun(): number {
     return ++this.#runs
   }
@@ -166,7 +160,10 @@ export abstract class Call {
     return this.row
   }
 
-  /** The standard request parameters of voice-compat.md §7.2, with current values. */
+  get clock(): Clock {
+    return this.ctx.clock
+  }
+
   parameters(): Record<string, string> {
     return standardParameters(this.facts)
   }
@@ -181,7 +178,6 @@ export abstract class Call {
     this.#lastFacts.push(facts)
   }
 
-  /** The document cannot be run, and nothing runs in its place; null when something does again. */
   documentFailed(failure: DocumentFailure | null): void {
     this.#failure = failure
   }
@@ -199,9 +195,13 @@ export abstract class Call {
     this.#endListeners.push(listener)
   }
 
-  /** Writes in order, one transaction each. A failure is logged, and the call continues without it. */
   persist(work: (trx: Trx) => Promise<unknown>): Promise<void> {
     return this.#writes.transaction(work)
+  }
+
+  async persistCallbacks(work: (trx: Trx) => Promise<unknown>): Promise<void> {
+    await this.persist(work)
+    this.ctx.bus.ring('outbox')
   }
 
   /** Records an attempt at a target or its result; nobody waits for the write. */
@@ -209,10 +209,6 @@ export abstract class Call {
     this.#writes.attempt(step)
   }
 
-  /**
-   * Why our number sends the caller on with the next Dial, as a reason of RFC 5806: the outcome of the Dial before it,
-   * else `unconditional`.
-   */
   divertsBecause = 'unconditional'
 
   event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
@@ -255,7 +251,6 @@ export abstract class Call {
     return this.time.elapsed_ms
   }
 
-  /** Passes `watcher` the media events of all legs until the returned function is called. */
   watchMedia(watcher: (event: MediaEvent) => void): () => void {
     this.#mediaWatchers.add(watcher)
     return () => this.#mediaWatchers.delete(watcher)
@@ -293,7 +288,6 @@ export abstract class Call {
     return heard.length === 0 ? {} : { others: heard.map(figures => legSummary({ figures, codec: null }) ?? {}) }
   }
 
-  /** Ends the call once. Repeated calls wait for the same end. */
   end(facts: Omit<EndFacts, 'answered'>): Promise<void> {
     this.#ending ??= this.#end(this.#endingOf(facts), facts.headers ?? {})
     return this.#ending

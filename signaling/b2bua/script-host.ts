@@ -1,8 +1,8 @@
 import type { Entry, RunKind, Target } from '../../markup/interpreter/types.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
-import type { Call, Party } from './call.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent } from './media.ts'
+import type { ScriptedCall } from './scripted-call.ts'
 
 /** The interfaces between a call and the scripts that run on it; `scripts/` implements them. */
 
@@ -17,7 +17,7 @@ export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
 
 /** The call and leg that a script runs on, and the operations that only their owner can perform. */
 export interface ScriptHost {
-  readonly call: Call
+  readonly call: ScriptedCall
   readonly leg: Leg
   readonly direction: 'inbound' | 'outbound'
   /** Sends 200 OK to the caller. @throws when it cannot be sent */
@@ -65,12 +65,12 @@ export interface PolicyRecording {
 
 export interface PolicyRecorder {
   /** Records the leg of `party`, and `other` on a separate channel. */
-  byPolicy(party: Party, other: Leg | null, policy: PolicyRecording): void
+  byPolicy(party: Pick<ScriptHost, 'call' | 'leg'>, other: Leg | null, policy: PolicyRecording): void
 }
 
 /** The host of a script on an answered leg: answering and ringing do nothing, and a rejection hangs up. */
 export const answeredHost = (
-  call: Call,
+  call: ScriptedCall,
   leg: Leg,
   hangup: () => void,
   direction: ScriptHost['direction'] = 'outbound',

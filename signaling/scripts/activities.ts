@@ -2,9 +2,10 @@ import type { ActivityCommand } from '../../core/domain/calls/control-commands.t
 import { iso } from '../../core/runtime/clock.ts'
 import { listenerToken } from '../../core/runtime/listener-token.ts'
 import { endActivity } from '../../core/state/calls/activities.ts'
-import type { Call, Party } from '../b2bua/call.ts'
-import type { CallContext } from '../b2bua/context.ts'
+import type { Call } from '../b2bua/call.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { ScriptContext } from './context.ts'
 import { transcribes } from './engines.ts'
 import { activityBegins, activityEnds } from './live-activity.ts'
@@ -13,28 +14,32 @@ import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
 import { tell } from './tell.ts'
 
+/** A leg of a call that an activity runs on. */
+type Side = Pick<ScriptHost, 'call' | 'leg'>
 type Start = Extract<ActivityCommand, { readonly act: 'start' }>
+
+type ActivityServices = Omit<ScriptContext, 'voice' | 'rooms' | 'queues' | 'children' | 'sounds'>
 
 /** Starts what the API has begun on a call, beside the document, stops it, or sends a message. Returns the outcome. */
 export async function carryOutActivity(
-  { state, clock, calls }: Pick<CallContext, 'state' | 'clock' | 'calls'>,
-  shared: Pick<ScriptContext, 'authToken'>,
-  call: Call | undefined,
+  ctx: ActivityServices,
+  call: Pick<Call, 'parties'> | undefined,
   command: ActivityCommand,
 ): Promise<string> {
+  const { state, clock, calls } = ctx
   const [party] = call?.parties ?? []
   if (command.act === 'stop') {
     const running = calls.activities.get(command.sid)
     running?.stop()
     return running ? 'done' : 'not_live'
   }
-  if (command.act === 'listen') return party ? listen(party, command) : 'not_live'
+  if (command.act === 'listen') return party ? listen(ctx, party, command) : 'not_live'
   if (command.act === 'message') return party ? send(party, command) : 'not_live'
   if (!party) {
     await state.transaction(trx => endActivity(trx, command.sid, clock.now()))
     return 'not_live'
   }
-  start(shared, party, command)
+  start(ctx, party, command)
   return 'done'
 }
 
@@ -43,14 +48,15 @@ const NOTICE = { voice: '', language: 'en-US' } as const
 
 /** Lets a person hear both sides of the call. The control plane ends it with its own end of the stream. */
 async function listen(
-  { call, leg }: Party,
+  { config }: ActivityServices,
+  { call, leg }: Side,
   { listener_id, spoken }: Extract<ActivityCommand, { readonly act: 'listen' }>,
 ): Promise<string> {
   const { account_sid } = call.facts
   await leg.session.hub.request('listen.start', {
     leg_id: leg.id,
     listener_id,
-    token: listenerToken(call.ctx.config.master_key, listener_id),
+    token: listenerToken(config.master_key, listener_id),
     account_sid,
     call_sid: call.sid,
     spoken: spoken === null ? null : { ...NOTICE, text: spoken },
@@ -59,7 +65,7 @@ async function listen(
   return 'done'
 }
 
-async function send({ call, leg }: Party, { sid, content }: Extract<ActivityCommand, { readonly act: 'message' }>) {
+async function send({ call, leg }: Side, { sid, content }: Extract<ActivityCommand, { readonly act: 'message' }>) {
   const dialog = leg.sipDialog
   if (!dialog) return 'not_live'
   const { status } = await dialog.request('MESSAGE', { headers: { 'Content-Type': 'application/json' }, body: content })
@@ -74,7 +80,7 @@ interface Running {
   drop(): void
 }
 
-function start(shared: Pick<ScriptContext, 'authToken'>, party: Party, command: Start): void {
+function start(ctx: ActivityServices, party: Side, command: Start): void {
   const { call } = party
   const { sid, name } = command
   let unwatch: () => void = () => undefined
@@ -90,22 +96,22 @@ function start(shared: Pick<ScriptContext, 'authToken'>, party: Party, command: 
   if (command.kind === 'stream') {
     const { url, track, parameters, callback: status_callback } = command
     const settings = { url, track, both_ways: false, parameters, status_callback }
-    follow(new Streams(shared, party, over)).start({ type: 'start_stream', id: sid, name, ...settings }, sid)
+    follow(new Streams(ctx, party, over)).start({ type: 'start_stream', id: sid, name, ...settings }, sid)
   } else if (command.kind === 'siprec') {
     const { track, parameters, callback: status_callback } = command
-    const connector = command.connector ?? call.ctx.config.siprec[0]?.name ?? ''
+    const connector = command.connector ?? ctx.config.siprec[0]?.name ?? ''
     const settings = { connector, track, parameters, status_callback }
-    follow(new Siprec(party, over)).start({ type: 'start_siprec', id: sid, name, ...settings }, sid)
-  } else if (command.kind === 'subscription') subscribe(call, command)
-  else if (transcribes(call, command.engine)) {
+    follow(new Siprec(ctx, party, over)).start({ type: 'start_siprec', id: sid, name, ...settings }, sid)
+  } else if (command.kind === 'subscription') subscribe(ctx, call, command)
+  else if (transcribes(ctx, call, command.engine)) {
     const { act: _act, kind: _kind, engine, callback: status_callback, ...rest } = command
     const settings = { ...rest, ...(engine === null ? {} : { engine }), status_callback }
-    follow(new Recognitions(party, over)).transcribe({ type: 'start_transcription', id: sid, ...settings }, sid)
+    follow(new Recognitions(ctx, party, over)).transcribe({ type: 'start_transcription', id: sid, ...settings }, sid)
   } else cannotTranscribe(call, command)
 }
 
-function cannotTranscribe(call: Call, { sid, callback }: Extract<Start, { readonly kind: 'transcription' }>): void {
-  const { clock } = call.ctx
+function cannotTranscribe(call: ScriptedCall, { sid, callback }: Extract<Start, { readonly kind: 'transcription' }>): void {
+  const { clock } = call
   const detail = 'no transcription engine is configured'
   call.event('warning', null, { detail, transcription: sid })
   void call.persist(trx => endActivity(trx, sid, clock.now()))
@@ -118,8 +124,8 @@ function cannotTranscribe(call: Call, { sid, callback }: Extract<Start, { readon
 /** The most messages of a client that one subscription passes on. */
 const MAX_MESSAGES = 1000
 
-function subscribe(call: Call, { sid, callback }: Extract<Start, { readonly kind: 'subscription' }>): void {
-  const { calls, clock } = call.ctx
+function subscribe({ calls }: ActivityServices, call: ScriptedCall, { sid, callback }: Extract<Start, { readonly kind: 'subscription' }>): void {
+  const { clock } = call
   let left = MAX_MESSAGES
   const listener = (content: string): void => {
     if (left-- <= 0) return
@@ -131,8 +137,8 @@ function subscribe(call: Call, { sid, callback }: Extract<Start, { readonly kind
   const stop = (): void => {
     listeners.delete(listener)
     if (listeners.size === 0) calls.messageListeners.delete(call.sid)
-    activityEnds(call, sid)
+    activityEnds(calls, call, sid)
   }
-  activityBegins(call, { sid, kind: 'subscription', name: null, made: true, stop })
+  activityBegins(calls, call, { sid, kind: 'subscription', name: null, made: true, stop })
   call.onEnd(stop)
 }

@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Command, Event, StartTimer } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
-import type { LiveRecording } from '../b2bua/registry.ts'
+import type { CallRegistry, LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Children } from './children.ts'
 import { type DocumentRequester, fetchDocument, sendCallback } from './documents.ts'
@@ -40,9 +39,9 @@ interface Executor {
 export function commandHandlers(executor: Executor): CommandHandlers {
   const { script, player, recorder, children, referrals, streams, relays, recognitions, siprec, timers } = executor
   const { host } = script
-  const { rooms, queues } = script.ctx
+  const { rooms, queues, calls } = script.ctx
   const emit = (event: Event): void => script.emit(event)
-  const pauses = new Pauses(host.call)
+  const pauses = new Pauses(calls, host.call.sid)
   return {
     fetch: command =>
       void fetchDocument(executor.requester(), command).then(fetched => {
@@ -114,11 +113,13 @@ export function commandHandlers(executor: Executor): CommandHandlers {
 
 /** The pauses of a call's recordings that its document has asked for. */
 class Pauses {
-  readonly #call: Call
+  readonly #calls: Pick<CallRegistry, 'recordings'>
+  readonly #call_sid: string
   readonly #paused = new Map<string, LiveRecording[]>()
 
-  constructor(call: Call) {
-    this.#call = call
+  constructor(calls: Pick<CallRegistry, 'recordings'>, call_sid: string) {
+    this.#calls = calls
+    this.#call_sid = call_sid
   }
 
   pause({ id, behavior, by }: Extract<Command, { readonly type: 'pause_recordings' }>): void {
@@ -135,8 +136,7 @@ class Pauses {
   }
 
   #live(): LiveRecording[] {
-    const { sid, ctx } = this.#call
-    return [...ctx.calls.recordings.values()].filter(({ call_sid }) => call_sid === sid)
+    return [...this.#calls.recordings.values()].filter(({ call_sid }) => call_sid === this.#call_sid)
   }
 }
 

@@ -1,8 +1,8 @@
 import type { DialChild } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundWatcher } from '../b2bua/outbound-watcher.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { ApplicationCall } from './application-call.ts'
 
 /** The interface by which scripts have calls placed and referrals admitted; `admission/` implements it. */
@@ -21,7 +21,7 @@ export interface ChildAsked {
 
 export interface ChildPlacing {
   /** Places a child with its own row, in its parent's media session. Returns null, or why it was not placed. */
-  place(parent: Call, asked: ChildAsked): Promise<NotPlaced | null>
+  place(parent: ScriptedCall, asked: ChildAsked): Promise<NotPlaced | null>
   /** Returns null when the peer of a leg may be asked to call this SIP URI, or why it may not. */
-  refer(parent: Call, uri: string): Promise<NotPlaced | null>
+  refer(parent: ScriptedCall, uri: string): Promise<NotPlaced | null>
 }

@@ -3,11 +3,17 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
+import type { ScriptServices } from './services.ts'
 
 /** Builds the row of a Dial's child. */
-export function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
-  const { ctx } = parent
+export function childRow(
+  { node_id, clock }: Pick<ScriptServices, 'node_id' | 'clock'>,
+  parent: ScriptedCall,
+  command: DialChild,
+  to: string,
+  trunk_id: string | null,
+) {
   const request: CallRequest = {
     status_callback: command.status_callback?.url ?? null,
     status_callback_method: command.status_callback?.method ?? 'POST',
@@ -29,8 +35,8 @@ export function childRow(parent: Call, command: DialChild, to: string, trunk_id:
     application_id: parent.row_now.application_id,
     sip_call_id: null,
     request: JSON.stringify(request),
-    node_id: ctx.node_id,
-    queued_at: iso(ctx.clock.now()),
+    node_id,
+    queued_at: iso(clock.now()),
     ...NOTHING_YET,
   }
 }

@@ -1,16 +1,12 @@
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
-import { insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, EndChild, Event, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
 import type { KeyWay, Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import { answeredHost } from '../b2bua/script-host.ts'
-import { ApplicationCall } from './application-call.ts'
-import type { ChildAsked, NotPlaced } from './child-placing.ts'
-import { childRow } from './child-row.ts'
-import { goesRound } from './circles.ts'
+import type { ApplicationCall } from './application-call.ts'
+import type { ChildAsked } from './child-placing.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import type { RunningScript } from './running-script.ts'
 
@@ -227,12 +223,7 @@ export class Children {
         ended: () => this.#ended(child),
       },
     }
-    const { children } = this.#script.ctx
-    const placing =
-      child.command.target.kind === 'application'
-        ? placeApplication(host.call, asked)
-        : children.place(host.call, asked)
-    const placed = await placing.catch(err => {
+    const placed = await this.#script.ctx.children.place(host.call, asked).catch(err => {
       host.call.log.error({ err }, 'a child could not be placed')
       return { refused: { sip_code: 500, number: null, detail: 'internal' } }
     })
@@ -294,25 +285,4 @@ export class Children {
       detail: call.detail,
     })
   }
-}
-
-/** Places a voice application of the same project as a child call. The call is internal, so it needs no admission. */
-async function placeApplication(parent: Call, options: ChildAsked): Promise<NotPlaced | null> {
-  const { ctx } = parent
-  const { command } = options
-  if (command.target.kind !== 'application') throw new Error('not an application')
-  const { id, parameters } = command.target
-  const application = ctx.snapshot().applications.get(id)
-  if (application?.project_id !== parent.project_id)
-    return { refused: { sip_code: 404, number: null, detail: `no voice application "${id}" of this project` } }
-  const row = childRow(parent, command, `application:${id}`, null)
-  const circle = goesRound(parent, row.to_number)
-  if (circle) return { refused: { ...circle, number: 13227 } }
-  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  parent.session.hold()
-  const { session } = parent
-  const call = new ApplicationCall(ctx, { row: inserted, session, application, parameters, watcher: options.watcher })
-  options.created(call)
-  void call.begin()
-  return null
 }

@@ -2,10 +2,11 @@ import type { VoiceRequester } from '../../core/runtime/voice-request.ts'
 import type { ChildPlacing } from './child-placing.ts'
 import type { Queues } from './queues.ts'
 import type { Rooms } from './rooms.ts'
+import type { ScriptServices } from './services.ts'
 import type { StoredSounds } from './stored-sounds.ts'
 
-/** The services that the scripts of a node share, in addition to the CallContext of their calls. */
-export interface ScriptContext {
+/** What the scripts of a node share. Each of their parts takes what it needs of it. */
+export interface ScriptContext extends ScriptServices {
   readonly voice: VoiceRequester
   readonly rooms: Rooms
   readonly queues: Queues

@@ -1,6 +1,6 @@
 import type { Target } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import { tell } from './tell.ts'
 
 /** Answering-machine detection on a leg that has just been answered (voice-compat.md §12.4). */
@@ -20,7 +20,7 @@ interface Detected {
 }
 
 /** Resolves with the result; null when there is none, because the worker refused or the call ended first. */
-export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings): Promise<Detected | null> {
+export function detectMachine(call: ScriptedCall, leg: Leg, settings: DetectionSettings): Promise<Detected | null> {
   return new Promise(resolve => {
     const done = (detected: Detected | null): void => {
       unwatch()
@@ -48,7 +48,7 @@ export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings)
 }
 
 /** Sends the callback of an asynchronous detection. */
-export const tellDetected = (call: Call, detected: Detected, callback: Target): void =>
+export const tellDetected = (call: ScriptedCall, detected: Detected, callback: Target): void =>
   void tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
 /** Reads the settings that the API stored in the call's request; null when there are none. */

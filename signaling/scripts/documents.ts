@@ -7,7 +7,7 @@ import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
 import { findDocument } from '../../core/state/configuration/voice-documents.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { ScriptContext } from './context.ts'
 import { missingSound } from './missing-sound.ts'
 import { NO_SUCH_SOUND } from './stored-sounds.ts'
@@ -15,7 +15,7 @@ import { NO_SUCH_SOUND } from './stored-sounds.ts'
 /** The script that requests a document, as far as the request needs it. */
 export interface DocumentRequester {
   readonly ctx: ScriptContext
-  readonly call: Call
+  readonly call: ScriptedCall
   readonly cookies: CookieJar
   readonly signal: AbortSignal
   /** Parameters that a queue or conference adds to the standard set. */
@@ -35,10 +35,9 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
     }
   if (ctx.sounds.isOwn(command.url))
     return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
-  const { config } = call.ctx
-  if (isDocumentUrl(command.url, config.base_url))
+  if (isDocumentUrl(command.url, ctx.config.base_url))
     return { type: 'fetched', id: command.id, result: await ownDocument(requester, command) }
-  if (command.delay_ms !== undefined) await pause(call.ctx.clock, command.delay_ms, signal)
+  if (command.delay_ms !== undefined) await pause(call.clock, command.delay_ms, signal)
   const reply = await ctx.voice.send({
     url: command.url,
     method: command.method,
@@ -65,8 +64,9 @@ async function ownSound({ ctx, call }: DocumentRequester, { url }: Fetch): Promi
  * would have. Secret parameters stay out, because documents are kept in logs.
  */
 async function ownDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched['result']> {
-  const { call } = requester
-  const { config, state, clock } = call.ctx
+  const { call, ctx } = requester
+  const { config, state } = ctx
+  const { clock } = call
   if (command.delay_ms !== undefined) await pause(clock, command.delay_ms, requester.signal)
   const id = documentAt(command.url, config)
   const row = id === null ? undefined : await findDocument(state.db, call.project_id, id)
@@ -129,7 +129,7 @@ const parametersOf = ({ call, parameters }: DocumentRequester, command: Fetch | 
 
 function remember(requester: DocumentRequester, command: Fetch | Callback, reply: VoiceReply): void {
   const { call } = requester
-  const now_ms = call.ctx.clock.now()
+  const now_ms = call.clock.now()
   const { method } = command
   const secret = (command.type === 'fetch' && command.secret) || []
   const parameters = parametersOf(requester, command)

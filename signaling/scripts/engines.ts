@@ -1,5 +1,6 @@
 import type { RecognizerSettings, VoiceSettings } from '../../core/domain/speech/engines.ts'
-import type { Call } from '../b2bua/call.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
+import type { ScriptServices } from './services.ts'
 
 /** The engines that serve a call. */
 interface Engines {
@@ -11,10 +12,12 @@ interface Engines {
   readonly missing: readonly string[]
 }
 
+/** What tells the engines of a call. */
+export type EngineServices = Pick<ScriptServices, 'config' | 'snapshot'>
+
 /** Returns the engines of the call's application, or the operator's where it chose none. */
-export function enginesOf({ ctx, row_now }: Call): Engines {
-  const { config } = ctx
-  const application = ctx.snapshot().applications.get(row_now.application_id ?? '')
+export function enginesOf({ config, snapshot }: EngineServices, { row_now }: Pick<ScriptedCall, 'row_now'>): Engines {
+  const application = snapshot().applications.get(row_now.application_id ?? '')
   const stt = config.stt_choices.find(({ engine }) => engine === application?.stt)
   const tts = config.tts_choices.find(({ engine }) => engine === application?.tts)
   const lacking = (name: string | null | undefined, found: unknown): string[] =>
@@ -28,8 +31,12 @@ export function enginesOf({ ctx, row_now }: Call): Engines {
 }
 
 /** Whether an engine writes down what is said freely: pocketsphinx hears phrases. Null: the call's own engine. */
-export function transcribes(call: Call, named: string | null): boolean {
+export function transcribes(
+  services: EngineServices,
+  call: Pick<ScriptedCall, 'row_now'>,
+  named: string | null,
+): boolean {
   if (named !== null) return named !== 'pocketsphinx'
-  const { stt } = enginesOf(call)
-  return (stt !== null && stt.engine !== 'pocketsphinx') || call.ctx.config.transcriber_url !== null
+  const { stt } = enginesOf(services, call)
+  return (stt !== null && stt.engine !== 'pocketsphinx') || services.config.transcriber_url !== null
 }

@@ -1,13 +1,17 @@
 import { ESPEAK_LANGUAGES, ESPEAK_VOICES } from '../../core/domain/speech/engines.ts'
 import type { StartFacts } from '../../markup/interpreter/types.ts'
 import type { ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
-import { enginesOf, transcribes } from './engines.ts'
+import { type EngineServices, enginesOf, transcribes } from './engines.ts'
 
 /** Returns the facts that a run starts with: its leg, and the speech engines of this platform. */
-export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, fallback }: ScriptEntry): StartFacts {
+export function startFacts(
+  services: EngineServices,
+  { call, leg, direction }: ScriptHost,
+  { kind, entry, fallback }: ScriptEntry,
+): StartFacts {
   const { from, to, account_sid } = call.facts
-  const { siprec, tts_choices, stt_choices } = call.ctx.config
-  const { tts, stt } = enginesOf(call)
+  const { siprec, tts_choices, stt_choices } = services.config
+  const { tts, stt } = enginesOf(services, call)
   const espeak = tts.engine === 'espeak-ng'
   return {
     kind,
@@ -25,7 +29,7 @@ export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, 
       providers: { tts: tts.engine, stt: stt?.engine ?? null },
       choices: { tts: tts_choices.map(({ engine }) => engine), stt: stt_choices.map(({ engine }) => engine) },
       recognizer: stt !== null,
-      transcriber: transcribes(call, null),
+      transcriber: transcribes(services, call, null),
     },
     siprec_connectors: siprec.map(({ name }) => name),
   }

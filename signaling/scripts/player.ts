@@ -3,9 +3,10 @@ import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
-import { enginesOf } from './engines.ts'
+import type { ScriptContext } from './context.ts'
+import { type EngineServices, enginesOf } from './engines.ts'
 import { missingSound } from './missing-sound.ts'
-import type { LentSound, StoredSounds } from './stored-sounds.ts'
+import type { LentSound } from './stored-sounds.ts'
 
 /** One play request to the media worker: a list of sources, repeated `loop` times. Source i belongs to `items[i]`. */
 interface Segment {
@@ -34,21 +35,23 @@ const MAX_SOURCES = 100
 /** The error number of each prompt failure (voice-compat.md §15). */
 const FAULTS = { fetch_failed: 11200, file_refused: 11200, audio_unsupported: 13420, speech_failed: 13512 } as const
 
+type PlayerServices = EngineServices & Pick<ScriptContext, 'sounds'>
+
 /** Plays prompts to one leg, and sends digits. */
 export class Player {
+  readonly #ctx: PlayerServices
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
   readonly #prefix: string
-  readonly #sounds: StoredSounds
   #playing: Playing | null = null
   #ringing = false
   #counter = 0
   readonly #sending = new Map<string, string>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void, sounds: StoredSounds) {
+  constructor(ctx: PlayerServices, host: ScriptHost, emit: (event: Event) => void) {
+    this.#ctx = ctx
     this.#host = host
     this.#emit = emit
-    this.#sounds = sounds
     // Scripts may follow one another on a leg (a whisper, then the child's own), so their ids must differ.
     this.#prefix = `${host.leg.id}-${Math.random().toString(36).slice(2, 8)}`
   }
@@ -57,7 +60,7 @@ export class Player {
     const playing: Playing = {
       id: command.id,
       items: command.items,
-      segments: segmentsOf(command.items, enginesOf(this.#host.call).chosen.tts),
+      segments: segmentsOf(command.items, enginesOf(this.#ctx, this.#host.call).chosen.tts),
       current: null,
       play_id: '',
       stopped: false,
@@ -140,7 +143,7 @@ export class Player {
     if (!segment) {
       this.#playing = null
       this.#emit({ type: 'play_ended', id: playing.id, failures: playing.failures })
-    } else if (segment.sources.some(source => source.kind === 'url' && this.#sounds.isOwn(source.url)))
+    } else if (segment.sources.some(source => source.kind === 'url' && this.#ctx.sounds.isOwn(source.url)))
       void this.#fromStore(playing, segment)
     else this.#start(playing, segment)
   }
@@ -161,8 +164,8 @@ export class Player {
     const playable: Segment = { sources: [], items: [], loop: segment.loop }
     for (const [index, source] of segment.sources.entries()) {
       const item = segment.items[index] ?? 0
-      const own = source.kind === 'url' && this.#sounds.isOwn(source.url)
-      const sound = own ? await this.#sounds.lend(this.#host.call, source.url) : { source, release: nothing }
+      const own = source.kind === 'url' && this.#ctx.sounds.isOwn(source.url)
+      const sound = own ? await this.#ctx.sounds.lend(this.#host.call, source.url) : { source, release: nothing }
       if ('refused' in sound) this.#itemFailed(playing, item, FAULTS.fetch_failed, sound.refused)
       else {
         lent.push(sound)

@@ -63,7 +63,7 @@ export class Queues {
   }
 
   #enter(queue: Queue, script: RunningScript, command: Enqueue, emit: (event: Event) => void): void {
-    const { clock } = script.host.call.ctx
+    const { clock } = script.host.call
     const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
     queue.callers.push(caller)
     emit({ type: 'queue_joined', id: command.id, queue_sid: queue.sid })
@@ -195,7 +195,7 @@ export class Queues {
       return
     }
     if (caller.agent !== agent) return
-    caller.bridged_ms = caller.script.host.call.ctx.clock.monotonic_ms()
+    caller.bridged_ms = caller.script.host.call.clock.monotonic_ms()
     caller.emit({ type: 'queue_bridged', id: caller.command.id })
     agent.emit({
       type: 'dequeue_bridged',
@@ -227,7 +227,7 @@ export class Queues {
     agent.script.waiting.stop()
     part(agent.script)
     const { caller } = agent
-    const { clock } = agent.script.host.call.ctx
+    const { clock } = agent.script.host.call
     const bridged_ms = caller?.bridged_ms ?? null
     const duration_seconds = bridged_ms === null ? null : Math.round((clock.monotonic_ms() - bridged_ms) / 1000)
     agent.emit({
@@ -253,7 +253,7 @@ async function admit(
   { name: friendly_name, max_size }: Enqueue,
 ): Promise<boolean> {
   const { call } = script.host
-  const now_ms = call.ctx.clock.now()
+  const now_ms = call.clock.now()
   // While nothing can be written, nobody is sent away.
   let admitted = true
   await call.persist(async trx => {
@@ -271,7 +271,7 @@ function forgetMember({ host: { call } }: RunningScript): void {
 const keyOf = (script: RunningScript, name: string): string => `${script.host.call.facts.account_sid} ${name}`
 
 const waited = (caller: Caller): number =>
-  Math.round((caller.script.host.call.ctx.clock.monotonic_ms() - caller.since_ms) / 1000)
+  Math.round((caller.script.host.call.clock.monotonic_ms() - caller.since_ms) / 1000)
 
 /** The seconds that a caller waited for its agent, until now when none has come. */
 const queueTime = (caller: Caller): number =>

@@ -4,8 +4,9 @@ import type { Event, Recognize, StartTranscription } from '../../markup/interpre
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
-import { enginesOf } from './engines.ts'
+import { type EngineServices, enginesOf } from './engines.ts'
 import { activityBegins, activityEnds } from './live-activity.ts'
+import type { ScriptServices } from './services.ts'
 import { tell } from './tell.ts'
 
 interface Listening {
@@ -29,14 +30,22 @@ type Result = Extract<MediaEvent, { event: 'recognize.result' }>
 const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
 const HOUR_MS = 3_600_000
 
+type RecognitionServices = EngineServices & Pick<ScriptServices, 'calls'>
+
 /** Speech recognition on one leg: for Gather, and for live transcriptions. */
 export class Recognitions {
+  readonly #services: RecognitionServices
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   /** Keyed by the media worker's `recognize_id`. */
   readonly #live = new Map<string, Listening | Transcribing>()
 
-  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+  constructor(
+    services: RecognitionServices,
+    host: Pick<ScriptHost, 'call' | 'leg'>,
+    emit: (event: Event) => void,
+  ) {
+    this.#services = services
     this.#host = host
     this.#emit = emit
   }
@@ -46,7 +55,7 @@ export class Recognitions {
     const recognize_id = `SR${newId.uuid().replaceAll('-', '')}`
     this.#live.set(recognize_id, { kind: 'gather', command, partial: null, speaking: false, limit: null, sequence: 0 })
     void this.#begin(recognize_id, {
-      ...chosenEngine(this.#host, null),
+      ...chosenEngine(this.#services, this.#host, null),
       ...(command.noise_suppression ? { noise_suppression: true } : {}),
       tracks: 'inbound',
       language,
@@ -66,10 +75,10 @@ export class Recognitions {
     const recognize_id = made ?? newId.sid('GT')
     this.#live.set(recognize_id, { kind: 'transcription', command, sequence: 0 })
     const about = { sid: recognize_id, kind: 'transcription', name: command.name, made: made !== undefined } as const
-    activityBegins(this.#host.call, { ...about, stop: () => this.stop(command.id) })
+    activityBegins(this.#services.calls, this.#host.call, { ...about, stop: () => this.stop(command.id) })
     const { track, language, hints, model, profanity_filter, punctuation, partial_results } = command
     const begun = this.#begin(recognize_id, {
-      ...chosenEngine(this.#host, command.engine ?? null),
+      ...chosenEngine(this.#services, this.#host, command.engine ?? null),
       tracks: TRACKS[track],
       language,
       hints: hints.map(hint => hint.slice(0, 100)),
@@ -130,7 +139,7 @@ export class Recognitions {
     if (live.speaking) return
     live.speaking = true
     this.#emit({ type: 'speech_started', id: live.command.id })
-    live.limit = this.#host.call.ctx.clock.after(live.command.max_speech_seconds * 1000, () => {
+    live.limit = this.#host.call.clock.after(live.command.max_speech_seconds * 1000, () => {
       const { text = '', confidence = 0, language = null } = live.partial ?? {}
       this.#result(recognize_id, live, { text, confidence, language })
     })
@@ -207,7 +216,7 @@ export class Recognitions {
     const live = this.#live.get(recognize_id)
     if (live?.kind === 'gather') live.limit?.cancel()
     this.#live.delete(recognize_id)
-    if (live?.kind === 'transcription') activityEnds(this.#host.call, recognize_id)
+    if (live?.kind === 'transcription') activityEnds(this.#services.calls, this.#host.call, recognize_id)
   }
 
   #stop(recognize_id: string): void {
@@ -230,14 +239,18 @@ export class Recognitions {
       TranscriptionEvent: event,
       LanguageCode: live.command.language,
       SequenceId: String(++live.sequence),
-      Timestamp: iso(call.ctx.clock.now()),
+      Timestamp: iso(call.clock.now()),
       ...parameters,
     })
   }
 }
 
 /** Names the engine that the document or the application chose; nothing when the operator's serves. */
-function chosenEngine({ call }: Pick<ScriptHost, 'call'>, named: string | null): { engine?: string } {
-  const engine = named ?? enginesOf(call).chosen.stt
+function chosenEngine(
+  services: EngineServices,
+  { call }: Pick<ScriptHost, 'call'>,
+  named: string | null,
+): { engine?: string } {
+  const engine = named ?? enginesOf(services, call).chosen.stt
   return engine === null ? {} : { engine }
 }

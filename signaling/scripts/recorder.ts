@@ -21,6 +21,7 @@ import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { requireConsent } from './recording-consent.ts'
+import type { ScriptServices } from './services.ts'
 import { transcribe } from './transcribe.ts'
 
 /** What a recording of one track holds, as seen from the leg: what its peer says, or what it hears. */
@@ -52,15 +53,19 @@ const DAY_MS = 86_400_000
 /** How long a recording whose worker died waits for the next worker. */
 const WORKER_LIMIT_MS = 60_000
 
+type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'machine_id'>
+
 /** The recordings of one script: rows, files and callbacks. The media worker may end them after the leg has ended. */
 export class Recorder {
+  readonly #services: RecorderServices
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   /** The recording's sid by command id. */
   readonly #live = new Map<string, string>()
   #last: { sid: string; url: string; duration_seconds: number } | null = null
 
-  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+  constructor(services: RecorderServices, host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+    this.#services = services
     this.#host = host
     this.#emit = emit
   }
@@ -96,7 +101,7 @@ export class Recorder {
       ended: (event, recording, absent, file) => {
         const key = event.key ?? null
         this.#emit({ type: 'record_ended', id: command.id, reason: reasonOf(event), key, recording, absent })
-        if (recording && command.transcribe) transcribe(this.#host, recording, file, command.transcribe.callback)
+        if (recording && command.transcribe) transcribe(this.#services, this.#host, recording, file, command.transcribe.callback)
       },
       failed,
     })
@@ -192,7 +197,7 @@ export class Recorder {
     // The row changes once the worker has obeyed: from then on nothing of the pause is in the file.
     const save = (status: 'paused' | 'in-progress'): Promise<void> => {
       const changes = { status, pauses: JSON.stringify(recording.timeline) }
-      return call.persist(trx => updateRecording(trx, sid, changes, call.ctx.clock.now()))
+      return call.persist(trx => updateRecording(trx, sid, changes, call.clock.now()))
     }
     return {
       call_sid: call.sid,
@@ -219,7 +224,7 @@ export class Recorder {
   }
 
   #elapsed({ started_ms }: Recording): number {
-    return this.#host.call.ctx.clock.now() - started_ms
+    return this.#host.call.clock.now() - started_ms
   }
 
   async #begin(wanted: {
@@ -238,28 +243,28 @@ export class Recorder {
     readonly failed: (detail: string) => void
   }): Promise<void> {
     const { call, leg } = this.#host
-    const { ctx } = call
+    const { config, state, calls, machine_id } = this.#services
     const sid = wanted.row?.sid ?? newId.recording()
-    const started_ms = ctx.clock.now()
+    const started_ms = call.clock.now()
     const file = wanted.row?.file ?? recordingFile(sid, started_ms)
     let begun = (): void => undefined
     const started = new Promise<void>(resolve => {
       begun = resolve
     })
     const recording: Recording = { ...wanted, sid, file, started_ms, timeline: [], started }
-    const path = join(ctx.config.data_dir, file)
+    const path = join(config.data_dir, file)
     const { hub } = leg.session
     this.#live.set(wanted.id, sid)
-    ctx.calls.recordings.set(sid, this.#controls(recording))
+    calls.recordings.set(sid, this.#controls(recording))
     hub.listen(sid, event => {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
     })
     try {
-      if (wanted.source !== MESSAGE) await requireConsent(call)
-      if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
+      if (wanted.source !== MESSAGE) await requireConsent(this.#services, call)
+      if (!(await hasRoomForRecording(state.db, call.project_id, config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
       await call.persist(async trx => {
-        if (wanted.row) return void (await updateRecording(trx, sid, { machine_id: ctx.machine_id }, started_ms))
+        if (wanted.row) return void (await updateRecording(trx, sid, { machine_id }, started_ms))
         await insertRecording(
           trx,
           {
@@ -270,7 +275,7 @@ export class Recorder {
             channels: wanted.channels,
             track: wanted.track,
             file,
-            machine_id: ctx.machine_id,
+            machine_id,
             conference_sid: wanted.conference_sid ?? null,
             expires_at:
               wanted.retention_days == null
@@ -288,9 +293,9 @@ export class Recorder {
     } catch (error) {
       hub.forget(sid)
       this.#live.delete(wanted.id)
-      ctx.calls.recordings.delete(sid)
+      calls.recordings.delete(sid)
       const detail = error instanceof MediaRefusal ? `${error.reason}: ${error.detail}` : String(error)
-      await call.persist(trx => updateRecording(trx, sid, { status: 'absent' }, ctx.clock.now()))
+      await call.persist(trx => updateRecording(trx, sid, { status: 'absent' }, call.clock.now()))
       await this.#tell(recording, 'absent', 0, null)
       wanted.failed(detail)
     }
@@ -303,13 +308,14 @@ export class Recorder {
     // The sweep for unfinished recordings completes the row when a worker is back.
     this.#host.leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
-    this.#host.call.ctx.calls.recordings.delete(recording.sid)
+    this.#services.calls.recordings.delete(recording.sid)
   }
 
   /** Has a new worker inspect the file of a dead one; null when no worker could within the limit. */
   async #inspected({ sid, file }: Recording): Promise<Omit<Ended, 'event' | 'recording_id'> | null> {
     const { call, leg } = this.#host
-    const { clock, config, log } = call.ctx
+    const { config } = this.#services
+    const { clock, log } = call
     const { hub } = leg.session
     const deadline_ms = clock.monotonic_ms() + WORKER_LIMIT_MS
     const left_ms = (): number => deadline_ms - clock.monotonic_ms()
@@ -329,17 +335,17 @@ export class Recorder {
 
   async #ended(id: string, recording: Recording, event: Ended): Promise<void> {
     const { call, leg } = this.#host
-    const { ctx } = call
+    const { config, calls } = this.#services
     leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
-    ctx.calls.recordings.delete(recording.sid)
-    const timeline = resumed(recording.timeline, ctx.clock.now() - recording.started_ms)
+    calls.recordings.delete(recording.sid)
+    const timeline = resumed(recording.timeline, call.clock.now() - recording.started_ms)
     const pauses = timeline.length === 0 ? null : JSON.stringify(measured(timeline, event.pauses ?? []))
     const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
     const duration_seconds = recordingSeconds(event.duration_ms)
     const url = this.#url(recording.sid)
-    if (nothing) await rm(join(ctx.config.data_dir, recording.file), { force: true }).catch(() => undefined)
+    if (nothing) await rm(join(config.data_dir, recording.file), { force: true }).catch(() => undefined)
     await call.persist(trx =>
       updateRecording(
         trx,
@@ -347,12 +353,12 @@ export class Recorder {
         nothing
           ? { status: 'absent', error_number: absent, duration_ms: event.duration_ms }
           : { status: 'completed', duration_ms: event.duration_ms, bytes: event.bytes, sha256: event.sha256, pauses },
-        ctx.clock.now(),
+        call.clock.now(),
       ),
     )
     await this.#tell(recording, nothing ? 'absent' : 'completed', duration_seconds, absent)
     if (!nothing) this.#last = { sid: recording.sid, url, duration_seconds }
-    const path = join(ctx.config.data_dir, recording.file)
+    const path = join(config.data_dir, recording.file)
     recording.ended(event, nothing ? null : { sid: recording.sid, url, duration_seconds }, absent, path)
   }
 
@@ -365,7 +371,7 @@ export class Recorder {
     if (!recording.callback?.events.includes(status)) return
     const { call } = this.#host
     const { account_sid } = call.facts
-    await call.persist(trx =>
+    await call.persistCallbacks(trx =>
       enqueueRecordingCallback(trx, recording.callback, {
         account_sid,
         call_sid: call.sid,
@@ -380,15 +386,14 @@ export class Recorder {
         track: recording.track,
         error_number,
         project_id: call.project_id,
-        now_ms: call.ctx.clock.now(),
+        now_ms: call.clock.now(),
       }),
     )
-    call.ctx.bus.ring('outbox')
   }
 
   #url(sid: string): string {
     const { call } = this.#host
-    return `${call.ctx.config.base_url}/2010-04-01/Accounts/${call.facts.account_sid}/Recordings/${sid}.wav`
+    return `${this.#services.config.base_url}/2010-04-01/Accounts/${call.facts.account_sid}/Recordings/${sid}.wav`
   }
 }
 
@@ -405,11 +410,12 @@ function reasonOf(event: Ended): RecordEnded['reason'] {
 
 /** Begins a recording whose row the API has written. */
 export function recordByApi(
+  services: RecorderServices,
   host: Pick<ScriptHost, 'call' | 'leg'>,
   { sid, file, channels, track, trim, callback }: Extract<RecordingCommand, { readonly act: 'start' }>,
 ): void {
   const source = 'StartCallRecordingAPI'
-  new Recorder(host, () => undefined).start(
+  new Recorder(services, host, () => undefined).start(
     { type: 'start_recording', id: sid, source, name: null, child: null, channels, track, trim, callback },
     null,
     source,
@@ -420,11 +426,12 @@ export function recordByApi(
 
 /** Records an admitted call as its outbound policy requires: caller left, called party right (design section 5). */
 export function recordByPolicy(
+  services: RecorderServices,
   host: Pick<ScriptHost, 'call' | 'leg'>,
   other: Leg | null,
   policy: { readonly channels: number; readonly retention_days: number },
 ): void {
-  new Recorder(host, () => undefined).start(
+  new Recorder(services, host, () => undefined).start(
     {
       type: 'start_recording',
       id: 'policy',

@@ -6,7 +6,7 @@ import type { Leg } from '../b2bua/leg.ts'
 import { notifyReferrer } from '../b2bua/refer-notify.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import type { ChildPlacing } from './child-placing.ts'
+import type { ScriptContext } from './context.ts'
 
 /** How long a Refer waits for the final NOTIFY (voice-compat.md §10, Refer). */
 const NOTIFY_LIMIT_MS = 60_000
@@ -21,17 +21,19 @@ interface Sent {
   timer: Timer
 }
 
+type ReferralServices = Pick<ScriptContext, 'children' | 'config' | 'snapshot'>
+
 /** Handles REFER in both directions (RFC 3515): reads the NOTIFYs for ours, and sends those for the peer's. */
 export class Referrals {
+  readonly #ctx: ReferralServices
   readonly #host: ScriptHost
-  readonly #placing: ChildPlacing
   readonly #emit: (event: Event) => void
   #sent: Sent | null = null
   readonly #received = new Map<string, InboundRequest>()
 
-  constructor(host: ScriptHost, placing: ChildPlacing, emit: (event: Event) => void) {
+  constructor(ctx: ReferralServices, host: ScriptHost, emit: (event: Event) => void) {
+    this.#ctx = ctx
     this.#host = host
-    this.#placing = placing
     this.#emit = emit
   }
 
@@ -104,12 +106,12 @@ export class Referrals {
       call.event('warning', null, { detail: 'a carrier is never asked to transfer: Refer is for legs of own trunks' })
       return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 403, notify_code: null })
     }
-    if (leg.trunk_id !== null && call.ctx.snapshot().trunks.get(leg.trunk_id)?.transfers === 'refuse') {
+    if (leg.trunk_id !== null && this.#ctx.snapshot().trunks.get(leg.trunk_id)?.transfers === 'refuse') {
       call.event('warning', null, { detail: 'the trunk of this leg refuses transfers: its peer is not asked for one' })
       return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 603, notify_code: null })
     }
     try {
-      const denied = await this.#placing.refer(call, command.uri)
+      const denied = await this.#ctx.children.refer(call, command.uri)
       if (denied) {
         call.event('warning', denied.refused.number, { detail: denied.refused.detail })
         return this.#emit({ type: 'refer_ended', id: command.id, sip_code: denied.refused.sip_code, notify_code: null })
@@ -118,12 +120,12 @@ export class Referrals {
         headers: {
           ...Object.fromEntries(command.headers),
           'Refer-To': `<${command.uri}>`,
-          'Referred-By': `<sip:${call.facts.to}@${call.ctx.config.domain}>`,
+          'Referred-By': `<sip:${call.facts.to}@${this.#ctx.config.domain}>`,
         },
       })
       if (answer.status >= 300)
         return this.#emit({ type: 'refer_ended', id: command.id, sip_code: answer.status, notify_code: null })
-      const timer = call.ctx.clock.after(NOTIFY_LIMIT_MS, () => this.#over())
+      const timer = call.clock.after(NOTIFY_LIMIT_MS, () => this.#over())
       this.#sent = { id: command.id, sip_code: answer.status, notify_code: null, timer }
       this.#emit({ type: 'refer_accepted', id: command.id, sip_code: answer.status })
     } catch (err) {

@@ -4,7 +4,8 @@ import { handshakeSignature } from '../../core/runtime/voice-request.ts'
 import type { Event, RelayEnded, StartRelay } from '../../markup/interpreter/types.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
-import { enginesOf } from './engines.ts'
+import type { ScriptContext } from './context.ts'
+import { type EngineServices, enginesOf } from './engines.ts'
 
 /** Milliseconds of one turn, by part. */
 type Turn = Readonly<Record<(typeof PARTS)[number], number>>
@@ -28,16 +29,18 @@ type Outcome = Pick<RelayEnded, 'status' | 'hand_off' | 'number' | 'detail'>
 const NOT_STARTED = 64102
 const STATUSES = { stopped: 'completed', ended: 'ended', failed: 'failed' } as const
 
+/** What sessions use: engines, figures, and the account's token, which signs the handshake. */
+type RelayServices = EngineServices & Pick<ScriptContext, 'authToken' | 'metrics'>
+
 /** Hands one leg to a relay application (voice-compat.md §12.6). The media worker talks to it. */
 export class Relays {
-  /** Returns the account's current token, which signs the handshake; null without one. */
-  readonly #authToken: (project_id: string) => string | null
+  readonly #ctx: RelayServices
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
   #session: Session | null = null
 
-  constructor(authToken: (project_id: string) => string | null, host: ScriptHost, emit: (event: Event) => void) {
-    this.#authToken = authToken
+  constructor(ctx: RelayServices, host: ScriptHost, emit: (event: Event) => void) {
+    this.#ctx = ctx
     this.#host = host
     this.#emit = emit
   }
@@ -45,10 +48,10 @@ export class Relays {
   start({ type: _, id, url, ...settings }: StartRelay): void {
     const { call, leg } = this.#host
     const relay_id = `VX${newId.uuid().replaceAll('-', '')}`
-    const session: Session = { id, relay_id, began_ms: call.ctx.clock.monotonic_ms(), turns: [] }
+    const session: Session = { id, relay_id, began_ms: call.clock.monotonic_ms(), turns: [] }
     this.#session = session
-    const auth_token = this.#authToken(call.project_id)
-    const { stt, tts } = enginesOf(call).chosen
+    const auth_token = this.#ctx.authToken(call.project_id)
+    const { stt, tts } = enginesOf(this.#ctx, call).chosen
     leg.session.hub
       .request('relay.start', {
         ...(stt === null ? {} : { stt_engine: stt }),
@@ -97,7 +100,8 @@ export class Relays {
   }
 
   #turn(session: Session, figures: Turn): void {
-    const { clock, metrics } = this.#host.call.ctx
+    const { clock } = this.#host.call
+    const { metrics } = this.#ctx
     for (const part of PARTS) metrics.agent_turns.observe({ part: part.replace('_ms', '') }, figures[part] / 1000)
     const kept = Object.fromEntries(PARTS.map(part => [part, figures[part]])) as Record<(typeof PARTS)[number], number>
     if (session.turns.length < MAX_TURNS) session.turns.push({ at: iso(clock.now()), ...kept })
@@ -108,7 +112,7 @@ export class Relays {
     this.#session = null
     const { relay_id: session_id, turns } = session
     if (turns.length > 0) this.#host.call.event('state', null, { what: 'agent_turns', session_id, turns })
-    const lasted_ms = this.#host.call.ctx.clock.monotonic_ms() - session.began_ms
+    const lasted_ms = this.#host.call.clock.monotonic_ms() - session.began_ms
     const duration_seconds = Math.floor(lasted_ms / 1000)
     this.#emit({ type: 'relay_ended', id: session.id, session_id, duration_seconds, ...outcome })
   }

@@ -132,7 +132,7 @@ type Found = { readonly entry: Entry } | { readonly failed: string; readonly num
 
 async function entryOf(ctx: ScriptContext, { host }: Participant, room: Room, { url, method }: Sound): Promise<Found> {
   const abort = new AbortController()
-  const limit = host.call.ctx.clock.after(ANNOUNCE_MS, () => abort.abort())
+  const limit = host.call.clock.after(ANNOUNCE_MS, () => abort.abort())
   const requester: DocumentRequester = {
     ctx,
     call: host.call,

@@ -8,6 +8,7 @@ import {
 } from '../../core/state/calls/conferences.ts'
 import type { Trx } from '../../core/state/index.ts'
 import type { Participant, Room } from './room.ts'
+import type { ScriptServices } from './services.ts'
 
 // Writes what happens in a room as rows, for the APIs. The rows keep the order of the room.
 
@@ -16,11 +17,11 @@ const SPEAKING_MS = 250
 
 function write(room: Room, { host }: Participant, work: (trx: Trx, now_ms: number) => Promise<unknown>): void {
   const { call } = host
-  const now_ms = call.ctx.clock.now()
+  const now_ms = call.clock.now()
   room.telling = room.telling.then(() => call.persist(trx => work(trx, now_ms)))
 }
 
-export function saveJoined(room: Room, participant: Participant): void {
+export function saveJoined({ node_id }: Pick<ScriptServices, 'node_id'>, room: Room, participant: Participant): void {
   const { host, command } = participant
   const { call } = host
   const { project_id } = call
@@ -29,7 +30,7 @@ export function saveJoined(room: Room, participant: Participant): void {
     project_id,
     account_sid: call.facts.account_sid,
     friendly_name: room.name,
-    node_id: call.ctx.node_id,
+    node_id,
   }
   write(room, participant, async (trx, now_ms) => {
     await openConference(trx, conference, now_ms)
@@ -63,14 +64,18 @@ export const saveEnded = (room: Room, by: Participant, reason_ended: string): vo
   })
 
 /** Saves who speaks, a little later and all at once. */
-export function saveVoice(room: Room, { host, speaking }: Participant): void {
+export function saveVoice(
+  { state }: Pick<ScriptServices, 'state'>,
+  room: Room,
+  { host, speaking }: Participant,
+): void {
   const { call } = host
   const first = room.unsaved.size === 0
   room.unsaved.set(call.sid, speaking)
   if (!first) return
-  call.ctx.clock.after(SPEAKING_MS, () => {
+  call.clock.after(SPEAKING_MS, () => {
     const changed = new Map(room.unsaved)
     room.unsaved.clear()
-    saveSpeaking(call.ctx.state.db, room.sid, changed).catch(err => call.log.debug({ err }, 'who speaks was not saved'))
+    saveSpeaking(state.db, room.sid, changed).catch(err => call.log.debug({ err }, 'who speaks was not saved'))
   })
 }

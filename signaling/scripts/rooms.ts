@@ -16,6 +16,7 @@ import {
   refusedBy,
 } from './room.ts'
 import { saveEnded, saveJoined, saveLeft, saveStarted, saveVoice } from './room-rows.ts'
+import type { ScriptServices } from './services.ts'
 import { tell } from './tell.ts'
 
 /** The conferences of this node: participants, start and callbacks. The media worker mixes the audio. */
@@ -24,7 +25,12 @@ import { tell } from './tell.ts'
 export const KICKED = 'participant_updated_via_api'
 
 export class Rooms {
+  readonly #services: ScriptServices
   readonly #rooms = new Map<string, Room>()
+
+  constructor(services: ScriptServices) {
+    this.#services = services
+  }
 
   get size(): number {
     return this.#rooms.size
@@ -44,7 +50,7 @@ export class Rooms {
     const participant = newParticipant(script, command, emit)
     room.participants.push(participant)
     room.callback ??= command.status_callback
-    saveJoined(room, participant)
+    saveJoined(this.#services, room, participant)
     emit({ type: 'conference_joined', id: command.id, conference_sid: room.sid })
     this.tell(room, 'participant-join', 'join', participant)
     if (!room.started && room.participants.length >= 2 && room.participants.some(other => other.command.start_on_enter))
@@ -68,7 +74,7 @@ export class Rooms {
       const participant = room.participants.find(other => other.script === script)
       if (participant?.mixed && !participant.muted && !participant.hold && participant.speaking !== speaking) {
         participant.speaking = speaking
-        saveVoice(room, participant)
+        saveVoice(this.#services, room, participant)
         this.tell(room, `participant-speech-${speaking ? 'start' : 'stop'}`, 'speaker', participant)
       }
     }
@@ -88,7 +94,7 @@ export class Rooms {
     if (!wanted || room.recording || this.#rooms.get(room.key) !== room) return
     const { command, host } = wanted
     // No verb of the script waits for the events of the recording.
-    const by = new Recorder(host, () => undefined)
+    const by = new Recorder(this.#services, host, () => undefined)
     room.recording = { by, id: `${command.id}-recording` }
     const { trim, recording_callback: callback } = command
     by.startRoom(room.recording.id, room.sid, command.record_channels === 2 ? host.leg : null, { trim, callback })
@@ -211,7 +217,7 @@ export class Rooms {
       ConferenceSid: room.sid,
       FriendlyName: room.name,
       SequenceNumber: String(room.sequence++),
-      Timestamp: rfc2822(call.ctx.clock.now()),
+      Timestamp: rfc2822(call.clock.now()),
       StatusCallbackEvent: event,
       ...(about ? participantParameters(about) : {}),
       ...extra,

@@ -60,18 +60,18 @@ export class Script implements CallScript {
     this.#entry = entry
     this.cookies = cookies
     const { sid, log } = host.call
-    const { config, clock } = host.call.ctx
-    this.#log = new RunLog(config, { name: `${sid}-${host.call.nextRun()}`, log, clock })
+    const { clock } = host.call
+    this.#log = new RunLog(ctx.config, { name: `${sid}-${host.call.nextRun()}`, log, clock })
     const emit = (event: Event): void => this.emit(event)
-    this.#player = new Player(host, emit, ctx.sounds)
+    this.#player = new Player(ctx, host, emit)
     this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
-    this.#recorder = new Recorder(host, emit)
+    this.#recorder = new Recorder(ctx, host, emit)
     this.#children = new Children(this, emit)
-    this.#referrals = new Referrals(host, ctx.children, emit)
+    this.#referrals = new Referrals(ctx, host, emit)
     this.#streams = new Streams(ctx, host, emit)
-    this.#relays = new Relays(project_id => ctx.authToken(project_id), host, emit)
-    this.#recognitions = new Recognitions(host, emit)
-    this.#siprec = new Siprec(host, emit)
+    this.#relays = new Relays(ctx, host, emit)
+    this.#recognitions = new Recognitions(ctx, host, emit)
+    this.#siprec = new Siprec(ctx, host, emit)
     this.#timers = new Timers(clock)
     this.#handlers = commandHandlers({
       ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
@@ -108,8 +108,8 @@ export class Script implements CallScript {
   }
 
   start(): void {
-    const facts = startFacts(this.host, this.#entry)
-    for (const detail of enginesOf(this.host.call).missing) this.host.call.event('warning', null, { detail })
+    const facts = startFacts(this.ctx, this.host, this.#entry)
+    for (const detail of enginesOf(this.ctx, this.host.call).missing) this.host.call.event('warning', null, { detail })
     this.#take(facts, start(facts))
   }
 
@@ -159,7 +159,7 @@ export class Script implements CallScript {
     this.#siprec.drop()
     this.#leaveShared()
     if (this.#done) return
-    this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())
+    this.#afterlife = this.host.call.clock.after(AFTERLIFE_MS, () => this.#finish())
   }
 
   /** Stops the run and all that it started, without an event. */

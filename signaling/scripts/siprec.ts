@@ -7,6 +7,7 @@ import type { Dialog, DialogHandler, InviteResult } from '../drachtio/types.ts'
 import { isMadeUp } from '../trunks/health.ts'
 import { activityBegins, activityEnds } from './live-activity.ts'
 import { requireConsent } from './recording-consent.ts'
+import type { ScriptServices } from './services.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
 
@@ -36,16 +37,20 @@ const POLICY: LegPolicy = {
 
 const BOUNDARY = 'strowger-siprec'
 
+type SiprecServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'sip' | 'ways'>
+
 /**
  * The session recording client of RFC 7866. Each session is an INVITE to a configured recording server, with a sendonly
  * stream per track and the metadata of RFC 7865. The streams copy what the leg receives and hears.
  */
 export class Siprec {
+  readonly #services: SiprecServices
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   readonly #sessions = new Map<string, Session>()
 
-  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+  constructor(services: SiprecServices, host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+    this.#services = services
     this.#host = host
     this.#emit = emit
   }
@@ -57,7 +62,7 @@ export class Siprec {
     const session: Session = { sid, command, legs, dialog: null, cancel: null }
     this.#sessions.set(command.id, session)
     const about = { sid, kind: 'siprec', name: command.name, made: made !== undefined } as const
-    activityBegins(this.#host.call, { ...about, stop: () => this.stop(command.id) })
+    activityBegins(this.#services.calls, this.#host.call, { ...about, stop: () => this.stop(command.id) })
     this.#begin(session).catch(error => {
       const detail =
         error instanceof MediaRefusal ? error.detail : error instanceof Error ? error.message : String(error)
@@ -77,17 +82,16 @@ export class Siprec {
 
   async #begin(session: Session): Promise<void> {
     const { call, leg } = this.#host
-    const { ctx } = call
     const { hub } = call.session
-    await requireConsent(call)
-    const connector = ctx.config.siprec.find(({ name }) => name === session.command.connector)
+    await requireConsent(this.#services, call)
+    const connector = this.#services.config.siprec.find(({ name }) => name === session.command.connector)
     if (!connector) throw new Error(`no recording server "${session.command.connector}" is configured`)
     const offers: string[] = []
     for (const { leg_id } of session.legs) {
       await call.session.openLeg(leg_id, POLICY, 'rtp', () => undefined)
       offers.push((await hub.request('leg.local_offer', { leg_id, direction: 'sendonly' })).sdp)
     }
-    const started_at = iso(ctx.clock.now())
+    const started_at = iso(call.clock.now())
     const { from, to } = call.facts
     const body = [
       `--${BOUNDARY}\r\nContent-Type: application/sdp\r\n\r\n${mergeOffers(offers)}`,
@@ -110,7 +114,7 @@ export class Siprec {
   /** Sends the INVITE to the recording server's addresses in turn until one responds. @throws unless it accepts */
   async #place(session: Session, uri: string, body: string): Promise<Extract<InviteResult, { kind: 'answered' }>> {
     const { call } = this.#host
-    const { sip, ways } = call.ctx
+    const { sip, ways } = this.#services
     const found = await ways.find({ uri })
     if (found.kind !== 'found') throw new Error(found.detail)
     let why = ''
@@ -150,7 +154,7 @@ export class Siprec {
   #over(session: Session, fault: string | null): void {
     if (!this.#sessions.delete(session.command.id)) return
     const { call } = this.#host
-    activityEnds(call, session.sid)
+    activityEnds(this.#services.calls, call, session.sid)
     session.cancel?.()
     void session.dialog?.bye()
     for (const { leg_id } of session.legs) void call.session.closeLeg(leg_id)
@@ -169,7 +173,7 @@ export class Siprec {
       ...(command.name === null ? {} : { SiprecName: command.name }),
       SiprecEvent: event,
       ...(error === null ? {} : { SiprecError: error }),
-      Timestamp: iso(call.ctx.clock.now()),
+      Timestamp: iso(call.clock.now()),
     })
   }
 }

@@ -17,13 +17,13 @@ const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_trac
 
 /** Streams the media of one leg to WebSockets (voice-compat.md §12.5). */
 export class Streams {
-  readonly #ctx: Pick<ScriptContext, 'authToken'>
+  readonly #ctx: Pick<ScriptContext, 'authToken' | 'calls'>
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   readonly #streams = new Map<string, Stream>()
 
   constructor(
-    ctx: Pick<ScriptContext, 'authToken'>,
+    ctx: Pick<ScriptContext, 'authToken' | 'calls'>,
     host: Pick<ScriptHost, 'call' | 'leg'>,
     emit: (event: Event) => void,
   ) {
@@ -42,7 +42,7 @@ export class Streams {
     if (!command.both_ways) {
       const { id, name } = command
       const about = { sid: fork_id, kind: 'stream', name, made: made !== undefined } as const
-      activityBegins(call, { ...about, stop: () => this.stop(id) })
+      activityBegins(this.#ctx.calls, call, { ...about, stop: () => this.stop(id) })
     }
     const auth_token = this.#ctx.authToken(call.project_id)
     leg.session.hub
@@ -94,7 +94,7 @@ export class Streams {
       number === null ? null : `${number}: ${detail}`,
     )
     this.#streams.delete(fork_id)
-    activityEnds(this.#host.call, fork_id)
+    activityEnds(this.#ctx.calls, this.#host.call, fork_id)
     if (number !== null) this.#host.call.event('error', number, { detail, stream: fork_id })
     this.#emit({ type: 'stream_ended', id: stream.command.id, number, detail })
   }
@@ -111,7 +111,7 @@ export class Streams {
       ...(stream.command.name === null ? {} : { StreamName: stream.command.name }),
       StreamEvent: event,
       ...(error === null ? {} : { StreamError: error }),
-      Timestamp: iso(call.ctx.clock.now()),
+      Timestamp: iso(call.clock.now()),
     })
   }
 }

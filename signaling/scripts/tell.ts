@@ -1,6 +1,6 @@
 import { enqueue } from '../../core/state/delivery/outbox.ts'
 import type { Target } from '../../markup/interpreter/types.ts'
-import type { Call } from '../b2bua/call.ts'
+import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 
 /**
  * Queues a callback in the outbox about a stream, a detection or a room that runs concurrently with a script. Callbacks
@@ -8,23 +8,21 @@ import type { Call } from '../b2bua/call.ts'
  * stored.
  */
 export function tell(
-  call: Call,
+  call: ScriptedCall,
   { url, method }: Target,
   parameters: Readonly<Record<string, string>>,
   ordering?: string,
 ): Promise<void> {
-  return call
-    .persist(trx =>
-      enqueue(trx, {
-        kind: 'status_callback',
-        call_sid: call.sid,
-        ...(ordering === undefined ? {} : { ordering }),
-        project_id: call.project_id,
-        url,
-        method,
-        parameters,
-        now_ms: call.ctx.clock.now(),
-      }),
-    )
-    .then(() => call.ctx.bus.ring('outbox'))
+  return call.persistCallbacks(trx =>
+    enqueue(trx, {
+      kind: 'status_callback',
+      call_sid: call.sid,
+      ...(ordering === undefined ? {} : { ordering }),
+      project_id: call.project_id,
+      url,
+      method,
+      parameters,
+      now_ms: call.clock.now(),
+    }),
+  )
 }

@@ -3,6 +3,7 @@ import type { RecordingFacts, Target } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import type { ScriptServices } from './services.ts'
 import { tell } from './tell.ts'
 
 /** The timeout for a transcription, longer than the engine's own. */
@@ -13,13 +14,13 @@ const LIMIT_MS = 150_000
  * after the script and the call have ended. The result is also a call event, to which `TranscriptionUrl` leads.
  */
 export function transcribe(
+  { config }: Pick<ScriptServices, 'config'>,
   { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,
   recording: RecordingFacts,
   file: string,
   callback: Target | null,
 ): void {
   const { hub }: Leg['session'] = leg.session
-  const { ctx } = call
   const { account_sid } = call.facts
   const sid = `TR${newId.uuid().replaceAll('-', '')}`
   let told = false
@@ -37,12 +38,12 @@ export function transcribe(
       TranscriptionSid: sid,
       TranscriptionText: text ?? '',
       TranscriptionStatus: text === null ? 'failed' : 'completed',
-      TranscriptionUrl: `${ctx.config.base_url}/2010-04-01/Accounts/${account_sid}/Calls/${call.sid}/Events.json`,
+      TranscriptionUrl: `${config.base_url}/2010-04-01/Accounts/${account_sid}/Calls/${call.sid}/Events.json`,
       RecordingSid: recording.sid,
       RecordingUrl: recording.url,
     })
   }
-  const limit = ctx.clock.after(LIMIT_MS, () => done(null, 'the engine did not answer'))
+  const limit = call.clock.after(LIMIT_MS, () => done(null, 'the engine did not answer'))
   hub.listen(recording.sid, event => {
     if (event.event === 'transcription.ended') done(event.text, event.fault)
   })

@@ -46,7 +46,7 @@ export class Waiting {
           wait.done(outcome)
           if (!wait.again || outcome !== 'finished' || this.#over) return
           // The delay keeps a document without content from causing a storm of requests.
-          this.#again = call.ctx.clock.after(AGAIN_MS, () => this.run(wait))
+          this.#again = call.clock.after(AGAIN_MS, () => this.run(wait))
         },
       },
       { kind: wait.kind, entry: wait.entry, fallback: null },

@@ -21,6 +21,7 @@ async function fetched(url: string, by: { readonly token: string | null; readonl
   const { settings: config, state, clock } = w
   const requester = {
     ctx: {
+      ...{ config, state },
       authToken: () => by.token,
       sounds: { isOwn: () => false },
       voice: {
@@ -32,7 +33,7 @@ async function fetched(url: string, by: { readonly token: string | null; readonl
       },
     },
     call: {
-      ...{ sid: 'CA1', project_id: by.project_id ?? w.demo.project_id, ctx: { config, state, clock } },
+      ...{ sid: 'CA1', project_id: by.project_id ?? w.demo.project_id, clock },
       ...{ parameters: () => ({}), persist: async () => undefined },
     },
     ...{ cookies: createCookieJar(), signal: new AbortController().signal, parameters: () => ({}) },

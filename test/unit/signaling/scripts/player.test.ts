@@ -33,14 +33,14 @@ t.test(
           ['AP-none', { tts: null }],
           ['AP-gone', { tts: 'elevenlabs' }],
         ])
+        const ctx = { config: { ...engines, stt: null, stt_choices: [] }, snapshot: () => ({ applications }) }
         const call = {
-          ctx: { config: { ...engines, stt: null, stt_choices: [] }, snapshot: () => ({ applications }) },
           row_now: { application_id },
           log: { info: ({ err }: { err: unknown }) => reject(err) },
         }
         const host = { call, leg: { id: 'leg', ended: false, session: { hub: { request } } } } as unknown as ScriptHost
         const speech = { kind: 'speech', text, ssml: null, voice: 'man', language: 'en-US', loop: 1 } as const
-        new Player(host, () => undefined, {} as never).play({ type: 'play', id: 'say', items: [speech] } as never)
+        new Player(ctx as never, host, () => undefined).play({ type: 'play', id: 'say', items: [speech] } as never)
       })
       return web.requests.slice(before).map(({ path }) => path)
     }

@@ -11,7 +11,6 @@ async function refer(transfers: 'consume' | 'pass' | 'refuse') {
   const asked: string[] = []
   const warned: unknown[] = []
   const call = {
-    ctx: { snapshot: () => ({ trunks: new Map([['trk_1', { transfers }]]) }), config: { domain: 'voice.test' } },
     ...{ row_now: { carrier_id: null }, facts: { to: '1' } },
     event: (_kind: string, _number: null, { detail }: { detail: string }) => void warned.push(detail),
   }
@@ -19,9 +18,14 @@ async function refer(transfers: 'consume' | 'pass' | 'refuse') {
     asked.push(method)
     return { status: 603 }
   }
+  const ctx = {
+    snapshot: () => ({ trunks: new Map([['trk_1', { transfers }]]) }),
+    config: { domain: 'voice.test' },
+    children: { refer: async () => null },
+  }
   const host = { call, leg: { trunk_id: 'trk_1', sipDialog: { request } } }
   const told = await new Promise<Event>(resolve => {
-    const referrals = new Referrals(host as never, { refer: async () => null } as never, resolve)
+    const referrals = new Referrals(ctx as never, host as never, resolve)
     referrals.send(command)
   })
   return { asked, warned, told }

@@ -3,6 +3,7 @@ import type { Event, JoinConference } from '../../../../markup/interpreter/types
 import { MediaRefusal } from '../../../../media/protocol/client.ts'
 import { Rooms } from '../../../../signaling/scripts/rooms.ts'
 import type { Script } from '../../../../signaling/scripts/script.ts'
+import type { ScriptServices } from '../../../../signaling/scripts/services.ts'
 import t from '../../../support/harness/index.ts'
 
 // The rooms of a node against a media worker that answers at once, or refuses.
@@ -30,9 +31,8 @@ function script(n: number, refusal: Error | null = null): Script {
   const request = (method: string) =>
     refusal && method === 'conference.join' ? Promise.reject(refusal) : Promise.resolve({})
   const log = { warn: () => undefined, debug: () => undefined }
-  const ctx = { node_id: 'node_1', clock: systemClock }
   const facts = { account_sid: 'AC1', status: 'in-progress' }
-  const call = { sid: `CA${n}`, facts, request: {}, ctx, log, persist: () => Promise.resolve() }
+  const call = { sid: `CA${n}`, facts, request: {}, clock: systemClock, log, persist: () => Promise.resolve() }
   const leg = { id: `leg-${n}`, ended: false, session: { hub: { request } } }
   return { host: { call, leg }, waiting: { stop: () => undefined, hear: () => undefined } } as unknown as Script
 }
@@ -40,7 +40,7 @@ function script(n: number, refusal: Error | null = null): Script {
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 t.test('a room holds 250; the next one is refused with its number and a sentence', async t => {
-  const rooms = new Rooms()
+  const rooms = new Rooms({ node_id: 'node_1' } as ScriptServices)
   const told: Event[] = []
   for (let n = 1; n <= 251; n++) rooms.join(script(n), COMMAND, event => told.push(event))
   await turn()
@@ -50,7 +50,7 @@ t.test('a room holds 250; the next one is refused with its number and a sentence
 })
 
 t.test('a participant whom the media worker refuses learns why', async t => {
-  const rooms = new Rooms()
+  const rooms = new Rooms({ node_id: 'node_1' } as ScriptServices)
   const told: Event[] = []
   const full = new MediaRefusal('conference_full', 'the conference is full with 250')
   rooms.join(script(1), COMMAND, () => undefined)

@@ -1,0 +1,7 @@
+import type { CallContext } from '../b2bua/context.ts'
+
+/** The services of the node that scripts use. */
+export type ScriptServices = Pick<
+  CallContext,
+  'node_id' | 'machine_id' | 'config' | 'clock' | 'state' | 'calls' | 'sip' | 'ways' | 'metrics' | 'snapshot'
+>
