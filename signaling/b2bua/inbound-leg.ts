@@ -12,7 +12,7 @@ import {
 import { Leg, type LegOptions } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { ALLOW } from './methods.ts'
-import type { NodeServices } from './services.ts'
+import type { LegServices } from './services.ts'
 import { answerHeaders } from './session-timer.ts'
 
 /** How long a 2xx waits for the PRACK of an earlier reliable response. A lost PRACK must not lose the call. */
@@ -43,7 +43,7 @@ export class InboundLeg extends Leg {
 
   /** `auth` answers the caller's challenges to our requests in the dialog. */
   constructor(
-    ctx: NodeServices,
+    ctx: LegServices,
     options: LegOptions & { readonly invite: InboundInvite; readonly auth?: Credentials | undefined },
   ) {
     super(ctx, options)

@@ -12,7 +12,7 @@ import { askPlaced } from './media-places.ts'
 import { ALLOW } from './methods.ts'
 import { refusedBody } from './refusal.ts'
 import { Renegotiation } from './renegotiation.ts'
-import type { NodeServices } from './services.ts'
+import type { LegServices } from './services.ts'
 import { SessionId } from './session-id.ts'
 
 /** How a key came: as media (RFC 4733 events or in-band tones), or by INFO. */
@@ -59,7 +59,7 @@ export class Leg {
   readonly id: string
   readonly session: MediaSession
   readonly log: Log
-  protected readonly ctx: NodeServices
+  protected readonly ctx: LegServices
   protected listener: LegListener
   /** The id of the session, which every message to and from the peer passes. */
   protected readonly session_id = new SessionId(() => this.#other())
@@ -90,7 +90,7 @@ export class Leg {
   /** The carrier that is this leg's peer. */
   readonly carrier_id: string | null
 
-  constructor(ctx: NodeServices, options: LegOptions) {
+  constructor(ctx: LegServices, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
     this.trunk_id = options.trunk_id ?? null

@@ -19,7 +19,7 @@ type Places = Record<string, string>
 
 /** Asks the media worker about an SDP; again with the addresses of host names in its c= lines, when it needs them. */
 export async function askPlaced<T>(
-  ways: WaysOut,
+  ways: Pick<WaysOut, 'mediaAddress'>,
   sdp: string,
   peer: () => Named,
   ask: (places: { places?: Places }) => Promise<T>,
@@ -36,7 +36,7 @@ export async function askPlaced<T>(
  * Returns addresses for the host names of an SDP: what the guard of ways out allows, else, for a relaxed peer, where
  * its SIP came from. The media itself then decides, as for any peer behind a NAT (design section 4).
  */
-async function placesOf(ways: WaysOut, sdp: string, { carrier_id, came_from, relaxed }: Named): Promise<Places> {
+async function placesOf(ways: Pick<WaysOut, 'mediaAddress'>, sdp: string, { carrier_id, came_from, relaxed }: Named): Promise<Places> {
   const reading = readSdp(sdp)
   const unplaced = 'refused' in reading ? [] : reading.sdp.unplaced.slice(0, MAX_HOSTS)
   const asked = { carrier_id, ...(came_from === null ? {} : { proven_host: came_from }) }

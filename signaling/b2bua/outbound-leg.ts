@@ -6,7 +6,7 @@ import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import type { DialogTags } from './refer-to.ts'
 import { answerCode } from './refusal.ts'
-import type { NodeServices } from './services.ts'
+import type { LegServices } from './services.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
@@ -54,7 +54,7 @@ export class OutboundLeg extends Leg {
   /** A BYE from the callee that came while its answer was being applied. */
   #parting: LegEnd | null = null
 
-  constructor(ctx: NodeServices, options: LegOptions & { readonly listener: OutboundListener }) {
+  constructor(ctx: LegServices, options: LegOptions & { readonly listener: OutboundListener }) {
     super(ctx, options)
     this.#listener = options.listener
   }

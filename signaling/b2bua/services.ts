@@ -7,11 +7,25 @@ import type { SipStack } from '../drachtio/types.ts'
 import type { TargetHealth } from '../trunks/health.ts'
 import type { Registrar } from '../trunks/registrar.ts'
 import type { Shares } from '../trunks/shares.ts'
-import type { Snapshot } from '../trunks/snapshot.ts'
+import type { Snapshot, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Stir } from '../trunks/stir.ts'
 import type { WaysOut } from '../trunks/ways-out.ts'
 import type { MediaHub } from './media.ts'
 import type { CallMetrics } from './metrics.ts'
+
+/** What one leg uses of its node. */
+export interface LegServices {
+  readonly clock: Clock
+  readonly sip: Pick<SipStack, 'invite'>
+  readonly ways: Pick<WaysOut, 'mediaAddress'>
+  readonly metrics: Pick<CallMetrics, 'refusals'>
+  snapshot(): { readonly trunks: ReadonlyMap<string, LegTrunk> }
+}
+
+/** What a leg asks of a trunk: whose it is, and from where its peer may act. */
+type LegTrunk = Pick<TrunkConfig, 'project_id' | 'subaccount_id' | 'auth_mode'> & {
+  readonly targets: readonly { readonly uri: string }[]
+}
 
 /** The services of a node that know no calls. Legs, routes and hunts need nothing else. */
 export interface NodeServices {

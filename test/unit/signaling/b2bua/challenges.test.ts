@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
 import pino from 'pino'
-import type { CallContext } from '../../../../signaling/b2bua/context.ts'
-import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import { createEdge } from '../../../../signaling/edge/index.ts'
@@ -12,6 +10,7 @@ import { Peer, reply, request, SDP, starts, status, tagOf } from '../../../confo
 import { testClock } from '../../../conformance/edge/test-clock.ts'
 import { type Agent, openAgent, sdpOf } from '../../../support/agents.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
+import { AGREED, legServices, sessionWith } from '../../../support/one-leg.ts'
 import { until } from '../../../support/wait.ts'
 
 // A peer that challenges what we send, over the embedded edge. Media is a fake that notes the SDP it is given.
@@ -59,16 +58,12 @@ async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, a
   agent = opened
   const given: string[] = []
   const ended: string[] = []
-  const hub = {
-    async request(method: string, { sdp = '' }: { sdp?: string }) {
-      if (method === 'leg.remote_answer') given.push(sdp)
-      return { sdp: sdpOf('127.0.0.1'), codec: 'PCMU', direction: 'sendrecv', hold: false }
-    },
-  }
-  const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
+  const session = await sessionWith((method, { sdp = '' }) => {
+    if (method === 'leg.remote_answer') given.push(sdp)
+    return { ...AGREED, sdp: sdpOf('127.0.0.1') }
+  })
   const nothing = (): void => undefined
-  const ctx = { sip, clock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
-  const leg = new OutboundLeg(ctx, {
+  const leg = new OutboundLeg(legServices({ sip, clock }), {
     ...{ id: 'b', session, log },
     listener: {
       ended: (_leg, { cause }) => void ended.push(cause),

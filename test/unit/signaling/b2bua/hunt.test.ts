@@ -2,7 +2,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { Hunt, type HuntHop, type HuntListener } from '../../../../signaling/b2bua/hunt.ts'
-import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import type {
   Dialog,
   InviteOptions,
@@ -12,8 +11,11 @@ import type {
 } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import t from '../../../support/harness/index.ts'
+import { AGREED, sessionWith } from '../../../support/one-leg.ts'
 
 // Silent targets, with a SIP server whose own timeout is 32 s per target.
+
+const SESSION = await sessionWith(() => AGREED)
 
 const response = (status: number): SipResponse => ({
   ...{ call_id: 'c', headers: {}, header: () => null, body: '', status, reason: '' },
@@ -60,8 +62,6 @@ function hunt(
     health: { attempted: nothing },
     metrics: { pdd: { observe: nothing }, attempts: { inc: nothing } },
   } as unknown as CallContext
-  const hub = { request: async () => ({ sdp: 'v=0', codec: 'PCMU', direction: 'sendrecv', hold: false }) }
-  const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
   const listener = {
     ...{ ended: nothing, attempt: nothing, digit: nothing, refer: nothing, notify: nothing, held: nothing },
     ...{ measured: nothing, message: nothing, media: nothing, early: async () => false },
@@ -76,7 +76,7 @@ function hunt(
     }) as unknown as HuntHop[]
   const next = second && (async () => (second === 'taken' ? second : hopsTo(second)))
   const begun = new Hunt(ctx, {
-    ...{ call_sid: 'CA', hops: hopsTo(names), session, listener, keep: nothing, ring_ms: 120_000, next },
+    ...{ call_sid: 'CA', hops: hopsTo(names), session: SESSION, listener, keep: nothing, ring_ms: 120_000, next },
     ...{ log: pino({ level: 'silent' }), prefer: null },
   })
   begun.start()

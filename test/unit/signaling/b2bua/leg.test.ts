@@ -1,11 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import { systemClock } from '../../../../core/runtime/clock.ts'
-import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { InboundLeg } from '../../../../signaling/b2bua/inbound-leg.ts'
 import type { LegListener } from '../../../../signaling/b2bua/leg.ts'
-import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
+import type { LegServices } from '../../../../signaling/b2bua/services.ts'
 import type {
   Dialog,
   DialogHandler,
@@ -18,8 +17,10 @@ import type {
 } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import t from '../../../support/harness/index.ts'
+import { AGREED, legServices, sessionWith } from '../../../support/one-leg.ts'
 
-// Orders of events at a leg that are rare in a real network. The leg is real; SIP and media are fakes.
+// Orders of events at a leg that are rare in a real network. The leg is real, and so is its media session; the SIP
+// stack and the media worker are fakes.
 
 const SOURCE = { address: '192.0.2.1', port: 5060, transport: 'udp' } as const
 
@@ -43,32 +44,48 @@ function request(method: string, headers: Record<string, string> = {}, body = ''
 const response = (status: number, body = ''): SipResponse => ({ ...message({}, body), status, reason: '' })
 const asPeer: Parameters<DialogHandler>[1] = { server_end: null }
 
-function stage() {
+/** The SIP stack of a leg that is called. */
+const CALLED: LegServices['sip'] = {
+  invite: () => {
+    throw new Error('a leg that is called sends no INVITE')
+  },
+}
+const called = { clock: systemClock, sip: CALLED }
+
+async function stage() {
   const log: string[] = []
   const byes: Headers[] = []
+  /** The answers that were given to the media worker. */
+  const taken: string[] = []
   const waits = { answer: Promise.resolve() }
-  const hub = {
-    async request(method: string) {
-      if (method === 'leg.remote_answer') await waits.answer
-      return { sdp: 'v=0 ours', codec: 'PCMU', direction: 'sendrecv', hold: false }
-    },
-  }
-  const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
-  const dialog = {
+  const session = await sessionWith(async (method, { sdp = '' }) => {
+    if (method === 'leg.remote_answer') {
+      taken.push(sdp)
+      await waits.answer
+    }
+    return AGREED
+  })
+  const dialog: Dialog = {
+    id: 'd',
     call_id: 'c',
-    bye: async (headers: Headers) => void byes.push(headers),
-  } as unknown as Dialog
+    remote_target: 'sip:x',
+    local_tag: 'ours',
+    remote_tag: 'theirs',
+    ended: false,
+    request: async () => response(200),
+    bye: async (headers = {}) => void byes.push(headers),
+  }
   const nothing = (): void => undefined
   const listener: LegListener = {
     ended: (_leg, { cause }) => void log.push(`ended: ${cause}`),
     digit: (_leg, digit) => void log.push(`key ${digit}`),
     ...{ refer: nothing, notify: nothing, held: nothing, measured: nothing, message: nothing, media: nothing },
   }
-  return { log, byes, waits, session, dialog, listener }
+  return { log, byes, taken, waits, session, dialog, listener }
 }
 
-function outbound() {
-  const { log, byes, waits, session, dialog, listener } = stage()
+async function outbound() {
+  const { log, byes, waits, session, dialog, listener } = await stage()
   let settle: (result: InviteResult) => void = () => undefined
   let progress: InviteProgress | null = null
   const sip = {
@@ -80,8 +97,7 @@ function outbound() {
       return { result, cancel: () => void log.push('CANCEL') }
     },
   }
-  const ctx = { sip, clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
-  const leg = new OutboundLeg(ctx, {
+  const leg = new OutboundLeg(legServices({ clock: systemClock, sip }), {
     id: 'b',
     session,
     log: pino({ level: 'silent' }),
@@ -93,7 +109,7 @@ function outbound() {
 }
 
 t.test('a callee that hangs up while its answer is applied is reported as answered, then as ended', async t => {
-  const { leg, log, waits, handle, answer } = outbound()
+  const { leg, log, waits, handle, answer } = await outbound()
   let taken: () => void = () => undefined
   waits.answer = new Promise(resolve => {
     taken = resolve
@@ -113,7 +129,7 @@ t.test('a callee that hangs up while its answer is applied is reported as answer
 })
 
 t.test('a callee that hangs up before its final response gets a CANCEL for its INVITE', async t => {
-  const { leg, log, handle, refuse } = outbound()
+  const { leg, log, handle, refuse } = await outbound()
   const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
   await turn()
   const bye = request('BYE')
@@ -126,7 +142,7 @@ t.test('a callee that hangs up before its final response gets a CANCEL for its I
 })
 
 t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
-  const { leg, log, byes, answer } = outbound()
+  const { leg, log, byes, answer } = await outbound()
   const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
   await turn()
   await leg.end(null)
@@ -136,39 +152,41 @@ t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
   t.equal(byes.length, 1)
 })
 
+/** An INVITE of a caller; `does` is what this test looks at. */
+const inviteOf = (content: ReturnType<typeof message>, does: Partial<InboundInvite>): InboundInvite => ({
+  ...content,
+  method: 'INVITE',
+  uri: 'sip:x',
+  onEarly: () => undefined,
+  onCancel: () => undefined,
+  progress: async () => undefined,
+  refuse: () => undefined,
+  accept: () => Promise.reject(new Error('this INVITE is not answered')),
+  ...does,
+})
+
 async function inbound() {
-  const { log, byes, session, dialog, listener } = stage()
+  const { log, byes, session, dialog, listener } = await stage()
   let handler: DialogHandler = () => undefined
-  const invite = {
-    ...message({}, 'v=0 theirs'),
-    method: 'INVITE',
-    uri: 'sip:x',
-    onEarly: () => undefined,
-    progress: async () => undefined,
-    refuse: (status: number) => void log.push(`refused ${status}`),
-    async accept(_answer: unknown, given: DialogHandler) {
+  const invite = inviteOf(message({}, 'v=0 theirs'), {
+    refuse: status => void log.push(`refused ${status}`),
+    async accept(_answer, given) {
       handler = given
       return dialog
     },
-  } as unknown as InboundInvite
-  const ctx = { clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
-  const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+  })
+  const leg = new InboundLeg(legServices(called), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
   await leg.answer()
   return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
 
 t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
   for (const rings of [false, true]) {
-    const { session, listener } = stage()
+    const { session, listener } = await stage()
     const said: number[] = []
     const clock = new ManualClock()
-    const invite = {
-      ...message({}, 'v=0 theirs'),
-      onEarly: () => undefined,
-      progress: async (status: number) => void said.push(status),
-    } as unknown as InboundInvite
-    const ctx = { clock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
-    const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    const invite = inviteOf(message({}, 'v=0 theirs'), { progress: async status => void said.push(status) })
+    const leg = new InboundLeg(legServices({ ...called, clock }), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
     if (rings) leg.ring()
     clock.advance(59_000)
     t.same(said, rings ? [180] : [183])
@@ -180,33 +198,20 @@ t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
 t.test(
   'an INVITE without an offer that requires 100rel gets ours in a reliable 180; the PRACK has the answer',
   async t => {
-    const { session, listener, dialog } = stage()
+    const { session, listener, dialog, taken } = await stage()
     const said: object[] = []
-    const taken: string[] = []
-    const { hub } = session
-    Object.assign(session, {
-      hub: {
-        request: (method: string, given: { sdp?: string }) => {
-          if (method === 'leg.remote_answer') taken.push(given.sdp ?? '')
-          return hub.request(method as never, given as never)
-        },
-      },
-    })
     let early: DialogHandler = () => undefined
-    const invite = {
-      ...message({ require: '100rel' }),
-      onEarly: (given: DialogHandler) => {
+    const invite = inviteOf(message({ require: '100rel' }), {
+      onEarly: given => {
         early = given
       },
-      progress: async (status: number, { body, reliable }: { body?: string; reliable?: boolean }) =>
-        void said.push({ status, body, reliable }),
-      async accept({ body }: { body?: string }) {
+      progress: async (status, { body, reliable } = {}) => void said.push({ status, body, reliable }),
+      async accept({ body }) {
         said.push({ status: 200, body })
         return dialog
       },
-    } as unknown as InboundInvite
-    const ctx = { clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as CallContext
-    const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    })
+    const leg = new InboundLeg(legServices(called), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
     leg.ring()
     await turn()
     t.same(said, [{ status: 180, body: 'v=0 ours', reliable: true }])

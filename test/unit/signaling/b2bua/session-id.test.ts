@@ -1,8 +1,6 @@
 import pino from 'pino'
-import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { InboundLeg } from '../../../../signaling/b2bua/inbound-leg.ts'
 import type { LegListener } from '../../../../signaling/b2bua/leg.ts'
-import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import type { InboundInvite } from '../../../../signaling/drachtio/types.ts'
@@ -12,6 +10,7 @@ import type { Call } from '../../../../signaling/edge/useragent/call.ts'
 import { testClock } from '../../../conformance/edge/test-clock.ts'
 import { openAgent, sdpOf } from '../../../support/agents.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
+import { AGREED, legServices, sessionWith } from '../../../support/one-leg.ts'
 import { until } from '../../../support/wait.ts'
 
 // Two telephones, with two real legs between them over the embedded edge. Media is a fake.
@@ -20,10 +19,7 @@ const [CALLER, CALLED, MOVED, NULL] = ['a1'.repeat(16), 'b2'.repeat(16), 'c3'.re
 const [CALLER_IP, CALLED_IP] = ['127.0.0.8', '127.0.0.9']
 const says = (own: string, other = NULL) => ({ 'Session-ID': `${own};remote=${other}` })
 
-const hub = {
-  request: async () => ({ sdp: sdpOf('127.0.0.1'), codec: 'PCMU', direction: 'sendrecv', hold: false }),
-}
-const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
+const session = await sessionWith(() => ({ ...AGREED, sdp: sdpOf('127.0.0.1') }))
 const nothing = (): void => undefined
 const LISTENER: LegListener = {
   ...{ ended: nothing, digit: nothing, refer: nothing, notify: nothing, held: nothing },
@@ -72,10 +68,10 @@ function legTo({ sip, clock, log }: Started, projects: Readonly<Record<string, s
   const trunks = new Map(
     Object.entries(projects).map(([id, project_id]) => [
       id,
-      { project_id, subaccount_id: null, auth_mode: 'ip_allow_list', targets: [] },
+      { project_id, subaccount_id: null, auth_mode: 'ip_allow_list' as const, targets: [] },
     ]),
   )
-  const ctx = { sip, clock, snapshot: () => ({ trunks }) } as unknown as CallContext
+  const ctx = legServices({ sip, clock }, trunks)
   const leg = new OutboundLeg(ctx, {
     ...{ id: 'b', session, log, trunk_id: 'called' },
     listener: { ...LISTENER, sent: nothing, progress: ringing },
