@@ -22,7 +22,7 @@ export interface ScriptedCall {
   readonly request: CallRequest
   readonly facts: CallFacts
   readonly session: MediaSession
-  readonly clock: Pick<Clock, 'now' | 'monotonic_ms' | 'after'>
+  readonly clock: Clock
   readonly log: Log
   readonly answered: boolean
   readonly ended: boolean

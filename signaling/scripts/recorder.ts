@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { RecordingCommand } from '../../core/domain/calls/control-commands.ts'
 import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
 import { measured, paused, resumed, type Timeline } from '../../core/domain/calls/recording-pauses.ts'
+import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
 import { insertRecording, recordingFile, updateRecording } from '../../core/state/calls/recordings.ts'
@@ -52,6 +53,23 @@ const LEAST_MS = 100
 const DAY_MS = 86_400_000
 /** How long a recording whose worker died waits for the next worker. */
 const WORKER_LIMIT_MS = 60_000
+
+/** What is to be recorded, and who hears of it. */
+interface Wanted {
+  readonly id: string
+  readonly source: string
+  readonly retention_days?: number | null
+  readonly channels: 1 | 2
+  readonly track: Recording['track']
+  readonly conference_sid?: string
+  readonly callback: RecordingCallback | null
+  /** The row that the API has written. */
+  readonly row?: { readonly sid: string; readonly file: string }
+  readonly params: Omit<MethodParams<'record.start'>, 'session_id' | 'recording_id' | 'file'>
+  readonly started?: (sid: string) => void
+  readonly ended: Recording['ended']
+  readonly failed: (detail: string) => void
+}
 
 type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'machine_id'>
 
@@ -227,23 +245,9 @@ export class Recorder {
     return this.#host.call.clock.now() - started_ms
   }
 
-  async #begin(wanted: {
-    readonly id: string
-    readonly source: string
-    readonly retention_days?: number | null
-    readonly channels: 1 | 2
-    readonly track: Recording['track']
-    readonly conference_sid?: string
-    readonly callback: RecordingCallback | null
-    /** The row that the API has written. */
-    readonly row?: { readonly sid: string; readonly file: string }
-    readonly params: Omit<MethodParams<'record.start'>, 'session_id' | 'recording_id' | 'file'>
-    readonly started?: (sid: string) => void
-    readonly ended: Recording['ended']
-    readonly failed: (detail: string) => void
-  }): Promise<void> {
+  async #begin(wanted: Wanted): Promise<void> {
     const { call, leg } = this.#host
-    const { config, state, calls, machine_id } = this.#services
+    const { config, state, calls } = this.#services
     const sid = wanted.row?.sid ?? newId.recording()
     const started_ms = call.clock.now()
     const file = wanted.row?.file ?? recordingFile(sid, started_ms)
@@ -263,28 +267,7 @@ export class Recorder {
       if (wanted.source !== MESSAGE) await requireConsent(this.#services, call)
       if (!(await hasRoomForRecording(state.db, call.project_id, config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
-      await call.persist(async trx => {
-        if (wanted.row) return void (await updateRecording(trx, sid, { machine_id }, started_ms))
-        await insertRecording(
-          trx,
-          {
-            sid,
-            call_sid: call.sid,
-            project_id: call.project_id,
-            source: wanted.source,
-            channels: wanted.channels,
-            track: wanted.track,
-            file,
-            machine_id,
-            conference_sid: wanted.conference_sid ?? null,
-            expires_at:
-              wanted.retention_days == null
-                ? null
-                : new Date(started_ms + wanted.retention_days * DAY_MS).toISOString(),
-          },
-          started_ms,
-        )
-      })
+      await this.#save(wanted, recording)
       await hub.request('record.start', { ...wanted.params, session_id: leg.session.id, recording_id: sid, file: path })
       begun()
       hub.onLost(sid, () => void this.#lost(wanted.id, recording))
@@ -299,6 +282,18 @@ export class Recorder {
       await this.#tell(recording, 'absent', 0, null)
       wanted.failed(detail)
     }
+  }
+
+  /** Writes the row of a recording. In one that the API has written, it names our machine. */
+  #save({ row, retention_days, ...wanted }: Wanted, { sid, file, started_ms }: Recording): Promise<void> {
+    const { call } = this.#host
+    const { machine_id } = this.#services
+    if (row) return call.persist(trx => updateRecording(trx, sid, { machine_id }, started_ms))
+    const { source, channels, track, conference_sid = null } = wanted
+    const expires_at = retention_days == null ? null : iso(started_ms + retention_days * DAY_MS)
+    const about = { sid, call_sid: call.sid, project_id: call.project_id, file, machine_id }
+    const made = { ...about, source, channels, track, conference_sid, expires_at }
+    return call.persist(trx => insertRecording(trx, made, started_ms))
   }
 
   /** Ends a recording whose worker died. The next worker repairs the file and reports its length (design section 8). */
