@@ -19,7 +19,7 @@ export function serviceManager(env: Environment, clock: Pick<Clock, 'every'>, lo
   if (!NOTIFY_SOCKET) return { ready: () => undefined, stopping: () => undefined }
   const tell = (...words: string[]): void => {
     const child = spawn('systemd-notify', words, { stdio: 'ignore', env: { PATH, NOTIFY_SOCKET } })
-    child.on('error', err => log.warn({ err }, 'the service manager could not be told'))
+    child.on('error', err => log.warn({ err }, 'systemd could not be notified'))
   }
   return {
     ready() {

@@ -210,14 +210,14 @@ class KeptProcess {
       if (this.#stopping || code === EXIT_REFUSED) return
       this.#again(code, signal, Date.now() - started)
     })
-    child.once('error', err => this.#log.error({ err }, 'could not be started'))
+    child.once('error', err => this.#log.error({ err }, 'a process could not be started'))
     return child
   }
 
   #again(code: number | null, signal: NodeJS.Signals | null, lived_ms: number): void {
     this.#failures = lived_ms > BACK_OFF.forgotten_after_ms ? 1 : this.#failures + 1
     const delay_ms = Math.min(BACK_OFF.first_ms * 2 ** (this.#failures - 1), BACK_OFF.most_ms)
-    this.#log.warn({ code, signal, lived_ms, delay_ms }, 'ended, starting it again')
+    this.#log.warn({ code, signal, lived_ms, delay_ms }, 'a process ended and is started again')
     this.#retry = setTimeout(() => this.#spawn(), delay_ms)
   }
 }

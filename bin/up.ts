@@ -145,7 +145,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
 /** Returns how the processes that handle strangers' packets drop root's rights, and logs a warning if they cannot. */
 function dropRights(config: Config, log: Log): Standing {
   const at = stand(config)
-  if (at.who === 'root') log.warn({ why: at.why }, 'the edge, media and sandbox keep the rights of root')
+  if (at.who === 'root') log.warn({ why: at.why }, 'the edge, media and sandbox processes keep root privileges')
   if (at.who === 'bare_root' && at.why !== null)
     log.warn({ why: at.why }, 'the edge, media and sandbox remain user 0, without its rights')
   return at

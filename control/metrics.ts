@@ -101,7 +101,7 @@ function exposeBacklog(options: {
         for (const name of Object.keys(gauges) as (keyof typeof gauges)[]) gauges[name].set(counts[name])
       } catch (err) {
         // A failure here must not lose the other metrics of the process.
-        log.warn({ err }, 'what waits in the state could not be counted')
+        log.warn({ err }, 'the backlog could not be counted')
         for (const one of Object.values(gauges)) one.set(Number.NaN)
       }
     },

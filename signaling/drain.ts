@@ -73,7 +73,7 @@ export class Drain {
       const asked = await isAskedToDrain(state.db, node_id)
       if (!this.#for_good) this.#switch(asked)
     } catch (err) {
-      log.error({ err }, 'whether to drain could not be read')
+      log.error({ err }, 'the drain state could not be read')
     } finally {
       this.#looking = false
     }
@@ -120,7 +120,7 @@ export class Drain {
     try {
       return (await callsOfNode(state.db, node_id)).length === 0
     } catch (err) {
-      log.error({ err }, 'the calls that run could not be read')
+      log.error({ err }, 'the running calls could not be read')
       return false
     }
   }

@@ -113,7 +113,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     proved: digestProofs({ state, clock, log }),
     guessed: (trunk_id, address) =>
       void noteGuesser(state.db, { trunk_id, address, now: iso(clock.now()) }).catch(err =>
-        log.warn({ err, trunk_id }, 'could not note who guessed a password'),
+        log.warn({ err, trunk_id }, 'a password guess could not be saved'),
       ),
   })
   const tokens = new AuthTokens(config.master_key, snapshot)

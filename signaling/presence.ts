@@ -75,7 +75,7 @@ export class Presence {
     try {
       if (await heartbeat(state.db, node_id, clock.now())) return
       // Others declared us lost, for example after a long suspension, and wrote our CDRs. Continue under the same id.
-      log.warn({ node_id }, 'this node was taken for lost')
+      log.warn({ node_id }, 'other nodes considered this node lost')
       await registerOwnNode(state, node_id, machine, clock)
     } catch (err) {
       log.error({ err }, 'heartbeat failed')

@@ -96,7 +96,7 @@ function lastUseNoter({ state, log }: { state: State; log: Log }) {
     if (last_used_at === minute || writing.has(id)) return
     writing.add(id)
     touchKey(state.db, id, minute)
-      .catch(err => log.warn({ err, key_id: id }, 'could not note the last use of a key'))
+      .catch(err => log.warn({ err, key_id: id }, 'the last use of a key could not be saved'))
       .finally(() => writing.delete(id))
   }
 }

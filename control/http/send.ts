@@ -45,7 +45,7 @@ export function refusalOf(
 ): Refusal {
   if (error instanceof Refused) return error.refusal
   if (UNUSABLE.has(failure(error))) {
-    log.error({ err: error, ...at }, 'the state could not be used')
+    log.error({ err: error, ...at }, 'a request failed because the state is unavailable')
     return refuse('state_unavailable', { value: 'try again' })
   }
   log.error({ err: error, ...at }, 'a request failed unexpectedly')

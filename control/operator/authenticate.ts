@@ -33,7 +33,7 @@ export function operatorAuthentication(services: Services): (request: IncomingMe
     const minute = `${now.slice(0, 16)}:00.000Z`
     if (key.last_used_at !== minute)
       touchOperatorKey(state.db, key.id, minute).catch(err =>
-        log.warn({ err, key_id: key.id }, 'could not note the last use of a key'),
+        log.warn({ err, key_id: key.id }, 'the last use of a key could not be saved'),
       )
     return operatorCaller({
       id: key.id,

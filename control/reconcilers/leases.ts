@@ -7,7 +7,7 @@ export const orphanedLeases: Reconciler = {
   period_ms: 5000,
   async run({ state, clock, log }) {
     const returned = await sweepLeases(state, { now_ms: clock.now() })
-    if (returned > 0) log.warn({ calls: returned }, 'gave back what lost calls held')
+    if (returned > 0) log.warn({ calls: returned }, 'slots and money of lost calls were released')
   },
 }
 

@@ -34,7 +34,7 @@ export async function recordingMp3(
   if (!file) return null
   const shape = mp3Shape(await headOf(file), file.bytes)
   if (!shape) {
-    services.log.warn({ recording: row.sid }, 'the file of a recording is none that can become MP3')
+    services.log.warn({ recording: row.sid }, 'the file of a recording cannot be converted to MP3')
     return null
   }
   if (shape.seconds > MP3_MAX_SECONDS) {

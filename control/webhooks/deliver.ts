@@ -86,7 +86,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   })
   const mend = clock.every(MEND_EVERY_MS, () => {
     const times = { now_ms: clock.now(), lease_ms: limits.lease_ms, longest_wait_ms: LONGEST_WAIT_MS }
-    mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
+    mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'the due times of callbacks could not be corrected'))
   })
   const unhear = bus.on('outbox', wake)
   wake()
@@ -201,7 +201,7 @@ async function deliver(row: DueCallback, options: DelivererOptions, signal: Abor
     if (result === 'given_up')
       log.warn(
         { call_sid: row.call_sid, outbox_id: row.id, attempts, status: attempted.status, error: attempted.error },
-        'a callback was given up',
+        'a callback failed and is not tried again',
       )
   }
 }

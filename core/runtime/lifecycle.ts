@@ -75,7 +75,7 @@ export async function runProcess<C extends Settings>(
       process.exit(EXIT_REFUSED)
     }
     if (!log) throw error
-    log.fatal({ err: error }, 'could not start')
+    log.fatal({ err: error }, 'the process could not start')
     process.exit(1)
   }
 }
@@ -126,7 +126,7 @@ function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): 
         process.exit(0)
       },
       err => {
-        log.error({ err }, 'could not stop in order')
+        log.error({ err }, 'the process could not shut down cleanly')
         process.exit(1)
       },
     )

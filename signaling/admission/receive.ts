@@ -191,7 +191,7 @@ async function undoLate(ctx: AdmissionContext, { row, decided }: AdmittedCall): 
   if (!decided.admitted) return
   const end = { cause: 'not_admitted', reason: 'state_unavailable', sip_code: 503 } as const
   // If this fails, the sweep of unowned calls ends the call.
-  await endUnplaced(ctx, row, end).catch(err => ctx.log.error({ err, call_id: row.sid }, 'a late admission stays'))
+  await endUnplaced(ctx, row, end).catch(err => ctx.log.error({ err, call_id: row.sid }, 'an admission that came too late could not be undone'))
 }
 
 /** Returns the media policy of the caller's leg. Media may use another address family than SIP (RFC 6157). */

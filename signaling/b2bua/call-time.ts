@@ -74,7 +74,7 @@ export class CallTime {
         },
         err => {
           // Calls in progress fail open (threats §2.6): the reservation is retried in about 5 s.
-          log.error({ err }, 'more time could not be paid for')
+          log.error({ err }, 'the reservation of a call could not be extended')
           this.payAsItRuns(Math.ceil(this.elapsed_ms / 1000) + EXTEND_BEFORE_SECONDS + 5)
         },
       )

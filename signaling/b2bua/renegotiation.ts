@@ -131,7 +131,7 @@ export class Renegotiation {
       this.#state = offerStep(this.#state, 'answered').state
       return answer.status
     } catch (error) {
-      this.#leg.log.info({ err: error }, 'our re-INVITE came to nothing')
+      this.#leg.log.info({ err: error }, 'our re-INVITE failed')
       await this.#rollback()
       return refusalCode(error)
     }

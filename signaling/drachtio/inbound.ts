@@ -190,7 +190,7 @@ function respond(
       (error, sent) => callback(error ?? null, answer.stackDialogId, error ? null : (sent?.get('to') ?? null)),
     )
   } catch (error) {
-    log.error({ err: error, method: request.method, status }, 'could not answer')
+    log.error({ err: error, method: request.method, status }, 'a response could not be sent')
     callback(error, undefined, null)
   }
 }

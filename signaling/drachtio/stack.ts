@@ -488,7 +488,7 @@ class Stack implements SipStack {
   #linkUp(error: Error | null, contacts: string, version: string): void {
     if (error) {
       this.#failure = 'refused'
-      if (!this.#refused) this.#log.error('the SIP server does not accept our secret: it is tried again in silence')
+      if (!this.#refused) this.#log.error('the SIP server rejects our secret; further attempts are not logged')
       this.#refused = true
       return
     }

@@ -144,7 +144,7 @@ class CollectorLink {
         type: family === 6 ? 'udp6' : 'udp4',
         lookup: (host, _options, done) => done(null, host, family),
       })
-      this.#socket.on('error', err => this.#log.warn({ err }, 'HEP socket'))
+      this.#socket.on('error', err => this.#log.warn({ err }, 'a message could not be sent to the HEP collector'))
       this.#socket.unref()
     } catch (err) {
       this.#log.warn({ err, host: this.#options.host }, 'the HEP collector has no address')

@@ -167,7 +167,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     malformed_per_second: limits.malformed_per_second ?? 100,
     requests_per_second: limits.requests_per_second ?? 100,
     blocked: ({ host, protocol, reason }) =>
-      log.warn({ source: host, protocol, reason }, 'new requests of a source are dropped in silence for a while'),
+      log.warn({ source: host, protocol, reason }, 'a source is blocked: its new requests are dropped without an answer'),
   })
   const apps = new Apps()
   const bindings = new ContactBindings(clock)

@@ -31,7 +31,7 @@ export class RunLog {
     if (this.#file === null) return
     this.#writing = mkdir(folder, { recursive: true, mode: 0o700 }).then(
       () => undefined,
-      err => log.warn({ err }, 'runs cannot be logged'),
+      err => log.warn({ err }, 'the logs of scripts cannot be written'),
     )
   }
 

@@ -25,7 +25,7 @@ export function digestProofs(around: { readonly state: State; readonly clock: Cl
     noted.set(key, true)
     noteDigestProof(state.db, { trunk_id, address, address_key, day }).catch(err => {
       noted.delete(key)
-      log.warn({ err, trunk_id }, 'could not note where a peer proved its password')
+      log.warn({ err, trunk_id }, 'the address of an authenticated peer could not be saved')
     })
   }
 }

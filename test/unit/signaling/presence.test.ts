@@ -43,7 +43,7 @@ t.test('a node that was declared lost while its writes were blocked registers on
   await presence.stop()
   t.same(
     lines.map(({ msg }) => msg),
-    ['this node was taken for lost'],
+    ['other nodes considered this node lost'],
   )
   t.same(await nodes(), [], 'stop removes all of its rows')
 })
