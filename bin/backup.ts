@@ -105,7 +105,7 @@ export const restoreCommand = (): Command =>
         // Archives of older versions give other users read permission.
         const unpack = () => tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir)
         await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(data_dir), unpack).catch(error => {
-          throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
+          throw new StartRefused(`${file} is not a backup of Strowger: ${(error as Error).message}`)
         })
         progress('examining the database')
         await examine(data_dir)

@@ -200,7 +200,7 @@ function testCommand(command: Command): void {
   command
     .command('test')
     .description(
-      'test registration, names, certificates and answers of a carrier by the running platform; calls nobody',
+      'test the registration, names, certificates and answers of a carrier with the running platform; places no call',
     )
     .argument('<id>')
     .option('--json', 'as JSON')
@@ -253,7 +253,7 @@ function applyCommand(command: Command): void {
   command
     .command('apply')
     .description(
-      'bring the carriers to what a file says (JSON); shows what changes, and with --yes does it, all or nothing',
+      'apply a file (JSON) to the carriers, all or nothing; prints the changes, and makes them with --yes',
     )
     .argument('<file>')
     .option('--yes', 'do it')

@@ -60,7 +60,7 @@ async function ended(state: State, machine_id: string, { runs, changed }: Watch)
     told = calls
     await sleep(LOOK_MS)
     if (runs() && !(await signalingNodes(state.db, machine_id)).every(node => node.draining_at !== null))
-      throw new StartRefused('the drain was taken back')
+      throw new StartRefused('the drain was cancelled')
   }
 }
 

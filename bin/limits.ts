@@ -18,7 +18,7 @@ export function limitsCommand(): Command {
   const command = new Command('limits')
   command
     .command('trunk')
-    .description('how the numbers of a trunk are read, and whom it presents when its peer presents nobody')
+    .description('the number format of a trunk, and its default caller')
     .argument('<trunk_id>')
     .option('--country <iso>', 'whose national formats are understood', country)
     .option('--default-caller <number>', 'a number of the project, or none')
@@ -40,7 +40,7 @@ export function limitsCommand(): Command {
     })
   command
     .command('short-code')
-    .description('send an emergency or short code to a number; without one, nowhere')
+    .description('route an emergency or short code to a number; without a number, remove the route')
     .argument('<code>', 'two to six digits', shortCode)
     .argument('[number]', 'in E.164', e164)
     .option('--project <id>', 'for one project; else for every project')
@@ -66,7 +66,7 @@ interface Holder {
 function addHolders(command: Command): void {
   command
     .command('holders')
-    .description('who held the slots of a ceiling at a second of the last 30 days')
+    .description('which calls held the slots of a ceiling at a second of the last 30 days')
     .addArgument(new Argument('<level>').choices(LEVELS))
     .argument('<id>', 'of the project, subaccount, trunk, subtrunk or policy')
     .option('--at <time>', 'ISO 8601; default now', time)
@@ -90,7 +90,7 @@ interface Correction {
 function addRecount(command: Command): void {
   command
     .command('recount')
-    .description('set the counters of ceilings to the slots that are held; calls may come and go meanwhile')
+    .description('correct the counters of ceilings to the slots that are held; calls may begin and end meanwhile')
     .option('--json', 'as JSON')
     .action(async (options: Json) => {
       const { data } = (await ask('post /slots/recount')) as { data: Correction[] }

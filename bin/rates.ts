@@ -80,7 +80,7 @@ export function ratesCommand(): Command {
   bookCommands(command, PRICES)
   command
     .command('margins')
-    .description('what settled calls brought, what carriers take for them, and the difference, in minor units')
+    .description('the revenue of settled calls, what their carriers charge, and the difference, in minor units')
     .requiredOption('--from <day>', 'first day, such as 2026-11-01')
     .requiredOption('--to <day>', 'last day')
     .addOption(new Option('--by <group>').choices(['day', 'carrier', 'project', 'destination', 'call']).default('day'))

@@ -35,5 +35,5 @@ function verify(file: string, { key, json }: VerifyOptions): void {
     for (const finding of findings) tell(`! ${oneLine(finding)}\n`)
     if (intact) tell(`intact, signed by ${by}\n`)
   }
-  if (!intact) throw new StartRefused('the evidence was changed')
+  if (!intact) throw new StartRefused('the evidence was modified')
 }

@@ -169,7 +169,7 @@ async function openAccount({ directory: url, key, email, http, clock }: AcmeOpti
       for (let wait_ms = FIRST_WAIT_MS; ; wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS)) {
         const { body } = await account.post<T>(at, null)
         if (done(body)) return body
-        if (clock.monotonic_ms() > until) throw new AcmeRefusal('the authority takes too long')
+        if (clock.monotonic_ms() > until) throw new AcmeRefusal('the authority did not answer in time')
         await new Promise<void>(resolve => void clock.after(wait_ms, resolve))
       }
     },

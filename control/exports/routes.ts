@@ -118,7 +118,7 @@ function jobRoutes({ scope, context }: Pick<Kind<TObject>, 'scope' | 'context'>)
     route({
       method: 'get',
       path: '/exports/{export_id}',
-      summary: 'Read how far an export is',
+      summary: 'Read the progress of an export',
       scope,
       context,
       replies: { 200: CallExport },

@@ -58,7 +58,7 @@ export const carrierTests = [
   route({
     method: 'post',
     path: '/carriers/{carrier_id}/test',
-    summary: 'Start a test of a carrier; it runs in the background and calls nobody',
+    summary: 'Start a test of a carrier; it runs in the background and places no call',
     description:
       'A signaling node looks at the registration, and for each target at its name, its certificate, its answer to ' +
       `OPTIONS and its codecs. Read the run until its \`result\` is not \`running\`. One test of a carrier runs at a ` +

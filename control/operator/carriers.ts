@@ -208,7 +208,7 @@ export const carriers = [
   route({
     method: 'post',
     path: '/carriers/apply',
-    summary: 'Bring the carriers to what a list says, all or nothing; a dry run changes nothing',
+    summary: 'Apply a list to the carriers, all or nothing; a dry run changes nothing',
     description:
       'Carriers are matched by name. A carrier that the list does not name stays, unless `prune` is true. The sandbox carrier is left alone.',
     scope: 'operator:network',

@@ -118,7 +118,7 @@ export const fraud = [
   route({
     method: 'post',
     path: '/alerts/{alert_id}/acknowledge',
-    summary: 'Say that an operator looks after an alert of a customer',
+    summary: 'Acknowledge an alert of a customer',
     scope: 'operator:fraud',
     context: 'organization',
     audit: { kind: 'alerts', action: 'alert.acknowledged' },
@@ -216,7 +216,7 @@ export const fraud = [
   route({
     method: 'get',
     path: '/release-requests',
-    summary: 'List what customers asked about closed prefixes, newest first',
+    summary: 'List the requests of customers to open closed prefixes, newest first',
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object(

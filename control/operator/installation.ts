@@ -16,7 +16,7 @@ const Node = resource('OperatorNode', {
   live_calls: Count64,
   started_at: Instant,
   heartbeat_at: Instant,
-  draining_at: nullable(Instant, { description: 'Since when it takes no new calls; null while it takes them.' }),
+  draining_at: nullable(Instant, { description: 'When it stopped taking new calls; null while it takes them.' }),
 })
 
 async function liveCallsByNode(db: Db): Promise<ReadonlyMap<string, number>> {

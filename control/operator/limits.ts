@@ -71,7 +71,7 @@ export const limits = [
   route({
     method: 'get',
     path: '/trunks/{trunk_id}/number-format',
-    summary: 'Read how the numbers of a trunk are read, and whom it presents when its peer presents nobody',
+    summary: 'Read the number format of a trunk and its default caller',
     scope: 'operator:read',
     context: 'organization',
     replies: { 200: NumberFormat },
@@ -83,7 +83,7 @@ export const limits = [
   route({
     method: 'patch',
     path: '/trunks/{trunk_id}/number-format',
-    summary: 'Set how the numbers of a trunk are read, and whom it presents when its peer presents nobody',
+    summary: 'Set the number format of a trunk and its default caller',
     scope: 'operator:network',
     context: 'organization',
     if_match: 'trunk',
@@ -125,7 +125,7 @@ export const limits = [
   route({
     method: 'get',
     path: '/short-codes',
-    summary: 'List where emergency and short codes lead',
+    summary: 'List the routes of emergency and short codes',
     scope: 'operator:read',
     context: 'organization',
     replies: { 200: listOf(ShortCode) },
@@ -142,7 +142,7 @@ export const limits = [
     method: 'put',
     path: '/short-codes',
     summary:
-      'Send an emergency or short code to a number, for one project or for every other; null takes the route away',
+      'Route an emergency or short code to a number, for one project or for all others; null removes the route',
     scope: 'operator:network',
     context: 'organization',
     audit: { kind: 'numbers', action: 'short_code.changed', category: 'security' },
@@ -172,7 +172,7 @@ export const limits = [
   route({
     method: 'get',
     path: '/slots',
-    summary: 'Read who held the slots of a ceiling at a second of the last 30 days',
+    summary: 'Read which calls held the slots of a ceiling at a second of the last 30 days',
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object(
@@ -189,7 +189,7 @@ export const limits = [
   route({
     method: 'post',
     path: '/slots/recount',
-    summary: 'Set the counters of ceilings to the slots that are held; calls may come and go meanwhile',
+    summary: 'Correct the counters of ceilings to the slots that are held; calls may begin and end meanwhile',
     scope: 'operator:network',
     context: 'organization',
     audit: { kind: 'trunks', action: 'slots.recounted' },

@@ -174,7 +174,7 @@ export const members = [
   route({
     method: 'post',
     path: '/members/{member_id}/reset-second-factor',
-    summary: 'Take a member’s second factor away, for one who lost it; every session ends',
+    summary: 'Remove the second factor of a member who lost it; every session ends',
     description: 'Make sure that the person is who they say: from now on the password alone opens the account.',
     scope: 'operator:customers',
     context: 'organization',

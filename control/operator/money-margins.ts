@@ -46,7 +46,7 @@ export const margins = [
   route({
     method: 'get',
     path: '/margins',
-    summary: 'Compare what settled calls brought with what carriers take for them',
+    summary: 'Compare the revenue of settled calls with what their carriers charge',
     description:
       'A call costs what the carrier’s cost book says; without one the `cost_minor` a minute of the route that took ' +
       'it, by the second, rounded up once. ' +

@@ -114,7 +114,7 @@ export const money = [
   route({
     method: 'get',
     path: '/projects/{project_id}/ledger',
-    summary: 'List what was put on the account of a project and taken off it, newest first',
+    summary: 'List the entries of the account of a project, newest first',
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
@@ -142,7 +142,7 @@ export const money = [
   booking({
     path: 'top-ups',
     kind: 'top_up',
-    summary: 'Put money on the account of a project',
+    summary: 'Credit the account of a project',
     request: 'TopUpRequest',
     amount: Type.Integer({ minimum: 1, maximum: MOST_MINOR }),
     verb: 'Topped up',

@@ -90,7 +90,7 @@ const Reason = Type.String({ minLength: 1, maxLength: 500 })
 export const Monthly = Type.Integer({
   minimum: 0,
   maximum: 100_000_000,
-  description: 'What a project pays for each month that it begins with the number; 0: nothing.',
+  description: 'What a project pays for each month or part of a month with the number; 0: nothing.',
 })
 
 /** What a number costs its project is money: more than the scope of the route. */

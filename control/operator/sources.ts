@@ -100,7 +100,7 @@ export const sources = [
   route({
     method: 'post',
     path: '/source-approvals/{source_id}/approve',
-    summary: 'Let a wide source, or one of more than a hundred, count; it takes no address from another tenant',
+    summary: 'Approve a source that waits because it is wide or beyond the hundredth; it takes no address from another tenant',
     scope: 'operator:fraud',
     context: 'organization',
     applies: true,
@@ -119,7 +119,7 @@ export const sources = [
   route({
     method: 'post',
     path: '/source-approvals/{source_id}/refuse',
-    summary: 'Take a source that waits for an approval away',
+    summary: 'Refuse a source that waits for approval, which removes it',
     scope: 'operator:fraud',
     context: 'organization',
     applies: true,

@@ -12,7 +12,7 @@ export const invitations = [
   route({
     method: 'post',
     path: '/invitations/accept',
-    summary: 'Become a member by an invitation, with a password of one’s own',
+    summary: 'Accept an invitation and set a password',
     scope: null,
     context: 'organization',
     anonymous: true,

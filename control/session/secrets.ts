@@ -31,7 +31,7 @@ export const personalSecrets = [
   route({
     method: 'post',
     path: '/voice-account/auth-token/reveal',
-    summary: 'Show the auth token of the voice account; the trail tells who looked',
+    summary: 'Show the auth token of the voice account; the audit trail records who looked',
     scope: null,
     roles: ADMINS_AND_ENGINEERS,
     idempotent: false,
@@ -53,7 +53,7 @@ export const personalSecrets = [
   route({
     method: 'post',
     path: '/voice-account/auth-token/rotate',
-    summary: 'Replace the auth token of the voice account; the old one stops at once',
+    summary: 'Replace the auth token of the voice account; the old one stops working at once',
     scope: null,
     roles: ADMINS_AND_ENGINEERS,
     idempotent: false,
@@ -76,7 +76,7 @@ export const personalSecrets = [
   route({
     method: 'post',
     path: '/webhook-endpoints/{endpoint_id}/rotate-secret',
-    summary: 'Replace the signing secret of a webhook endpoint; both sign for the hours of overlap',
+    summary: 'Replace the signing secret of a webhook endpoint; both secrets sign during the overlap',
     scope: null,
     roles: ADMINS_AND_ENGINEERS,
     idempotent: false,
@@ -105,7 +105,7 @@ export const personalSecrets = [
   route({
     method: 'get',
     path: '/recording-consent',
-    summary: 'Whether the project may record calls, and who said so',
+    summary: 'Read the recording consent of the project and who gave it',
     scope: null,
     replies: { 200: Consent },
     async run({ db, project }) {

@@ -176,7 +176,7 @@ export const sessions = [
   route({
     method: 'get',
     path: '/session',
-    summary: 'Who is signed in, and the CSRF token of the session',
+    summary: 'Read the signed-in member and the CSRF token of the session',
     scope: null,
     context: 'organization',
     replies: { 200: Session },
@@ -204,7 +204,7 @@ export const sessions = [
   route({
     method: 'put',
     path: '/session/password',
-    summary: 'Change the own password; every other session of the member ends',
+    summary: 'Change your password; every other session of yours ends',
     scope: null,
     context: 'organization',
     idempotent: false,
@@ -227,7 +227,7 @@ export const sessions = [
   route({
     method: 'post',
     path: '/session/totp',
-    summary: 'Begin to set up one-time codes; they are asked for once a first code is confirmed',
+    summary: 'Start the setup of one-time codes; they are required once a first code is confirmed',
     scope: null,
     context: 'organization',
     idempotent: false,
@@ -246,7 +246,7 @@ export const sessions = [
   route({
     method: 'put',
     path: '/session/totp',
-    summary: 'Turn one-time codes on with a first code, which answers recovery codes, or off with a code',
+    summary: 'Turn one-time codes on with a first code, which returns recovery codes, or off with a code',
     scope: null,
     context: 'organization',
     idempotent: false,

@@ -165,7 +165,7 @@ export const alerts = [
   route({
     method: 'get',
     path: '/alerts/policies',
-    summary: 'When alerts fire, how they end and where they are told',
+    summary: 'Read when alerts fire, how they end and where they are sent',
     scope: 'service_configuration:read',
     or_scope: 'billing:read',
     context: 'organization',
@@ -274,7 +274,7 @@ export const alerts = [
   route({
     method: 'post',
     path: '/alerts/{alert_id}/acknowledge',
-    summary: 'Say that somebody looks after an alert',
+    summary: 'Acknowledge an alert',
     description:
       'An alert whose rule is `acknowledged_or_24h` is resolved by it; others go on until their rule ends them.',
     scope: 'service_configuration:write',

@@ -180,7 +180,7 @@ export const conferences = [
   route({
     method: 'post',
     path: `${ONE}/end`,
-    summary: 'End a conference: everybody leaves it, and their documents go on',
+    summary: 'End a conference: everybody leaves it, and their documents continue',
     description: 'Calls that are still on their way to it end. The answer may come before the end.',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'conference.ended' },
@@ -199,7 +199,7 @@ export const conferences = [
   route({
     method: 'post',
     path: `${ONE}/announce`,
-    summary: 'Play something once to everybody in a conference',
+    summary: 'Play an announcement once to everybody in a conference',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'conference.announced' },
     body: Heard,
@@ -220,7 +220,7 @@ export const conferences = [
   route({
     method: 'get',
     path: MEMBERS,
-    summary: 'Who is in a conference or on the way to it, in the order of their coming',
+    summary: 'List the participants of a conference and those on the way to it, in order of arrival',
     scope: 'live_calls:read',
     replies: { 200: Type.Object({ data: list(Participant) }, { additionalProperties: false }) },
     async run({ db, conference }) {
@@ -331,7 +331,7 @@ export const conferences = [
   route({
     method: 'post',
     path: `${MEMBER}/announce`,
-    summary: 'Play something once to one participant alone',
+    summary: 'Play an announcement once to one participant',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'conference.announced' },
     body: Heard,

@@ -30,7 +30,7 @@ export const containments = [
   route({
     method: 'get',
     path: '/containments/{containment_id}/release-requests',
-    summary: 'What was asked and decided about a containment, newest first',
+    summary: 'List the release requests of a containment and their decisions, newest first',
     scope: 'service_configuration:read',
     replies: { 200: listOf(ReleaseRequest) },
     async run({ db, containment }) {

@@ -56,7 +56,7 @@ export const liveCalls = [
   route({
     method: 'post',
     path: '/live-calls/{call_id}/hang-up',
-    summary: 'Ask for the end of a call in progress; the answer may come before the end',
+    summary: 'End a call in progress; the answer may come before the end',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'call.hung_up' },
     replies: { 200: CallSummary },
@@ -103,7 +103,7 @@ export const liveCalls = [
   route({
     method: 'post',
     path: '/live-calls/{call_id}/transfer',
-    summary: 'Transfer a call in progress: it leaves its document and whom that dialled, and dials another number',
+    summary: 'Transfer a call in progress: it leaves its document and the calls that the document placed, and dials another number',
     description:
       'The new leg is a call of its own, made by this one, and is admitted and priced like every other. ' +
       'Calls between a trunk and a carrier are transferred by the PBX. The answer may come before the transfer.',

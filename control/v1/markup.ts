@@ -23,7 +23,7 @@ export const markup = [
     path: '/markup/check',
     summary: 'Check a document before a call runs it',
     description:
-      'Answers 200 whatever the document is worth: `ok` is false when there is an error in it. Nothing is fetched and nothing is kept.',
+      'Answers 200 for faulty documents too: `ok` is false when the document has an error. Nothing is fetched or kept.',
     scope: 'service_configuration:read',
     restricted_keys: true,
     body: input('CheckMarkupRequest', {

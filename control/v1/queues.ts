@@ -97,7 +97,7 @@ export const queues = [
   route({
     method: 'post',
     path: '/queues',
-    summary: 'Make a queue',
+    summary: 'Create a queue',
     description: '`<Enqueue>` makes one too, with room for 100 callers.',
     scope: 'service_configuration:write',
     idempotent: true,
@@ -174,7 +174,7 @@ export const queues = [
   route({
     method: 'get',
     path: `${ONE}/members`,
-    summary: 'Who waits in a queue, first come first',
+    summary: 'List the callers who wait in a queue, longest first',
     scope: 'live_calls:read',
     replies: { 200: listOf(QueueMember) },
     async run({ db, queue, services }) {

@@ -146,7 +146,7 @@ export const recordings = [
   route({
     method: 'post',
     path: '/live-calls/{call_id}/recordings',
-    summary: 'Begin to record a call that talks; needs the recording consent of the project',
+    summary: 'Start a recording of an answered call; needs the recording consent of the project',
     description: 'With two channels the left one is what the call says, and the right one what it hears.',
     scope: 'recordings:manage',
     audit: { kind: 'trunks', action: 'recording.started' },
@@ -175,7 +175,7 @@ export const recordings = [
   route({
     method: 'post',
     path: '/recordings/{recording_id}/pause',
-    summary: 'Pause a recording that runs',
+    summary: 'Pause a recording in progress',
     scope: 'recordings:manage',
     audit: { kind: 'trunks', action: 'recording.paused' },
     body: input('PauseRecordingRequest', { behavior: optional(Behavior) }),

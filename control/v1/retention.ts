@@ -89,7 +89,7 @@ export const retention = [
   route({
     method: 'post',
     path: '/recordings/retention-jobs',
-    summary: 'Keep every finished recording of the project for a number of days; it goes on in the background',
+    summary: 'Keep every finished recording of the project for a number of days; a background job does it',
     scope: 'recordings:manage',
     idempotent: true,
     audit: { kind: 'trunks', action: 'recording.retention_changed' },
@@ -128,7 +128,7 @@ export const retention = [
   route({
     method: 'get',
     path: '/recordings/retention-jobs/{job_id}',
-    summary: 'Read how far a retention job is',
+    summary: 'Read the progress of a retention job',
     scope: 'recordings:manage',
     replies: { 200: RetentionJob },
     async run({ db, project, params }) {

@@ -228,7 +228,7 @@ export const voiceDocuments = [
   route({
     method: 'post',
     path: `${ONE}/rollback`,
-    summary: 'Save what a document was at an earlier revision as its next one',
+    summary: 'Restore an earlier revision of a document as its next one',
     scope: 'service_configuration:write',
     if_match: 'voice_document',
     audit: { kind: 'numbers', action: 'voice_document.rolled_back' },

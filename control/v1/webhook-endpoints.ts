@@ -236,7 +236,7 @@ export const webhookEndpoints = [
   route({
     method: 'delete',
     path: ONE,
-    summary: 'Delete a webhook endpoint; what was not delivered yet is dropped',
+    summary: 'Delete a webhook endpoint; undelivered events are dropped',
     scope: 'developers:manage',
     if_match: 'endpoint',
     audit: { kind: 'credentials', action: 'webhook_endpoint.deleted' },

@@ -208,20 +208,20 @@ const STARTS: Readonly<
   >
 > = {
   stream: {
-    summary: 'Stream the media of a call that talks to a WebSocket',
+    summary: 'Stream the media of an answered call to a WebSocket',
     fields: { Url: 'required, wss:// or ws://', ...SENT, ...PARAMETERS, ...CALLBACK },
     example: { Url: 'wss://app.example.com/media', Name: 'analysis', Track: 'both_tracks' },
     start: ({ form }) => streamOf(form),
   },
   siprec: {
     summary:
-      'Send the media of a call that talks to a SIP recording server; needs the recording consent of the project',
+      'Send the media of an answered call to a SIP recording server; needs the recording consent of the project',
     fields: { ConnectorName: 'a configured recording server, default the first', ...SENT, ...PARAMETERS, ...CALLBACK },
     example: { Name: 'compliance', Track: 'both_tracks' },
     start: ({ form }) => siprecOf(form),
   },
   transcription: {
-    summary: 'Write down what is said in a call that talks',
+    summary: 'Transcribe an answered call',
     fields: {
       ...SENT,
       'StatusCallbackUrl, StatusCallbackMethod': 'gets what is said, the start, the end and errors',
@@ -305,7 +305,7 @@ export const activities = [
     path: `${OF_CALL}/UserDefinedMessages`,
     suffix: '.json',
     extended: true,
-    summary: 'Send JSON to the client of a call that talks, as a SIP MESSAGE within the call',
+    summary: 'Send JSON to the client of an answered call, as a SIP MESSAGE within the call',
     fields: { Content: `required, JSON of at most ${MAX_MESSAGE_BYTES} bytes` },
     example: { Content: '{"seat": 12}' },
     replies: { 201: Message },

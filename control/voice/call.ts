@@ -57,7 +57,7 @@ const deleteRoute = voiceRoute({
   method: 'DELETE',
   path: '/Calls/{call_sid}',
   suffix: '.json',
-  summary: 'Hang a call up, or cancel it before the answer; the record stays',
+  summary: 'Hang up a call, or cancel it before the answer; its record stays',
   replies: { 204: null },
   async run(context) {
     const { wake } = await change(context, context.params.call_sid, { kind: 'delete', payload: {}, callbacks: null })

@@ -100,7 +100,7 @@ export const conferences = [
     path: '/Conferences/{conference}',
     suffix: '.json',
     extended: true,
-    summary: 'End a conference, or play something to everybody in it',
+    summary: 'End a conference, or play an announcement to everybody in it',
     fields: {
       Status: 'completed: everybody leaves; their documents go on',
       'AnnounceUrl, AnnounceMethod': 'a sound, or a document of Say, Play and Pause',

@@ -140,7 +140,7 @@ export const liveRecordings = [
     path: OF_CALL,
     suffix: '.json',
     extended: true,
-    summary: 'Begin to record a call that talks; needs the recording consent of the project',
+    summary: 'Start a recording of an answered call; needs the recording consent of the project',
     fields: {
       'RecordingChannels, RecordingTrack, Trim': 'mono or dual; inbound, outbound or both; trim-silence, do-not-trim',
       'RecordingStatusCallback, RecordingStatusCallbackMethod, RecordingStatusCallbackEvent':

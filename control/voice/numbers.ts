@@ -156,7 +156,7 @@ export const numbers = [
     path: CALLER_IDS,
     suffix: '.json',
     extended: true,
-    summary: 'List the numbers that calls may show as their caller: those of the project',
+    summary: 'List the numbers that calls may present as their caller: those of the project',
     fields: FIELDS,
     replies: { 200: pageSchema('VoiceOutgoingCallerIdPage', 'outgoing_caller_ids', OutgoingCallerId) },
     async run(context) {
@@ -171,7 +171,7 @@ export const numbers = [
     path: `${CALLER_IDS}/{number_sid}`,
     suffix: '.json',
     extended: true,
-    summary: 'Fetch a number that calls may show as their caller',
+    summary: 'Fetch a number that calls may present as their caller',
     replies: { 200: OutgoingCallerId },
     async run(context) {
       const row = await heldNumber(context, context.params.number_sid)

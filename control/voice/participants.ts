@@ -75,7 +75,7 @@ export const participants = [
     path: LIST,
     suffix: '.json',
     extended: true,
-    summary: 'List who is in a conference, or on the way to it',
+    summary: 'List the participants of a conference, and those on the way to it',
     fields: { 'Muted, Hold, Coaching': 'true or false', 'PageSize, Page': 'as in the list of calls' },
     replies: { 200: pageSchema('VoiceParticipantPage', 'participants', Participant) },
     async run({ account, services, params, query, path }) {
@@ -130,7 +130,7 @@ export const participants = [
     path: ONE,
     suffix: '.json',
     extended: true,
-    summary: 'Mute a participant, put it on hold, let it coach, or play something to it',
+    summary: 'Mute a participant, put it on hold, let it coach, or play an announcement to it',
     fields: {
       'Muted, EndConferenceOnExit, BeepOnExit': 'true or false',
       'Hold, HoldUrl, HoldMethod': 'true or false; a sound or document to hear meanwhile, default music',

@@ -102,7 +102,7 @@ export const queues = [
     path: '/Queues',
     suffix: '.json',
     extended: true,
-    summary: 'Make a queue; <Enqueue> makes one too',
+    summary: 'Create a queue; <Enqueue> makes one too',
     fields: { FriendlyName: `required, 1 to ${MAX_NAME} characters, unique`, MaxSize: '1 to 5000, default 100' },
     example: { FriendlyName: 'support', MaxSize: '20' },
     replies: { 201: Queue },
@@ -179,7 +179,7 @@ export const queues = [
     path: MEMBERS,
     suffix: '.json',
     extended: true,
-    summary: 'List who waits in a queue, first come first',
+    summary: 'List the callers who wait in a queue, longest first',
     fields: { 'PageSize, Page': 'as in the list of calls' },
     replies: { 200: pageSchema('VoiceQueueMemberPage', 'queue_members', QueueMember) },
     async run({ account, services, params, query, path, now_ms }) {

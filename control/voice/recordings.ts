@@ -36,7 +36,7 @@ export const recordings = [
     method: 'GET',
     path: '/Recordings/{recording_sid}',
     suffix: '.json',
-    summary: 'Fetch what is known of a recording',
+    summary: 'Fetch the metadata of a recording',
     replies: { 200: Recording },
     async run({ account, services, params }) {
       const row = await findProjectRecording(services.state.db, account.project_id, params.recording_sid)

@@ -21,7 +21,7 @@ export function startCallbacks(services: Services & { readonly metrics: Registry
   })
   const attempts = new Counter({
     name: 'strowger_callback_attempts_total',
-    help: 'Attempts to deliver a callback, by what became of it',
+    help: 'Attempts to deliver a callback, by outcome',
     labelNames: ['result'] as const,
     registers: [metrics],
   })

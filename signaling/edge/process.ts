@@ -169,7 +169,7 @@ function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, 
     ['ladder_left_out_total', 'SIP messages that could not be kept for the ladder', () => ladder.left_out],
     ['hep_sent_total', 'SIP messages sent to the HEP collector', () => hep?.sent ?? 0],
     ['hep_left_out_total', 'SIP messages that could not be sent to the HEP collector', () => hep?.left_out ?? 0],
-    ['blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources],
+    ['blocked_sources', 'Sources whose requests are dropped without an answer', () => edge.stats().blocked_sources],
     ...Object.entries(COUNTED).map(
       ([name, help]): Figure => [`${name}_total`, help, () => edge.stats().counters[name as keyof typeof COUNTED]],
     ),

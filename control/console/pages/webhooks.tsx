@@ -253,7 +253,7 @@ export function WebhookPage({ params }: PageProps) {
           <ProblemBox problem={asking === null ? action.problem : null} />
           {endpoint.previous_secret_retires_at && (
             <Notice tone="warn">
-              The secret before this one still signs too, until <Time at={endpoint.previous_secret_retires_at} />.
+              The previous secret also signs until <Time at={endpoint.previous_secret_retires_at} />.
             </Notice>
           )}
           <Edit key={endpoint.revision} endpoint={endpoint} path={path} onSaved={of.set} />

@@ -177,7 +177,7 @@ export const REASONS = {
     voice: 21215,
     voice_http: 403,
     sip_number: 32205,
-    sentence: 'the destination {value} is closed: calls to {name} are worth stealing',
+    sentence: 'the destination {value} is closed: calls to {name} attract fraud',
     mend: 'Ask the operator to open `{limit}` for the project.',
   }),
   destination_denied: limit({

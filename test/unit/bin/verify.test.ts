@@ -27,7 +27,7 @@ t.test('strowger verify: a bundle as it was made is intact', async t => {
 
 t.test('strowger verify: one changed byte is found, and named', async t => {
   const verdict = await verify(file('changed.json', good.replace(':28', ':29')), '--key', key)
-  t.match(verdict, { code: 1, stdout: /The part "call" was changed/, stderr: /the evidence was changed/ })
+  t.match(verdict, { code: 1, stdout: /The part "call" was changed/, stderr: /the evidence was modified/ })
   t.notMatch(verdict.stdout, /intact/)
 })
 

@@ -224,7 +224,7 @@ t.test('a secret that is refused repeatedly is logged once', async t => {
   sip.close()
   peer.close()
   t.equal(lines.filter(line => /secret/.test(line)).length, 1)
-  t.match(lines[0], /does not accept our secret/)
+  t.match(lines[0], /rejects our secret/)
   t.notMatch(lines[0], /stack/)
 })
 
