@@ -54,7 +54,7 @@ const dropping = (kept: readonly string[]): string[] => [
 ]
 
 /** How far the processes that handle strangers' packets can drop root. */
-export type Standing =
+export type ProcessStanding =
   /** The platform was not started by root: there is nothing to drop. */
   | { readonly who: 'not_root' }
   | { readonly who: 'own_users'; readonly first: number }
@@ -64,7 +64,7 @@ export type Standing =
 
 type Place = Pick<Config, 'data_dir' | 'run_dir' | 'tls' | 'users' | 'rtp_ports'>
 
-export function standing(config: Place): Standing {
+export function standing(config: Place): ProcessStanding {
   if (!isRoot()) return { who: 'not_root' }
   const { users: first } = config
   const no_users = first === null ? null : hindranceOfUsers(config, first)
@@ -76,7 +76,7 @@ export function standing(config: Place): Standing {
 /** Returns how to start a process; null when it keeps all our rights. */
 export function startedWith(
   name: ProcessName,
-  at: Standing,
+  at: ProcessStanding,
   config: Pick<Config, 'media_realtime'> & Parameters<typeof confining>[1],
   env: Environment,
 ): Fewer | null {
@@ -113,7 +113,7 @@ const mayGrant = ([command = '', ...words]: readonly string[]): boolean =>
 const isUserName = (name: ProcessName): name is UserName => name in KEPT
 
 /** Returns the standing of a start and gives the recordings to the user that writes them. Root can always read them. */
-export function stand(config: Place): Standing {
+export function stand(config: Place): ProcessStanding {
   const at = standing(config)
   if (at.who === 'not_root' || at.who === 'root') return at
   try {

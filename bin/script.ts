@@ -10,7 +10,7 @@ import { readText } from './files.ts'
 import { theseSettings } from './installation.ts'
 import { orSayWhy } from './say.ts'
 import type { Habits } from './script/simulated.ts'
-import { Terminal } from './script/terminal.ts'
+import { ScriptTerminal } from './script/terminal.ts'
 import { fail, give, tell } from './terminal.ts'
 
 const KINDS: readonly RunKind[] = ['call', 'whisper', 'queue_wait', 'conference_wait']
@@ -96,7 +96,7 @@ async function run(document: string, options: RunOptions): Promise<void> {
   }
   const { log } = options
   if (log !== undefined) writeFileSync(log, '', { mode: 0o600 })
-  const terminal = new Terminal({
+  const terminal = new ScriptTerminal({
     facts,
     habits: options.child === 'answered' ? {} : { child: options.child },
     print: told => void tell(`${told}\n`),

@@ -19,7 +19,7 @@ import { watchCertificates } from './certificate-watch.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
 import { makeWritable } from './confinement.ts'
 import { thisInstallation } from './installation.ts'
-import { type Standing, stand, startedWith } from './least-privilege.ts'
+import { type ProcessStanding, stand, startedWith } from './least-privilege.ts'
 import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
 import { platformFile, writePlatform } from './platform-file.ts'
 import { internalPorts, refuseForeignAddresses } from './ports.ts'
@@ -143,7 +143,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
 }
 
 /** Returns how the processes that handle strangers' packets drop root's rights, and logs a warning if they cannot. */
-function dropRights(config: Config, log: Log): Standing {
+function dropRights(config: Config, log: Log): ProcessStanding {
   const at = stand(config)
   if (at.who === 'root') log.warn({ why: at.why }, 'the edge, media and sandbox processes keep root privileges')
   if (at.who === 'bare_root' && at.why !== null)
@@ -155,7 +155,7 @@ function plans(
   config: Config,
   ports: { control_link: number; sandbox: number },
   given: Environment,
-  at: Standing,
+  at: ProcessStanding,
 ): Plan[] {
   const embedded = config.drachtio === null
   // The signaling node always connects to a drachtio-server. Only the supervisor knows that it is the embedded edge.

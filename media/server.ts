@@ -6,7 +6,7 @@ import { frameReader, frameWriter } from './protocol/frames.ts'
 import { METHODS, type MediaEvent, type MethodName } from './protocol/schema.ts'
 
 /** Handles the requests of one client connection. */
-export interface Peer {
+export interface MediaPeer {
   /** Handles a request with valid parameters. Returns its result or `{refused, detail}`. */
   call(method: MethodName, params: never): object | Promise<object>
   /** The connection closed. */
@@ -27,7 +27,7 @@ const MAX_UNREAD_BYTES = 16 << 20
 export function serveProtocol(
   path: string,
   log: Log,
-  connected: (emit: (event: MediaEvent) => void) => Peer,
+  connected: (emit: (event: MediaEvent) => void) => MediaPeer,
 ): Promise<ProtocolServer> {
   const sockets = new Set<Socket>()
   const server = createServer(socket => {
@@ -47,7 +47,7 @@ export function serveProtocol(
 function serveClient(
   socket: Socket,
   log: Log,
-  connected: (emit: (event: MediaEvent) => void) => Peer,
+  connected: (emit: (event: MediaEvent) => void) => MediaPeer,
   gone: () => void,
 ): void {
   const write = frameWriter(socket, () => {
@@ -68,7 +68,7 @@ function serveClient(
   })
 }
 
-async function answer(message: Record<string, unknown>, peer: Peer, log: Log): Promise<object> {
+async function answer(message: Record<string, unknown>, peer: MediaPeer, log: Log): Promise<object> {
   const { id, method, params } = message
   const refusal = (reason: string, detail: string) => ({ id, error: { reason, detail } })
   if (typeof method !== 'string' || !Object.hasOwn(METHODS, method))

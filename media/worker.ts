@@ -17,7 +17,7 @@ import { type ConnectWebSocket, connectDirectly } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
 import { countRecordingFailures, registerMetrics } from './metrics.ts'
 import type { MethodName } from './protocol/schema.ts'
-import { type Peer, serveProtocol } from './server.ts'
+import { type MediaPeer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
 import { OpenFiles } from './session/open-files.ts'
@@ -217,7 +217,7 @@ function engineOptions(options: MediaWorkerOptions): EngineOptions {
   }
 }
 
-function clientPeer(context: MethodContext, gone: () => void): Peer {
+function clientPeer(context: MethodContext, gone: () => void): MediaPeer {
   return {
     call: (method: MethodName, params: never) => methods[method](params, context),
     closed: gone,

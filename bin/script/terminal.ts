@@ -18,7 +18,7 @@ interface TerminalOptions {
  * Runs a script without a telephone. Speech is printed; keys and spoken words are typed; `answersTo` simulates children
  * and recordings. Timers run in real time until the input ends, and then fire at once.
  */
-export class Terminal {
+export class ScriptTerminal {
   readonly #options: TerminalOptions
   #run: Run
   readonly #timers = new Map<string, NodeJS.Timeout | null>()

@@ -5,7 +5,7 @@ import {
   deleteQueue,
   ensureQueue,
   findQueue,
-  listMembers,
+  listQueueMembers,
   MAX_QUEUE_SIZE,
   type QueueMemberRow,
   type QueueRow,
@@ -47,7 +47,7 @@ export async function resizeQueue(
 
 /** Deletes a queue in which nobody waits. */
 export async function removeQueue({ trx }: LiveRequest, queue: QueueRow): Promise<Refusal<'state_conflict'> | null> {
-  const waiting = await listMembers(trx, queue.sid)
+  const waiting = await listQueueMembers(trx, queue.sid)
   if (waiting.length > 0)
     return refuse('state_conflict', { name: queue.friendly_name, value: `where ${waiting.length} callers wait` })
   await deleteQueue(trx, queue.sid)
@@ -65,7 +65,7 @@ export async function membersOf(
   asked: Pick<LiveRequest, 'now_ms'> & { db: LiveRequest['trx'] | Db },
   queue_sid: string,
 ) {
-  const rows = await listMembers(asked.db, queue_sid)
+  const rows = await listQueueMembers(asked.db, queue_sid)
   return rows.map(
     (row, index): Member => ({
       row,

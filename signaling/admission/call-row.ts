@@ -12,7 +12,7 @@ import type { Replacement } from '../b2bua/transfer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Ask } from './gate.ts'
-import type { Peer } from './peer.ts'
+import type { CallingPeer } from './peer.ts'
 
 /** Decides which project owns the call of an INVITE, and builds the call's row. */
 
@@ -21,7 +21,7 @@ const MAX_LOCATION_LENGTH = 8192
 
 /** The facts of a peer's INVITE. */
 export interface PeerRequest {
-  readonly peer: Peer
+  readonly peer: CallingPeer
   /** User part of the request-URI, decoded. */
   readonly called: string
   readonly called_e164: string | null
@@ -72,7 +72,7 @@ interface Owner {
 }
 
 /** Returns the owner of a call: the project that pays for it, or whose number is called. Null for an unowned number. */
-export function ownerOf(peer: Peer, destination: CallDestination): Owner | null {
+export function ownerOf(peer: CallingPeer, destination: CallDestination): Owner | null {
   const caller = tenantOf(peer)
   const { kind } = destination
   const callers_trunk = peer.kind === 'trunk' ? peer.trunk.id : null
@@ -97,7 +97,7 @@ export function ownerOf(peer: Peer, destination: CallDestination): Owner | null 
 }
 
 /** Returns the caller's project as owner, for a call that the caller's own side refuses; null for a carrier. */
-export function callersOwn(peer: Peer): Owner | null {
+export function callersOwn(peer: CallingPeer): Owner | null {
   const caller = tenantOf(peer)
   const trunk_id = peer.kind === 'trunk' ? peer.trunk.id : null
   const { project_id } = caller ?? { project_id: null }
@@ -106,7 +106,7 @@ export function callersOwn(peer: Peer): Owner | null {
 }
 
 /** Returns the tenant of a peer; null for a carrier, which belongs to no tenant. */
-function tenantOf(peer: Peer): Tenant | null {
+function tenantOf(peer: CallingPeer): Tenant | null {
   if (peer.kind === 'trunk') return peer.trunk
   return peer.kind === 'client' ? { project_id: peer.project_id, subaccount_id: null } : null
 }

@@ -12,7 +12,7 @@ import { ownTargets } from '../b2bua/routes.ts'
 import { answeredHost, type ScriptEntry } from '../b2bua/script-host.ts'
 import { CallToApplication } from '../scripts/call-to-application.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
-import { Recorder } from '../scripts/recorder.ts'
+import { CallRecorder } from '../scripts/recorder.ts'
 import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
 import type { AdmissionContext } from './context.ts'
 import { hopsOf, ownLine, trunkOfCaller } from './lines.ts'
@@ -235,7 +235,7 @@ function recordCall(call: Created, leg: Leg, wanted: RecordRequest): void {
       })
     ended()
   }
-  new Recorder(call.ctx, { call, leg }, tell).start(
+  new CallRecorder(call.ctx, { call, leg }, tell).start(
     {
       type: 'start_recording',
       id: 'call',

@@ -14,7 +14,7 @@ import { InviteRefused, refusedFor } from './refuse.ts'
 
 /** Identifies the sender of an INVITE. */
 
-export type Peer =
+export type CallingPeer =
   | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
   | { readonly kind: 'carrier'; readonly carrier: CarrierConfig }
   /** A browser client. Its calls belong to the project, as those of automation do. */
@@ -25,7 +25,7 @@ export function identify(
   ctx: AdmissionContext,
   digest: DigestAuthenticator,
   invite: InboundInvite,
-): Peer | InviteRefused {
+): CallingPeer | InviteRefused {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
   // Check this before the sources: a browser may share its address with a trunk.
@@ -62,7 +62,7 @@ export function identify(
  * Returns what answers a caller's challenges in its own dialog: the carrier's credentials, or those of the trunk's
  * target at that address. Another host of the trunk does not get to see a digest of them.
  */
-export function credentialsFor(ctx: AdmissionContext, peer: Peer, address: string): SealedCredentials | null {
+export function credentialsFor(ctx: AdmissionContext, peer: CallingPeer, address: string): SealedCredentials | null {
   if (peer.kind === 'carrier') return peer.carrier.credentials
   if (peer.kind === 'client') return null
   const isAt = ({ id, uri }: Target): boolean => hostOf(uri) === address || ctx.health.address(id) === address
@@ -74,7 +74,7 @@ function identifyClient(
   digest: DigestAuthenticator,
   invite: InboundInvite,
   project_id: string,
-): Peer | InviteRefused {
+): CallingPeer | InviteRefused {
   const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
   if (outcome.kind === 'challenge') return new InviteRefused(outcome)
   if (outcome.kind === 'refused') return new InviteRefused({ kind: 'stranger' })

@@ -16,7 +16,7 @@ import { readHops, readPrivacy } from '../../core/domain/sip/values.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
-import type { Peer } from './peer.ts'
+import type { CallingPeer } from './peer.ts'
 
 /** Reads the numbers, names and limits of a peer's INVITE. */
 
@@ -28,7 +28,7 @@ const DEFAULT_MAX_FORWARDS = 70
  */
 export type Reading = PeerRequest & { readonly foreign_context: string | null }
 
-export function readInvite(peer: Peer, invite: InboundInvite): Reading {
+export function readInvite(peer: CallingPeer, invite: InboundInvite): Reading {
   const called_address = calledOf(peer, invite)
   const called = called_address ? dialled(called_address, DEFAULT_COUNTRY) : { number: '' }
   const written = called.number ?? called_address?.user ?? ''
@@ -81,7 +81,7 @@ export async function verstatOf(
  * Returns the address that is called: the request-URI. A carrier that we register with may call our contact instead;
  * then the number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
  */
-function calledOf(peer: Peer, invite: InboundInvite): PeerAddress | null {
+function calledOf(peer: CallingPeer, invite: InboundInvite): PeerAddress | null {
   const uri = readUri(invite.uri)
   if (peer.kind !== 'carrier' || uri === null || peer.carrier.registration?.contact_user !== uri.user) return uri
   const named = readAddress(invite.header('p-called-party-id') ?? invite.header('to'))

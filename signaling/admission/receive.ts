@@ -20,7 +20,7 @@ import type { AdmissionContext } from './context.ts'
 import { destinationOf } from './destination.ts'
 import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
 import { type Offered, offeredIn } from './offer.ts'
-import { credentialsFor, identify, type Peer } from './peer.ts'
+import { credentialsFor, identify, type CallingPeer } from './peer.ts'
 import { planOf } from './plan.ts'
 import { type Reading, readInvite, verstatOf } from './read-invite.ts'
 import { answerRefused, InviteRefused, refusedFor } from './refuse.ts'
@@ -195,7 +195,7 @@ async function undoLate(ctx: AdmissionContext, { row, decided }: AdmittedCall): 
 }
 
 /** Returns the media policy of the caller's leg. Media may use another address family than SIP (RFC 6157). */
-function callerPolicy(peer: Peer, address: string, family: Offered['family']): LegPolicy {
+function callerPolicy(peer: CallingPeer, address: string, family: Offered['family']): LegPolicy {
   if (peer.kind === 'client') return browserPolicy(address)
   const policy = peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
   return family === null ? policy : { ...policy, family }

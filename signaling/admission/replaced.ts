@@ -7,7 +7,7 @@ import { findDialog, findRinging, type Replacement } from '../b2bua/transfer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { CallDestination } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
-import type { Peer } from './peer.ts'
+import type { CallingPeer } from './peer.ts'
 import { InviteRefused } from './refuse.ts'
 
 /**
@@ -17,7 +17,7 @@ import { InviteRefused } from './refuse.ts'
 export function replacedBy(
   ctx: AdmissionContext,
   invite: InboundInvite,
-  peer: Peer,
+  peer: CallingPeer,
 ): Extract<CallDestination, { kind: 'replaced' }> | InviteRefused {
   const named = readReplaces(invite.header('replaces') ?? '')
   if (!named) return bySip(400)

@@ -68,7 +68,7 @@ interface LibraryRequestOptions {
   stackDialogId?: string
 }
 
-export interface Library {
+export interface DrachtioLibrary {
   connect(options: { host: string; port: number; secret: string; reconnect: { retryMaxDelay: number } }): void
   disconnect(): void
   use(handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
@@ -88,7 +88,7 @@ export interface Library {
 const require = createRequire(import.meta.url)
 const inLibrary = createRequire(require.resolve('drachtio-srf'))
 
-export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
+export const createLibrary = (): DrachtioLibrary => new (require('drachtio-srf') as new () => DrachtioLibrary)()
 
 /** The library's own table of status codes. It throws for a code that is not in it. */
 export const statusTexts = inLibrary('sip-status') as Record<number, string>

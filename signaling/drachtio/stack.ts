@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer, CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
-import { type Acknowledge, createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
+import { type Acknowledge, createLibrary, type DrachtioLibrary, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import { Pulse } from './pulse.ts'
 import { Sequence } from './sequence.ts'
@@ -81,7 +81,7 @@ export function connectStack(options: ConnectStackOptions): SipStack {
 }
 
 class Stack implements SipStack {
-  readonly #library: Library = createLibrary()
+  readonly #library: DrachtioLibrary = createLibrary()
   readonly #log: Log
   readonly #clock: Clock
   readonly #dialogs = new Map<string, (request: LibraryRequest, response: LibraryAnswer) => void>()

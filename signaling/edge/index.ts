@@ -19,10 +19,10 @@ import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
 import { hostPorts } from './control/wire.ts'
 import { type KeptMessage, leftCalls } from './left-calls.ts'
-import { type EdgeLog, SipStack, silentLog } from './stack.ts'
+import { type EdgeLog, EdgeStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
-import type { Address, Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
+import type { Address, TransportDestination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
  * The embedded SIP edge: a SIP server that speaks drachtio's control protocol, so that `drachtio-srf` applications
@@ -52,7 +52,7 @@ export interface EdgeOptions {
   readonly dns?: DnsSource | undefined
   readonly limits?: EdgeLimits | undefined
   /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
-  readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
+  readonly mayReach?: ((named: TransportDestination, peer: TransportDestination) => boolean) | undefined
   /** Sends call-record events to applications that subscribe to them. Default false. */
   readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
@@ -173,7 +173,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const bindings = new ContactBindings(clock)
   let server: ServerSide | undefined
   let strangers: Strangers | undefined
-  const stack = await SipStack.open({
+  const stack = await EdgeStack.open({
     listeners: options.listeners,
     tls: options.tls,
     log,
@@ -295,7 +295,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
 async function openControl(
   options: EdgeOptions,
   parts: {
-    stack: SipStack
+    stack: EdgeStack
     apps: Apps
     core: AgentCore
     proxies: Proxies

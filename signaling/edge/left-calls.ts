@@ -1,7 +1,7 @@
-import { Dialog } from './dialog/dialog.ts'
+import { SipDialog } from './dialog/dialog.ts'
 import { bytesOf, type SipMessage } from './sip/message.ts'
 import { parseMessage } from './sip/parse.ts'
-import type { Sent } from './stack.ts'
+import type { SentRequest } from './stack.ts'
 import type { Address, Listener, Protocol, Received } from './transport/types.ts'
 
 // Calls that an earlier run of the edge left behind when it was killed. Their peers still talk, ring or wait. The
@@ -23,11 +23,11 @@ const CSEQ_ROOM = 10
 /** A leg to end, with the state that it reached. */
 export type LeftCall =
   /** Answered but not hung up. */
-  | { readonly kind: 'answered'; readonly dialog: Dialog }
+  | { readonly kind: 'answered'; readonly dialog: SipDialog }
   /** An incoming call without a final response. `tag` is the To tag of our provisional responses, or ''. */
   | { readonly kind: 'called'; readonly invite: Received; readonly tag: string }
   /** An outgoing call without a final response. `rang` is true when a provisional one came. */
-  | { readonly kind: 'calling'; readonly invite: Sent; readonly dialog: Dialog; readonly rang: boolean }
+  | { readonly kind: 'calling'; readonly invite: SentRequest; readonly dialog: SipDialog; readonly rang: boolean }
 
 type ListenerOf = (protocol: Protocol, host: string) => Listener | undefined
 
@@ -82,11 +82,11 @@ function leftCall(heard: readonly Heard[], listenerOf: ListenerOf): LeftCall | u
   return { kind: 'calling', invite: { text: invite.text, listener, destination }, dialog, rang: responses.length > 0 }
 }
 
-function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, listener: Listener): Dialog {
+function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, listener: Listener): SipDialog {
   const { message, from, protocol } = answer
   const dialog =
     invite.direction === 'in'
-      ? Dialog.asServer(invite.message, receivedBy(invite, listener), message.to_tag)
+      ? SipDialog.asServer(invite.message, receivedBy(invite, listener), message.to_tag)
       : asCaller(invite)
   if (invite.direction === 'out') dialog.establish(message, from, { protocol, connection: undefined })
   leaveRoom(dialog, heard)
@@ -98,7 +98,7 @@ function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, l
   return dialog
 }
 
-function leaveRoom(dialog: Dialog, heard: readonly Heard[]): void {
+function leaveRoom(dialog: SipDialog, heard: readonly Heard[]): void {
   const ours = heard.filter(({ direction, message }) => direction === 'out' && message.is_request)
   dialog.local_seq = Math.max(dialog.local_seq, ...ours.map(({ message }) => message.cseq.seq)) + CSEQ_ROOM
 }
@@ -111,8 +111,8 @@ const receivedBy = ({ text, protocol, from }: Heard, listener: Listener): Receiv
   connection: undefined,
 })
 
-function asCaller({ message }: Heard): Dialog {
-  return Dialog.asClient({
+function asCaller({ message }: Heard): SipDialog {
+  return SipDialog.asClient({
     call_id: message.call_id,
     local_tag: message.from_tag,
     local: message.get('from') ?? '',

@@ -15,7 +15,7 @@ import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
 import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
 import {
   DEFAULT_TRANSPORT_LIMITS,
-  type Destination,
+  type TransportDestination,
   type Listener,
   type Protocol,
   type TracedMessage,
@@ -61,56 +61,56 @@ export interface StackOptions {
   /** A request above this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */
   readonly tcp_above_bytes?: number | undefined
   /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
-  readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
+  readonly mayReach?: ((named: TransportDestination, peer: TransportDestination) => boolean) | undefined
 }
 
 /** A request as it was sent. */
-export interface Sent {
+export interface SentRequest {
   readonly text: string
   readonly listener: Listener
-  readonly destination: Destination
+  readonly destination: TransportDestination
 }
 
 export interface RequestEvents {
   /** Called once, when the request is first handed to the network. */
-  readonly sent?: (sent: Sent) => void
-  readonly response: (response: SipMessage, from: { host: string; port: number }, sent: Sent) => void
+  readonly sent?: (sent: SentRequest) => void
+  readonly response: (response: SipMessage, from: { host: string; port: number }, sent: SentRequest) => void
   /** No address answered in time. `sent` is the last attempt. */
-  readonly timeout: (sent: Sent) => void
+  readonly timeout: (sent: SentRequest) => void
   /** No address could be reached. */
-  readonly unreachable: (why: 'dns' | 'scheme' | 'transport' | 'network', sent: Sent | undefined) => void
+  readonly unreachable: (why: 'dns' | 'scheme' | 'transport' | 'network', sent: SentRequest | undefined) => void
 }
 
 /** A request in progress. It may use several client transactions in sequence (RFC 3263 §4.3). */
 export interface OutgoingRequest {
   readonly transaction: ClientTransaction | undefined
-  readonly sent: Sent | undefined
+  readonly sent: SentRequest | undefined
   /** Ends the current transaction. No further address is tried and no further event is reported. */
   abandon(): void
   /** Stops failover: no further address is tried. */
   settle(): void
 }
 
-export type Hop =
+export type NextHop =
   | {
       readonly uri: string
       /** The name that the peer's TLS certificate must prove when `uri` holds the resolved address. */
       readonly server_name?: string | undefined
       /** The peer of the dialog. A request goes to a located address that the peer may name, otherwise to the peer. */
-      readonly peer?: Destination | undefined
+      readonly peer?: TransportDestination | undefined
       /** How the peer's TLS certificate is verified. Default: the stack's own setting. */
       readonly tls?: TlsVerification | undefined
     }
-  | { readonly destination: Destination }
+  | { readonly destination: TransportDestination }
 
-export class SipStack {
+export class EdgeStack {
   readonly transport: TransportLayer
   readonly transactions: TransactionLayer
   readonly locator: Locator
   readonly clock: Clock
   readonly log: EdgeLog
   readonly #tcp_above: number
-  readonly #mayReach: (named: Destination, peer: Destination) => boolean
+  readonly #mayReach: (named: TransportDestination, peer: TransportDestination) => boolean
   /** Peers that refused TCP after a large request was switched to it, with the time of the refusal. */
   readonly #udp_only = boundedMap<string, number>(2_000)
 
@@ -132,7 +132,7 @@ export class SipStack {
   }
 
   /** Opens all listening points or none. Rejects with ListenError when one is in use. */
-  static async open(options: StackOptions): Promise<SipStack> {
+  static async open(options: StackOptions): Promise<EdgeStack> {
     const clock = options.clock ?? systemClock
     const log = options.log ?? silentLog
     const limits: TransportLimits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits }
@@ -163,7 +163,7 @@ export class SipStack {
       },
     })
     transactions.attach(transport)
-    return new SipStack(options, transport, transactions, clock)
+    return new EdgeStack(options, transport, transactions, clock)
   }
 
   renewTls(tls: TlsOptions): void {
@@ -181,7 +181,7 @@ export class SipStack {
    */
   request(
     method: string,
-    hop: Hop,
+    hop: NextHop,
     build: (listener: Listener) => Draft,
     events: RequestEvents,
     patience_ms?: number | undefined,
@@ -205,9 +205,9 @@ export class SipStack {
   // A peer may name any address in Contact or Record-Route. If none of them is allowed, the request goes to the address
   // with which the dialog was established.
   #judged(
-    located: readonly Destination[],
-    { server_name, peer, tls }: Extract<Hop, { uri: string }>,
-  ): readonly Destination[] {
+    located: readonly TransportDestination[],
+    { server_name, peer, tls }: Extract<NextHop, { uri: string }>,
+  ): readonly TransportDestination[] {
     if (!peer) {
       if (server_name === undefined && tls === undefined) return located
       return located.map(found => ({ ...found, tls, server_name: server_name ?? found.server_name }))
@@ -221,7 +221,7 @@ export class SipStack {
 
   /** Cancels an INVITE that has received a provisional response (RFC 3261 §9.1). */
   cancel(
-    { text, destination }: Pick<Sent, 'text' | 'destination'>,
+    { text, destination }: Pick<SentRequest, 'text' | 'destination'>,
     cancel = cancelOf(text).serialize(),
     events: ClientEvents = UNHEARD,
   ): void {
@@ -231,34 +231,34 @@ export class SipStack {
   /**
    * RFC 3261 §18.1.1: switches a request too large for UDP to TCP, unless the peer refused TCP in the last 10 minutes.
    */
-  suits(destination: Destination, bytes: number): Destination {
+  suits(destination: TransportDestination, bytes: number): TransportDestination {
     if (destination.protocol !== 'udp' || bytes <= this.#tcp_above) return destination
-    const tcp: Destination = { ...destination, protocol: 'tcp' }
+    const tcp: TransportDestination = { ...destination, protocol: 'tcp' }
     if (!this.transport.listenerFor('tcp', destination.host)) return destination
     const refused = this.#udp_only.get(`${destination.host}|${destination.port}`)
     return refused !== undefined && this.clock.monotonic_ms() - refused < 600_000 ? destination : tcp
   }
 
-  refusesTcp(destination: Destination): void {
+  refusesTcp(destination: TransportDestination): void {
     this.#udp_only.set(`${destination.host}|${destination.port}`, this.clock.monotonic_ms())
   }
 }
 
 class Attempts implements OutgoingRequest {
   transaction: ClientTransaction | undefined
-  sent: Sent | undefined
-  readonly #stack: SipStack
+  sent: SentRequest | undefined
+  readonly #stack: EdgeStack
   readonly #method: string
   readonly #build: (listener: Listener) => Draft
   readonly #events: RequestEvents
   readonly #patience_ms: number | undefined
-  #left: Destination[] = []
+  #left: TransportDestination[] = []
   #settled = false
   #abandoned = false
   #provisional = false
 
   constructor(
-    stack: SipStack,
+    stack: EdgeStack,
     method: string,
     build: (listener: Listener) => Draft,
     events: RequestEvents,
@@ -271,7 +271,7 @@ class Attempts implements OutgoingRequest {
     this.#events = events
   }
 
-  begin(destinations: readonly Destination[]): void {
+  begin(destinations: readonly TransportDestination[]): void {
     this.#left = [...destinations]
     this.#next('transport')
   }
@@ -300,7 +300,7 @@ class Attempts implements OutgoingRequest {
     this.#try(destination)
   }
 
-  #try(located: Destination): void {
+  #try(located: TransportDestination): void {
     let listener = this.#stack.transport.listenerFor(located.protocol, located.host) ?? located.connection?.listener
     if (!listener) {
       this.#next('transport')
@@ -317,7 +317,7 @@ class Attempts implements OutgoingRequest {
       draft.headers.unshift({ rank: 0, id: 'via', name: 'Via', value: viaFor(listener, branch) })
       text = draft.serialize()
     }
-    const sent: Sent = { text, listener, destination }
+    const sent: SentRequest = { text, listener, destination }
     const first = this.sent === undefined
     this.sent = sent
     if (this.#method === 'ACK') {
@@ -357,7 +357,7 @@ class Attempts implements OutgoingRequest {
     )
   }
 
-  #response(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #response(response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     if (this.#abandoned) return
     this.#provisional = true
     // RFC 3263 §4.3: 503 means that this address cannot serve the request now. Try the next one.

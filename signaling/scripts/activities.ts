@@ -12,7 +12,7 @@ import { activityBegins, activityEnds } from './live-activity.ts'
 import { Recognitions } from './recognitions.ts'
 import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 /** A leg of a call that an activity runs on. */
 type Side = Pick<ScriptHost, 'call' | 'leg'>
@@ -118,7 +118,7 @@ function cannotTranscribe(call: ScriptedCall, { sid, callback }: Extract<Start, 
   if (!callback) return
   const about = { AccountSid: call.facts.account_sid, CallSid: call.sid, TranscriptionSid: sid }
   const failed = { TranscriptionEvent: 'transcription-error', TranscriptionError: detail }
-  void tell(call, callback, { ...about, ...failed, Timestamp: iso(clock.now()) })
+  void queueCallback(call, callback, { ...about, ...failed, Timestamp: iso(clock.now()) })
 }
 
 /** The most messages of a client that one subscription passes on. */
@@ -130,7 +130,7 @@ function subscribe({ calls }: ActivityServices, call: ScriptedCall, { sid, callb
   const listener = (content: string): void => {
     if (left-- <= 0) return
     const about = { AccountSid: call.facts.account_sid, CallSid: call.sid, SubscriptionSid: sid }
-    void tell(call, callback, { ...about, Content: content, Timestamp: iso(clock.now()) })
+    void queueCallback(call, callback, { ...about, Content: content, Timestamp: iso(clock.now()) })
   }
   const listeners = calls.messageListeners.get(call.sid) ?? new Set()
   calls.messageListeners.set(call.sid, listeners.add(listener))

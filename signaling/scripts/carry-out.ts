@@ -4,9 +4,9 @@ import type { CallRegistry, LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Children } from './children.ts'
 import { type DocumentRequester, fetchDocument, sendCallback } from './documents.ts'
-import type { Player } from './player.ts'
+import type { LegPlayer } from './player.ts'
 import type { Recognitions } from './recognitions.ts'
-import type { Recorder } from './recorder.ts'
+import type { CallRecorder } from './recorder.ts'
 import type { Referrals } from './referrals.ts'
 import type { Relays } from './relays.ts'
 import type { RunningScript } from './running-script.ts'
@@ -21,8 +21,8 @@ export type CommandHandlers = {
 /** A script, and the parts that carry out its commands. */
 interface Executor {
   readonly script: RunningScript
-  readonly player: Player
-  readonly recorder: Recorder
+  readonly player: LegPlayer
+  readonly recorder: CallRecorder
   readonly children: Children
   readonly referrals: Referrals
   readonly streams: Streams

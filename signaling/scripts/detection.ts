@@ -1,7 +1,7 @@
 import type { Target } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 /** Answering-machine detection on a leg that has just been answered (voice-compat.md §12.4). */
 
@@ -49,7 +49,7 @@ export function detectMachine(call: ScriptedCall, leg: Leg, settings: DetectionS
 
 /** Sends the callback of an asynchronous detection. */
 export const tellDetected = (call: ScriptedCall, detected: Detected, callback: Target): void =>
-  void tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
+  void queueCallback(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
 /** Reads the settings that the API stored in the call's request; null when there are none. */
 export function readDetection(

@@ -38,7 +38,7 @@ const FAULTS = { fetch_failed: 11200, file_refused: 11200, audio_unsupported: 13
 type PlayerServices = EngineServices & Pick<ScriptContext, 'sounds'>
 
 /** Plays prompts to one leg, and sends digits. */
-export class Player {
+export class LegPlayer {
   readonly #ctx: PlayerServices
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void

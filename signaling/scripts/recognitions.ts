@@ -7,7 +7,7 @@ import type { ScriptHost } from '../b2bua/script-host.ts'
 import { type EngineServices, enginesOf } from './engines.ts'
 import { activityBegins, activityEnds } from './live-activity.ts'
 import type { ScriptServices } from './services.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 interface Listening {
   readonly kind: 'gather'
@@ -183,7 +183,7 @@ export class Recognitions {
     live.partial = heard
     const { call } = this.#host
     if (!live.command.partial) return
-    void tell(call, live.command.partial, {
+    void queueCallback(call, live.command.partial, {
       ...call.parameters(),
       SequenceNumber: String(live.sequence++),
       UnstableSpeechResult: heard.text,
@@ -231,7 +231,7 @@ export class Recognitions {
     const live = this.#live.get(recognize_id)
     if (live?.kind !== 'transcription' || !live.command.status_callback) return
     const { call } = this.#host
-    void tell(call, live.command.status_callback, {
+    void queueCallback(call, live.command.status_callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       TranscriptionSid: recognize_id,

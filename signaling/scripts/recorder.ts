@@ -74,7 +74,7 @@ interface Wanted {
 type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'machine_id'>
 
 /** The recordings of one script: rows, files and callbacks. The media worker may end them after the leg has ended. */
-export class Recorder {
+export class CallRecorder {
   readonly #services: RecorderServices
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
@@ -410,7 +410,7 @@ export function recordByApi(
   { sid, file, channels, track, trim, callback }: Extract<RecordingCommand, { readonly act: 'start' }>,
 ): void {
   const source = 'StartCallRecordingAPI'
-  new Recorder(services, host, () => undefined).start(
+  new CallRecorder(services, host, () => undefined).start(
     { type: 'start_recording', id: sid, source, name: null, child: null, channels, track, trim, callback },
     null,
     source,
@@ -426,7 +426,7 @@ export function recordByPolicy(
   other: Leg | null,
   policy: { readonly channels: number; readonly retention_days: number },
 ): void {
-  new Recorder(services, host, () => undefined).start(
+  new CallRecorder(services, host, () => undefined).start(
     {
       type: 'start_recording',
       id: 'policy',

@@ -4,7 +4,7 @@ import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
-import type { Recorder } from './recorder.ts'
+import type { CallRecorder } from './recorder.ts'
 import type { WaitDocument } from './wait-document.ts'
 
 /** A conference of this node, and what can be said of it without changing it. */
@@ -41,7 +41,7 @@ export interface Participant {
 
 /** The recording of the mix. It belongs to the room and ends with it, whoever leaves. */
 interface Recording {
-  readonly by: Recorder
+  readonly by: CallRecorder
   readonly id: string
 }
 
@@ -123,16 +123,16 @@ export const participantParameters = (participant: Participant): Record<string, 
 const FULL = 16020
 
 /** Why a room refuses a participant: the number of an error, and a sentence. */
-export interface Refused {
+export interface RoomRefusal {
   readonly number: number
   readonly detail: string
 }
 
 /** Returns the refusal of the media worker that has a number. */
-export const refusedBy = (error: unknown): Refused | null =>
+export const refusedBy = (error: unknown): RoomRefusal | null =>
   error instanceof MediaRefusal && error.reason === 'conference_full' ? { number: FULL, detail: error.detail } : null
 
-export function refusalOf(room: Room, command: JoinConference): Refused | null {
+export function roomRefusalOf(room: Room, command: JoinConference): RoomRefusal | null {
   const { participants } = room
   if (command.label !== null && participants.some(other => other.command.label === command.label))
     return { number: 16025, detail: `the label "${command.label}" is in use in this conference` }

@@ -2,22 +2,22 @@ import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
-import { Recorder } from './recorder.ts'
+import { CallRecorder } from './recorder.ts'
 import {
   beepsOn,
   newParticipant,
   newRoom,
   type Participant,
   participantParameters,
-  type Refused,
+  type RoomRefusal,
   type Room,
   type RoomScript,
-  refusalOf,
+  roomRefusalOf,
   refusedBy,
 } from './room.ts'
 import { saveEnded, saveJoined, saveLeft, saveStarted, saveVoice } from './room-rows.ts'
 import type { ScriptServices } from './services.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 /** The conferences of this node: participants, start and callbacks. The media worker mixes the audio. */
 
@@ -41,7 +41,7 @@ export class Rooms {
     const { account_sid } = host.call.facts
     const key = `${account_sid} ${command.name}`
     const room = this.#rooms.get(key) ?? newRoom(key, host, command.name)
-    const refusal = refusalOf(room, command)
+    const refusal = roomRefusalOf(room, command)
     if (refusal) {
       emit({ type: 'conference_left', id: command.id, ...refusal })
       return
@@ -94,7 +94,7 @@ export class Rooms {
     if (!wanted || room.recording || this.#rooms.get(room.key) !== room) return
     const { command, host } = wanted
     // No verb of the script waits for the events of the recording.
-    const by = new Recorder(this.#services, host, () => undefined)
+    const by = new CallRecorder(this.#services, host, () => undefined)
     room.recording = { by, id: `${command.id}-recording` }
     const { trim, recording_callback: callback } = command
     by.startRoom(room.recording.id, room.sid, command.record_channels === 2 ? host.leg : null, { trim, callback })
@@ -146,7 +146,7 @@ export class Rooms {
   }
 
   /** Takes a participant out of its room, which ends with its last one, and with one that ends it. */
-  out(room: Room, participant: Participant, reason: string, refused: Refused | null = null): void {
+  out(room: Room, participant: Participant, reason: string, refused: RoomRefusal | null = null): void {
     const { leg, call } = participant.host
     const at = room.participants.indexOf(participant)
     if (at < 0) return
@@ -223,7 +223,7 @@ export class Rooms {
       ...extra,
     }
     // Callbacks keep the order of the room across its calls.
-    room.telling = room.telling.then(() => tell(call, callback, parameters, room.sid))
+    room.telling = room.telling.then(() => queueCallback(call, callback, parameters, room.sid))
   }
 }
 

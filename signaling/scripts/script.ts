@@ -13,9 +13,9 @@ import type { ScriptContext } from './context.ts'
 import type { DocumentRequester } from './documents.ts'
 import { enginesOf } from './engines.ts'
 import { startFacts } from './facts.ts'
-import { Player } from './player.ts'
+import { LegPlayer } from './player.ts'
 import { Recognitions } from './recognitions.ts'
-import { Recorder } from './recorder.ts'
+import { CallRecorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
 import { Relays } from './relays.ts'
 import { RunLog } from './run-log.ts'
@@ -35,8 +35,8 @@ export class Script implements CallScript {
   readonly waiting: Waiting
   readonly #entry: ScriptEntry
   readonly #timers: Timers
-  readonly #player: Player
-  readonly #recorder: Recorder
+  readonly #player: LegPlayer
+  readonly #recorder: CallRecorder
   readonly #children: Children
   readonly #referrals: Referrals
   readonly #streams: Streams
@@ -63,9 +63,9 @@ export class Script implements CallScript {
     const { clock } = host.call
     this.#log = new RunLog(ctx.config, { name: `${sid}-${host.call.nextRun()}`, log, clock })
     const emit = (event: Event): void => this.emit(event)
-    this.#player = new Player(ctx, host, emit)
+    this.#player = new LegPlayer(ctx, host, emit)
     this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
-    this.#recorder = new Recorder(ctx, host, emit)
+    this.#recorder = new CallRecorder(ctx, host, emit)
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(ctx, host, emit)
     this.#streams = new Streams(ctx, host, emit)
@@ -99,7 +99,7 @@ export class Script implements CallScript {
     return this.#done
   }
 
-  get recorder(): Recorder {
+  get recorder(): CallRecorder {
     return this.#recorder
   }
 

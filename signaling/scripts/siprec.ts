@@ -9,7 +9,7 @@ import { activityBegins, activityEnds } from './live-activity.ts'
 import { requireConsent } from './recording-consent.ts'
 import type { ScriptServices } from './services.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 interface Session {
   readonly sid: string
@@ -166,7 +166,7 @@ export class Siprec {
   #tell({ sid, command }: Session, event: string, error: string | null): void {
     if (!command.status_callback) return
     const { call } = this.#host
-    void tell(call, command.status_callback, {
+    void queueCallback(call, command.status_callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       SiprecSid: sid,

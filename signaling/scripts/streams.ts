@@ -6,7 +6,7 @@ import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { ScriptContext } from './context.ts'
 import { activityBegins, activityEnds } from './live-activity.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 interface Stream {
   readonly command: StartStream
@@ -104,7 +104,7 @@ export class Streams {
     const callback = stream?.command.status_callback
     if (!stream || !callback) return
     const { call } = this.#host
-    void tell(call, callback, {
+    void queueCallback(call, callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       StreamSid: stream.stream_sid,

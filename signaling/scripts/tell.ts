@@ -7,7 +7,7 @@ import type { ScriptedCall } from '../b2bua/scripted-call.ts'
  * are sent in order per call and URL, or per `ordering`; the call does not wait for them. Resolves when the callback is
  * stored.
  */
-export function tell(
+export function queueCallback(
   call: ScriptedCall,
   { url, method }: Target,
   parameters: Readonly<Record<string, string>>,

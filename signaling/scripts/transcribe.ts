@@ -4,7 +4,7 @@ import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { ScriptServices } from './services.ts'
-import { tell } from './tell.ts'
+import { queueCallback } from './tell.ts'
 
 /** The timeout for a transcription, longer than the engine's own. */
 const LIMIT_MS = 150_000
@@ -33,7 +33,7 @@ export function transcribe(
     if (text === null) call.event('warning', 13617, { ...about, detail: `not transcribed: ${detail}` })
     else call.event('state', null, { ...about, what: 'transcribed', text })
     if (!callback) return
-    void tell(call, callback, {
+    void queueCallback(call, callback, {
       ...call.parameters(),
       TranscriptionSid: sid,
       TranscriptionText: text ?? '',

@@ -3,7 +3,7 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import { answeredHost, type ScriptHost } from '../b2bua/script-host.ts'
-import type { Player } from './player.ts'
+import type { LegPlayer } from './player.ts'
 import type { RunningScript } from './running-script.ts'
 import type { WaitDocument } from './wait-document.ts'
 
@@ -13,14 +13,14 @@ const AGAIN_MS = 500
 export class Waiting {
   readonly #another: RunningScript['another']
   readonly #host: ScriptHost
-  readonly #player: Player
+  readonly #player: LegPlayer
   readonly #cookies: CookieJar
   #script: RunningScript | null = null
   #replaced: (() => void) | null = null
   #again: Timer | null = null
   #over = false
 
-  constructor(another: RunningScript['another'], host: ScriptHost, player: Player, cookies: CookieJar) {
+  constructor(another: RunningScript['another'], host: ScriptHost, player: LegPlayer, cookies: CookieJar) {
     this.#another = another
     this.#host = host
     this.#player = player

@@ -22,7 +22,7 @@ import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import { holdsNumber, type Target, type TrunkConfig } from '../trunks/snapshot.ts'
 import { faultOfReach } from './reach.ts'
-import type { Report } from './report.ts'
+import type { TestReport } from './report.ts'
 
 /**
  * Calls that test a trunk. They are marked, and left out of the customer's metrics (design section 4). Admission treats
@@ -45,7 +45,7 @@ export async function probeTargets(
   ctx: AdmissionContext,
   trunk: TrunkConfig,
   run: TestRunRow,
-  report: Report,
+  report: TestReport,
 ): Promise<TestCall | null> {
   const caller = await presented(ctx, trunk)
   const called = run.destination ?? caller
@@ -76,7 +76,7 @@ export async function testCall(
   ctx: AdmissionContext,
   trunk: TrunkConfig,
   run: TestRunRow,
-  report: Report,
+  report: TestReport,
 ): Promise<TestCall | null> {
   const admission = await report.plan('the destination may be called', null)
   const called = run.destination ?? ''
@@ -114,7 +114,7 @@ const whole = (trunk: TrunkConfig, ask: TestAsk): Omit<Ask, 'call_sid'> => ({
 const NOT_CALLED = { state: 'skipped', summary: 'Not called.' } as const
 const NO_MEDIA = { state: 'skipped', summary: 'There was no call to measure.' } as const
 
-const planCall = async (report: Report, where: string, target_ref: string | null) => ({
+const planCall = async (report: TestReport, where: string, target_ref: string | null) => ({
   answered: await report.plan(`${where} answers a call`, target_ref),
   heard: await report.plan(`media from ${where}`, target_ref),
   sent: await report.plan(`media to ${where}`, target_ref),

@@ -20,7 +20,7 @@ import { askOptions, isMadeUp } from '../trunks/health.ts'
 import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
 import type { CarrierConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { isTls, resolve, TooLate, within } from './reach.ts'
-import type { Report } from './report.ts'
+import type { TestReport } from './report.ts'
 
 const OPTIONS_LIMIT_MS = 6000
 const MAX_TARGETS = 10
@@ -30,7 +30,7 @@ export async function validateConfiguration(
   ctx: CallContext,
   trunk: TrunkConfig,
   facts: { readonly wanted_revision: number; readonly direction: 'inbound' | 'outbound' | 'both' },
-  report: Report,
+  report: TestReport,
 ): Promise<void> {
   const applied = await report.plan('the saved configuration is in force', null)
   const sources = await report.plan('sources do not overlap', null)
@@ -61,7 +61,7 @@ export async function validateCarrier(
   ctx: CallContext,
   carrier: CarrierConfig,
   wanted_revision: number,
-  report: Report,
+  report: TestReport,
 ): Promise<void> {
   const applied = await report.plan('the saved configuration is in force', null)
   const registered = await report.plan('registration', null)
@@ -80,7 +80,7 @@ async function planTargets(
   ctx: CallContext,
   peer: Pick<TrunkConfig | CarrierConfig, 'targets' | 'codecs'>,
   carrier_id: string | null,
-  report: Report,
+  report: TestReport,
 ): Promise<() => Promise<void>> {
   const planned: PlannedTarget[] = []
   for (const target of peer.targets.filter(target => target.enabled).slice(0, MAX_TARGETS))
@@ -96,7 +96,7 @@ async function planTargets(
   }
 }
 
-type Check = Awaited<ReturnType<Report['plan']>>
+type Check = Awaited<ReturnType<TestReport['plan']>>
 
 interface PlannedTarget {
   readonly target: Target

@@ -4,7 +4,7 @@ import { saveCheck } from '../../core/state/configuration/trunk-tests.ts'
 import type { State } from '../../core/state/index.ts'
 
 /** Saves the checks of one test run as they are planned and completed. */
-export class Report {
+export class TestReport {
   readonly #options: {
     readonly state: State
     readonly clock: Clock

@@ -11,7 +11,7 @@ import type { AdmissionContext } from '../admission/context.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { probeTargets, type TestCall, testCall } from './call.ts'
 import { validateCarrier, validateConfiguration } from './configuration.ts'
-import { Report } from './report.ts'
+import { TestReport } from './report.ts'
 
 const POLL_MS = 1000
 const AT_ONCE = 4
@@ -68,7 +68,7 @@ export class TestRunner {
         `The signaling node does not know this ${run.subject_type}. Look at its configuration for an error.`,
       )
     await state.transaction(trx => updateTestRun(trx, run.id, { configuration_revision: revision }))
-    const report = new Report({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs') })
+    const report = new TestReport({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs') })
     if (carrier) await validateCarrier(this.#ctx, carrier, run.requested_revision, report)
     const call = trunk ? await this.#carryOut(trunk, run, report) : null
     if (call)
@@ -79,7 +79,7 @@ export class TestRunner {
     await this.#finish(run, passed, finding)
   }
 
-  async #carryOut(trunk: TrunkConfig, run: TestRunRow, report: Report): Promise<TestCall | null> {
+  async #carryOut(trunk: TrunkConfig, run: TestRunRow, report: TestReport): Promise<TestCall | null> {
     switch (run.requested_kind) {
       case 'rtp_reachability':
         return probeTargets(this.#ctx, trunk, run, report)

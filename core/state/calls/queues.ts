@@ -87,7 +87,7 @@ export const deleteQueue = async (trx: Trx, sid: string): Promise<void> => {
 }
 
 /** Lists the callers who wait, first come first. Callers of a node that was lost do not wait any more. */
-export const listMembers = (db: Db | Trx, queue_sid: string): Promise<QueueMemberRow[]> =>
+export const listQueueMembers = (db: Db | Trx, queue_sid: string): Promise<QueueMemberRow[]> =>
   db
     .selectFrom('queue_member')
     .innerJoin('call', 'call.sid', 'queue_member.call_sid')
@@ -99,7 +99,7 @@ export const listMembers = (db: Db | Trx, queue_sid: string): Promise<QueueMembe
 
 /** Puts a call at the end of a queue. Returns false when the queue is full. */
 export async function addMember(trx: Trx, queue: QueueRow, call_sid: string, now_ms: number): Promise<boolean> {
-  const waiting = await listMembers(trx, queue.sid)
+  const waiting = await listQueueMembers(trx, queue.sid)
   if (waiting.length >= queue.max_size) return false
   await removeMember(trx, call_sid)
   await trx

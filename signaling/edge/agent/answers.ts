@@ -2,7 +2,7 @@ import { hasToken, parseCSeq } from '../../../core/domain/sip/values.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { plainReply, responseSentReply } from '../control/wire.ts'
-import { contactForAnswer, Dialog } from '../dialog/dialog.ts'
+import { contactForAnswer, SipDialog } from '../dialog/dialog.ts'
 import { newTag, newUuid } from '../sip/ids.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { tagOf } from '../sip/uri.ts'
@@ -11,7 +11,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, Leg, type PendingServer } from './leg.ts'
+import { dialogId, AgentLeg, type PendingServer } from './leg.ts'
 import type { PendingRequests } from './pending.ts'
 import { armAfterAnswer } from './session-timer.ts'
 import { endsSubscription, subscribed } from './subscription.ts'
@@ -128,7 +128,7 @@ export class Answers {
   }
 
   // The first 1xx above 100 creates an early leg. A 2xx creates a leg if there was none.
-  #legForAnswer(pending: PendingServer, status: number): Leg | undefined {
+  #legForAnswer(pending: PendingServer, status: number): AgentLeg | undefined {
     if (pending.leg) return pending.leg
     if (pending.early) return pending.early
     const { request, received } = pending.transaction
@@ -137,15 +137,15 @@ export class Answers {
       (request.method === 'SUBSCRIBE' && status >= 200 && status < 300)
     if (!forms) return undefined
     const id = dialogId(request.call_id, request.from_tag)
-    const dialog = Dialog.asServer(request, received, this.#pending.toTag(pending))
-    const leg = new Leg(id, 'uas', request.method === 'INVITE' ? 'invite' : 'subscribe', dialog, pending.app)
+    const dialog = SipDialog.asServer(request, received, this.#pending.toTag(pending))
+    const leg = new AgentLeg(id, 'uas', request.method === 'INVITE' ? 'invite' : 'subscribe', dialog, pending.app)
     leg.incoming = request.method === 'INVITE' ? pending : undefined
     pending.early = leg
     this.#core.legs.set(id, leg)
     return leg
   }
 
-  #shownDialogId(pending: PendingServer, leg: Leg | undefined, status: number): string {
+  #shownDialogId(pending: PendingServer, leg: AgentLeg | undefined, status: number): string {
     const { request } = pending.transaction
     if (pending.leg) return this.#goesOn(pending, pending.leg, status) ? pending.leg.id : ''
     if (leg) return leg.id
@@ -153,12 +153,12 @@ export class Answers {
   }
 
   /** Reports whether the leg of an answered request is still there after the answer. */
-  #goesOn({ transaction }: PendingServer, leg: Leg, status: number): boolean {
+  #goesOn({ transaction }: PendingServer, leg: AgentLeg, status: number): boolean {
     if (transaction.method === 'BYE' && status >= 200 && !refusesStranger(status)) return false
     return this.#core.legs.get(leg.id) === leg
   }
 
-  #afterAnswer(pending: PendingServer, leg: Leg | undefined, status: number, draft: Draft, text: string): void {
+  #afterAnswer(pending: PendingServer, leg: AgentLeg | undefined, status: number, draft: Draft, text: string): void {
     const { request, received } = pending.transaction
     if (status < 200) {
       if (status > 100 && request.method === 'INVITE') this.#allowRinging(pending)
@@ -186,7 +186,7 @@ export class Answers {
     this.#watch.answered(request, received, status, draft)
   }
 
-  #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {
+  #confirm(pending: PendingServer, leg: AgentLeg, draft: Draft, text: string): void {
     const { transaction } = pending
     if (pending.leg) {
       leg.dialog.refreshTarget(

@@ -3,7 +3,7 @@ import { readSeconds } from '../../../core/domain/sip/values.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, type SipUri, splitList, valueParams } from '../sip/uri.ts'
-import type { Hop } from '../stack.ts'
+import type { NextHop } from '../stack.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Received } from '../transport/types.ts'
 
@@ -40,7 +40,7 @@ export class ContactBindings {
     }
   }
 
-  hopFor(uri: SipUri): Hop | undefined {
+  hopFor(uri: SipUri): NextHop | undefined {
     if (uri.user === undefined) return undefined
     const key = keyOf(uri)
     const found = this.#by_contact.get(key)

@@ -1,12 +1,12 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import type { CommandMessage } from '../control/command.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import type { SipDialog } from '../dialog/dialog.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
 import { cancelOf, headerOf } from '../sip/sent-text.ts'
 import { splitList, tagOf, transportOf, uriIn } from '../sip/uri.ts'
-import type { Sent } from '../stack.ts'
+import type { SentRequest } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 
 // Rules for the headers of messages that an application sends: which ones it may set and which ones the server adds.
@@ -64,14 +64,14 @@ export function addContacts(
 }
 
 /** Returns the CANCEL of an INVITE, with the headers that the application adds. */
-export function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
+export function cancelFor(sent: SentRequest, command: CommandMessage | undefined): string {
   const draft = cancelOf(sent.text)
   if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
   return draft.serialize()
 }
 
 /** Drafts the ACK of a 2xx to our INVITE, with its CSeq number and credentials (RFC 3261 §13.2.2.4, §22.1). */
-export function ackOf(dialog: Dialog, { text }: Pick<Sent, 'text'>): Draft {
+export function ackOf(dialog: SipDialog, { text }: Pick<SentRequest, 'text'>): Draft {
   const draft = dialog.draft('ACK', parseCSeq(headerOf(text, 'CSeq'))?.seq ?? dialog.local_seq)
   for (const name of ['Authorization', 'Proxy-Authorization']) {
     const value = headerOf(text, name)

@@ -4,11 +4,11 @@ import { HOLD_MS, type Hold } from '../control/client.ts'
 import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
-import type { EdgeLog, Sent, SipStack } from '../stack.ts'
+import type { EdgeLog, SentRequest, EdgeStack } from '../stack.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { Apps } from './apps.ts'
 import type { CallRecords } from './cdr.ts'
-import { dialogId, fits, type Leg, type PendingClient, type PendingServer } from './leg.ts'
+import { dialogId, fits, type AgentLeg, type PendingClient, type PendingServer } from './leg.ts'
 import { requestInDialog } from './own-requests.ts'
 
 // The shared state of the agent. Its users are requests from the network (uas.ts), requests of applications (uac.ts),
@@ -28,17 +28,17 @@ interface AgentSettings {
 }
 
 export class AgentCore {
-  readonly stack: SipStack
+  readonly stack: EdgeStack
   readonly apps: Apps
   readonly records: CallRecords
   readonly settings: AgentSettings
   readonly log: EdgeLog
-  readonly legs = new Map<string, Leg>()
+  readonly legs = new Map<string, AgentLeg>()
   /** By transaction id. */
   readonly servers = new Map<string, PendingServer>()
   readonly clients = new Map<string, PendingClient>()
 
-  constructor(stack: SipStack, apps: Apps, records: CallRecords, settings: AgentSettings) {
+  constructor(stack: EdgeStack, apps: Apps, records: CallRecords, settings: AgentSettings) {
     this.stack = stack
     this.apps = apps
     this.records = records
@@ -56,7 +56,7 @@ export class AgentCore {
   }
 
   /** Finds the leg of a request from the peer by its Call-ID and both tags. */
-  legOf(request: SipMessage): Leg | undefined {
+  legOf(request: SipMessage): AgentLeg | undefined {
     const ours = this.legs.get(dialogId(request.call_id, request.to_tag))
     if (ours && ours.role === 'uac' && fits(ours, request)) return ours
     const theirs = this.legs.get(dialogId(request.call_id, request.from_tag))
@@ -87,7 +87,7 @@ export class AgentCore {
   /**
    * The facts of a sent request. Like the reference, it shows our address for datagrams, the peer's for connections.
    */
-  wireOut(sent: Sent): WireFacts {
+  wireOut(sent: SentRequest): WireFacts {
     const { destination, listener, text } = sent
     const stream = isReliable(destination.protocol)
     return {
@@ -107,7 +107,7 @@ export class AgentCore {
   }
 
   /** Forgets a leg and stops its timers. Open transactions run to their own end. */
-  dropLeg(leg: Leg): void {
+  dropLeg(leg: AgentLeg): void {
     if (this.legs.get(leg.id) === leg) this.legs.delete(leg.id)
     leg.ending = true
     leg.session?.timer.cancel()
@@ -120,7 +120,7 @@ export class AgentCore {
   /**
    * Hangs up on the server's initiative. Sends a BYE to the peer and reports it to the application as unsolicited.
    */
-  hangUp(leg: Leg, text: string, cause: string): void {
+  hangUp(leg: AgentLeg, text: string, cause: string): void {
     if (leg.ending) return
     this.dropLeg(leg)
     requestInDialog(this.stack, leg, 'BYE', draft => draft.add('Reason', `SIP;cause=200;text="${text}"`), {

@@ -2,7 +2,7 @@ import type { LeftCall } from '../left-calls.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse } from '../sip/message.ts'
 import { branchOf, cancelOf, withoutBody } from '../sip/sent-text.ts'
-import type { SipStack } from '../stack.ts'
+import type { EdgeStack } from '../stack.ts'
 import { type ClientEvents, UNHEARD } from '../transaction/client.ts'
 
 // Ends the calls of a run that was killed, so that no peer keeps talking, ringing or waiting.
@@ -10,7 +10,7 @@ import { type ClientEvents, UNHEARD } from '../transaction/client.ts'
 const REASON = 'SIP;cause=503;text="SIP server was restarted"'
 
 /** Sends BYE for an answered call, 503 for an incoming one and CANCEL for an outgoing one. */
-export function endLeftCall(stack: SipStack, left: LeftCall): void {
+export function endLeftCall(stack: EdgeStack, left: LeftCall): void {
   if (left.kind === 'answered') {
     const seq = left.dialog.nextSeq()
     stack.request('BYE', left.dialog.nextHop(), () => left.dialog.draft('BYE', seq).add('Reason', REASON), UNHEARD)
@@ -24,7 +24,7 @@ export function endLeftCall(stack: SipStack, left: LeftCall): void {
 // RFC 3261 §9.1: a CANCEL waits for a provisional response. If none was kept, the INVITE is sent again and the peer
 // repeats its response. That INVITE has no body, because the kept body is redacted and the peer ignores the body of a
 // retransmission. If the CANCEL crosses a 2xx, the 2xx is acknowledged and its call is ended by a BYE.
-function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
+function takeBack(stack: EdgeStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
   const { transactions } = stack
   const { destination, text } = invite
   let cancelled = false

@@ -1,6 +1,6 @@
 import { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { ControlClient, Hold } from '../control/client.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import type { SipDialog } from '../dialog/dialog.ts'
 import type { SipMessage } from '../sip/message.ts'
 import type { OutgoingRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
@@ -10,12 +10,12 @@ import { Unjudged } from './unjudged.ts'
 // The state that the agent keeps between messages.
 
 /** A dialog as the application sees it, with the id `Call-ID;from-tag=tag`. Forks of one INVITE share a leg. */
-export class Leg implements Hold {
+export class AgentLeg implements Hold {
   readonly id: string
   readonly role: 'uas' | 'uac'
   /** The request that created it: an INVITE or a SUBSCRIBE. */
   readonly kind: 'invite' | 'subscribe'
-  dialog: Dialog
+  dialog: SipDialog
   state: 'early' | 'confirmed' = 'early'
   /** The application that handles the leg. Its connection may be closed. */
   app: ControlClient
@@ -47,7 +47,7 @@ export class Leg implements Hold {
   ending = false
   cdr: { start: boolean; stop: boolean } | undefined = undefined
 
-  constructor(id: string, role: 'uas' | 'uac', kind: 'invite' | 'subscribe', dialog: Dialog, app: ControlClient) {
+  constructor(id: string, role: 'uas' | 'uac', kind: 'invite' | 'subscribe', dialog: SipDialog, app: ControlClient) {
     this.id = id
     this.role = role
     this.kind = kind
@@ -95,10 +95,10 @@ export interface PendingServer {
   readonly id: string
   readonly transaction: ServerTransaction
   readonly app: ControlClient
-  readonly leg: Leg | undefined
+  readonly leg: AgentLeg | undefined
   /** Our To tag; '' until the first response above 100. */
   to_tag: string
-  early: Leg | undefined
+  early: AgentLeg | undefined
   deadline: WheelTimer | undefined
   /** An UPDATE that came before the INVITE was answered. Its answer uses the INVITE's transaction id. */
   update: ServerTransaction | undefined
@@ -122,7 +122,7 @@ export interface PendingClient {
   readonly app: ControlClient
   /** The dialog id for the application; '' for requests that create no dialog. */
   dialog_id: string
-  leg: Leg | undefined
+  leg: AgentLeg | undefined
   /** The credentials for its dialog, as the application handed them over. */
   readonly credentials: string | undefined
   readonly in_dialog: boolean
@@ -147,7 +147,7 @@ export function dialogId(call_id: string, tag: string): string {
 }
 
 /** Reports whether both tags of a peer's message match a leg (RFC 3261 §12.2.2). */
-export function fits(leg: Leg, request: SipMessage): boolean {
+export function fits(leg: AgentLeg, request: SipMessage): boolean {
   const { dialog } = leg
   if (dialog.local_tag !== request.to_tag) return false
   return (

@@ -1,7 +1,7 @@
 import type { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import type { SipDialog } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
-import type { RequestEvents, Sent, SipStack } from '../stack.ts'
+import type { RequestEvents, SentRequest, EdgeStack } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 
 /**
@@ -10,8 +10,8 @@ import { UNHEARD } from '../transaction/client.ts'
  * what remains. `build` adds the headers and body of the method. `sent` is called for the first attempt alone.
  */
 export function requestInDialog(
-  stack: SipStack,
-  { dialog, authorizer }: { readonly dialog: Dialog; readonly authorizer: Authorizer | undefined },
+  stack: EdgeStack,
+  { dialog, authorizer }: { readonly dialog: SipDialog; readonly authorizer: Authorizer | undefined },
   method: 'BYE' | 'INVITE' | 'UPDATE',
   build: (draft: Draft) => Draft,
   events: Partial<RequestEvents> = {},
@@ -42,4 +42,4 @@ export function requestInDialog(
 }
 
 /** The request-URI as it was sent, which the digest covers (RFC 7616 §3.4.6). */
-const uriOf = ({ text }: Sent): string => text.slice(text.indexOf(' ') + 1, text.indexOf(' SIP/2.0\r\n'))
+const uriOf = ({ text }: SentRequest): string => text.slice(text.indexOf(' ') + 1, text.indexOf(' SIP/2.0\r\n'))

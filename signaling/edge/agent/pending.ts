@@ -4,7 +4,7 @@ import { newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { type Draft, draftResponse, type SipMessage, withTopVia } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { AgentCore } from './core.ts'
-import type { Leg, PendingServer } from './leg.ts'
+import type { AgentLeg, PendingServer } from './leg.ts'
 
 // Requests from the network that wait for an application, and responses that the edge sends itself.
 
@@ -17,7 +17,7 @@ export class PendingRequests {
   }
 
   /** Adds a request that an application is to answer. The request fails if no answer comes in time. */
-  add(transaction: ServerTransaction, app: ControlClient, leg: Leg | undefined): PendingServer {
+  add(transaction: ServerTransaction, app: ControlClient, leg: AgentLeg | undefined): PendingServer {
     const { wheel } = this.#core.stack.transactions
     const pending: PendingServer = {
       id: newUuid(),

@@ -6,7 +6,7 @@ import { listenerUri } from '../dialog/dialog.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, splitList } from '../sip/uri.ts'
-import type { OutgoingRequest, Sent } from '../stack.ts'
+import type { OutgoingRequest, SentRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Listener, Received } from '../transport/types.ts'
@@ -214,7 +214,7 @@ class ProxyRun {
     return true
   }
 
-  #response(branch: Branch, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #response(branch: Branch, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     const { status } = response
     if (status < 200) {
       this.#provisional(branch)
@@ -312,7 +312,7 @@ class ProxyRun {
     if (sent) this.#core.stack.cancel(sent)
   }
 
-  #tell(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #tell(response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     if (!this.#report) return
     const { protocol } = sent.destination
     const wire = { bytes: response.bytes, protocol, host: from.host, port: from.port, at: this.#core.clock.now() }

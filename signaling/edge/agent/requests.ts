@@ -2,17 +2,17 @@ import { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { contactFor, Dialog, viaFor } from '../dialog/dialog.ts'
+import { contactFor, SipDialog, viaFor } from '../dialog/dialog.ts'
 import { newBranch, newUuid } from '../sip/ids.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { bodyOf, headerOf } from '../sip/sent-text.ts'
 import { tagOf } from '../sip/uri.ts'
-import type { Hop, RequestEvents, Sent } from '../stack.ts'
+import type { NextHop, RequestEvents, SentRequest } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
 import { ackOf, cancelFor } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import { Leg, type PendingClient } from './leg.ts'
+import { AgentLeg, type PendingClient } from './leg.ts'
 import { requestInDialog } from './own-requests.ts'
 import { textFor } from './pending.ts'
 import { armAfterResponse, armAfterUpdate } from './session-timer.ts'
@@ -32,7 +32,7 @@ export class SentRequests {
     app: ControlClient,
     { method, credentials }: CommandMessage,
     dialog_id: string,
-    leg: Leg | undefined,
+    leg: AgentLeg | undefined,
   ): PendingClient {
     const pending: PendingClient = {
       id: newUuid(),
@@ -59,7 +59,7 @@ export class SentRequests {
   }
 
   /** Sends a request and reports its outcome to its application. */
-  send(pending: PendingClient, request_id: string, hop: Hop, build: (listener: Listener) => Draft): void {
+  send(pending: PendingClient, request_id: string, hop: NextHop, build: (listener: Listener) => Draft): void {
     const { app } = pending
     const opens = pending.method === 'INVITE' && !pending.in_dialog
     const patience_ms = opens ? this.#core.settings.no_response_ms : undefined
@@ -77,7 +77,7 @@ export class SentRequests {
   }
 
   /** Sends the stored CANCEL. Without a final response within 64×T1 the INVITE ends (RFC 3261 §9.1). */
-  sendCancel(pending: PendingClient, sent: Sent): void {
+  sendCancel(pending: PendingClient, sent: SentRequest): void {
     pending.cancel = 'sent'
     const over = (): void => this.#endCancelled(pending)
     const { stack, patience_ms } = this.#core
@@ -87,7 +87,7 @@ export class SentRequests {
   }
 
   /** Stores the ACK, to be sent again for each retransmission of the 2xx (RFC 3261 §13.2.2.4). */
-  keepAck(pending: PendingClient, { text, destination }: Sent): void {
+  keepAck(pending: PendingClient, { text, destination }: SentRequest): void {
     const { transactions, transport } = this.#core.stack
     pending.ack = {
       text,
@@ -110,7 +110,7 @@ export class SentRequests {
     pending: PendingClient,
     request_id: string,
     why: 'dns' | 'scheme' | 'transport' | 'network',
-    sent: Sent | undefined,
+    sent: SentRequest | undefined,
     build: (listener: Listener) => Draft,
   ): void {
     if (sent) {
@@ -136,7 +136,7 @@ export class SentRequests {
     this.#deliverFabricated(pending, text, status as number, reason as string, 'unknown')
   }
 
-  #fabricated(pending: PendingClient, sent: Sent, status: number, reason: string): void {
+  #fabricated(pending: PendingClient, sent: SentRequest, status: number, reason: string): void {
     if (pending.finished) return
     this.#deliverFabricated(pending, sent.text, status, reason, sent.destination.protocol)
   }
@@ -157,14 +157,14 @@ export class SentRequests {
     }
   }
 
-  #response(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #response(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     const { status } = response
     if (status < 200) this.#provisional(pending, response, from, sent)
     else if (pending.method === 'INVITE' && status < 300) this.#answered(pending, response, from, sent)
     else this.#final(pending, response, from, sent)
   }
 
-  #provisional(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #provisional(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     if (!pending.provisional) {
       pending.provisional = true
       if (pending.method === 'INVITE') {
@@ -189,7 +189,7 @@ export class SentRequests {
   }
 
   // The first 2xx goes to the application, which acknowledges it. The edge handles later ones itself.
-  #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     if (pending.answered_tag !== '') {
       if (pending.answered_tag === response.to_tag) pending.ack?.resend()
       else this.#endFork(pending, response, from, sent)
@@ -216,7 +216,7 @@ export class SentRequests {
   }
 
   // Another fork answered the same INVITE (RFC 3261 §13.2.2.4). Acknowledges it and hangs up.
-  #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     const key = `fork ${response.to_tag}`
     pending.rseqs ??= new Set()
     const known = pending.rseqs.has(key)
@@ -228,14 +228,14 @@ export class SentRequests {
     requestInDialog(this.#core.stack, { dialog, authorizer }, 'BYE', draft => draft)
   }
 
-  #acknowledge(leg: Leg, pending: PendingClient, sent: Sent): void {
+  #acknowledge(leg: AgentLeg, pending: PendingClient, sent: SentRequest): void {
     this.#core.stack.request('ACK', leg.dialog.nextHop(), () => ackOf(leg.dialog, sent), {
       ...UNHEARD,
       sent: ack => this.keepAck(pending, ack),
     })
   }
 
-  #final(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #final(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     const { status } = response
     const { leg } = pending
     pending.deadline?.cancel()
@@ -279,7 +279,7 @@ export class SentRequests {
     this.#deliver(pending, response, from, sent)
   }
 
-  #deliver(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #deliver(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     if (!pending.app.open) return
     const wire = {
       bytes: response.bytes,
@@ -291,7 +291,7 @@ export class SentRequests {
     pending.app.sendHeld(dialogMessage(wire, pending.id, pending.dialog_id, plainText(response)), pending.hold)
   }
 
-  #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): Leg {
+  #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): AgentLeg {
     const known = pending.leg
     if (known) {
       if (known.dialog.remote_tag !== response.to_tag && response.status < 200) {
@@ -303,7 +303,7 @@ export class SentRequests {
       return known
     }
     const kind = pending.method === 'SUBSCRIBE' ? 'subscribe' : 'invite'
-    const leg = new Leg(pending.dialog_id, 'uac', kind, this.#dialogFrom(sent, response, from), pending.app)
+    const leg = new AgentLeg(pending.dialog_id, 'uac', kind, this.#dialogFrom(sent, response, from), pending.app)
     leg.ready_at = pending.hold.ready_at
     leg.authorize(pending.credentials)
     leg.outgoing = kind === 'invite' ? pending : undefined
@@ -312,10 +312,10 @@ export class SentRequests {
     return leg
   }
 
-  #dialogFrom(sent: Sent, response: SipMessage, from: { host: string; port: number }): Dialog {
+  #dialogFrom(sent: SentRequest, response: SipMessage, from: { host: string; port: number }): SipDialog {
     const local = headerOf(sent.text, 'From') ?? ''
     const uri = sent.text.slice(sent.text.indexOf(' ') + 1, sent.text.indexOf(' SIP/2.0'))
-    const dialog = Dialog.asClient({
+    const dialog = SipDialog.asClient({
       call_id: response.call_id,
       local_tag: tagOf(local),
       local,
@@ -328,7 +328,7 @@ export class SentRequests {
     return dialog
   }
 
-  #flow(sent: Sent) {
+  #flow(sent: SentRequest) {
     const { protocol, tls, server_name } = sent.destination
     const connection = this.#core.stack.transport.connectionFor(sent.destination)
     return { protocol, connection, tls, server_name }
@@ -341,7 +341,7 @@ export class SentRequests {
     if (sent) this.#fabricated(pending, sent, 487, 'Request Terminated')
   }
 
-  #rangTooLong(pending: PendingClient, sent: Sent): void {
+  #rangTooLong(pending: PendingClient, sent: SentRequest): void {
     if (pending.finished || pending.cancel !== 'none') return
     pending.cancel_text = cancelFor(sent, undefined)
     this.sendCancel(pending, sent)

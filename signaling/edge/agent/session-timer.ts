@@ -4,7 +4,7 @@ import { UNHEARD } from '../transaction/client.ts'
 import type { Address } from '../transport/types.ts'
 import { ackOf } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import type { Leg, SessionTimer } from './leg.ts'
+import type { AgentLeg, SessionTimer } from './leg.ts'
 import { requestInDialog } from './own-requests.ts'
 
 // Session timers (RFC 4028). They are mostly invisible to applications (drachtio-control-protocol.md §13).
@@ -22,7 +22,7 @@ export function sessionTooSmall(request: SipMessage): boolean {
 }
 
 /** Completes the Session-Expires of our 2xx to an INVITE and starts the timer. */
-export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, answer: Draft): void {
+export function armAfterAnswer(core: AgentCore, leg: AgentLeg, invite: SipMessage, answer: Draft): void {
   leg.peer_updates = invite.lists('allow', 'update')
   const said = readSessionExpires(answer.get('session-expires'))
   if (said) {
@@ -42,7 +42,7 @@ export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, an
 }
 
 /** Starts the timer that a 2xx to our INVITE requires. */
-export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage, offer: string): void {
+export function armAfterResponse(core: AgentCore, leg: AgentLeg, response: SipMessage, offer: string): void {
   leg.peer_updates = response.lists('allow', 'update')
   const said = readSessionExpires(response.get('session-expires'))
   if (!said || said.seconds === 0) {
@@ -53,22 +53,22 @@ export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage
 }
 
 /** Restarts the timer that the 2xx to an application's UPDATE refreshes. */
-export function armAfterUpdate(core: AgentCore, leg: Leg, response: SipMessage): void {
+export function armAfterUpdate(core: AgentCore, leg: AgentLeg, response: SipMessage): void {
   const { session } = leg
   if (session) armWithin(core, leg, session, response)
 }
 
 /** Restarts the timer because of the peer's own re-INVITE or UPDATE. Either proves that the session is alive. */
-export function refreshedByPeer(core: AgentCore, leg: Leg): void {
+export function refreshedByPeer(core: AgentCore, leg: AgentLeg): void {
   if (leg.session) arm(core, leg, leg.session.interval_seconds, leg.session.refresher, '')
 }
 
-function disarm(leg: Leg): void {
+function disarm(leg: AgentLeg): void {
   leg.session?.timer.cancel()
   leg.session = undefined
 }
 
-function arm(core: AgentCore, leg: Leg, seconds: number, refresher: 'us' | 'peer', sdp: string): void {
+function arm(core: AgentCore, leg: AgentLeg, seconds: number, refresher: 'us' | 'peer', sdp: string): void {
   leg.session?.timer.cancel()
   if (sdp !== '') leg.sdp = sdp
   const { wheel } = core.stack.transactions
@@ -83,7 +83,7 @@ function arm(core: AgentCore, leg: Leg, seconds: number, refresher: 'us' | 'peer
   leg.session = { interval_seconds: seconds, refresher, expires_at, timer, min_se, refreshing: false }
 }
 
-function expired(core: AgentCore, leg: Leg): void {
+function expired(core: AgentCore, leg: AgentLeg): void {
   const { session } = leg
   if (session && leg.incoming) {
     // A re-INVITE that its application has not judged may be the refresh.
@@ -94,7 +94,7 @@ function expired(core: AgentCore, leg: Leg): void {
 }
 
 /** Tries again after a delay. If the session would expire before that, ends it when it expires. */
-function later(core: AgentCore, leg: Leg, delay_ms: number): void {
+function later(core: AgentCore, leg: AgentLeg, delay_ms: number): void {
   const { session } = leg
   if (!session || leg.ending) return
   const left_ms = session.expires_at - core.clock.monotonic_ms()
@@ -106,7 +106,7 @@ function later(core: AgentCore, leg: Leg, delay_ms: number): void {
  * Refreshes the session (RFC 4028 §7.4, §10). Sends an UPDATE without a body if the peer allows UPDATE, because it
  * leaves the media untouched. Otherwise sends a re-INVITE with the current SDP.
  */
-function refresh(core: AgentCore, leg: Leg): void {
+function refresh(core: AgentCore, leg: AgentLeg): void {
   const { session, dialog } = leg
   if (!session || leg.ending) return
   if (leg.incoming || (leg.outgoing && !leg.outgoing.finished)) {
@@ -148,12 +148,12 @@ function refresh(core: AgentCore, leg: Leg): void {
   })
 }
 
-function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage, from: Address): void {
+function refreshed(core: AgentCore, leg: AgentLeg, session: SessionTimer, response: SipMessage, from: Address): void {
   leg.dialog.refreshTarget(response, from, false)
   armWithin(core, leg, session, response)
 }
 
-function armWithin(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
+function armWithin(core: AgentCore, leg: AgentLeg, session: SessionTimer, response: SipMessage): void {
   const said = readSessionExpires(response.get('session-expires'))
   const refresher = said?.refresher === 'uas' ? 'peer' : 'us'
   arm(core, leg, said?.seconds || session.interval_seconds, refresher, '')
@@ -161,7 +161,7 @@ function armWithin(core: AgentCore, leg: Leg, session: SessionTimer, response: S
 
 // Handles a failed refresh. After a transient failure the session stays (RFC 3261 §14.1) and the refresh is tried again
 // before it expires. A permanent failure, or a peer that does not know the call, ends it.
-function refused(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
+function refused(core: AgentCore, leg: AgentLeg, session: SessionTimer, response: SipMessage): void {
   const { status } = response
   if (status === 422) {
     const asked = readSeconds(response.get('min-se')) ?? 0

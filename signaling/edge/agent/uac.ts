@@ -9,12 +9,12 @@ import { METHODS } from '../sip/headers.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft } from '../sip/message.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
-import type { Hop } from '../stack.ts'
+import type { NextHop } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
 import { ackOf, addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, type Leg, type PendingClient } from './leg.ts'
+import { dialogId, type AgentLeg, type PendingClient } from './leg.ts'
 import { SentRequests } from './requests.ts'
 
 // Commands of applications to send requests (drachtio-control-protocol.md §10, §12).
@@ -26,7 +26,7 @@ const AUTOMATIC_ACK = 'Server error: ACK for non-success final response is autom
 
 /** Finds the connection to a registered contact. */
 interface Bindings {
-  readonly hopFor: (uri: SipUri) => Hop | undefined
+  readonly hopFor: (uri: SipUri) => NextHop | undefined
 }
 
 export class ClientSide {
@@ -134,7 +134,7 @@ export class ClientSide {
     return undefined
   }
 
-  #inDialog(app: ControlClient, request_id: string, leg: Leg, command: CommandMessage): void {
+  #inDialog(app: ControlClient, request_id: string, leg: AgentLeg, command: CommandMessage): void {
     const { method } = command
     if (leg.ending && method !== 'BYE') {
       app.send(plainReply(request_id, 'NOK', UNKNOWN_DIALOG))
@@ -199,7 +199,7 @@ export class ClientSide {
   }
 
   // Cancels an open re-INVITE before the BYE is sent.
-  #closeReinvite(leg: Leg): void {
+  #closeReinvite(leg: AgentLeg): void {
     const open = leg.outgoing
     const sent = open?.outgoing?.sent
     if (!open || open.finished || !sent) return
@@ -208,7 +208,7 @@ export class ClientSide {
     else open.cancel = 'held'
   }
 
-  #ack(app: ControlClient, request_id: string, leg: Leg | undefined, command: CommandMessage): void {
+  #ack(app: ControlClient, request_id: string, leg: AgentLeg | undefined, command: CommandMessage): void {
     const pending = leg?.outgoing
     const sent = pending?.outgoing?.sent
     if (!leg || !pending || !sent || pending.answered_tag === '' || pending.ack) {
@@ -268,7 +268,7 @@ function newRequest(
 }
 
 /** Returns the given next hop. Its certificate must prove the host of the request-URI (RFC 5922 §7.1). */
-function toldHop(next_hop: string, uri: SipUri | undefined): Hop {
+function toldHop(next_hop: string, uri: SipUri | undefined): NextHop {
   const to = bare(next_hop)
   return { uri: to, server_name: uri?.host, tls: readVerification(parseUri(to)?.params.get(VERIFICATION_PARAMETER)) }
 }

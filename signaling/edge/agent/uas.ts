@@ -10,7 +10,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, type Leg, type PendingServer } from './leg.ts'
+import { dialogId, type AgentLeg, type PendingServer } from './leg.ts'
 import { PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 
@@ -202,7 +202,7 @@ export class ServerSide {
  * Reports whether an ACK comes from where its INVITE came from or from the host of the caller's Contact. From anywhere
  * else it may be a stranger's, which must not end the retransmission of a 2xx that the caller may not have got.
  */
-function isFromCaller(host: string, leg: Leg, { received }: ServerTransaction): boolean {
+function isFromCaller(host: string, leg: AgentLeg, { received }: ServerTransaction): boolean {
   return host === received.source.host || host === parseUri(leg.dialog.target)?.host
 }
 

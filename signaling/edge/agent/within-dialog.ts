@@ -3,7 +3,7 @@ import { Draft, type SipMessage } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
-import type { Leg } from './leg.ts'
+import type { AgentLeg } from './leg.ts'
 import { type PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { refreshedByPeer, sessionTooSmall } from './session-timer.ts'
 
@@ -22,7 +22,7 @@ export class DialogRequests {
     this.#pending = pending
   }
 
-  request(transaction: ServerTransaction, leg: Leg): void {
+  request(transaction: ServerTransaction, leg: AgentLeg): void {
     const { request, received } = transaction
     const { method } = request
     const newest = Math.max(leg.dialog.remote_seq, leg.unjudged.newest(transaction))
@@ -76,7 +76,7 @@ export class DialogRequests {
   }
 
   /** Applies a request to its dialog after its final answer. One that was refused as a stranger's changes nothing. */
-  judged({ request, received }: ServerTransaction, leg: Leg, status: number): void {
+  judged({ request, received }: ServerTransaction, leg: AgentLeg, status: number): void {
     if (refusesStranger(status)) return
     const { dialog } = leg
     if (dialog.remote_tag === '') dialog.remote_tag = request.from_tag
@@ -90,7 +90,7 @@ export class DialogRequests {
   }
 
   // RFC 3261 §14.2: only one INVITE at a time, and none while ours is open.
-  #mayReinvite(transaction: ServerTransaction, leg: Leg): boolean {
+  #mayReinvite(transaction: ServerTransaction, leg: AgentLeg): boolean {
     if (leg.incoming) {
       refuse(transaction, 500, undefined, [['Retry-After', '1']])
       return false
@@ -102,7 +102,7 @@ export class DialogRequests {
     return true
   }
 
-  #bye(transaction: ServerTransaction, leg: Leg): void {
+  #bye(transaction: ServerTransaction, leg: AgentLeg): void {
     const { request, received } = transaction
     const wire = this.#core.wireIn(request, received)
     const early = leg.incoming !== undefined && leg.state === 'early'
@@ -120,7 +120,7 @@ export class DialogRequests {
   }
 
   /** Ends a leg after the peer's BYE. Its open INVITE ends with 487 (RFC 3261 §15.1.2). */
-  #ended(bye: SipMessage, received: Received, leg: Leg, status: number): void {
+  #ended(bye: SipMessage, received: Received, leg: AgentLeg, status: number): void {
     const invite = leg.incoming
     const early = invite !== undefined && leg.state === 'early'
     // An application that knows no such dialog goes on with its INVITE.
@@ -137,7 +137,7 @@ export class DialogRequests {
 }
 
 /** Reports whether a request belongs to another early dialog of the leg. Each has its own CSeq numbers. */
-function isOtherFork(request: SipMessage, leg: Leg): boolean {
+function isOtherFork(request: SipMessage, leg: AgentLeg): boolean {
   return leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
 }
 

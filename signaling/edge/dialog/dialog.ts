@@ -2,7 +2,7 @@ import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, uriIn } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
-import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
+import type { Address, TransportDestination, Listener, Protocol, Received } from '../transport/types.ts'
 
 // Dialog state (RFC 3261 §12): identifiers, sequence numbers, route set and target. A dialog drafts requests from them
 // but sends nothing.
@@ -48,9 +48,9 @@ export function viaFor(listener: Listener, branch: string): string {
 }
 
 /** How the peer's TLS certificate was verified. */
-type Proved = Pick<Destination, 'tls' | 'server_name'>
+type Proved = Pick<TransportDestination, 'tls' | 'server_name'>
 
-export class Dialog {
+export class SipDialog {
   readonly call_id: string
   readonly local_tag: string
   remote_tag: string
@@ -73,7 +73,7 @@ export class Dialog {
   /** The source of the peer's packets when its Contact does not match it (NAT). In-dialog requests go there. */
   source: Address | undefined
   /** The address with which the dialog was established. */
-  peer: Destination | undefined
+  peer: TransportDestination | undefined
 
   private constructor(facts: {
     call_id: string
@@ -89,7 +89,7 @@ export class Dialog {
     protocol: Protocol
     connection: StreamConnection | undefined
     source: Address | undefined
-    peer: Destination | undefined
+    peer: TransportDestination | undefined
   }) {
     this.call_id = facts.call_id
     this.local_tag = facts.local_tag
@@ -108,11 +108,11 @@ export class Dialog {
   }
 
   /** Creates the dialog of a request that we answer (RFC 3261 §12.1.1). */
-  static asServer(request: SipMessage, received: Received, local_tag: string): Dialog {
+  static asServer(request: SipMessage, received: Received, local_tag: string): SipDialog {
     const routes = request.list('record-route').map(asRoute)
     const target = request.contact?.uri ?? sourceUri(received)
     const to = request.get('to') ?? ''
-    return new Dialog({
+    return new SipDialog({
       call_id: request.call_id,
       local_tag: local_tag,
       remote_tag: request.from_tag,
@@ -139,8 +139,8 @@ export class Dialog {
     seq: number
     contact: string
     uri: string
-  }): Dialog {
-    return new Dialog({
+  }): SipDialog {
+    return new SipDialog({
       call_id: facts.call_id,
       local_tag: facts.local_tag,
       remote_tag: '',
@@ -218,7 +218,7 @@ export class Dialog {
   }
 
   /** Returns where requests go: an open connection or known source address, otherwise the URI to locate. */
-  nextHop(): { readonly destination: Destination } | { readonly uri: string; readonly peer: Destination | undefined } {
+  nextHop(): { readonly destination: TransportDestination } | { readonly uri: string; readonly peer: TransportDestination | undefined } {
     const route = this.routes[0]
     if (route !== undefined) {
       const uri = parseNameAddress(route)?.uri ?? this.target
@@ -235,7 +235,7 @@ export class Dialog {
     return { uri: this.target, peer: this.peer }
   }
 
-  #overConnection(connection: StreamConnection): Destination {
+  #overConnection(connection: StreamConnection): TransportDestination {
     const { host, port } = connection.remote
     return { protocol: connection.protocol, host, port, connection }
   }

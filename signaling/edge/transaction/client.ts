@@ -1,7 +1,7 @@
 import type { SipMessage } from '../sip/message.ts'
 import { tagOf } from '../sip/uri.ts'
 import type { WheelTimer } from '../timers.ts'
-import { type Destination, isReliable } from '../transport/types.ts'
+import { type TransportDestination, isReliable } from '../transport/types.ts'
 import {
   type ClientEffect,
   type ClientEvent,
@@ -35,7 +35,7 @@ export interface ClientRequest {
   readonly branch: string
   /** The request as bytes. */
   readonly text: string
-  readonly destination: Destination
+  readonly destination: TransportDestination
   /** Overrides 64×T1 for Timer B or F, in ms. It is shorter while other addresses remain to be tried. */
   readonly patience_ms?: number | undefined
 }

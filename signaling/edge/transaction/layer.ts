@@ -8,7 +8,7 @@ import { smallAnswer } from '../sip/small-answer.ts'
 import { splitList, type Via } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
-import type { Address, Destination, Received } from '../transport/types.ts'
+import type { Address, TransportDestination, Received } from '../transport/types.ts'
 import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } from './client.ts'
 import { ServerTransaction } from './server.ts'
 
@@ -185,7 +185,7 @@ export class TransactionLayer {
    * A destination did not answer in time. Probes its port unless it sent something in the last 5 s, so that a refusing
    * host is noticed without waiting for Timer B.
    */
-  silent(destination: Destination, refused: () => void): void {
+  silent(destination: TransportDestination, refused: () => void): void {
     if (destination.protocol !== 'udp') return
     const key = `${destination.host}|${destination.port}`
     const heard = this.#heard.get(key)

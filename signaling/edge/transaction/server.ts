@@ -2,7 +2,7 @@ import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { isSmall, smallAnswer } from '../sip/small-answer.ts'
 import type { WheelTimer } from '../timers.ts'
-import { type Destination, isReliable, type Received } from '../transport/types.ts'
+import { type TransportDestination, isReliable, type Received } from '../transport/types.ts'
 import type { TransactionLayer } from './layer.ts'
 
 // Server transactions (RFC 3261 §17.2, RFC 6026 §7.1).
@@ -65,7 +65,7 @@ export class ServerTransaction {
    * Where responses go: back to the source of the request (RFC 3581 §4). If its connection has closed, they go to the
    * port in the Via (RFC 3261 §18.2.2).
    */
-  get destination(): Destination {
+  get destination(): TransportDestination {
     const { protocol, source, connection } = this.received
     const gone = this.reliable && !connection?.open
     const port = gone ? (this.request.via?.port ?? defaultPort(protocol)) : source.port

@@ -8,8 +8,8 @@ import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
 import { certifiedBy, peerOptions, proofOfName, proofOfPin, SecureServer, wrongPin } from './tls.ts'
-import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
-import { type Opened, WebPort } from './web.ts'
+import type { Address, TransportDestination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
+import { type WebSocketOpened, WebPort } from './web.ts'
 
 // All sockets of one SIP stack. This layer handles bytes and addresses. Of SIP it knows only where a message ends.
 
@@ -112,7 +112,7 @@ export class TransportLayer {
    * Returns an open connection to a destination, which may be one that the peer made (RFC 5923). Its peer must have
    * proved what the destination requires.
    */
-  connectionFor(to: Destination): StreamConnection | undefined {
+  connectionFor(to: TransportDestination): StreamConnection | undefined {
     if (to.protocol === 'udp') return undefined
     if (to.connection?.open) return to.connection
     return this.#connections.to(to.protocol, to.host, to.port, this.#proofOf(to))
@@ -129,7 +129,7 @@ export class TransportLayer {
    * or undefined when no listening point serves this kind of destination.
    */
   send(
-    to: Destination,
+    to: TransportDestination,
     text: string,
     retransmission: boolean,
     failed: (error: Error) => void,
@@ -333,7 +333,7 @@ export class TransportLayer {
       ({ listener, port }) => listener.host === wanted.host && listener.port === wanted.port && !port.serves(protocol),
     )?.port
     const port = shared ?? new WebPort(limits.message_bytes)
-    const opened: Opened = (client, socket) => this.#connections.accepted(listener, socket)?.attachWebSocket(client)
+    const opened: WebSocketOpened = (client, socket) => this.#connections.accepted(listener, socket)?.attachWebSocket(client)
     if (protocol === 'ws') port.servePlain(opened)
     else if (tls) this.#secure.push(port.serveSecure(tls, opened))
     else throw new Error('a WSS listening point needs a key and a certificate')
@@ -343,7 +343,7 @@ export class TransportLayer {
     if (!shared) this.#web_ports.push({ listener, port })
   }
 
-  #connect(to: Destination, listener: Listener): StreamConnection {
+  #connect(to: TransportDestination, listener: Listener): StreamConnection {
     const connection = this.#connections.dialled(listener, { host: to.host, port: to.port }, this.#proofOf(to))
     const give_up = this.#options.clock.after(this.#options.limits.connect_ms, () =>
       connection.fail(Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' })),
@@ -374,12 +374,12 @@ export class TransportLayer {
     return connection
   }
 
-  #verificationOf({ tls }: Destination): TlsVerification {
+  #verificationOf({ tls }: TransportDestination): TlsVerification {
     return tls ?? { mode: this.#tls?.verify_peers ? 'required' : 'off' }
   }
 
   /** Returns what a connection's peer must have proved to serve a destination; '' when nothing is required. */
-  #proofOf(to: Destination): string {
+  #proofOf(to: TransportDestination): string {
     if (to.protocol !== 'tls' || to.tls?.mode === 'flow') return ''
     const verification = this.#verificationOf(to)
     switch (verification.mode) {

@@ -1,4 +1,4 @@
-import type { Destination as Place, Protocol } from '../../../core/runtime/sip/locate.ts'
+import type { TransportDestination as Place, Protocol } from '../../../core/runtime/sip/locate.ts'
 import type { StreamConnection } from './connection.ts'
 
 export type { Protocol } from '../../../core/runtime/sip/locate.ts'
@@ -21,7 +21,7 @@ export interface Listener {
 }
 
 /** Where a message is to go: a resolved address or an existing connection. */
-export interface Destination extends Place {
+export interface TransportDestination extends Place {
   /** Use this connection while it is open. */
   readonly connection?: StreamConnection | undefined
 }

@@ -7,7 +7,7 @@ import { peek } from './peek.ts'
 import { SecureServer } from './tls.ts'
 
 /** Called for each WebSocket after its handshake, with the underlying socket. */
-export type Opened = (client: WebSocket, socket: Socket) => void
+export type WebSocketOpened = (client: WebSocket, socket: Socket) => void
 
 /** The first byte of a TLS connection: the record type handshake (RFC 8446 §5.1). No HTTP request begins with it. */
 const TLS_HANDSHAKE = 22
@@ -36,12 +36,12 @@ export class WebPort {
     return (protocol === 'ws' ? this.#plain : this.#secure) !== undefined
   }
 
-  servePlain(opened: Opened): void {
+  servePlain(opened: WebSocketOpened): void {
     this.#plain = this.#upgrading(createHttpServer(), opened)
   }
 
   /** Returns what renews its certificates. */
-  serveSecure(tls: TlsOptions, opened: Opened): Pick<SecureServer, 'renew'> {
+  serveSecure(tls: TlsOptions, opened: WebSocketOpened): Pick<SecureServer, 'renew'> {
     this.#secure = new SecureServer(tls, options => this.#upgrading(createHttpsServer(options), opened))
     return this.#secure
   }
@@ -58,7 +58,7 @@ export class WebPort {
     else plain?.emit('connection', socket)
   }
 
-  #upgrading<S extends Server>(server: S, opened: Opened): S {
+  #upgrading<S extends Server>(server: S, opened: WebSocketOpened): S {
     server.on('request', (_request, response) => {
       response.writeHead(426, { Connection: 'close', Upgrade: 'websocket' }).end()
     })

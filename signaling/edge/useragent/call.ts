@@ -1,7 +1,7 @@
-import { Dialog } from '../dialog/dialog.ts'
+import { SipDialog } from '../dialog/dialog.ts'
 import { type Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
 import { headerOf } from '../sip/sent-text.ts'
-import type { Hop, OutgoingRequest, Sent } from '../stack.ts'
+import type { NextHop, OutgoingRequest, SentRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
@@ -34,7 +34,7 @@ export class Call {
   state: 'inviting' | 'answered' | 'ended' = 'inviting'
   /** The INVITE of an incoming call. */
   invite: SipMessage | undefined
-  dialog: Dialog | undefined
+  dialog: SipDialog | undefined
   readonly #agent: UserAgent
   #transaction: ServerTransaction | undefined
   #outgoing: OutgoingRequest | undefined
@@ -44,7 +44,7 @@ export class Call {
   #answer_seq = -1
   #provisional = false
   #cancelling = false
-  #ack: Sent | undefined
+  #ack: SentRequest | undefined
 
   constructor(agent: UserAgent, direction: 'in' | 'out', events: CallEvents) {
     this.#agent = agent
@@ -83,7 +83,7 @@ export class Call {
     this.#end('refused')
   }
 
-  receive(transaction: ServerTransaction, dialog: Dialog): void {
+  receive(transaction: ServerTransaction, dialog: SipDialog): void {
     this.#transaction = transaction
     this.invite = transaction.request
     this.dialog = dialog
@@ -140,7 +140,7 @@ export class Call {
 
   // Called by the agent
 
-  dial(build: (listener: Listener) => Draft, hop: Hop, ids: { tag: string; call_id: string; seq: number }): void {
+  dial(build: (listener: Listener) => Draft, hop: NextHop, ids: { tag: string; call_id: string; seq: number }): void {
     this.#ids = { call_id: ids.call_id, tag: ids.tag }
     this.#outgoing = this.#agent.stack.request('INVITE', hop, build, {
       response: (response, from, sent) => this.#response(response, from, sent, ids.seq),
@@ -230,7 +230,7 @@ export class Call {
     again(scale.t1)
   }
 
-  #response(response: SipMessage, from: { host: string; port: number }, sent: Sent, seq: number): void {
+  #response(response: SipMessage, from: { host: string; port: number }, sent: SentRequest, seq: number): void {
     if (!this.#provisional && response.status < 200) {
       this.#provisional = true
       if (this.#cancelling) this.#agent.stack.cancel(sent)
@@ -267,11 +267,11 @@ export class Call {
     this.events.answered?.(response)
   }
 
-  #establish(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+  #establish(response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
     const { protocol } = sent.destination
     if (!this.dialog) {
       const said = (name: string): string => headerOf(sent.text, name) ?? ''
-      this.dialog = Dialog.asClient({
+      this.dialog = SipDialog.asClient({
         call_id: this.#ids.call_id,
         local_tag: this.#ids.tag,
         local: said('From'),
@@ -285,7 +285,7 @@ export class Call {
     this.dialog.establish(response, from, { protocol, connection })
   }
 
-  #sendAck(dialog: Dialog, seq: number, response: SipMessage): void {
+  #sendAck(dialog: SipDialog, seq: number, response: SipMessage): void {
     const body = this.events.ackBody?.(response)
     this.#agent.stack.request(
       'ACK',
@@ -304,7 +304,7 @@ export class Call {
     )
   }
 
-  #repeatAck(ack: Sent): void {
+  #repeatAck(ack: SentRequest): void {
     this.#agent.stack.transport.send(ack.destination, ack.text, true, () => undefined)
   }
 

@@ -1,8 +1,8 @@
-import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { SipDialog, listenerAddress } from '../dialog/dialog.ts'
 import { newCallId, newSequence, newTag } from '../sip/ids.ts'
 import { bytesOf, Draft, draftResponse, type SipMessage } from '../sip/message.ts'
-import type { Hop, Sent, StackOptions } from '../stack.ts'
-import { SipStack } from '../stack.ts'
+import type { NextHop, SentRequest, StackOptions } from '../stack.ts'
+import { EdgeStack } from '../stack.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import { Call, type CallEvents } from './call.ts'
 import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
@@ -29,18 +29,18 @@ interface CallOptions extends MessageParts {
 }
 
 export class UserAgent {
-  readonly stack: SipStack
+  readonly stack: EdgeStack
   readonly #options: UserAgentOptions
   readonly #calls = new Map<string, Call>()
 
-  private constructor(stack: SipStack, options: UserAgentOptions) {
+  private constructor(stack: EdgeStack, options: UserAgentOptions) {
     this.stack = stack
     this.#options = options
   }
 
   static async open(options: UserAgentOptions): Promise<UserAgent> {
     let agent: UserAgent | undefined
-    const stack = await SipStack.open({
+    const stack = await EdgeStack.open({
       ...options,
       user: {
         request: transaction => agent?.takeRequest(transaction),
@@ -101,7 +101,7 @@ export class UserAgent {
     const tag = newTag()
     const call_id = newCallId()
     const seq = newSequence()
-    const hop: Hop = { uri: parts.hop ?? uri }
+    const hop: NextHop = { uri: parts.hop ?? uri }
     return await new Promise(resolve => {
       this.stack.request(
         method,
@@ -137,7 +137,7 @@ export class UserAgent {
     this.#calls.delete(`${call_id} ${local_tag}`)
   }
 
-  contact(listener: Sent['listener']): string {
+  contact(listener: SentRequest['listener']): string {
     return listenerAddress(listener, this.#options.user)
   }
 
@@ -159,7 +159,7 @@ export class UserAgent {
         return
       }
       const call = new Call(this, 'in', {})
-      const dialog = Dialog.asServer(request, received, own)
+      const dialog = SipDialog.asServer(request, received, own)
       dialog.contact = this.contact(received.listener)
       this.add(call, request.call_id, own)
       call.receive(transaction, dialog)

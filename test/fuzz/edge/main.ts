@@ -14,7 +14,7 @@ import { ControlClient } from '../../../signaling/edge/control/client.ts'
 import { parseCommandMessage, splitPayload } from '../../../signaling/edge/control/command.ts'
 import { FrameReader } from '../../../signaling/edge/control/framing.ts'
 import { StreamFramer } from '../../../signaling/edge/sip/stream.ts'
-import { SipStack } from '../../../signaling/edge/stack.ts'
+import { EdgeStack } from '../../../signaling/edge/stack.ts'
 import type { Listener, Received } from '../../../signaling/edge/transport/types.ts'
 import { tortureMessages } from '../../conformance/edge/torture.ts'
 import { readTranscript } from '../../conformance/edge/transcript.ts'
@@ -121,7 +121,7 @@ function finding(what: string): void {
 
 async function openEdge() {
   let server: ServerSide | undefined
-  const stack = await SipStack.open({
+  const stack = await EdgeStack.open({
     // Without a listener the stack sends nothing, which is the cheapest network.
     listeners: [],
     clock,

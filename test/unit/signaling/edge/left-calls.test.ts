@@ -1,4 +1,4 @@
-import type { Dialog } from '../../../../signaling/edge/dialog/dialog.ts'
+import type { SipDialog } from '../../../../signaling/edge/dialog/dialog.ts'
 import { type KeptMessage, leftCalls } from '../../../../signaling/edge/left-calls.ts'
 import type { Listener, Protocol } from '../../../../signaling/edge/transport/types.ts'
 import t from '../../../support/harness/index.ts'
@@ -41,7 +41,7 @@ function kept(call_id: string, protocol: string, said: readonly Said[]): KeptMes
   }))
 }
 
-const answered = (messages: KeptMessage[]): Dialog | undefined => {
+const answered = (messages: KeptMessage[]): SipDialog | undefined => {
   const [left] = leftCalls(messages, listenerOf)
   return left?.kind === 'answered' ? left.dialog : undefined
 }

@@ -2,7 +2,7 @@ import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { createVoices } from '../../../../media/files/voice.ts'
 import type { PlaySource } from '../../../../media/protocol/schema.ts'
 import type { ScriptHost } from '../../../../signaling/b2bua/script-host.ts'
-import { Player } from '../../../../signaling/scripts/player.ts'
+import { LegPlayer } from '../../../../signaling/scripts/player.ts'
 import { tone, wavBytes } from '../../../support/audio.ts'
 import t from '../../../support/harness/index.ts'
 import { webServer } from '../../../support/web.ts'
@@ -40,7 +40,7 @@ t.test(
         }
         const host = { call, leg: { id: 'leg', ended: false, session: { hub: { request } } } } as unknown as ScriptHost
         const speech = { kind: 'speech', text, ssml: null, voice: 'man', language: 'en-US', loop: 1 } as const
-        new Player(ctx as never, host, () => undefined).play({ type: 'play', id: 'say', items: [speech] } as never)
+        new LegPlayer(ctx as never, host, () => undefined).play({ type: 'play', id: 'say', items: [speech] } as never)
       })
       return web.requests.slice(before).map(({ path }) => path)
     }
