@@ -252,9 +252,7 @@ function addCommand(command: Command): void {
 function applyCommand(command: Command): void {
   command
     .command('apply')
-    .description(
-      'apply a file (JSON) to the carriers, all or nothing; prints the changes, and makes them with --yes',
-    )
+    .description('apply a file (JSON) to the carriers, all or nothing; prints the changes, and makes them with --yes')
     .argument('<file>')
     .option('--yes', 'do it')
     .option('--prune', 'remove carriers that the file does not name')

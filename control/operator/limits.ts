@@ -141,8 +141,7 @@ export const limits = [
   route({
     method: 'put',
     path: '/short-codes',
-    summary:
-      'Route an emergency or short code to a number, for one project or for all others; null removes the route',
+    summary: 'Route an emergency or short code to a number, for one project or for all others; null removes the route',
     scope: 'operator:network',
     context: 'organization',
     audit: { kind: 'numbers', action: 'short_code.changed', category: 'security' },

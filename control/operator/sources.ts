@@ -100,7 +100,8 @@ export const sources = [
   route({
     method: 'post',
     path: '/source-approvals/{source_id}/approve',
-    summary: 'Approve a source that waits because it is wide or beyond the hundredth; it takes no address from another tenant',
+    summary:
+      'Approve a source that waits because it is wide or beyond the hundredth; it takes no address from another tenant',
     scope: 'operator:fraud',
     context: 'organization',
     applies: true,

@@ -103,7 +103,8 @@ export const liveCalls = [
   route({
     method: 'post',
     path: '/live-calls/{call_id}/transfer',
-    summary: 'Transfer a call in progress: it leaves its document and the calls that the document placed, and dials another number',
+    summary:
+      'Transfer a call in progress: it leaves its document and the calls that the document placed, and dials another number',
     description:
       'The new leg is a call of its own, made by this one, and is admitted and priced like every other. ' +
       'Calls between a trunk and a carrier are transferred by the PBX. The answer may come before the transfer.',

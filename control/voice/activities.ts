@@ -214,8 +214,7 @@ const STARTS: Readonly<
     start: ({ form }) => streamOf(form),
   },
   siprec: {
-    summary:
-      'Send the media of an answered call to a SIP recording server; needs the recording consent of the project',
+    summary: 'Send the media of an answered call to a SIP recording server; needs the recording consent of the project',
     fields: { ConnectorName: 'a configured recording server, default the first', ...SENT, ...PARAMETERS, ...CALLBACK },
     example: { Name: 'compliance', Track: 'both_tracks' },
     start: ({ form }) => siprecOf(form),

@@ -86,7 +86,9 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   })
   const mend = clock.every(MEND_EVERY_MS, () => {
     const times = { now_ms: clock.now(), lease_ms: limits.lease_ms, longest_wait_ms: LONGEST_WAIT_MS }
-    mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'the due times of callbacks could not be corrected'))
+    mendCallbackTimes(state.db, times).catch(err =>
+      log.error({ err }, 'the due times of callbacks could not be corrected'),
+    )
   })
   const unhear = bus.on('outbox', wake)
   wake()

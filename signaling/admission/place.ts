@@ -66,7 +66,11 @@ async function placeNumber(
   const circle = line?.kind === 'application' ? goesRound(ctx.calls, parent, line.number.e164) : null
   if (circle) return { refused: { ...circle, number: 13227 } }
   const to = line?.kind === 'application' ? line.number.e164 : number
-  const inserted = await insertCall(ctx.state.db, childRow(ctx, parent, command, to, trunk?.id ?? null), ctx.clock.now())
+  const inserted = await insertCall(
+    ctx.state.db,
+    childRow(ctx, parent, command, to, trunk?.id ?? null),
+    ctx.clock.now(),
+  )
   const ask = {
     project_id: parent.project_id,
     service: serviceOf(parent),

@@ -20,7 +20,7 @@ import type { AdmissionContext } from './context.ts'
 import { destinationOf } from './destination.ts'
 import { type Ask, DECIDES_WITHIN_MS } from './gate.ts'
 import { type Offered, offeredIn } from './offer.ts'
-import { credentialsFor, identify, type CallingPeer } from './peer.ts'
+import { type CallingPeer, credentialsFor, identify } from './peer.ts'
 import { planOf } from './plan.ts'
 import { type Reading, readInvite, verstatOf } from './read-invite.ts'
 import { answerRefused, InviteRefused, refusedFor } from './refuse.ts'
@@ -191,7 +191,9 @@ async function undoLate(ctx: AdmissionContext, { row, decided }: AdmittedCall): 
   if (!decided.admitted) return
   const end = { cause: 'not_admitted', reason: 'state_unavailable', sip_code: 503 } as const
   // If this fails, the sweep of unowned calls ends the call.
-  await endUnplaced(ctx, row, end).catch(err => ctx.log.error({ err, call_id: row.sid }, 'an admission that came too late could not be undone'))
+  await endUnplaced(ctx, row, end).catch(err =>
+    ctx.log.error({ err, call_id: row.sid }, 'an admission that came too late could not be undone'),
+  )
 }
 
 /** Returns the media policy of the caller's leg. Media may use another address family than SIP (RFC 6157). */

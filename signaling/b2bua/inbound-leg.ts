@@ -81,8 +81,7 @@ export class InboundLeg extends Leg {
     if (this.answered || this.ended || this.#progress !== 'none') return
     this.#progress = 'ringing'
     // RFC 3262 §5: the first reliable response to an INVITE without an offer has ours.
-    if (this.#late && this.#must)
-      this.#offerEarly(status).catch(err => this.log.info({ err }, 'an early offer failed'))
+    if (this.#late && this.#must) this.#offerEarly(status).catch(err => this.log.info({ err }, 'an early offer failed'))
     else this.#say(status, { reliable: this.#must })
   }
 

@@ -36,7 +36,11 @@ export async function askPlaced<T>(
  * Returns addresses for the host names of an SDP: what the guard of ways out allows, else, for a relaxed peer, where
  * its SIP came from. The media itself then decides, as for any peer behind a NAT (design section 4).
  */
-async function placesOf(ways: Pick<WaysOut, 'mediaAddress'>, sdp: string, { carrier_id, came_from, relaxed }: Named): Promise<Places> {
+async function placesOf(
+  ways: Pick<WaysOut, 'mediaAddress'>,
+  sdp: string,
+  { carrier_id, came_from, relaxed }: Named,
+): Promise<Places> {
   const reading = readSdp(sdp)
   const unplaced = 'refused' in reading ? [] : reading.sdp.unplaced.slice(0, MAX_HOSTS)
   const asked = { carrier_id, ...(came_from === null ? {} : { proven_host: came_from }) }

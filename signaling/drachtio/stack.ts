@@ -7,7 +7,13 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer, CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
-import { type Acknowledge, createLibrary, type DrachtioLibrary, type LibraryAnswer, type LibraryRequest } from './library.ts'
+import {
+  type Acknowledge,
+  createLibrary,
+  type DrachtioLibrary,
+  type LibraryAnswer,
+  type LibraryRequest,
+} from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import { Pulse } from './pulse.ts'
 import { Sequence } from './sequence.ts'

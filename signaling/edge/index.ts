@@ -22,7 +22,7 @@ import { type KeptMessage, leftCalls } from './left-calls.ts'
 import { type EdgeLog, EdgeStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
-import type { Address, TransportDestination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
+import type { Address, Listener, TracedMessage, TransportDestination, TransportLimits } from './transport/types.ts'
 
 /**
  * The embedded SIP edge: a SIP server that speaks drachtio's control protocol, so that `drachtio-srf` applications
@@ -167,7 +167,10 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     malformed_per_second: limits.malformed_per_second ?? 100,
     requests_per_second: limits.requests_per_second ?? 100,
     blocked: ({ host, protocol, reason }) =>
-      log.warn({ source: host, protocol, reason }, 'a source is blocked: its new requests are dropped without an answer'),
+      log.warn(
+        { source: host, protocol, reason },
+        'a source is blocked: its new requests are dropped without an answer',
+      ),
   })
   const apps = new Apps()
   const bindings = new ContactBindings(clock)

@@ -15,10 +15,10 @@ import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
 import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
 import {
   DEFAULT_TRANSPORT_LIMITS,
-  type TransportDestination,
   type Listener,
   type Protocol,
   type TracedMessage,
+  type TransportDestination,
   type TransportLimits,
 } from './transport/types.ts'
 

@@ -110,7 +110,10 @@ function start(ctx: ActivityServices, party: Side, command: Start): void {
   } else cannotTranscribe(call, command)
 }
 
-function cannotTranscribe(call: ScriptedCall, { sid, callback }: Extract<Start, { readonly kind: 'transcription' }>): void {
+function cannotTranscribe(
+  call: ScriptedCall,
+  { sid, callback }: Extract<Start, { readonly kind: 'transcription' }>,
+): void {
   const { clock } = call
   const detail = 'no transcription engine is configured'
   call.event('warning', null, { detail, transcription: sid })
@@ -124,7 +127,11 @@ function cannotTranscribe(call: ScriptedCall, { sid, callback }: Extract<Start, 
 /** The most messages of a client that one subscription passes on. */
 const MAX_MESSAGES = 1000
 
-function subscribe({ calls }: ActivityServices, call: ScriptedCall, { sid, callback }: Extract<Start, { readonly kind: 'subscription' }>): void {
+function subscribe(
+  { calls }: ActivityServices,
+  call: ScriptedCall,
+  { sid, callback }: Extract<Start, { readonly kind: 'subscription' }>,
+): void {
   const { clock } = call
   let left = MAX_MESSAGES
   const listener = (content: string): void => {

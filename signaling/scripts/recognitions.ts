@@ -40,11 +40,7 @@ export class Recognitions {
   /** Keyed by the media worker's `recognize_id`. */
   readonly #live = new Map<string, Listening | Transcribing>()
 
-  constructor(
-    services: RecognitionServices,
-    host: Pick<ScriptHost, 'call' | 'leg'>,
-    emit: (event: Event) => void,
-  ) {
+  constructor(services: RecognitionServices, host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
     this.#services = services
     this.#host = host
     this.#emit = emit

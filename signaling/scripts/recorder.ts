@@ -119,7 +119,8 @@ export class CallRecorder {
       ended: (event, recording, absent, file) => {
         const key = event.key ?? null
         this.#emit({ type: 'record_ended', id: command.id, reason: reasonOf(event), key, recording, absent })
-        if (recording && command.transcribe) transcribe(this.#services, this.#host, recording, file, command.transcribe.callback)
+        if (recording && command.transcribe)
+          transcribe(this.#services, this.#host, recording, file, command.transcribe.callback)
       },
       failed,
     })

@@ -1,8 +1,8 @@
 import { reasonSentence } from '../../core/domain/reasons/index.ts'
 import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
+import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { ScriptServices } from './services.ts'
-import { MediaRefusal } from '../b2bua/media.ts'
 
 /**
  * The one gate of whatever records a conversation: policies, `Record` of a create, Dial, conferences, Start Recording

@@ -64,11 +64,7 @@ export const saveEnded = (room: Room, by: Participant, reason_ended: string): vo
   })
 
 /** Saves who speaks, a little later and all at once. */
-export function saveVoice(
-  { state }: Pick<ScriptServices, 'state'>,
-  room: Room,
-  { host, speaking }: Participant,
-): void {
+export function saveVoice({ state }: Pick<ScriptServices, 'state'>, room: Room, { host, speaking }: Participant): void {
   const { call } = host
   const first = room.unsaved.size === 0
   room.unsaved.set(call.sid, speaking)

@@ -9,11 +9,11 @@ import {
   newRoom,
   type Participant,
   participantParameters,
-  type RoomRefusal,
   type Room,
+  type RoomRefusal,
   type RoomScript,
-  roomRefusalOf,
   refusedBy,
+  roomRefusalOf,
 } from './room.ts'
 import { saveEnded, saveJoined, saveLeft, saveStarted, saveVoice } from './room-rows.ts'
 import type { ScriptServices } from './services.ts'

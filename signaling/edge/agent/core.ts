@@ -4,11 +4,11 @@ import { HOLD_MS, type Hold } from '../control/client.ts'
 import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
-import type { EdgeLog, SentRequest, EdgeStack } from '../stack.ts'
+import type { EdgeLog, EdgeStack, SentRequest } from '../stack.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { Apps } from './apps.ts'
 import type { CallRecords } from './cdr.ts'
-import { dialogId, fits, type AgentLeg, type PendingClient, type PendingServer } from './leg.ts'
+import { type AgentLeg, dialogId, fits, type PendingClient, type PendingServer } from './leg.ts'
 import { requestInDialog } from './own-requests.ts'
 
 // The shared state of the agent. Its users are requests from the network (uas.ts), requests of applications (uac.ts),

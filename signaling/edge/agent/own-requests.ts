@@ -1,7 +1,7 @@
 import type { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { SipDialog } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
-import type { RequestEvents, SentRequest, EdgeStack } from '../stack.ts'
+import type { EdgeStack, RequestEvents, SentRequest } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 
 /**

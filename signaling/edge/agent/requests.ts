@@ -157,14 +157,24 @@ export class SentRequests {
     }
   }
 
-  #response(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
+  #response(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): void {
     const { status } = response
     if (status < 200) this.#provisional(pending, response, from, sent)
     else if (pending.method === 'INVITE' && status < 300) this.#answered(pending, response, from, sent)
     else this.#final(pending, response, from, sent)
   }
 
-  #provisional(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
+  #provisional(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): void {
     if (!pending.provisional) {
       pending.provisional = true
       if (pending.method === 'INVITE') {
@@ -189,7 +199,12 @@ export class SentRequests {
   }
 
   // The first 2xx goes to the application, which acknowledges it. The edge handles later ones itself.
-  #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
+  #answered(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): void {
     if (pending.answered_tag !== '') {
       if (pending.answered_tag === response.to_tag) pending.ack?.resend()
       else this.#endFork(pending, response, from, sent)
@@ -216,7 +231,12 @@ export class SentRequests {
   }
 
   // Another fork answered the same INVITE (RFC 3261 §13.2.2.4). Acknowledges it and hangs up.
-  #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
+  #endFork(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): void {
     const key = `fork ${response.to_tag}`
     pending.rseqs ??= new Set()
     const known = pending.rseqs.has(key)
@@ -279,7 +299,12 @@ export class SentRequests {
     this.#deliver(pending, response, from, sent)
   }
 
-  #deliver(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): void {
+  #deliver(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): void {
     if (!pending.app.open) return
     const wire = {
       bytes: response.bytes,
@@ -291,7 +316,12 @@ export class SentRequests {
     pending.app.sendHeld(dialogMessage(wire, pending.id, pending.dialog_id, plainText(response)), pending.hold)
   }
 
-  #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: SentRequest): AgentLeg {
+  #legFor(
+    pending: PendingClient,
+    response: SipMessage,
+    from: { host: string; port: number },
+    sent: SentRequest,
+  ): AgentLeg {
     const known = pending.leg
     if (known) {
       if (known.dialog.remote_tag !== response.to_tag && response.status < 200) {

@@ -14,7 +14,7 @@ import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
 import { ackOf, addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, type AgentLeg, type PendingClient } from './leg.ts'
+import { type AgentLeg, dialogId, type PendingClient } from './leg.ts'
 import { SentRequests } from './requests.ts'
 
 // Commands of applications to send requests (drachtio-control-protocol.md §10, §12).

@@ -10,7 +10,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, type AgentLeg, type PendingServer } from './leg.ts'
+import { type AgentLeg, dialogId, type PendingServer } from './leg.ts'
 import { PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 

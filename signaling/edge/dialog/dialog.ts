@@ -2,7 +2,7 @@ import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, uriIn } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
-import type { Address, TransportDestination, Listener, Protocol, Received } from '../transport/types.ts'
+import type { Address, Listener, Protocol, Received, TransportDestination } from '../transport/types.ts'
 
 // Dialog state (RFC 3261 §12): identifiers, sequence numbers, route set and target. A dialog drafts requests from them
 // but sends nothing.
@@ -218,7 +218,9 @@ export class SipDialog {
   }
 
   /** Returns where requests go: an open connection or known source address, otherwise the URI to locate. */
-  nextHop(): { readonly destination: TransportDestination } | { readonly uri: string; readonly peer: TransportDestination | undefined } {
+  nextHop():
+    | { readonly destination: TransportDestination }
+    | { readonly uri: string; readonly peer: TransportDestination | undefined } {
     const route = this.routes[0]
     if (route !== undefined) {
       const uri = parseNameAddress(route)?.uri ?? this.target

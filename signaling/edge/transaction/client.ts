@@ -1,7 +1,7 @@
 import type { SipMessage } from '../sip/message.ts'
 import { tagOf } from '../sip/uri.ts'
 import type { WheelTimer } from '../timers.ts'
-import { type TransportDestination, isReliable } from '../transport/types.ts'
+import { isReliable, type TransportDestination } from '../transport/types.ts'
 import {
   type ClientEffect,
   type ClientEvent,

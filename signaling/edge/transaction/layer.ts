@@ -8,7 +8,7 @@ import { smallAnswer } from '../sip/small-answer.ts'
 import { splitList, type Via } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
-import type { Address, TransportDestination, Received } from '../transport/types.ts'
+import type { Address, Received, TransportDestination } from '../transport/types.ts'
 import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } from './client.ts'
 import { ServerTransaction } from './server.ts'
 

@@ -2,7 +2,7 @@ import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { isSmall, smallAnswer } from '../sip/small-answer.ts'
 import type { WheelTimer } from '../timers.ts'
-import { type TransportDestination, isReliable, type Received } from '../transport/types.ts'
+import { isReliable, type Received, type TransportDestination } from '../transport/types.ts'
 import type { TransactionLayer } from './layer.ts'
 
 // Server transactions (RFC 3261 §17.2, RFC 6026 §7.1).

@@ -8,8 +8,16 @@ import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
 import { certifiedBy, peerOptions, proofOfName, proofOfPin, SecureServer, wrongPin } from './tls.ts'
-import type { Address, TransportDestination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
-import { type WebSocketOpened, WebPort } from './web.ts'
+import type {
+  Address,
+  Listener,
+  Protocol,
+  Received,
+  TransportDestination,
+  TransportEvents,
+  TransportLimits,
+} from './types.ts'
+import { WebPort, type WebSocketOpened } from './web.ts'
 
 // All sockets of one SIP stack. This layer handles bytes and addresses. Of SIP it knows only where a message ends.
 
@@ -333,7 +341,8 @@ export class TransportLayer {
       ({ listener, port }) => listener.host === wanted.host && listener.port === wanted.port && !port.serves(protocol),
     )?.port
     const port = shared ?? new WebPort(limits.message_bytes)
-    const opened: WebSocketOpened = (client, socket) => this.#connections.accepted(listener, socket)?.attachWebSocket(client)
+    const opened: WebSocketOpened = (client, socket) =>
+      this.#connections.accepted(listener, socket)?.attachWebSocket(client)
     if (protocol === 'ws') port.servePlain(opened)
     else if (tls) this.#secure.push(port.serveSecure(tls, opened))
     else throw new Error('a WSS listening point needs a key and a certificate')

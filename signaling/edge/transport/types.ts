@@ -1,4 +1,4 @@
-import type { TransportDestination as Place, Protocol } from '../../../core/runtime/sip/locate.ts'
+import type { Destination as Place, Protocol } from '../../../core/runtime/sip/locate.ts'
 import type { StreamConnection } from './connection.ts'
 
 export type { Protocol } from '../../../core/runtime/sip/locate.ts'

@@ -1,4 +1,4 @@
-import { SipDialog, listenerAddress } from '../dialog/dialog.ts'
+import { listenerAddress, SipDialog } from '../dialog/dialog.ts'
 import { newCallId, newSequence, newTag } from '../sip/ids.ts'
 import { bytesOf, Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import type { NextHop, SentRequest, StackOptions } from '../stack.ts'

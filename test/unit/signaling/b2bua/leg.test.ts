@@ -175,7 +175,13 @@ async function inbound() {
       return dialog
     },
   })
-  const leg = new InboundLeg(legServices(called), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+  const leg = new InboundLeg(legServices(called), {
+    id: 'a',
+    session,
+    log: pino({ level: 'silent' }),
+    listener,
+    invite,
+  })
   await leg.answer()
   return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
@@ -186,7 +192,13 @@ t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
     const said: number[] = []
     const clock = new ManualClock()
     const invite = inviteOf(message({}, 'v=0 theirs'), { progress: async status => void said.push(status) })
-    const leg = new InboundLeg(legServices({ ...called, clock }), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    const leg = new InboundLeg(legServices({ ...called, clock }), {
+      id: 'a',
+      session,
+      log: pino({ level: 'silent' }),
+      listener,
+      invite,
+    })
     if (rings) leg.ring()
     clock.advance(59_000)
     t.same(said, rings ? [180] : [183])
@@ -211,7 +223,13 @@ t.test(
         return dialog
       },
     })
-    const leg = new InboundLeg(legServices(called), { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    const leg = new InboundLeg(legServices(called), {
+      id: 'a',
+      session,
+      log: pino({ level: 'silent' }),
+      listener,
+      invite,
+    })
     leg.ring()
     await turn()
     t.same(said, [{ status: 180, body: 'v=0 ours', reliable: true }])
