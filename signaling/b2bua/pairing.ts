@@ -7,7 +7,7 @@ export interface PartyOf<C> {
 }
 
 /** The other side of a leg after a transfer: a leg of another call. */
-export interface PartnerOf<C> extends PartyOf<C> {
+interface PartnerOf<C> extends PartyOf<C> {
   /** A mixer joins the legs because they belong to two media sessions. It does not pass keys. */
   readonly mixed: boolean
 }

@@ -29,7 +29,7 @@ export function controlRoom(ctx: ScriptContext, command: ConferenceCommand): str
   if (!first) return 'not_live'
   if (command.act === 'kick') rooms.out(room, first, KICKED)
   else if (command.act === 'announce') void announce(ctx, room, participants, command.sound)
-  else change(rooms, room, first, command)
+  else change(ctx, room, first, command)
   return 'done'
 }
 
@@ -39,7 +39,8 @@ function end(rooms: Rooms, room: Room): void {
   rooms.empty(room, KICKED)
 }
 
-function change(rooms: Rooms, room: Room, participant: Participant, wanted: Change): void {
+function change(ctx: ScriptContext, room: Room, participant: Participant, wanted: Change): void {
+  const { rooms } = ctx
   const before = { muted: participant.muted, hold: participant.hold }
   participant.muted = wanted.muted ?? before.muted
   participant.hold = wanted.hold ?? before.hold
@@ -53,7 +54,7 @@ function change(rooms: Rooms, room: Room, participant: Participant, wanted: Chan
   if (!participant.hold && before.hold) participant.script.waiting.stop()
   if ((participant.muted || participant.hold) && participant.speaking) {
     participant.speaking = false
-    saveVoice(room, participant)
+    saveVoice(ctx, room, participant)
   }
   if (participant.mixed) {
     const { leg, call } = participant.host
