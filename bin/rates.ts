@@ -98,8 +98,8 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
   const importing = command
     .command('import')
     .description(
-      `read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new ${book_name}, ` +
-        `whole or not at all; shows first what changes against the ${what} in force, and on a terminal asks`,
+      `read a rate list (CSV: prefix,label,rate,unit,initial,additional; rates in minor units) into a new ` +
+        `${book_name}, all or nothing; prints the changes against the ${what} in force, and asks on a terminal`,
     )
     .argument('<file>')
     .option('--name <name>', `of the ${book_name}; default: the name of the file`)
