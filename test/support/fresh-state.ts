@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TREE } from '../../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../../core/state/index.ts'
+import { onPostgres } from './engine.ts'
 
 /** Where the test processes of a build share a database that was migrated and not written to. */
 const SHARED = join(TREE, 'build/test-state')
@@ -18,8 +19,10 @@ export async function putEmptyDatabase(data_dir: string): Promise<void> {
   writeFileSync(join(data_dir, DATABASE_FILE), await empty, { mode: 0o600 })
 }
 
-/** Opens the state in an empty folder. */
+/** Opens the state in an empty folder, or in an empty database of PostgreSQL. */
 export async function freshState(options: Parameters<typeof openState>[0]): Promise<State> {
+  // The driver is loaded where it is used.
+  if (onPostgres()) return (await import('./postgres.ts')).postgresState(options)
   await putEmptyDatabase(options.data_dir)
   return openState(options)
 }

@@ -17,6 +17,7 @@ import { marginsBy } from '../../../../../core/state/money/margins.ts'
 import { costOfCall, extendReservation, findReservation } from '../../../../../core/state/money/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import { addCarrier } from '../../../../support/carriers.ts'
+import { onPostgres } from '../../../../support/engine.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { fc } from '../../../../support/properties.ts'
 import { importPriceBook } from '../../../../support/rated.ts'
@@ -482,12 +483,13 @@ t.test('rolls back the take of a transaction that fails later', async t => {
     t.same(await w.state.db.selectFrom(table).selectAll().execute(), [], table)
   const request = w.request()
   await takeAdmission(w.state.db, request)
-  await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'a call takes its slots only once')
+  await t.rejects(takeAdmission(w.state.db, request), { failure: 'unique' }, 'a call takes its slots only once')
   t.same(await wrongCounters(w.state.db), [])
 })
 
 t.test(
   'a full disk or a locked database refuses calls and leaves nothing half-written, and admission recovers afterwards',
+  { skip: onPostgres() && 'limits the pages of SQLite' },
   async t => {
     const w = await world(t)
     const running = w.request()
@@ -583,7 +585,8 @@ t.test('over any history counters equal the leases, never fall below zero, and c
       const day = await spentOn(db, 'project', w.project_id, DAY)
       return account.balance_minor === 100_000 - charged && account.held_minor === held && day === charged + held
     }),
-    { numRuns: 40 },
+    // On PostgreSQL each step takes some twenty round trips.
+    { numRuns: onPostgres() ? 3 : 40 },
   )
 })
 

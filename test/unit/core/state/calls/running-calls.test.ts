@@ -13,7 +13,7 @@ import {
   writeCall,
 } from '../../../../../core/state/calls/running-calls.ts'
 import { ensureDemo } from '../../../../../core/state/configuration/bootstrap.ts'
-import { openState, type State } from '../../../../../core/state/index.ts'
+import type { State } from '../../../../../core/state/index.ts'
 import {
   endCallsOfLostNodes,
   heartbeat,
@@ -21,6 +21,7 @@ import {
   registerNode,
   tellLink,
 } from '../../../../../core/state/nodes/nodes.ts'
+import { freshState } from '../../../../support/fresh-state.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { MACHINE } from '../../../../support/machine.ts'
 
@@ -29,7 +30,7 @@ const at = (ms: number): string => new Date(NOW + ms).toISOString()
 
 async function open(t: Test): Promise<{ state: State; project_id: string }> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-calls-'))
-  const state = await openState({ data_dir })
+  const state = await freshState({ data_dir })
   t.teardown(async () => {
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })

@@ -97,6 +97,20 @@ t.test('a transaction and a procedure that cannot have their turn in time fail a
   t.match(await other.db.selectFrom('configuration').selectAll().execute(), [{ revision: 3 }])
 })
 
+t.test('a process that is lost in a transaction has written nothing, and the next one has its turn', async t => {
+  const database_url = await postgresDatabase()
+  const [lost, other] = [await closing(t, opened(database_url)), await closing(t, opened(database_url))]
+  let waiting: Promise<unknown> = Promise.resolve()
+  const cut = lost.transaction(async trx => {
+    await bumpConfiguration(trx)
+    waiting = other.transaction(bumpConfiguration)
+    await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx)
+  })
+  t.equal(failure(await cut.catch(error => error)), 'away')
+  await waiting
+  t.match(await lost.db.selectFrom('configuration').selectAll().execute(), [{ revision: 2 }], 'and works again')
+})
+
 t.test('a failure undoes a transaction; one of a procedure in it undoes that alone', async t => {
   const state = await closing(t, postgresState())
   const event = { project_id: 'prj_1', kind: 'call.ended', data: {} }
