@@ -23,7 +23,7 @@ const { data_dir, niceness, back_seat } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
 if (back_seat !== null) takeBackSeat(back_seat)
-// Enough for the inner pages of the indexes by which the records and reservations of ten million calls are found.
+// Enough for the inner pages of the index by which the reservations of ten million calls are found.
 const reader = openRowReader({ data_dir, cache_kib: 12_000 })
 const written = (slice: Slice): SliceReply => {
   try {
