@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { ask, readAhead } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
-import { match, path } from './lib/router.ts'
+import { match, type PageProps, path } from './lib/router.ts'
 import { type Session, session, setSession, signedOut } from './lib/session.ts'
 import { Invitation, NewPassword } from './pages/invitation.tsx'
 import { SignIn } from './pages/sign-in.tsx'
@@ -9,10 +9,6 @@ import { Shell } from './shell.tsx'
 import { Empty, LinkButton } from './ui/basics.tsx'
 import { type AheadComponent, Lazy, lazy } from './ui/lazy.tsx'
 import { Toasts } from './ui/toast.tsx'
-
-export interface PageProps {
-  readonly params: Readonly<Record<string, string>>
-}
 
 type Page = AheadComponent<PageProps>
 

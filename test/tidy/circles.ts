@@ -1,20 +1,27 @@
 // Finds circular imports. The files of a circle can be neither read nor moved one at a time.
 import type { Source } from './rules.ts'
 
-/** The compiler erases type imports, so a small circle of them is harmless. */
+/** The compiler erases type imports, and `import()` runs later, so a small circle of them is harmless. */
 const MOST_BY_TYPE = 6
+/** An import while the program runs. Its file is read and moved with the circle, so it counts in the circle's size. */
+const DYNAMIC = /\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g
 const STATIC = /(?:^|\n)\s*(import|export)\s([^'"\n;]*(?:\n[^'"\n;]*)*?)from\s+['"](\.[^'"]+)['"]/g
 
-type Graph = ReadonlyMap<string, readonly string[]>
+type Graph = ReadonlyMap<string, string[]>
 
 export function circleFindings(all: readonly Source[], resolve: (path: string, name: string) => string): string[] {
-  const byType = graph(all, resolve, () => true)
   const byValue = graph(all, resolve, isValue)
+  const byType = graph(all, resolve, () => true)
+  for (const { path, text } of all)
+    for (const [, name = ''] of text.matchAll(DYNAMIC)) byType.get(path)?.push(resolve(path, name))
   return [
     ...circles(byValue).map(circle => `circle of imports by value: ${circle.join(', ')}`),
     ...circles(byType)
       .filter(circle => circle.length > MOST_BY_TYPE)
-      .map(circle => `circle of imports by type of more than ${MOST_BY_TYPE} files: ${circle.join(', ')}`),
+      .map(
+        circle =>
+          `circle of imports of more than ${MOST_BY_TYPE} files, types and import() counted: ${circle.join(', ')}`,
+      ),
   ]
 }
 

@@ -7,6 +7,11 @@ const here = (): string => {
   return (path === '' ? '/' : path) + location.search
 }
 
+/** What a page gets: the parameters of its path. */
+export interface PageProps {
+  readonly params: Readonly<Record<string, string>>
+}
+
 const current = signal(here())
 
 /** The page's path below /console, without the query. */

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money, when, words } from '../lib/format.ts'
 import { hoursText } from '../lib/hours-text.ts'
-import { go, hrefOf } from '../lib/router.ts'
+import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { hasRole, may } from '../lib/session.ts'
 import type { ListOf, Policy } from '../lib/types.ts'
 import {

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
-import { go, hrefOf } from '../lib/router.ts'
+import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { ListOf, NumberBlock, Subtrunk } from '../lib/types.ts'
 import {

@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../lib/api-types.ts'
 import { wrongUrl } from '../lib/checks.ts'
 import { type Action, type Pages, useAction, useData, usePages } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
-import { go, hrefOf } from '../lib/router.ts'
+import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
 import {

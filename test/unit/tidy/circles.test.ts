@@ -29,5 +29,11 @@ t.test('an import of types alone closes no circle by value', async t => {
 
 t.test('a circle by type may have six files', async t => {
   t.strictSame(findings(ring('core', 6)), [])
-  t.match(findings(ring('core', 7)), [/by type of more than 6 files: core\/f0.ts, /])
+  t.match(findings(ring('core', 7)), [/of more than 6 files, types and import\(\) counted: core\/f0.ts, /])
+})
+
+t.test('an import while the program runs counts in the size of a circle, and closes none by value', async t => {
+  const later = { 'core/f6.ts': "const { x } = await import('./f0.ts')\n" }
+  t.match(findings({ ...ring('core', 7), ...later }), [/of more than 6 files/])
+  t.strictSame(findings({ 'a.ts': "import { b } from './b.ts'\n", 'b.ts': "await import('./a.ts')\n" }), [])
 })

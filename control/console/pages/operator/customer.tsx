@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../../app.tsx'
 import { ask } from '../../lib/api.ts'
 import type {
   OperatorInvitation,
@@ -11,7 +10,7 @@ import type {
 } from '../../lib/api-types.ts'
 import { useAction, useData } from '../../lib/data.ts'
 import { money, words } from '../../lib/format.ts'
-import { hrefOf } from '../../lib/router.ts'
+import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { ROLE_NAMES, type Role } from '../../lib/session.ts'
 import type { ListOf } from '../../lib/types.ts'
 import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, Status, Time } from '../../ui/basics.tsx'

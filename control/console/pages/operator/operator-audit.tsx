@@ -1,5 +1,4 @@
-import type { PageProps } from '../../app.tsx'
-import { hrefOf } from '../../lib/router.ts'
+import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { Trail, TrailEvent } from '../audit.tsx'
 
 const HOME = '/operator/audit'
