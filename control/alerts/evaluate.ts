@@ -22,7 +22,13 @@ import { iso } from '../../core/runtime/clock.ts'
 import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/state/alerts/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alerts/alert-policies.ts'
 import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts/alerts.ts'
-import { noteSources, protectedFacts, serviceSpend, trafficFacts } from '../../core/state/alerts/traffic-facts.ts'
+import {
+  noteSources,
+  projectsWithTraffic,
+  protectedFacts,
+  serviceSpend,
+  trafficFacts,
+} from '../../core/state/alerts/traffic-facts.ts'
 import { overruledSources } from '../../core/state/configuration/sources.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Services } from '../http/services.ts'
@@ -69,37 +75,58 @@ export const alerts: Reconciler = {
 const subjectsOf = (keys: ReadonlySet<string>): string[] => [...keys].map(key => key.split(':')[1] ?? '')
 
 const CEILING_EVERY_MS = 15_000
+/** How long a project without traffic and open alerts is not looked at. Its policies may change meanwhile. */
+const QUIET_MS = 60_000
+/** Traffic may be noted this much later than its time says: by a slow commit, or by the clock of another machine. */
+const LATE_MS = 60_000
 
 /**
  * Watches traffic every second: fires alerts about velocity, new destinations and new sources, and opens containments.
- * A prefix is closed within five seconds of the evidence.
+ * A prefix is closed within five seconds of the evidence. A look at a project takes ten reads, so projects where
+ * nothing happens are left out until they have traffic.
  */
 export function fraudWatch(): Reconciler {
-  const ceilings = new Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>()
+  const ceilings: Ceilings = new Map()
+  /** Projects where the last look found nothing, with the time of the next one. */
+  const quiet = new Map<string, number>()
+  let looked_ms = Number.POSITIVE_INFINITY
   return {
     name: 'fraud-watch',
     period_ms: 1000,
     async run(services) {
       while (await noteSources(services.state));
-      for (const scene of await scenes(services)) {
-        const velocity = scene.policies.get('spend_velocity')
-        if (!velocity) continue
-        const found = await traffic(services, scene, velocity, ceilings)
-        await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, found))
-        const now = iso(scene.now_ms)
-        await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, found, now))
-        await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, found))
-        if (found.length > 0 && (await contain(scene, found))) services.bus.ring('commands')
-      }
+      const now_ms = services.clock.now()
+      for (const [id, until_ms] of quiet) if (until_ms <= now_ms) quiet.delete(id)
+      const busy = await projectsWithTraffic(services.state.db, Math.min(looked_ms, now_ms) - LATE_MS)
+      looked_ms = now_ms
+      for (const scene of await scenes(services, ({ id }) => busy.has(id) || !quiet.has(id)))
+        if (await watch(services, scene, ceilings)) quiet.set(scene.project.id, now_ms + QUIET_MS)
+        else quiet.delete(scene.project.id)
     },
   }
+}
+
+type Ceilings = Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>
+
+/** Judges the traffic of a project. Returns whether it has neither traffic nor alerts about it. */
+async function watch(services: Services, scene: Scene, ceilings: Ceilings): Promise<boolean> {
+  const velocity = scene.policies.get('spend_velocity')
+  if (!velocity) return true
+  const found = await traffic(services, scene, velocity, ceilings)
+  const now = iso(scene.now_ms)
+  const alerts =
+    (await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, found))) +
+    (await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, found, now))) +
+    (await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, found)))
+  if (found.length > 0 && (await contain(scene, found))) services.bus.ring('commands')
+  return found.length === 0 && alerts === 0
 }
 
 async function traffic(
   { state, clock }: Services,
   { project, policies, now_ms, time_zone }: Scene,
   velocity: AlertPolicy,
-  ceilings: Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>,
+  ceilings: Ceilings,
 ): Promise<readonly ServiceTraffic[]> {
   const steady_ms = clock.monotonic_ms()
   let ceiling = ceilings.get(project.id)
@@ -187,14 +214,17 @@ function rulesOf(policies: Policies): FraudRules {
 
 const ANSWERED_FOR_MS = 24 * 3_600_000
 
-/** Evaluates one alert kind of a project and carries out the transitions. */
+/**
+ * Evaluates one alert kind of a project and carries out the transitions. Returns how many alerts were open and how many
+ * transitions there were.
+ */
 async function settle(
   scene: Scene,
   kind: AlertKind,
   see: (policy: AlertPolicy, open: ReadonlySet<string>) => Promise<Look>,
-): Promise<void> {
+): Promise<number> {
   const policy = scene.policies.get(kind)
-  if (!policy) return
+  if (!policy) return 0
   const open = await openAlerts(scene.state.db, scene.project.id, kind)
   const look = await see(policy, new Set(open.map(alert => alert.dedupe_key)))
   const calendar = {
@@ -202,21 +232,30 @@ async function settle(
     day: (instant: string) => dayOf(Date.parse(instant), scene.time_zone),
   }
   const answered = await answeredKeys(scene.state.db, scene.project.id, kind, iso(scene.now_ms - ANSWERED_FOR_MS))
-  for (const step of transitions(look, open, calendar, answered)) await carryOut(scene, policy, step)
+  const steps = transitions(look, open, calendar, answered)
+  for (const step of steps) await carryOut(scene, policy, step)
+  return open.length + steps.length
 }
 
-/** Loads every active project with the policies of its organization. */
-async function scenes({ state, clock, settings }: Services): Promise<Scene[]> {
+/** Loads every active project, or those that are wanted, with the policies of its organization. */
+async function scenes(
+  { state, clock, settings }: Services,
+  isWanted?: (project: ProjectRow) => boolean,
+): Promise<Scene[]> {
   const now_ms = clock.now()
-  const projects: ProjectRow[] = await state.db
+  const active: ProjectRow[] = await state.db
     .selectFrom('project')
     .selectAll()
     .where('status', '=', 'active')
     .limit(10_000)
     .execute()
+  const projects = isWanted ? active.filter(isWanted) : active
+  if (isWanted && projects.length === 0) return []
+  const owners = new Set(projects.map(project => project.organization_id))
   const organizations = await state.db.selectFrom('organization').selectAll().execute()
   const found: Scene[] = []
   for (const organization of organizations) {
+    if (isWanted && !owners.has(organization.id)) continue
     let rows = await listAlertPolicies(state.db, organization.id)
     if (rows.length === 0) {
       await state.transaction(trx => ensureAlertPolicies(trx, organization, iso(now_ms)))

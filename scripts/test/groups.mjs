@@ -5,8 +5,8 @@ import { join } from 'node:path'
 /** Files that work this long get a process of their own, so that groups end at about the same time. */
 const LONG_CPU_MS = 20_000
 /** A group is cut when its files take longer than this together: the end of the run must not wait for one of them. */
-const GROUP_MS = 60_000
-const PLATFORM_GROUP_MS = 120_000
+const GROUP_MS = 90_000
+const PLATFORM_GROUP_MS = 180_000
 
 /** Areas whose files may share a process. All other files test with processes and signals. */
 const SHARED = /^test\/(unit|conformance\/(control|edge|markup))\//

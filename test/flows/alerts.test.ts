@@ -3,6 +3,8 @@ import { noteGuesser } from '../../core/state/alerts/traffic-facts.ts'
 import { type AlertWorld, alertWorld, pricedCall, report, setBalance } from '../support/alert-world.ts'
 import { freshKey } from '../support/control-plane.ts'
 import t from '../support/harness/index.ts'
+import { statementsIn } from '../support/query-plans.ts'
+import { addTenant } from '../support/tenants.ts'
 
 // Each kind of alert fires on its condition and ends by its rule, based on the rows that calls and nodes write. In
 // fraud.test.ts the three kinds about fraud also fire on real calls.
@@ -252,6 +254,25 @@ t.test('first_seen_high_cost_destination: fires until acknowledged, or for a day
     ['resolved', 'resolved'],
     'one that nobody acknowledged ends after 24 hours',
   )
+})
+
+t.test('the fraud watch leaves out quiet projects, and judges each from its first traffic on', async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  const reads = () => statementsIn(w.state.db, db => w.lookForFraud({ ...w.state, db }))
+  await reads()
+  const alone = await reads()
+  for (const name of ['Harbour', 'Quay', 'Pier']) await addTenant(w.state, w.settings.master_key, [], name)
+  await reads()
+  t.equal(await reads(), alone, 'quiet projects of other customers cost no read')
+  await w.pass(10_000)
+  const dear = { rate_prefix: '88213', minute_minor: 60_000, charge_minor: 60_000 }
+  await pricedCall(w, { trunk_id, to: '+88213555001', ...dear })
+  await reads()
+  t.match(await w.alerts('first_seen_high_cost_destination'), [{ state: 'firing', trunk_id }])
+  await w.pass(DAY_MS)
+  await reads()
+  t.match(await w.alerts('first_seen_high_cost_destination'), [{ state: 'resolved' }], 'an open alert is looked after')
 })
 
 t.test('new_source_ip: fires for an address that has never used the digest trunk', async t => {

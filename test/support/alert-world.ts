@@ -13,6 +13,8 @@ export interface AlertWorld extends ControlPlane {
   pass(ms: number): Promise<void>
   /** Runs both tasks once, as their timers would. */
   look(): Promise<void>
+  /** Runs the fraud watch once, with this state. */
+  lookForFraud(state: ControlPlane['state']): Promise<void>
   /** Returns alerts of a kind, newest first, as the API shows them. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
   alerts(kind: string): Promise<any[]>
@@ -50,6 +52,7 @@ export async function alertWorld(t: Teardown, begin = '2026-03-11T12:00:00.000Z'
       await alerts.run(w)
       await watch.run(w)
     },
+    lookForFraud: state => watch.run({ ...w, state }),
     async alerts(kind) {
       const { body } = await w.ask('GET', '/v1/alerts?range=90d')
       return body.alerts.filter((alert: { kind: string }) => alert.kind === kind)

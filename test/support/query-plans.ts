@@ -10,8 +10,21 @@ export async function explained(db: Db, sql: string, parameters: readonly unknow
   return rows.map(({ detail }) => detail)
 }
 
+/** Runs `work` and returns how many statements it began. */
+export const statementsIn = async (db: Db, work: (db: Db) => Promise<unknown>): Promise<number> =>
+  (await statementsOf(db, work)).length
+
 /** Runs `reads` and returns how SQLite runs each of its statements. */
 export async function plansOf(db: Db, reads: (db: Db) => Promise<unknown>): Promise<string[]> {
+  const plans: string[] = []
+  for (const node of await statementsOf(db, reads)) {
+    const { sql, parameters } = db.getExecutor().compileQuery(node as never, { queryId: '' } as never)
+    plans.push(...(await explained(db, sql, parameters)))
+  }
+  return plans
+}
+
+async function statementsOf(db: Db, work: (db: Db) => Promise<unknown>): Promise<Node[]> {
   const seen: Node[] = []
   const notes: Plugin = {
     transformQuery({ node }) {
@@ -20,11 +33,6 @@ export async function plansOf(db: Db, reads: (db: Db) => Promise<unknown>): Prom
     },
     transformResult: async ({ result }) => result,
   }
-  await reads(db.withPlugin(notes))
-  const plans: string[] = []
-  for (const node of seen) {
-    const { sql, parameters } = db.getExecutor().compileQuery(node as never, { queryId: '' } as never)
-    plans.push(...(await explained(db, sql, parameters)))
-  }
-  return plans
+  await work(db.withPlugin(notes))
+  return seen
 }

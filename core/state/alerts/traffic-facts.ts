@@ -32,6 +32,18 @@ const SPEND = sql<number>`sum(case when r.settled_at is null then r.held_minor e
  */
 const SERVICE = sql<string>`case when c.origin = 'trunk' then c.trunk_id else c.project_id end`
 
+/** Returns the projects with priced calls, or with calls or guesses at their trunks, since a moment. */
+export async function projectsWithTraffic(db: Db, since_ms: number): Promise<ReadonlySet<string>> {
+  const since = iso(since_ms)
+  const rows = await db
+    .selectFrom('reservation')
+    .select('project_id')
+    .where('begun_at', '>=', since)
+    .union(db.selectFrom('trunk_source_seen').select('project_id').where('last_seen_at', '>=', since))
+    .execute()
+  return new Set(rows.map(row => row.project_id))
+}
+
 /** Sums the spend of each service of a project since a moment. */
 export async function serviceSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
   const rows = await db
@@ -44,7 +56,8 @@ export async function serviceSpend(db: Db, project_id: string, since_ms: number)
     .where('c.origin', '!=', 'test')
     .groupBy(SERVICE)
     .execute()
-  return new Map(rows.map(row => [row.service_id, Number(row.spend)]))
+  // Calls that cost nothing come near no ceiling.
+  return new Map(rows.filter(row => Number(row.spend) > 0).map(row => [row.service_id, Number(row.spend)]))
 }
 
 interface TrafficOptions {

@@ -53,7 +53,7 @@ t.test('unit tests of one area share a process, unless they touch the process or
     )
   t.same(groups({}), [[A, B], [STATE], [FLOW]])
   t.same(groups({}, {}, true), [[A], [B], [STATE], [FLOW]])
-  t.same(groups({}, { [A]: 60_000 }), [[A], [B], [STATE], [FLOW]])
+  t.same(groups({}, { [A]: 90_000 }), [[A], [B], [STATE], [FLOW]])
   const waiting = (cpu_ms: number) =>
     groupsOf([A, B], () => 30_000, { expected_cpu_ms: () => cpu_ms, read: () => '' }).map(({ files }) => files)
   t.same(waiting(2_000), [[A, B]], 'files that wait share one')
@@ -68,7 +68,10 @@ t.test('unit tests of one area share a process, unless they touch the process or
     t.same(groups({ [B]: text }), [[A], [B], [STATE], [FLOW]], text)
   const platform = `import { sharedWorld } from '../support/shared-world.ts'`
   t.same(groups({ [A]: platform, [FLOW]: platform }), [[A, FLOW], [B], [STATE]], 'stories on one platform')
-  const long = groups({ [A]: platform, [B]: platform, [FLOW]: platform }, { [A]: 90_000, [B]: 90_000, [FLOW]: 20_000 })
+  const long = groups(
+    { [A]: platform, [B]: platform, [FLOW]: platform },
+    { [A]: 120_000, [B]: 120_000, [FLOW]: 20_000 },
+  )
   t.same(long, [[A, FLOW], [B], [STATE]], 'a short story joins the first platform that has time for it')
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
   t.same(groups({ [B]: `import { execFile } from 'node:child_process'` })[0], [A, B], 'a program that ends is none')
