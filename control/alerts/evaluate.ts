@@ -21,7 +21,7 @@ import { dayOf } from '../../core/domain/rating/day.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/state/alerts/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alerts/alert-policies.ts'
-import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts/alerts.ts'
+import { answeredKeys, forgetOldAlerts, kindsOpen, openAlerts } from '../../core/state/alerts/alerts.ts'
 import {
   noteSources,
   projectsWithTraffic,
@@ -37,7 +37,11 @@ import { type AlertContext, carryOut, fire } from './carry-out.ts'
 import { containByItself } from './contain.ts'
 
 type Policies = ReadonlyMap<AlertKind, AlertPolicy>
-type Scene = AlertContext & { readonly policies: Policies }
+type Scene = AlertContext & {
+  readonly policies: Policies
+  /** Whether alerts of this kind were open before this run. Only this run opens others. */
+  hasOpen(kind: AlertKind): boolean
+}
 
 /** Evaluates alerts about slowly changing state: balances, budgets, endpoint health, failed applies. */
 export const alerts: Reconciler = {
@@ -213,6 +217,7 @@ function rulesOf(policies: Policies): FraudRules {
 }
 
 const ANSWERED_FOR_MS = 24 * 3_600_000
+const NONE: ReadonlySet<string> = new Set()
 
 /**
  * Evaluates one alert kind of a project and carries out the transitions. Returns how many alerts were open and how many
@@ -225,13 +230,14 @@ async function settle(
 ): Promise<number> {
   const policy = scene.policies.get(kind)
   if (!policy) return 0
-  const open = await openAlerts(scene.state.db, scene.project.id, kind)
+  const open = scene.hasOpen(kind) ? await openAlerts(scene.state.db, scene.project.id, kind) : []
   const look = await see(policy, new Set(open.map(alert => alert.dedupe_key)))
   const calendar = {
     now: iso(scene.now_ms),
     day: (instant: string) => dayOf(Date.parse(instant), scene.time_zone),
   }
-  const answered = await answeredKeys(scene.state.db, scene.project.id, kind, iso(scene.now_ms - ANSWERED_FOR_MS))
+  const since = iso(scene.now_ms - ANSWERED_FOR_MS)
+  const answered = look.findings.length === 0 ? NONE : await answeredKeys(scene.state.db, scene.project.id, kind, since)
   const steps = transitions(look, open, calendar, answered)
   for (const step of steps) await carryOut(scene, policy, step)
   return open.length + steps.length
@@ -253,6 +259,7 @@ async function scenes(
   if (isWanted && projects.length === 0) return []
   const owners = new Set(projects.map(project => project.organization_id))
   const organizations = await state.db.selectFrom('organization').selectAll().execute()
+  const open = await kindsOpen(state.db)
   const found: Scene[] = []
   for (const organization of organizations) {
     if (isWanted && !owners.has(organization.id)) continue
@@ -270,6 +277,7 @@ async function scenes(
         time_zone: organization.time_zone,
         now_ms,
         base_url: settings.base_url,
+        hasOpen: kind => open.get(project.id)?.has(kind) ?? false,
       })
   }
   return found

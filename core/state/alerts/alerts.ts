@@ -58,6 +58,19 @@ export function listAllAlerts(
 }
 
 /** Returns a project's open alerts of a kind, each with the resolution of the policy revision that fired it. */
+/** Returns the kinds of open alerts, by project. */
+export async function kindsOpen(db: Db): Promise<ReadonlyMap<string, ReadonlySet<AlertKind>>> {
+  const rows = await db
+    .selectFrom('alert')
+    .select(['project_id', 'kind'])
+    .distinct()
+    .where('resolved_at', 'is', null)
+    .execute()
+  const kinds = new Map<string, Set<AlertKind>>()
+  for (const { project_id, kind } of rows) kinds.set(project_id, (kinds.get(project_id) ?? new Set()).add(kind))
+  return kinds
+}
+
 export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKind): Promise<OpenAlert[]> {
   const rows = await db
     .selectFrom('alert')

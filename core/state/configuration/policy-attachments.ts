@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Service, ServiceType } from '../../domain/admission/index.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { Db, PolicyAttachmentTable, Trx } from '../db.ts'
+import { readTogether, statement } from '../port.ts'
 import { nextConfiguration } from './bump.ts'
 import type { PolicyRow } from './policies.ts'
 
@@ -124,14 +125,14 @@ export async function reapplyPolicy(trx: Trx, policy_id: string): Promise<void> 
 }
 
 /** Returns attachments whose service has not applied the policy yet, oldest first. */
-export const unappliedAttachments = (db: Db | Trx, limit: number): Promise<AttachmentRow[]> =>
-  db
-    .selectFrom('policy_attachment')
-    .selectAll()
-    .where('applied_at', 'is', null)
-    .orderBy('attached_at')
-    .limit(limit)
-    .execute()
+export async function unappliedAttachments(db: Db | Trx, limit: number): Promise<readonly AttachmentRow[]> {
+  const [rows] = await readTogether(db, UNAPPLIED({ limit }))
+  return rows
+}
+
+const UNAPPLIED = statement((db, { limit }: { readonly limit: number }) =>
+  db.selectFrom('policy_attachment').selectAll().where('applied_at', 'is', null).orderBy('attached_at').limit(limit),
+)
 
 /** Marks an attachment as applied, unless it has changed since it was read. */
 export async function markApplied(db: Db | Trx, { id, revision }: AttachmentRow, applied_at: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
 import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from '../db.ts'
+import { readTogether, statement } from '../port.ts'
 import { nextConfiguration } from './bump.ts'
 import { RELEASING } from './trunks.ts'
 
@@ -29,8 +30,12 @@ export const listSubtrunks = (db: Db | Trx, trunk_id: string): Promise<SubtrunkR
     .execute()
 
 /** Returns subtrunks that are being released. */
-export const releasingSubtrunks = (db: Db): Promise<SubtrunkRow[]> =>
-  db.selectFrom('subtrunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
+export async function releasingSubtrunks(db: Db): Promise<readonly SubtrunkRow[]> {
+  const [rows] = await readTogether(db, RELEASED_NEXT({}))
+  return rows
+}
+
+const RELEASED_NEXT = statement(db => db.selectFrom('subtrunk').selectAll().where('status', '=', RELEASING).limit(500))
 
 export const newSubtrunkId = (): string => `stk_${newId.uuid()}`
 
@@ -125,15 +130,23 @@ export async function detachDelegation(trx: Trx, id: string): Promise<void> {
 }
 
 /** Returns delegations that have not reached their goal, with their trunks. */
-export const movingDelegations = (db: Db | Trx, limit: number): Promise<(DelegationRow & { trunk_id: string })[]> =>
+export async function movingDelegations(
+  db: Db | Trx,
+  limit: number,
+): Promise<readonly (DelegationRow & { trunk_id: string })[]> {
+  const [rows] = await readTogether(db, MOVING({ limit }))
+  return rows
+}
+
+const MOVING = statement((db, { limit }: { readonly limit: number }) =>
   db
     .selectFrom('delegation')
     .innerJoin('subtrunk', 'subtrunk.id', 'delegation.subtrunk_id')
     .selectAll('delegation')
     .select('subtrunk.trunk_id')
     .where('delegation.status', '!=', sql.lit('applied'))
-    .limit(limit)
-    .execute()
+    .limit(limit),
+)
 
 /** Moves a delegation on, unless it has changed since it was read. Null deletes it. */
 export async function moveDelegation(

@@ -10,7 +10,7 @@ import type {
   TrunkTable,
   Trx,
 } from '../db.ts'
-import { queueWrite, updateOf } from '../port.ts'
+import { queueWrite, readTogether, statement, updateOf } from '../port.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
 /** A source without `range_key`, which derives from `cidr`. */
@@ -339,8 +339,12 @@ export async function trunkReferences(db: Db, trunk_id: string): Promise<string 
 export const RELEASING = sql.lit<'releasing'>('releasing')
 
 /** Returns trunks that are being released. */
-export const releasingTrunks = (db: Db): Promise<TrunkRow[]> =>
-  db.selectFrom('trunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
+export async function releasingTrunks(db: Db): Promise<readonly TrunkRow[]> {
+  const [rows] = await readTogether(db, RELEASED_NEXT({}))
+  return rows
+}
+
+const RELEASED_NEXT = statement(db => db.selectFrom('trunk').selectAll().where('status', '=', RELEASING).limit(500))
 
 /** Completes a release. The row stays for call records; the trunk's sources, credentials and targets are deleted. */
 export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Promise<void> {
@@ -352,11 +356,16 @@ export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Prom
 }
 
 /** Returns credentials of rotations that not all nodes have applied yet. */
-export const unappliedCredentials = (db: Db): Promise<CredentialRow[]> =>
+export async function unappliedCredentials(db: Db): Promise<readonly CredentialRow[]> {
+  const [rows] = await readTogether(db, UNAPPLIED_CREDENTIALS({}))
+  return rows
+}
+
+const UNAPPLIED_CREDENTIALS = statement(db =>
   db
     .selectFrom('digest_credential')
     .selectAll()
     .where('new_applied_at', 'is', null)
     .where('revoked_at', 'is', null)
-    .limit(500)
-    .execute()
+    .limit(500),
+)

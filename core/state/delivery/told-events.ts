@@ -1,11 +1,16 @@
 import type { Db, Trx } from '../db.ts'
 import type { AuditRow } from '../people/audit.ts'
+import { readTogether, statement } from '../port.ts'
 
 /** Returns the audit position up to which events are queued for webhook endpoints; undefined before the first one. */
 export async function toldUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
-  const row = await db.selectFrom('told_event').select('position').where('name', '=', name).executeTakeFirst()
+  const [[row]] = await readTogether(db, TOLD({ name }))
   return row?.position
 }
+
+const TOLD = statement((db, { name }: { readonly name: string }) =>
+  db.selectFrom('told_event').select('position').where('name', '=', name),
+)
 
 export async function noteToldUpTo(trx: Db | Trx, name: string, position: number): Promise<void> {
   await trx
@@ -17,12 +22,11 @@ export async function noteToldUpTo(trx: Db | Trx, name: string, position: number
 
 /** Returns the newest position of the audit trail, over all organizations. */
 export async function lastAuditPosition(db: Db | Trx): Promise<number> {
-  const row = await db
-    .selectFrom('audit_event')
-    .select(eb => eb.fn.max('position').as('position'))
-    .executeTakeFirst()
+  const [[row]] = await readTogether(db, LAST_AUDIT({}))
   return Number(row?.position ?? 0)
 }
+
+const LAST_AUDIT = statement(db => db.selectFrom('audit_event').select(eb => eb.fn.max('position').as('position')))
 
 const COLUMNS = [
   'position',
