@@ -6,9 +6,11 @@ import { cpus } from 'node:os'
 const MOST_PER_CORE = 3
 /** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
-/** A live file starts while the part of the machine that it could have is at least this. */
+/** Live files at once, by core: each has bursts in which it needs one for itself. */
+const MOST_LIVE_PER_CORE = 2
+/** More live files than cores start while the part of the machine that they could have is at least this. */
 const ROOM = 0.3
-/** A group loads its modules and starts its platform for about this long. The next live file starts after it. */
+/** A group loads its modules and starts its platform for about this long. The next one of those starts after it. */
 const STARTING_MS = 4000
 /** The machine is measured over this time. */
 const WINDOW_MS = 3000
@@ -22,15 +24,15 @@ export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) 
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
- * none may. `room` is the part of the machine that live calls could have; a live file always fits beside no other one.
- * One group that gives way runs beside live files, and one on each core without them.
+ * none may. `room` is the part of the machine that live calls could have; one live file on each core always fits. One
+ * group that gives way runs beside live files, and one on each core without them.
  */
 export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined
   const live = running.filter(group => !givesWay(group))
   const working = running.length - live.length
   const starting = live.some(group => now < group.started_at + STARTING_MS)
-  const fits = live.length === 0 || (room >= ROOM && !starting)
+  const fits = live.length < cores || (live.length < cores * MOST_LIVE_PER_CORE && room >= ROOM && !starting)
   const most_working = live.length === 0 ? cores : 1
   return waiting.find(group => (givesWay(group) ? working < most_working : fits))
 }

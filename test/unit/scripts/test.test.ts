@@ -90,12 +90,16 @@ const next = (waiting: readonly Timed[], running: readonly Timed[], room: number
 t.test('files with live calls start while the machine has room for them, one after the other', async t => {
   const long = timed(FLOW, 60_000, 60_000)
   const short = timed(FLOW, 50_000, 5_000)
-  t.equal(next([long, short], [], 0), long, 'the longest first; one always fits')
-  t.equal(next([long, short], [short], 0.5), long)
-  t.equal(next([long, short], [short], 0.2), undefined, 'calls have the rest of the machine for their bursts')
-  t.equal(next([long], [{ ...short, started_at: NOW - 1000 }], 1), undefined, 'a platform starts')
-  t.equal(next([long], [{ ...short, started_at: NOW - 5000 }], 1), long)
-  t.equal(next([long], Array(6).fill(short), 1), undefined, 'memory and ports are bounded too')
+  t.equal(next([long, short], [], 0), long, 'the longest first')
+  t.equal(next([long, short], [{ ...short, started_at: NOW - 1000 }], 0), long, 'one on each core always fits')
+  t.equal(next([long, short], [short, short], 0.5), long)
+  t.equal(next([long, short], [short, short], 0.2), undefined, 'calls have the rest of the machine for their bursts')
+  t.equal(next([long], [short, { ...short, started_at: NOW - 1000 }], 1), undefined, 'a platform starts')
+  t.equal(next([long], [short, { ...short, started_at: NOW - 5000 }], 1), long)
+  t.equal(next([long], Array(3).fill(short), 1), long)
+  t.equal(next([long], Array(4).fill(short), 1), undefined, 'more would answer late')
+  const working = timed(STATE, 60_000, 60_000)
+  t.equal(next([long], Array(6).fill(working), 1), undefined, 'memory and ports are bounded too')
 })
 
 t.test('a group that only works gives way to live calls, and fills what they leave', async t => {
