@@ -3,34 +3,39 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
 } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
+import { renameDurably } from '../core/runtime/durable-files.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, openState } from '../core/state/index.ts'
 import { theseSettings } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
+import { inStaging } from './staging.ts'
 import { withState } from './state.ts'
 import { give, progress, tell } from './terminal.ts'
 
 /** Files and folders of an installation in addition to its database. */
-const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
+const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'prompts', 'runs']
 
 interface Json {
   readonly json?: true
 }
 
-async function tar(...args: string[]): Promise<void> {
-  const end = await runBare('tar', args, { max_bytes: 1024 * 1024 })
+async function run(program: string, ...args: string[]): Promise<void> {
+  const end = await runBare(program, args, { max_bytes: 1024 * 1024 })
   if (!end.ok) throw new StartRefused(end.detail)
 }
+
+/** tar(1) ends with 1 when a file grew while it was read, as recordings of running calls do. The archive is whole. */
+const pack = (...args: string[]): Promise<void> => run('sh', '-c', 'tar -czf "$@" || [ $? = 1 ]', 'tar', ...args)
 
 const TELL_MS = 5000
 const MIB = 1024 * 1024
@@ -62,22 +67,18 @@ export const backupCommand = (): Command =>
         if (existsSync(target)) throw new StartRefused(`${file} exists already`)
         // Before the database is copied, which may take long.
         accessSync(dirname(target), constants.W_OK)
-        const staging = mkdtempSync(join(config.run_dir, 'backup-'))
-        try {
+        const packed = `${target}.new`
+        await inStaging(config.run_dir, async staging => {
           const copy = join(staging, DATABASE_FILE)
-          const packed = `${target}.new`
           const copied = () => bytesOf(copy)
           await telling('copying the database', 'copied', copied, () => state.maintenance.copyTo(copy))
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
           const written = () => bytesOf(packed)
           await telling(`packing the database, ${kept.join(', ')}`, 'written', written, () =>
-            tar('-czf', packed, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept),
+            pack(packed, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept),
           )
-          renameSync(`${target}.new`, target)
-        } finally {
-          rmSync(staging, { recursive: true, force: true })
-          rmSync(`${target}.new`, { force: true })
-        }
+          renameDurably(packed, target)
+        }).finally(() => rmSync(packed, { force: true }))
         if (json) give(`${JSON.stringify({ file: target, bytes: statSync(target).size })}\n`)
         else tell(`${file} holds the database, keys and recordings: keep it as a secret\n`)
       }),
@@ -94,25 +95,52 @@ export const restoreCommand = (): Command =>
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
         const running = runningSupervisor(run_dir)
         if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
-        let aside: string | null = null
-        if (existsSync(join(data_dir, DATABASE_FILE))) {
-          if (!options.replace) throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
-          aside = `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
-          renameSync(data_dir, aside)
-          if (!options.json) tell(`the data so far is in ${aside}\n`)
-        }
+        const replaces = existsSync(join(data_dir, DATABASE_FILE))
+        if (replaces && !options.replace)
+          throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
         mkdirSync(data_dir, { recursive: true })
-        // Archives of older versions give other users read permission.
-        const unpack = () => tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir)
-        await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(data_dir), unpack).catch(error => {
-          throw new StartRefused(`${file} is not a backup of Strowger: ${(error as Error).message}`)
+        const aside = replaces ? `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}` : null
+        // The folder stays as it is until the archive has proven to be whole.
+        await inStaging(aside === null ? data_dir : dirname(data_dir), async staging => {
+          const folder = join(staging, basename(data_dir))
+          mkdirSync(folder)
+          await unpack(file, folder)
+          await giveTo(statSync(data_dir), folder)
+          await run('sync', '--file-system', folder)
+          if (aside === null) return moveInto(data_dir, folder)
+          renameSync(data_dir, aside)
+          renameSync(folder, data_dir)
         })
-        progress('examining the database')
-        await examine(data_dir)
+        if (aside !== null && !options.json) tell(`the data so far is in ${aside}\n`)
         if (options.json) give(`${JSON.stringify({ data_dir, aside })}\n`)
         else tell(`${file} is restored in ${data_dir}\n`)
       }),
     )
+
+/** Unpacks an archive and examines what was in it. @throws StartRefused */
+async function unpack(file: string, folder: string): Promise<void> {
+  // Archives of older versions give other users read permission.
+  const work = () => run('tar', '--no-same-permissions', '-xzf', resolve(file), '-C', folder)
+  await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(folder), work).catch(error => {
+    throw new StartRefused(`${file} is not a backup of Strowger: ${(error as Error).message}`)
+  })
+  progress('examining the database')
+  await examine(folder)
+}
+
+/** What root has restored belongs to the user of the platform. */
+async function giveTo({ uid, gid }: Stats, folder: string): Promise<void> {
+  if (process.geteuid?.() === 0 && uid !== 0) await run('chown', '-R', '--from=0', `${uid}:${gid}`, folder)
+}
+
+/** Moves what is in a folder into one without a database, which comes last: a power cut leaves no half installation. */
+function moveInto(data_dir: string, folder: string): void {
+  const names = readdirSync(folder).sort((a, b) => Number(a === DATABASE_FILE) - Number(b === DATABASE_FILE))
+  for (const name of names) {
+    rmSync(join(data_dir, name), { recursive: true, force: true })
+    renameSync(join(folder, name), join(data_dir, name))
+  }
+}
 
 async function examine(data_dir: string): Promise<void> {
   if (!isDatabase(join(data_dir, DATABASE_FILE)))

@@ -21,6 +21,18 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'take no new call, let those that run end by themselves, then stop the platform',
     load: async () => (await import('./drain.ts')).drainCommand(),
   },
+  status: {
+    about: 'the service, its version and its health in one screen; exit code 1 when no calls are taken',
+    load: async () => (await import('./status.ts')).statusCommand(),
+  },
+  install: {
+    about: 'install the release that was unpacked here as a service of systemd',
+    load: async () => (await import('./install.ts')).installCommand(),
+  },
+  uninstall: {
+    about: 'stop the service and remove it from the machine; settings and data stay',
+    load: async () => (await import('./install.ts')).uninstallCommand(),
+  },
   bootstrap: {
     about: 'make the demo project if it is missing, and print its addresses and credentials with a fresh API key',
     load: async () => (await import('./bootstrap.ts')).bootstrapCommand(),

@@ -9,6 +9,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not',
   EPERM: 'this user may not',
   EROFS: 'the file system is read-only',
+  EBUSY: 'something uses it, or it is mounted',
   ENOSPC: 'no space is left',
   EDQUOT: 'no space is left',
   ENAMETOOLONG: 'the name is too long',

@@ -6,12 +6,13 @@ import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
 import { fail, give, tell } from './terminal.ts'
 import { check, isGood, rehearse, tellFindings, withProgram } from './upgrade/rehearsal.ts'
-import { back, begunUpgrade, carryOut, prepared } from './upgrade/steps.ts'
+import { back, begunUpgrade, carryOut, prepared, resume } from './upgrade/steps.ts'
 
 interface Options {
   readonly check?: true
   readonly rehearse?: true
   readonly back?: true
+  readonly continue?: true
   readonly link?: string
   readonly service?: string
   readonly accept?: true
@@ -27,12 +28,14 @@ export const upgradeCommand = (): Command =>
     .option('--service <unit>', 'the unit of systemd that runs it; else the platform is a process of its own')
     .option('--accept', 'go on although the new version decides otherwise about calls of the last day')
     .option('--back', 'go back from an upgrade that was interrupted')
+    .option('--continue', 'go on with an upgrade that was interrupted')
     .option('--rehearse', 'migrate and examine this data folder: what the others have the new version do')
     .option('--json', 'as JSON')
     .action((release: string | undefined, options: Options) =>
       orSayWhy(async () => {
         if (options.rehearse) return withState(async state => give(`${JSON.stringify(await rehearse(state))}\n`))
         if (options.back) return goBack()
+        if (options.continue) return goOn()
         if (release === undefined || !(options.check || options.link))
           throw new StartRefused('say what to do: upgrade --check RELEASE, or upgrade RELEASE --link PATH')
         const found = await rehearsed(resolve(release), options)
@@ -59,20 +62,43 @@ async function upgrade(release: string, options: Options, migrations: readonly s
   const { link = '', service = null } = options
   const journal = await prepared(release, config, { link, service, migrations })
   await carryOut(journal, config)
-  tell(`${journal.to} runs; the backup from before is ${journal.backup}\n`)
+  tellDone(journal)
 }
 
 function refuseSecond(data_dir: string): void {
   const begun = begunUpgrade(data_dir)
   if (begun)
-    throw new StartRefused(`an upgrade to ${begun.to} stopped in its step "${begun.step}": strowger upgrade --back`)
+    throw new StartRefused(
+      `an upgrade to ${begun.to} stopped in its step "${begun.step}": strowger upgrade --back, or --continue`,
+    )
 }
 
-async function goBack(): Promise<void> {
-  // The data may just be replaced by the backup, so the installation need not be whole.
+/** The upgrade that was interrupted. The data may be that of the new version, so the state is not opened. */
+function interrupted() {
   const config = theseSettings()
   const begun = begunUpgrade(config.data_dir)
   if (begun === null) throw new StartRefused('no upgrade was interrupted')
+  return { config, begun }
+}
+
+async function goBack(): Promise<void> {
+  const { config, begun } = interrupted()
   await back(begun, config)
   tell(`${begun.from} runs\n`)
 }
+
+async function goOn(): Promise<void> {
+  const { config, begun } = interrupted()
+  await resume(begun, config)
+  tellDone(begun)
+}
+
+const tellDone = ({
+  to,
+  backup,
+  copy,
+}: {
+  readonly to: string
+  readonly backup: string
+  readonly copy: string
+}): void => tell(`${to} runs; the backup from before is ${backup}, the database when the last call had ended ${copy}\n`)

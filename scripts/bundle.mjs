@@ -4,7 +4,6 @@
 // (decision 0700).
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -13,7 +12,6 @@ process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const TARGET = 'build/bundle'
 
 const LOADER = 'load.cjs'
-const { compiledAt, scriptOf } = createRequire(import.meta.url)(`./bundle/${LOADER}`)
 
 /** What runs as a process or a thread of its own. Each keeps its path, so that `builtModule` finds it. */
 const ENTRIES = [
@@ -70,29 +68,26 @@ try {
   })
   await bundle.close()
   const names = output.map(({ fileName }) => fileName)
-  for (const name of names) if (name.endsWith('.js')) compile(name)
+  for (const name of names) if (name.endsWith('.js')) adapt(name)
   copyFileSync(`scripts/bundle/${LOADER}`, join(TARGET, LOADER))
   names.push(LOADER, ...output.filter(({ isEntry }) => isEntry).map(begin))
-  const { fileName: commands } = output.find(({ isEntry, name }) => isEntry && name === 'bin/main')
-  const warm = ['scripts/bundle/warm.cjs', TARGET, commands]
-  execFileSync(process.execPath, warm, { stdio: ['ignore', 'ignore', 'inherit'] })
   names.sort()
   // What a release takes: the folder may hold files of earlier bundles.
   writeFileSync(join(TARGET, 'files.json'), `${JSON.stringify(names)}\n`)
+  execFileSync(process.execPath, ['scripts/bundle/compile.cjs', TARGET], { stdio: ['ignore', 'ignore', 'inherit'] })
   removeOld(new Set(names))
 } catch (error) {
   console.error(`bundle: the sources could not be bundled:\n${error instanceof Error ? error.message : error}`)
   process.exit(1)
 }
 
-/** Puts the code that V8 makes of a chunk beside it. */
-function compile(name) {
+/** Makes a chunk what the loader takes. */
+function adapt(name) {
   const path = join(TARGET, name)
   const text = readFileSync(path, 'utf8')
   // The loader gives chunks this function. Its name is as long, so the map of the file stays good.
   const written = narrow(text.replace(/\bimport\((?=[`"'])/g, 'Import('))
   if (written !== text) writeFileSync(path, written)
-  writeFileSync(compiledAt(path), scriptOf(TARGET, name).createCachedData())
 }
 
 /** Makes the file of an entry, which loads its chunk. Returns its name. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -9,6 +9,7 @@ import { type DecidedAgain, decisionsAgain } from '../../core/state/maintenance/
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../../core/state/maintenance/migrate.ts'
 import { printTable } from '../operator-print.ts'
+import { inStaging } from '../staging.ts'
 import { type Column, shortId } from '../table.ts'
 import { progress, tell } from '../terminal.ts'
 import { runVersion } from './program.ts'
@@ -53,9 +54,8 @@ interface Findings {
  * Has the release's program migrate a copy of the data, and compares what both versions say of it.
  * @throws StartRefused
  */
-export async function check(state: State, config: Config, program: string): Promise<Findings> {
-  const data_dir = mkdtempSync(join(config.run_dir, 'upgrade-'))
-  try {
+export const check = (state: State, config: Config, program: string): Promise<Findings> =>
+  inStaging(config.run_dir, async data_dir => {
     progress('copying the data')
     await state.maintenance.copyTo(join(data_dir, DATABASE_FILE))
     progress('asking this version about the calls of the last day')
@@ -69,26 +69,13 @@ export async function check(state: State, config: Config, program: string): Prom
       decisions: after.decisions.length,
       differences: differencesOf(before.decisions, after.decisions),
     }
-  } finally {
-    rmSync(data_dir, { recursive: true, force: true })
-  }
-}
+  })
 
 export const isGood = ({ broken, differences }: Findings): boolean => broken.length === 0 && differences.length === 0
 
 /** Runs work with a release's program; one that had to be unpacked is removed afterwards. @throws StartRefused */
-export async function withProgram<T>(
-  release: string,
-  run_dir: string,
-  work: (program: string) => Promise<T>,
-): Promise<T> {
-  const staging = mkdtempSync(join(run_dir, 'upgrade-'))
-  try {
-    return await work(await unpacked(release, join(staging, 'release')))
-  } finally {
-    rmSync(staging, { recursive: true, force: true })
-  }
-}
+export const withProgram = <T>(release: string, run_dir: string, work: (program: string) => Promise<T>): Promise<T> =>
+  inStaging(run_dir, async staging => work(await unpacked(release, join(staging, 'release'))))
 
 async function onCopy<T>(data_dir: string, work: (state: State) => Promise<T>): Promise<T> {
   const state = await openState({ data_dir, here: true })

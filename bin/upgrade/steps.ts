@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import {
+  closeSync,
   existsSync,
   lstatSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   realpathSync,
@@ -10,35 +10,41 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import type { Settings } from '../../core/runtime/config.ts'
+import { removeDurably, renameDurably, syncToDisk, writeDurably } from '../../core/runtime/durable-files.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
-import { readIfThere, runningSupervisor, writeWhole } from '../pid-file.ts'
+import { DATABASE_FILE, keepDatabase, setBackDatabase } from '../../core/state/index.ts'
+import { readIfThere, runningSupervisor } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
+import { inStaging } from '../staging.ts'
 import { progress, tell, terminal } from '../terminal.ts'
 import { runVersion } from './program.ts'
 import { rehearsedBy, unpacked } from './rehearsal.ts'
 
 /**
  * The steps of an upgrade, in their order. Each can be done again, and the journal names the one that was begun: after
- * a power cut in any of them `upgrade --back` goes back from there.
+ * a power cut in any of them `upgrade --back` goes back from there, and `upgrade --continue` goes on.
  */
-const STEPS = ['backup', 'drain', 'switch', 'migrate', 'start'] as const
+const STEPS = ['backup', 'drain', 'copy', 'switch', 'migrate', 'start'] as const
 type Step = (typeof STEPS)[number]
 
 /** Where the data of the installation is, and what runs on it. */
 type Place = Pick<Settings, 'data_dir' | 'run_dir'>
 
-/** What is written down before each step, in `DATA.upgrade.json`: beside the data, which the way back replaces. */
+/** What is written down before each step, in `DATA.upgrade.json`: beside the data. */
 interface Journal {
   readonly step: Step
   /** The link by which the installation is started, and the versions that it leads to. */
   readonly link: string
   readonly from: string
   readonly to: string
+  /** An archive of all, made while calls run. */
   readonly backup: string
+  /** The database when the last call had ended: the way back loses no call of before the switch. */
+  readonly copy: string
   /** What the new version migrates. Without any, the old version can use the data as it is. */
   readonly migrations: readonly string[]
   /** Unit of systemd; null: the platform is started as a process of its own. */
@@ -67,73 +73,145 @@ export async function prepared(
   if (!existsSync(link) || !lstatSync(link).isSymbolicLink())
     throw new StartRefused(`${given.link} is no link to the folder of a version: see "Upgrade" in docs/operations.md`)
   const from = realpathSync(link)
-  const staging = mkdtempSync(join(dirname(from), '.upgrade-'))
-  try {
+  return inStaging(dirname(from), async staging => {
     const program = await unpacked(release, join(staging, 'release'))
     const folder = dirname(dirname(program))
-    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly version: string }
-    const to = join(dirname(from), `strowger-${version}`)
-    if (folder !== resolve(release)) {
-      if (existsSync(to)) throw new StartRefused(`${to} exists already`)
-      renameSync(folder, to)
+    const to = folder === resolve(release) ? folder : join(dirname(from), `strowger-${versionOf(folder)}`)
+    if (realpathSync(folder) === from || to === from) throw new StartRefused(`${given.link} leads to ${to} already`)
+    if (to !== folder) {
+      if (existsSync(to)) throw new StartRefused(`${to} exists already: name that folder to install it`)
+      // A power cut must not leave a release of empty files under its name.
+      const synced = await runBare('sync', ['--file-system', folder], { max_bytes: 1000 })
+      if (!synced.ok) throw new StartRefused(synced.detail)
+      renameDurably(folder, to)
     }
-    const backup = `${data_dir}.before-${version}-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.tar.gz`
-    return { step: 'backup', from, to: existsSync(to) ? to : folder, backup, ...given, link }
-  } finally {
-    rmSync(staging, { recursive: true, force: true })
-  }
+    const before = `${data_dir}.before-${versionOf(to)}-${stamp()}`
+    return { step: 'backup', from, to, backup: `${before}.tar.gz`, copy: `${before}${DATABASE_END}`, ...given, link }
+  })
 }
+
+const DATABASE_END = extname(DATABASE_FILE)
+const stamp = (): string => new Date().toISOString().replaceAll(/[:.]/g, '-')
+
+const versionOf = (folder: string): string =>
+  (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly version: string }).version
 
 const programOf = (folder: string): string => join(folder, 'bin/strowger')
 
-/** Carries out an upgrade. Any failure leads back to the version before, with its data. @throws StartRefused */
-export async function carryOut(journal: Journal, config: Place): Promise<void> {
-  const { data_dir, run_dir } = config
-  const begin = (step: Step): void => {
-    writeWhole(journalFile(data_dir), `${JSON.stringify({ ...journal, step })}\n`)
-    tell(`${step} …\n`)
-  }
-  const at = ['--data', data_dir]
-  try {
-    begin('backup')
-    await runVersion(programOf(journal.from), [...at, 'backup', journal.backup])
-    begin('drain')
-    if (runningSupervisor(run_dir) !== null) await runVersion(programOf(journal.from), [...at, 'drain', '--wait'])
-    begin('switch')
-    point(journal.link, journal.to)
-    begin('migrate')
-    const { broken } = await rehearsedBy(programOf(journal.to), data_dir)
+const WORK: Readonly<Record<Step, (journal: Journal, place: Place) => Promise<unknown>>> = {
+  async backup({ from, backup }, { data_dir }) {
+    if (!existsSync(backup)) await runVersion(programOf(from), ['--data', data_dir, 'backup', backup])
+  },
+  async drain({ from }, { data_dir, run_dir }) {
+    if (runningSupervisor(run_dir) !== null) await runVersion(programOf(from), ['--data', data_dir, 'drain', '--wait'])
+  },
+  async copy({ copy }, { data_dir, run_dir }) {
+    if (runningSupervisor(run_dir) !== null) throw new StartRefused('something has started the platform again')
+    keepDatabase(data_dir, copy)
+  },
+  async switch({ link, to }) {
+    point(link, to)
+  },
+  async migrate({ to }, { data_dir }) {
+    const { broken } = await rehearsedBy(programOf(to), data_dir)
     if (broken.length > 0) throw new StartRefused(`the new version finds broken: ${broken.join('; ')}`)
-    begin('start')
-    await started(journal, config)
-  } catch (error) {
-    tell(`${error instanceof Error ? error.message : error}\nthe way back …\n`)
-    await back(journal, config)
-    throw new StartRefused(`${basename(journal.to)} was not installed; ${basename(journal.from)} runs with its data`)
-  }
-  rmSync(journalFile(data_dir), { force: true })
+  },
+  start: (journal, place) => started(journal, journal.to, place),
 }
 
 /**
- * Leads back to the version before, wherever the upgrade stands. The backup takes the place of the data only when the
- * new version may have migrated it: calls since then are lost with it, and the data so far is kept aside.
+ * Carries out an upgrade from the step of its journal. Any failure leads back to the version before, with its data; so
+ * does a signal, such as that of a terminal which is closed. @throws StartRefused
  */
-export async function back(journal: Journal, config: Place): Promise<void> {
-  const { data_dir } = config
-  const { link, from, backup, migrations } = begunUpgrade(data_dir) ?? journal
-  const reached = STEPS.indexOf((begunUpgrade(data_dir) ?? journal).step)
-  // Before the drain nothing was changed, and what runs goes on.
-  if (reached >= STEPS.indexOf('switch')) {
-    await stopped(journal, config)
-    point(link, from)
-    if (reached >= STEPS.indexOf('migrate') && migrations.length > 0)
-      await runVersion(programOf(from), ['--data', data_dir, 'restore', '--replace', backup])
+export async function carryOut(journal: Journal, place: Place): Promise<void> {
+  const { data_dir } = place
+  const stop = untilSignal()
+  try {
+    for (const step of STEPS.slice(STEPS.indexOf(journal.step))) {
+      stop.check()
+      writeDurably(journalFile(data_dir), `${JSON.stringify({ ...journal, step })}\n`)
+      tell(`${step} …\n`)
+      await WORK[step](journal, place)
+    }
+  } catch (error) {
+    tell(`${error instanceof Error ? error.message : error}\nthe way back …\n`)
+    await back(journal, place)
+    throw new StartRefused(`${basename(journal.to)} was not installed; ${basename(journal.from)} runs with its data`)
+  } finally {
+    stop.over()
   }
-  const { run_dir } = config
-  if (reached === STEPS.indexOf('drain') && runningSupervisor(run_dir) !== null)
-    await runVersion(programOf(from), ['--data', data_dir, 'drain', '--cancel'])
-  if (reached >= STEPS.indexOf('drain')) await started({ ...journal, to: from }, config)
-  rmSync(journalFile(data_dir), { force: true })
+  removeDurably(journalFile(data_dir))
+}
+
+const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
+
+/** Keeps this process when a signal would end it between two steps; `check` throws then. */
+function untilSignal(): { readonly check: () => void; readonly over: () => void } {
+  let got: NodeJS.Signals | null = null
+  const note = (signal: NodeJS.Signals): void => {
+    got = signal
+  }
+  // A terminal that was closed takes no more text.
+  const ignore = (): void => undefined
+  for (const signal of SIGNALS) process.on(signal, note)
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignore)
+  return {
+    check() {
+      if (got !== null) throw new StartRefused(`ended by ${got}`)
+    },
+    over() {
+      for (const signal of SIGNALS) process.off(signal, note)
+      for (const stream of [process.stdout, process.stderr]) stream.off('error', ignore)
+    },
+  }
+}
+
+/**
+ * Goes on with an upgrade that was interrupted. A machine that has started again since runs what the link leads to. The
+ * version before has taken calls then, so it is drained and copied again. The new one has calls that no copy has, so
+ * nothing but `back` takes it back. @throws StartRefused
+ */
+export async function resume(begun: Journal, place: Place): Promise<void> {
+  const is_new = !leadsTo(begun.link, begun.from)
+  if (is_new && runningSupervisor(place.run_dir) !== null) {
+    await started(begun, begun.to, place)
+    removeDurably(journalFile(place.data_dir))
+    return
+  }
+  const step = is_new ? 'migrate' : begun.step === 'backup' ? 'backup' : 'drain'
+  await carryOut({ ...begun, step }, place)
+}
+
+const leadsTo = (link: string, folder: string): boolean => existsSync(link) && realpathSync(link) === folder
+
+/**
+ * Leads back to the version before, wherever the upgrade stands. The copy of before the switch takes the place of the
+ * database only when the new version may have migrated it: calls since then are lost with it, and it is kept aside.
+ */
+export async function back(journal: Journal, place: Place): Promise<void> {
+  const { data_dir, run_dir } = place
+  const { step, link, from, to, copy, migrations, service } = begunUpgrade(data_dir) ?? journal
+  const reached = STEPS.indexOf(step)
+  // Before the drain nothing was changed, and what runs goes on.
+  if (reached >= STEPS.indexOf('switch') && !leadsTo(link, from)) {
+    await stopped(service, place)
+    const aside = `${data_dir}.of-${basename(to)}-${stamp()}${DATABASE_END}`
+    if (migrations.length > 0) {
+      setBackDatabase(data_dir, copy, aside)
+      tell(`what ${basename(to)} wrote is kept in ${aside}\n`)
+    }
+    point(link, from)
+  }
+  // A drain that ended meanwhile has stopped the platform, which is started below.
+  if (step === 'drain' && runningSupervisor(run_dir) !== null)
+    await runVersion(programOf(from), ['--data', data_dir, 'drain', '--cancel']).catch(tellWhy)
+  if (reached >= STEPS.indexOf('drain')) await started({ link, service }, from, place)
+  removeDurably(journalFile(data_dir))
+}
+
+function tellWhy(error: unknown): void {
+  if (!(error instanceof StartRefused)) throw error
+  tell(`${error.message}\n`)
 }
 
 /** Makes the link lead to a folder, at once for whoever follows it. */
@@ -142,6 +220,7 @@ function point(link: string, folder: string): void {
   rmSync(next, { force: true })
   symlinkSync(folder, next)
   renameSync(next, link)
+  syncToDisk(dirname(link))
 }
 
 async function systemctl(verb: 'start' | 'stop', unit: string): Promise<void> {
@@ -149,44 +228,51 @@ async function systemctl(verb: 'start' | 'stop', unit: string): Promise<void> {
   if (!end.ok) throw new StartRefused(end.detail)
 }
 
-/** Starts the platform of the link unless it runs, and waits until it is ready. @throws StartRefused */
-async function started({ link, service, to }: Journal, { data_dir, run_dir }: Place): Promise<void> {
-  const log = `${data_dir}.upgrade.log`
-  let ended: number | null = null
-  if (runningSupervisor(run_dir) === null) {
-    if (service !== null) await systemctl('start', service)
-    else {
-      const output = openSync(log, 'a', 0o600)
-      const env = { ...terminal().env }
-      const stdio: ['ignore', number, number] = ['ignore', output, output]
-      const child = spawn(programOf(link), ['--data', data_dir, 'up'], { detached: true, env, stdio })
-      child.once('exit', code => {
-        ended = code ?? 1
-      })
-      child.once('error', () => {
-        ended = 1
-      })
-      child.unref()
-    }
-  }
-  const { version } = JSON.parse(readFileSync(join(to, 'package.json'), 'utf8')) as { readonly version: string }
+type Started = Pick<Journal, 'link' | 'service'>
+
+/** Starts the platform of the link unless it runs, and waits until this version is ready. @throws StartRefused */
+async function started(by: Started, folder: string, { data_dir, run_dir }: Place): Promise<void> {
+  const version = versionOf(folder)
   progress(`waiting until ${version} is ready`)
   const deadline = performance.now() + READY_WITHIN_MS
-  while (performance.now() < deadline && ended === null) {
+  let begun: { readonly ended: () => boolean } | null = null
+  while (performance.now() < deadline && !begun?.ended()) {
+    // One that was about to stop has stopped by now.
+    if (begun === null && runningSupervisor(run_dir) === null) begun = await start(by, data_dir)
     const running = runningPlatform(data_dir)
     if (running?.version === version && (await isReady(running.http))) return
     await sleep(LOOK_MS)
   }
-  throw new StartRefused(
-    `${version} did not become ready; ${service === null ? log : `the journal of ${service}`} says why`,
-  )
+  const told = by.service === null ? logFile(data_dir) : `the journal of ${by.service}`
+  throw new StartRefused(`${version} did not become ready; ${told} says why`)
+}
+
+const logFile = (data_dir: string): string => `${data_dir}.upgrade.log`
+
+/** Starts the platform of the link. Returns how to know that it has ended; of a service its manager knows. */
+async function start({ link, service }: Started, data_dir: string): Promise<{ readonly ended: () => boolean }> {
+  if (service !== null) {
+    await systemctl('start', service)
+    return { ended: () => false }
+  }
+  let ended = false
+  const output = openSync(logFile(data_dir), 'a', 0o600)
+  const stdio: ['ignore', number, number] = ['ignore', output, output]
+  const env = { ...terminal().env }
+  const child = spawn(programOf(link), ['--data', data_dir, 'up'], { detached: true, env, stdio })
+  const over = (): void => {
+    ended = true
+  }
+  child.once('exit', over).once('error', over).unref()
+  closeSync(output)
+  return { ended: () => ended }
 }
 
 const isReady = async (http: string): Promise<boolean> =>
   (await fetch(`${http}/readyz`, { redirect: 'error' }).catch(() => null))?.status === 200
 
 /** Stops the platform if it runs. */
-async function stopped({ service }: Journal, { run_dir }: Place): Promise<void> {
+async function stopped(service: string | null, { run_dir }: Place): Promise<void> {
   const pid = runningSupervisor(run_dir)
   if (pid === null) return
   if (service === null) process.kill(pid, 'SIGTERM')

@@ -29,7 +29,7 @@ function compiled(path) {
 
 /** The chunks that are loaded, by their path in the bundle. */
 const loaded = new Map()
-/** Is told each script that runs (scripts/bundle/warm.cjs). */
+/** Is told each script that runs (scripts/bundle/compile.cjs). */
 let told = null
 
 /** Loads a chunk by its path in the bundle. Returns what it exports. */

@@ -1,11 +1,13 @@
 // Installs the Debian package of build/release in a fresh Debian without compilers, starts it as its unit does, makes a
-// call, and removes it without a trace. Then unpacks the container image, and starts it as its configuration says. With
+// call, and removes it without a trace; so with the tarball, which it upgrades while a call runs. Then unpacks the container image, and starts it as its configuration says. With
 // --twice it first builds the release of this commit in a second folder and compares the hashes. Needs root,
 // debootstrap, skopeo, umoci and the network; takes minutes. `npm run release:check`.
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ARCHITECTURES, folderOf } from './architecture.mjs'
+import { checkTarball } from './check-tarball.mjs'
 
 const say = text => console.error(`release:check: ${text}`)
 const run = (command, words, options = {}) =>
@@ -117,10 +119,29 @@ async function checkImage(archive) {
   }
 }
 
+/** Examines what was cross-compiled: every program and library is of its processor, and runs where qemu-user is. */
+function checkCross(arch) {
+  const out = folderOf(arch)
+  const found = existsSync(out) && readdirSync(out).find(name => name.endsWith('.deb'))
+  if (!found) return say(`there is no release for ${arch}: npm run release -- --arch=${arch}`)
+  const tree = join(folder, arch)
+  run('dpkg-deb', ['-x', join(out, found), tree])
+  const { debian: architecture, machine } = ARCHITECTURES[arch]
+  if (run('dpkg-deb', ['-f', join(out, found), 'Architecture']).trim() !== architecture) throw new Error(found)
+  const own = join(tree, 'usr/lib/strowger')
+  const files = ['node/bin/node', 'native/build/Release/media.node', 'native/build/Release/confine']
+  for (const file of [...files, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node']) {
+    const header = run('readelf', ['-h', join(own, file)], { env: ENV })
+    if (!header.includes(`Machine:                           ${machine}`)) throw new Error(`${file}:\n${header}`)
+  }
+  say(`${found}: every native part is of ${machine}`)
+}
+
 const began = Date.now()
 const since = () => `${((Date.now() - began) / 1000).toFixed(0)} s`
 try {
   if (process.argv.includes('--twice')) twice()
+  for (const arch of Object.keys(ARCHITECTURES)) if (arch !== process.arch) checkCross(arch)
   const image = readdirSync(OUT).find(name => name.endsWith('.oci.tar'))
   if (image === undefined) say('there is no image to check: apt-get install mmdebstrap, then npm run release')
   else await checkImage(join(OUT, image))
@@ -148,6 +169,11 @@ try {
   const users = readFileSync(join(debian, 'etc/passwd'), 'utf8')
   if (left !== before || /^strowger:/m.test(users)) throw new Error(`purge left:\n${left}`)
   say(`installed, called, purged; nothing is left (${since()})`)
+  const tarball = join(
+    OUT,
+    readdirSync(OUT).find(name => name.endsWith('.tar.gz')),
+  )
+  await checkTarball({ debian, tarball, settings: PORTS, inside, below, env: ENV, say })
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

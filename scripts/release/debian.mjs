@@ -18,9 +18,9 @@ export const NEEDED = [
 ]
 export const RECOMMENDED = ['espeak-ng']
 
-const control = (version, installed_kib) => `Package: strowger
+const control = ({ version, architecture }, installed_kib) => `Package: strowger
 Version: ${version}
-Architecture: amd64
+Architecture: ${architecture}
 Maintainer: Strowger <strowger@localhost>
 Installed-Size: ${installed_kib}
 Depends: ${NEEDED.join(', ')}
@@ -34,7 +34,7 @@ Description: SIP trunking and programmable voice
 `
 
 /** Makes the package from the staged tree, which it moves. Returns the path of the .deb. */
-export function makePackage({ tree, out, work, version, normalize }) {
+export function makePackage({ tree, out, work, version, architecture, normalize }) {
   const root = join(work, 'deb')
   const put = (from, to) => {
     mkdirSync(dirname(join(root, to)), { recursive: true })
@@ -47,16 +47,16 @@ export function makePackage({ tree, out, work, version, normalize }) {
   for (const name of ['README.md', 'CHANGELOG.md', 'SECURITY.md'])
     put(join(own, name), `usr/share/doc/strowger/${name}`)
   put(join(own, 'LICENSE'), 'usr/share/doc/strowger/copyright')
-  rmSync(join(own, 'docs'), { recursive: true })
+  for (const name of ['docs', 'packaging']) rmSync(join(own, name), { recursive: true })
   put('packaging/debian/strowger', 'usr/bin/strowger')
   put('packaging/systemd/strowger.service', 'lib/systemd/system/strowger.service')
   put('packaging/strowger.env', 'etc/strowger/strowger.env')
   const size = Math.ceil(bytesBelow(root) / 1024)
   for (const name of ['postinst', 'prerm', 'postrm']) put(join('packaging/debian', name), `DEBIAN/${name}`)
-  writeFileSync(join(root, 'DEBIAN/control'), control(version, size))
+  writeFileSync(join(root, 'DEBIAN/control'), control({ version, architecture }, size))
   writeFileSync(join(root, 'DEBIAN/conffiles'), '/etc/strowger/strowger.env\n')
   normalize(root)
-  const deb = join(out, `strowger_${version}_amd64.deb`)
+  const deb = join(out, `strowger_${version}_${architecture}.deb`)
   const words = ['--root-owner-group', '-Zzstd', '-z9', '--threads-max=1', '--build', root, deb]
   execFileSync('dpkg-deb', words, { stdio: ['ignore', 'ignore', 'inherit'] })
   cpSync(join(own, 'sbom.cdx.json'), join(out, 'sbom.cdx.json'))

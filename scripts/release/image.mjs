@@ -55,7 +55,7 @@ function debianLayer(file, packages) {
  * Makes the archive from the root folder of the Debian package. Two builds on the same state of Debian are equal.
  * `archive(folder, names, file)` packs names of a folder, sorted, owned by root, and with the time of the commit.
  */
-export function makeImage({ root, out, work, version, epoch, packages, archive }) {
+export function makeImage({ root, out, work, version, architecture, epoch, packages, archive }) {
   const layout = join(work, 'image')
   const blobs = join(layout, 'blobs/sha256')
   mkdirSync(blobs, { recursive: true })
@@ -80,7 +80,7 @@ export function makeImage({ root, out, work, version, epoch, packages, archive }
   const created = new Date(epoch * 1000).toISOString()
   const configuration = keepJson('application/vnd.oci.image.config.v1+json', {
     created,
-    architecture: 'amd64',
+    architecture,
     os: 'linux',
     config: imageConfiguration(version),
     rootfs: { type: 'layers', diff_ids: layers.map(({ diff_id }) => diff_id) },
@@ -98,7 +98,7 @@ export function makeImage({ root, out, work, version, epoch, packages, archive }
     JSON.stringify({ schemaVersion: 2, manifests: [{ ...manifest, annotations }] }),
   )
   writeFileSync(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
-  const image = join(out, `strowger-${version}-linux-amd64.oci.tar`)
+  const image = join(out, `strowger-${version}-linux-${architecture}.oci.tar`)
   archive(layout, ['blobs', 'index.json', 'oci-layout'], image)
   rmSync(layout, { recursive: true })
   return image

@@ -1,7 +1,8 @@
 // Makes a release in build/release: a tarball, a Debian package, a container image, the bill of materials, the licences,
 // a table of contents, checksums and, with a key in RELEASE_KEY, their signature. Two builds of one commit are equal byte for byte, wherever the folder lies: names are sorted, owners are root, and times
-// are the commit's (https://reproducible-builds.org/docs/source-date-epoch/). `npm run release`.
-import { execFileSync, spawnSync } from 'node:child_process'
+// are the commit's (https://reproducible-builds.org/docs/source-date-epoch/). `npm run release`; `npm run release --
+// --arch=arm64` makes one for another processor, in build/release-arm64.
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -17,6 +18,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ARCHITECTURES, folderOf, hasCommand, toolsFor } from './architecture.mjs'
 import { closure, contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
 import { makePackage, NEEDED, RECOMMENDED } from './debian.mjs'
 import { makeImage } from './image.mjs'
@@ -24,14 +26,19 @@ import { billOfMaterials, licenceFindings } from './sbom.mjs'
 import { signature } from './signature.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '../..'))
-const OUT = 'build/release'
+const arch = /^--arch=(.*)$/.exec(process.argv[2] ?? '')?.[1] ?? process.arch
+if (!Object.hasOwn(ARCHITECTURES, arch)) throw new Error(`no release is made for ${arch}`)
+const { debian: architecture } = ARCHITECTURES[arch]
+const is_own = arch === process.arch
+const OUT = folderOf(arch)
 const WORK = join(OUT, 'work')
 const say = text => console.error(`release: ${text}`)
 const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
 const run = (command, words, options = {}) =>
   execFileSync(command, words, { stdio: ['ignore', 'pipe', 'inherit'], ...options })
 
-const [manifest, lock, runtime] = ['package.json', 'package-lock.json', 'scripts/release/runtime.json'].map(readJson)
+const [manifest, lock, runtimes] = ['package.json', 'package-lock.json', 'scripts/release/runtime.json'].map(readJson)
+const runtime = { ...runtimes, ...runtimes.packages[arch] }
 const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).toString())
 process.env.SOURCE_DATE_EPOCH = String(epoch)
 process.umask(0o022)
@@ -40,8 +47,6 @@ const findings = licenceFindings(lock)
 if (findings.length > 0) throw new Error(`not to be shipped:\n  ${findings.join('\n  ')}`)
 rmSync(OUT, { recursive: true, force: true })
 mkdirSync(WORK, { recursive: true })
-
-const hasCommand = name => spawnSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' }).status === 0
 
 /** Fetches the binary package of Node.js, and refuses another than the pinned one. Returns its folder. */
 function node() {
@@ -64,29 +69,40 @@ function node() {
   return folder
 }
 
-/** Compiles the database driver for the shipped Node.js. The media plane uses Node-API, which all versions share. */
-function driver(node_folder) {
-  mkdirSync(join(WORK, 'native/sqlite'), { recursive: true })
-  for (const file of ['binding.gyp', 'object-wrap.h'])
-    cpSync(join('native/sqlite', file), join(WORK, 'native/sqlite', file))
-  cpSync('node_modules/better-sqlite3', join(WORK, 'node_modules/better-sqlite3'), { recursive: true })
+/** Compiles copies of these files of a native part for the shipped Node.js. Returns the folder of what was made. */
+function compiled(part, files, node_folder) {
+  mkdirSync(join(WORK, part), { recursive: true })
+  for (const file of files) cpSync(join(part, file), join(WORK, part, file), { recursive: true })
   const gyp = join(run('npm', ['root', '-g']).toString().trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
   const here = process.cwd()
   const flags = `-ffile-prefix-map=${here}=. -g0`
-  const env = { ...process.env, CFLAGS: flags, CXXFLAGS: flags }
+  const { env: cross } = tools
+  const more = Object.fromEntries(['CFLAGS', 'CXXFLAGS'].map(name => [name, `${flags} ${cross[name] ?? ''}`]))
+  const env = { ...process.env, ...cross, ...more }
   const words = [
     gyp,
     'rebuild',
     '-C',
-    join(WORK, 'native/sqlite'),
+    join(WORK, part),
+    ...tools.words,
     `--nodedir=${join(here, node_folder)}`,
     '-j',
     'max',
     '--silent',
   ]
   run(process.execPath, words, { env })
-  return join(WORK, 'native/sqlite/build/Release/better_sqlite3.node')
+  return join(WORK, part, 'build/Release')
 }
+
+/** The database driver depends on the version of Node.js. */
+function driver(node_folder) {
+  cpSync('node_modules/better-sqlite3', join(WORK, 'node_modules/better-sqlite3'), { recursive: true })
+  return join(compiled('native/sqlite', ['binding.gyp', 'object-wrap.h'], node_folder), 'better_sqlite3.node')
+}
+
+/** The media plane uses Node-API, which all versions share. */
+const mediaPlane = node_folder =>
+  is_own ? 'native/build/Release' : compiled('native', ['binding.gyp', 'src'], node_folder)
 
 /** Copies a file or a folder to `to` below the staged tree. */
 function stager(tree) {
@@ -99,7 +115,7 @@ function stager(tree) {
 
 function stripped(from, to) {
   mkdirSync(dirname(to), { recursive: true })
-  run('strip', ['--strip-unneeded', '-o', to, from])
+  run(tools.strip, ['--strip-unneeded', '-o', to, from])
 }
 
 /** Names of the packages that the bundle leaves outside itself: what its files import. */
@@ -144,23 +160,33 @@ const hashOf = path => createHash('sha256').update(readFileSync(path)).digest('h
 
 say(`strowger ${manifest.version}, as of ${new Date(epoch * 1000).toISOString()}`)
 const node_folder = node()
-say('compiling the database driver for the Node.js of the release')
-const compiled = driver(node_folder)
+const tools = toolsFor(arch, WORK)
+say('compiling the native parts for the Node.js of the release')
+const driver_file = driver(node_folder)
+const media_folder = mediaPlane(node_folder)
 
-const name = `strowger-${manifest.version}-linux-x64`
+const name = `strowger-${manifest.version}-linux-${arch}`
 const tree = join(WORK, name)
 const stage = stager(tree)
 for (const file of ['package.json', 'LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'bin/strowger']) stage(file)
-for (const file of readJson('build/bundle/files.json')) stage(join('build/bundle', file))
+for (const file of ['files.json', ...readJson('build/bundle/files.json')]) stage(join('build/bundle', file))
 stage('build/console', 'build/console', path => path.includes('.stamp'))
 stage('docs', 'docs', path => path === 'docs/decisions')
+// What `strowger install` takes; the Debian package has its own copies.
+for (const file of ['strowger.env', 'systemd', 'debian/strowger']) stage(join('packaging', file))
 for (const path of closure(lock, leftOutside()))
   stage(path, path, source => source !== path && (isLeftOut(source) || source.startsWith(`${path}/node_modules`)))
-stripped('native/build/Release/media.node', join(tree, 'native/build/Release/media.node'))
-stripped('native/build/Release/confine', join(tree, 'native/build/Release/confine'))
-stripped(compiled, join(tree, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))
+for (const file of ['media.node', 'confine'])
+  stripped(join(media_folder, file), join(tree, 'native/build/Release', file))
+stripped(driver_file, join(tree, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))
 stage(join(node_folder, 'bin/node'), 'node/bin/node')
 stage(join(node_folder, 'LICENSE'), 'node/LICENSE')
+if (tools.runs === null) say(`no compiled code in the bundle: apt-get install qemu-user, which runs ${arch}`)
+else {
+  const [command, ...words] = [...tools.runs, join(tree, 'node/bin/node')]
+  // V8 hashes the names in the code by a random seed, and takes code of any.
+  run(command, [...words, '--random-seed=1', 'scripts/bundle/compile.cjs', join(tree, 'build/bundle')])
+}
 writeFileSync(join(tree, 'THIRD-PARTY-LICENCES.txt'), licences(node_folder))
 const bom = billOfMaterials({ manifest, lock, runtime, system: NEEDED, time: new Date(epoch * 1000).toISOString() })
 writeFileSync(join(tree, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 1)}\n`)
@@ -177,12 +203,15 @@ archive(WORK, [name], join(OUT, `${name}.tar`))
 run('gzip', ['-n', '-6', join(OUT, `${name}.tar`)])
 const tarball = join(OUT, `${name}.tar.gz`)
 const { version } = manifest
-const deb = makePackage({ tree, out: OUT, work: WORK, version, normalize })
+const deb = makePackage({ tree, out: OUT, work: WORK, version, architecture, normalize })
 const files = [tarball, deb, join(OUT, 'sbom.cdx.json')]
-if (hasCommand('mmdebstrap')) {
+if (!is_own) say('no container image: its Debian would have to run here')
+else if (hasCommand('mmdebstrap')) {
   say('making the container image')
   const packages = [...NEEDED.filter(one => one !== 'adduser'), 'ca-certificates', 'passwd', ...RECOMMENDED]
-  files.push(makeImage({ root: join(WORK, 'deb'), out: OUT, work: WORK, version, epoch, packages, archive }))
+  files.push(
+    makeImage({ root: join(WORK, 'deb'), out: OUT, work: WORK, version, architecture, epoch, packages, archive }),
+  )
 } else say('no container image: apt-get install mmdebstrap')
 writeFileSync(join(OUT, 'CONTENTS.txt'), contents)
 files.push(join(OUT, 'CONTENTS.txt'))

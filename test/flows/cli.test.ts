@@ -285,7 +285,8 @@ t.test('the strowger command', async t => {
     t.match(made, { account_sid: w.account_sid, auth_token: w.auth_token, project_id: w.project_id })
     t.match(await elsewhere(['restore', archive], there), { code: 1, stderr: /--replace/ })
     t.equal((await elsewhere(['restore', archive, '--replace'], there)).code, 0)
-    t.match(await elsewhere(['restore', 'package.json'], join(folder, 'other')), { code: 1, stderr: /no backup/ })
+    const wrong = await elsewhere(['restore', 'package.json'], join(folder, 'other'))
+    t.match(wrong, { code: 1, stderr: /is not a backup of Strowger/ })
     t.notOk(existsSync(join(folder, 'other', 'strowger.sqlite')))
   })
 

@@ -31,10 +31,15 @@ export function damageOf(file: string): string | null {
       database.close()
     }
   } catch (error) {
-    const { code, message } = error as Error & { code?: string }
-    if (code?.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return message
-    throw error
+    if (!isDamage(error)) throw error
+    return (error as Error).message
   }
+}
+
+/** Reports whether SQLite failed because the file is damaged or no database. */
+export function isDamage(error: unknown): boolean {
+  const { code } = error as Error & { code?: string }
+  return code?.startsWith('SQLITE_CORRUPT') === true || code === 'SQLITE_NOTADB'
 }
 
 function tablesOf(database: Database.Database): string[] {

@@ -30,7 +30,7 @@ const ACCEPTED = join(TREE, 'fixtures/cli')
 /** They run until a person ends them. `up` starts processes. */
 const LASTING = new Set(['up', 'agent try', 'script run'])
 /** What they print depends on this machine. */
-const OF_THIS_MACHINE = new Set(['doctor'])
+const OF_THIS_MACHINE = new Set(['doctor', 'status', 'install', 'uninstall'])
 /** They print a format of their own, or talk. */
 const WITHOUT_JSON = new Set([...LASTING, 'export', 'rates export', 'costs export', 'completion'])
 /** Their format is for programs, so no screen limits its lines. */

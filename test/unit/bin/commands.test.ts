@@ -14,6 +14,7 @@ const OPEN_THE_STATE = new Set([
     'replay.ts',
     'short-ids.ts',
     'state.ts',
+    'status.ts',
     'tail.ts',
     'test.ts',
     'top.ts',

@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
 import {
+  copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,17 +13,19 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { runningSupervisor } from '../../../bin/pid-file.ts'
 import { runningPlatform } from '../../../bin/platform-file.ts'
 import { begunUpgrade } from '../../../bin/upgrade/steps.ts'
 import { runBare } from '../../../core/runtime/bare-child.ts'
 import { TREE } from '../../../core/runtime/tree.ts'
-import { DATABASE_FILE, openState } from '../../../core/state/index.ts'
-import { executedMigrations } from '../../../core/state/maintenance/migrate.ts'
+import { DATABASE_FILE } from '../../../core/state/index.ts'
+import { strowger } from '../../support/child.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { controlPlane, openSandbox } from '../../support/control-plane.ts'
 import { ranCall } from '../../support/ended-calls.ts'
+import { putEmptyDatabase } from '../../support/fresh-state.ts'
 import t from '../../support/harness/index.ts'
 import { until } from '../../support/wait.ts'
 
@@ -110,97 +115,204 @@ server.listen(0, '127.0.0.1', () => {
 })
 process.on('SIGTERM', () => { rmSync(run + '/supervisor.pid', { force: true }); process.exit(0) })
 `
+const database = (data: string): string =>
+  `require('${TREE}/node_modules/better-sqlite3')(${data} + '/${DATABASE_FILE}')`
 const ADD_MIGRATION = `
-const db = require('${TREE}/node_modules/better-sqlite3')(process.argv[2] + '/strowger.sqlite')
-db.exec("insert or ignore into kysely_migration values ('9999-of-the-future', '2030')")
+${database('process.argv[2]')}.exec("insert or ignore into kysely_migration values ('9999-of-the-future', '2030')")
+`
+/** What happens between the backup and the end of the last call. */
+const LATE_CALL = `
+${database('process.argv[2]')}.exec('create table if not exists late_call (at text); insert into late_call values (1)')
 `
 
-t.test('an upgrade that fails leads back to the version before with its data, from every step', async t => {
-  const w = await controlPlane(t)
-  await openSandbox(w)
-  const { data_dir } = w.settings
+/** An installation in a folder of its own, with versions that are shell scripts around this one. */
+async function installed(t: Parameters<typeof controlPlane>[0]) {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-upgrade-'))
+  const data_dir = join(folder, 'data')
+  const pid_file = join(data_dir, 'run/supervisor.pid')
+  mkdirSync(join(data_dir, 'run'), { recursive: true })
+  await putEmptyDatabase(data_dir)
   writeFileSync(join(data_dir, 'master.key'), `${'07'.repeat(32)}\n`)
-  t.teardown(() => {
+  for (const [name, text] of Object.entries({
+    'up.cjs': FAKE_PLATFORM,
+    'add.cjs': ADD_MIGRATION,
+    'late.cjs': LATE_CALL,
+  }))
+    writeFileSync(join(folder, name), text)
+  const powerCut = (): void => {
     const pid = runningSupervisor(join(data_dir, 'run'))
     if (pid !== null) process.kill(pid, 'SIGKILL')
+  }
+  t.teardown(() => {
+    powerCut()
     rmSync(folder, { recursive: true, force: true })
-    for (const name of readdirSync(dirname(data_dir)))
-      if (name.startsWith(`${basename(data_dir)}.`)) rmSync(join(dirname(data_dir), name), { recursive: true })
   })
-  // The control plane has this database open; the fake platforms have not.
-  const pid_file = join(data_dir, 'run/supervisor.pid')
-  /** A version: `ready` is the status of its /readyz, `migrates` whether it changes the schema. */
-  const make = (version: string, ready: number, migrates: boolean): string => {
+  const [node, ours] = [process.execPath, `${TREE}/bin/strowger`]
+  /**
+   * A version: `ready` is the status of its /readyz, 0 for one that does not start; `migrates` whether it changes the
+   * schema. In the step CUT_IN it ends the upgrade and itself; QUICK has it make no backup.
+   */
+  const make = (
+    version: string,
+    { ready = 200, migrates = false }: { ready?: number; migrates?: boolean } = {},
+  ): string => {
     const at = join(folder, `strowger-${version}`)
     mkdirSync(join(at, 'bin'), { recursive: true })
     writeFileSync(join(at, 'package.json'), JSON.stringify({ version }))
-    writeFileSync(join(at, 'up.cjs'), FAKE_PLATFORM)
-    writeFileSync(join(at, 'migrate.cjs'), ADD_MIGRATION)
-    const node = process.execPath
-    const later = migrates
-      ? `${rehearsing('s/"migrations":\\[/"migrations":["9999-of-the-future",/')}; ${node} ${at}/migrate.cjs "$2"`
-      : `exec ${TREE}/bin/strowger "$@"`
-    const script = [
-      '#!/bin/sh',
-      'case "$3 $4" in',
-      ready === 0 ? '"up ") exit 1 ;;' : `"up ") exec ${node} -e "$(cat ${at}/up.cjs)" "$2" ${version} up ${ready} ;;`,
-      `"drain --wait") kill $(cat ${pid_file}); while [ -e ${pid_file} ]; do sleep 0.1; done; exit 0 ;;`,
-      '"drain --cancel") exit 0 ;;',
-      `"upgrade --rehearse") ${later} ;;`,
-      `*) exec ${TREE}/bin/strowger "$@" ;;`,
-      'esac',
-    ]
-    writeFileSync(join(at, 'bin/strowger'), `${script.join('\n')}\n`, { mode: 0o755 })
+    const finds = migrates ? `sed 's/"migrations":\\[/"migrations":["9999-of-the-future",/'` : 'cat'
+    const cut = (step: string): string => `if [ "$CUT_IN" = ${step} ]; then kill -9 $PPID $$; fi`
+    const script = `#!/bin/sh
+case "$3 $4" in
+"up ") ${cut('start')}
+  ${ready === 0 ? 'exit 1' : `exec ${node} -e "$(cat ${folder}/up.cjs)" "$2" ${version} up ${ready}`} ;;
+"backup "*) if [ "$CUT_IN" = backup ]; then head -c 9 ${ours} > "$4.new"; kill -9 $PPID $$; fi
+  if [ "$QUICK" ]; then : > "$4"; else exec ${ours} "$@"; fi ;;
+"drain --wait") kill $(cat ${pid_file})
+  while [ -e ${pid_file} ]; do sleep 0.1; done
+  ${node} ${folder}/late.cjs "$2"
+  ${cut('drain')}
+  if [ "$CUT_IN" = terminal ]; then kill -HUP $PPID; fi ;;
+"drain --cancel") exit 0 ;;
+"upgrade --rehearse")
+  if [ ! -e ${at}/found ]; then ${ours} "$@" > ${at}/plain || exit 1; ${finds} < ${at}/plain > ${at}/found; fi
+  cat ${at}/found
+  ${migrates ? `${node} ${folder}/add.cjs "$2"` : ''}
+  if [ "$2" = ${data_dir} ]; then ${cut('migrate')}; fi ;;
+*) exec ${ours} "$@" ;;
+esac
+`
+    writeFileSync(join(at, 'bin/strowger'), script, { mode: 0o755 })
     return at
   }
-  const [first, second, broken] = [make('1.0.0', 200, false), make('2.0.0', 200, false), make('3.0.0', 0, true)]
   const link = join(folder, 'strowger')
-  symlinkSync(first, link)
   const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: data_dir, STROWGER_MASTER_KEY: '07'.repeat(32) }
   const run = (...words: string[]) => runCommand(['upgrade', ...words], { env })
-  const runs = () => runningPlatform(data_dir)?.version ?? null
-  const names = () =>
-    new Set(readdirSync(dirname(data_dir)).filter(name => name.startsWith(`${basename(data_dir)}.before-`)))
+  /** What an operator finds: the version of the link, the one that runs, its schema, and calls. */
+  const found = () => {
+    const db = new Database(join(data_dir, DATABASE_FILE), { readonly: true })
+    try {
+      const one = (sql: string) => db.prepare(sql).pluck().get() as number
+      const kept = one("select count(*) from sqlite_master where name = 'late_call'") === 1
+      return {
+        link: basename(readlinkSync(link)),
+        runs: runningPlatform(data_dir)?.version ?? null,
+        migrated: one("select count(*) from kysely_migration where name like '9999%'") === 1,
+        late_calls: kept ? one('select count(*) from late_call') : 0,
+        interrupted: begunUpgrade(data_dir) !== null,
+      }
+    } finally {
+      db.close()
+    }
+  }
+  return { folder, data_dir, link, env, make, run, found, powerCut }
+}
 
+t.test('an upgrade that fails leads back to the version before, with every call of before it', async t => {
+  const { data_dir, link, folder, make, run, found } = await installed(t)
+  const [first, second, broken] = [make('1.0.0'), make('2.0.0'), make('3.0.0', { ready: 0, migrates: true })]
+  symlinkSync(first, link)
+  const kept = (end: string) =>
+    readdirSync(folder).filter(name => name.startsWith('data.') && name.endsWith(end)).length
+
+  t.match(await run(first, '--link', link), { code: 1, stderr: /leads to .*strowger-1\.0\.0 already/ })
   const good = await run(second, '--link', link)
   t.equal(good.code, 0, good.stdout + good.stderr)
-  t.equal(readlinkSync(link), second)
-  t.equal(runs(), '2.0.0', 'nothing ran before; the new version runs')
-  t.equal(names().size, 1, 'the backup from before stays')
-  t.equal(begunUpgrade(data_dir), null)
+  const as_second = { link: 'strowger-2.0.0', runs: '2.0.0', migrated: false, interrupted: false }
+  t.match(found(), as_second, 'nothing ran before; the new version runs')
+  t.same([kept('.tar.gz'), kept('.sqlite')], [1, 1], 'the backup from before stays, and the copy of the database')
 
   const failed = await run(broken, '--link', link)
   t.match(failed, { code: 1, stderr: /strowger-3\.0\.0 was not installed; strowger-2\.0\.0 runs with its data/ })
   t.match(
     failed.stdout,
-    /migrations: 9999-of-the-future[\s\S]*backup …\ndrain …\nswitch …\nmigrate …\nstart …[\s\S]*the way back/,
+    /migrations: 9999-of-the-future[\s\S]*backup …\ndrain …\ncopy …\nswitch …\nmigrate …\nstart …[\s\S]*the way back/,
   )
-  t.equal(readlinkSync(link), second)
-  t.equal(runs(), '2.0.0')
-  const state = await openState({ data_dir, here: true })
-  t.notOk((await executedMigrations(state.db)).includes('9999-of-the-future'), 'the old version can use its data')
-  await state.close()
+  t.match(found(), { ...as_second, late_calls: 1 }, 'a call that ended after the backup is still there')
+  const [aside = ''] = readdirSync(folder).filter(name => name.startsWith('data.of-strowger-3.0.0-'))
+  const db = new Database(join(folder, aside), { readonly: true })
+  t.equal(db.prepare('select count(*) from kysely_migration where name > ?').pluck().get('9998'), 1, 'kept aside')
+  db.close()
+  t.same(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
+      /\.(new|part|next)$|\.strowger-/.test(name),
+    ),
+    [],
+    'no half file is left',
+  )
+  t.notOk(existsSync(`${data_dir}.upgrade.json`))
+})
 
-  const backup = join(folder, 'before.tar.gz')
-  t.equal((await runCommand(['backup', backup], { env })).code, 0)
-  for (const step of ['backup', 'drain', 'switch', 'migrate', 'start'] as const) {
-    const late = step !== 'backup' && step !== 'drain'
-    if (late) {
-      const pid = runningSupervisor(join(data_dir, 'run'))
-      if (pid !== null) process.kill(pid, 'SIGTERM')
-      await until('it has stopped', () => runningSupervisor(join(data_dir, 'run')) === null)
-    }
-    if (step === 'migrate' || step === 'start') {
-      rmSync(link)
-      symlinkSync(broken, link)
-    }
-    const journal = { step, link, from: second, to: broken, backup, migrations: [], service: null }
-    writeFileSync(`${data_dir}.upgrade.json`, JSON.stringify(journal))
-    t.match(await run(broken, '--link', link, '--accept'), { code: 1, stderr: /stopped in its step/ }, step)
-    const ended = await run('--back')
-    t.equal(ended.code, 0, `${step}: ${ended.stderr}`)
-    t.match({ link: readlinkSync(link), runs: runs() }, { link: second, runs: '2.0.0' }, `back from ${step}`)
+t.test('after a power cut in any step a version runs with every call, and the upgrade can go on', async t => {
+  const { data_dir, link, env, make, run, found, powerCut } = await installed(t)
+  const [second, third] = [make('2.0.0'), make('3.0.0', { migrates: true })]
+  symlinkSync(second, link)
+  const boots = async () => {
+    spawn(join(link, 'bin/strowger'), ['--data', data_dir, 'up'], { detached: true, stdio: 'ignore', env }).unref()
+    await until('it runs', () => runningPlatform(data_dir))
   }
+  /** Begins an upgrade that a power cut ends in this step. */
+  const cutIn = async (step: string) => {
+    const { code, stderr } = await strowger(['upgrade', third, '--link', link], { ...env, CUT_IN: step, QUICK: '1' })
+      .ended
+    t.equal(code, null, stderr)
+    t.equal(begunUpgrade(data_dir)?.step, step)
+    powerCut()
+  }
+  const journal = (step: string) => {
+    const begun = begunUpgrade(data_dir)
+    writeFileSync(`${data_dir}.upgrade.json`, JSON.stringify({ ...begun, step }))
+    return begun?.copy ?? ''
+  }
+  const goesBack = async (where: string, late_calls: number) => {
+    const ended = await run('--back')
+    t.equal(ended.code, 0, `${where}: ${ended.stdout}${ended.stderr}`)
+    const interrupted = false
+    t.same(found(), { link: 'strowger-2.0.0', runs: '2.0.0', migrated: false, late_calls, interrupted }, where)
+  }
+  await boots()
+  await cutIn('backup')
+  await boots()
+  await goesBack('backup', 0)
+  await cutIn('drain')
+  t.match(await run(third, '--link', link), { code: 1, stderr: /stopped in its step "drain".*--back, or --continue/ })
+  const status = await runCommand(['status'], { env })
+  t.match(status, { code: 1, stdout: /^down +platform +nothing runs on/m })
+  t.match(status.stdout, /^WARN +upgrade +to \S+strowger-3\.0\.0 stopped in its step "drain": strowger upgrade --back/m)
+  // Steps that run no program: the files that a power cut within them can leave.
+  writeFileSync(`${journal('copy')}.part`, 'half')
+  await goesBack('copy', 1)
+  await cutIn('drain')
+  copyFileSync(join(data_dir, DATABASE_FILE), journal('switch'))
+  symlinkSync(third, `${link}.next`)
+  await goesBack('switch', 2)
+  await cutIn('migrate')
+  t.match(found(), { link: 'strowger-3.0.0', runs: null, migrated: true, late_calls: 3 })
+  await goesBack('migrate', 3)
+  await cutIn('start')
+  await goesBack('start', 4)
   t.match(await run('--back'), { code: 1, stderr: /no upgrade was interrupted/ })
+
+  const closed = await strowger(['upgrade', third, '--link', link], { ...env, CUT_IN: 'terminal', QUICK: '1' }).ended
+  t.match(closed, { code: 1, stdout: /ended by SIGHUP\nthe way back/ }, closed.stdout)
+  t.match(found(), { link: 'strowger-2.0.0', runs: '2.0.0', migrated: false, late_calls: 5, interrupted: false })
+
+  await cutIn('drain')
+  await boots()
+  const ended = await run('--continue')
+  t.equal(ended.code, 0, ended.stdout + ended.stderr)
+  const last = { link: 'strowger-3.0.0', runs: '3.0.0', migrated: true, late_calls: 7, interrupted: false }
+  t.same(found(), last, 'what ran since the power cut is drained again')
+  const running = await runCommand(['status', '--json'], { env })
+  t.match(
+    JSON.parse(running.stdout).map((line: { readonly what: string; readonly detail: string }) => [
+      line.what,
+      line.detail,
+    ]),
+    [
+      ['version', /^3\.0\.0 runs, \d\S+ is installed: restart it/],
+      ['platform', /^since /],
+      ['health', / takes calls$/],
+      ['data', /GiB free$/],
+    ],
+  )
 })

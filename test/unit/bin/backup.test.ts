@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DATABASE_FILE } from '../../../core/state/index.ts'
+import { runCommand } from '../../support/command-line.ts'
+import { putEmptyDatabase } from '../../support/fresh-state.ts'
+import t from '../../support/harness/index.ts'
+
+// What an operator has of a backup: all that belongs to the installation, also when calls run meanwhile.
+
+const RECORDING = 'recordings/2026-11-26/live.wav'
+/** Long enough to be read while it grows. */
+const RECORDED_BYTES = 16 * 1024 * 1024
+
+/** A platform writes a recording until the test ends. */
+function recorder(t: { readonly teardown: (work: () => void) => void }, file: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, '')
+  truncateSync(file, RECORDED_BYTES)
+  const child = spawn('sh', ['-c', 'while :; do echo sound; sleep 0.02; done >> "$0"', file], { stdio: 'ignore' })
+  t.teardown(() => child.kill('SIGKILL'))
+}
+
+t.test('a backup holds recordings that grow and prompts, and a broken one changes nothing', async t => {
+  const folder = t.testdir()
+  const data_dir = join(folder, 'data')
+  mkdirSync(join(data_dir, 'run'), { recursive: true })
+  await putEmptyDatabase(data_dir)
+  writeFileSync(join(data_dir, 'master.key'), `${'07'.repeat(32)}\n`)
+  mkdirSync(join(data_dir, 'prompts'))
+  writeFileSync(join(data_dir, 'prompts/welcome.wav'), 'RIFF')
+  const env = { STROWGER_DATA: data_dir }
+  const run = (...words: string[]) => runCommand(words, { env })
+  const archive = join(folder, 'backup.tar.gz')
+  recorder(t, join(data_dir, RECORDING))
+  // What a killed command left.
+  for (const place of [join(data_dir, 'run'), folder]) mkdirSync(join(place, '.strowger-999999999-left'))
+  const made = await run('backup', archive)
+  t.equal(made.code, 0, made.stderr)
+  t.same(readdirSync(join(data_dir, 'run')), [])
+
+  const { ino } = statSync(join(data_dir, DATABASE_FILE))
+  const half = join(folder, 'half.tar.gz')
+  copyFileSync(archive, half)
+  truncateSync(half, Math.floor(statSync(half).size / 2))
+  t.match(await run('restore', '--replace', half), { code: 1, stderr: /is not a backup of Strowger/ })
+  t.equal(statSync(join(data_dir, DATABASE_FILE)).ino, ino, 'the data is still in its place')
+  t.same(readdirSync(folder).sort(), ['backup.tar.gz', 'data', 'half.tar.gz'])
+
+  t.equal((await run('restore', '--replace', archive)).code, 0)
+  t.equal(readFileSync(join(data_dir, 'prompts/welcome.wav'), 'utf8'), 'RIFF')
+  t.ok(statSync(join(data_dir, RECORDING)).size >= RECORDED_BYTES)
+  const [aside = ''] = readdirSync(folder).filter(name => name.startsWith(`${basename(data_dir)}.before-`))
+  t.equal(statSync(join(folder, aside, DATABASE_FILE)).ino, ino, 'the data of before is aside')
+
+  const elsewhere = join(folder, 'elsewhere')
+  mkdirSync(join(elsewhere, 'tls'), { recursive: true })
+  t.equal((await run('--data', elsewhere, 'restore', archive)).code, 0)
+  for (const name of [DATABASE_FILE, 'master.key', 'prompts/welcome.wav', 'tls'])
+    t.ok(existsSync(join(elsewhere, name)), name)
+})
