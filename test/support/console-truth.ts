@@ -41,6 +41,11 @@ export async function truthStory(t: Test, w: World, page: Page, of: Subjects): P
   }
   const api = async (path: string) => (await w.manage('GET', path)).body
   const legsOf = async (sid: string): Promise<LegOfApi[]> => (await api(`/calls/${sid}/media`)).legs
+  /** The packets that the media worker has received; undefined while it is too busy to say. */
+  const packets = async () => {
+    const received = (await w.metrics())('media_packets_received_total')
+    return Number.isNaN(received) ? undefined : received
+  }
   /** Waits until the page has all the texts that the API's answer at that moment makes. */
   const agrees = (what: string, texts: () => Promise<readonly string[]>) =>
     until(what, async () => {
@@ -62,6 +67,7 @@ export async function truthStory(t: Test, w: World, page: Page, of: Subjects): P
         const { data } = await api(`/calls?parent_call_id=${sid}`)
         return data.find((call: { status: string }) => call.status === 'in-progress')
       })
+      const before = await until('the packets so far are known', packets)
       await open(`/calls/${sid}/media`)
       await agrees('the page has the samples so far, or says that there are none', async () => {
         const legs = await legsOf(sid)
@@ -70,6 +76,7 @@ export async function truthStory(t: Test, w: World, page: Page, of: Subjects): P
           : legs.map(({ samples }) => `${count(samples.at(-1)?.stats.packets_received ?? 0)} packets`)
       })
 
+      await until('both legs have been heard', async () => ((await packets()) ?? 0) >= before + 100)
       await page.getByRole('button', { name: 'Hang up', exact: true }).click()
       await page.getByRole('dialog').getByText('are cut off at once').waitFor()
       t.equal((await api(`/calls/${sid}`)).status, 'in-progress', 'the page asks first')
