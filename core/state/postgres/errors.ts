@@ -3,8 +3,9 @@ import { type Failure, StateError } from '../port.ts'
 /** Failures by SQLSTATE (PostgreSQL, appendix A) or by the code of a socket's error. */
 const FAILURES: readonly (readonly [code: RegExp, failure: Failure])[] = [
   [/^23505$/, 'unique'],
-  // A lock or a statement took too long, two writers waited for each other, or no connection is left.
-  [/^(55P03|57014|40001|40P01|53300)$/, 'busy'],
+  // A lock or a statement took too long, two writers waited for each other, no connection is left, or a migration has
+  // changed a table since a statement was prepared.
+  [/^(55P03|57014|40001|40P01|53300|0A000)$/, 'busy'],
   [/^53[12]00$/, 'full'],
   // The connection, its end by an administrator or a crash, a server that is now a standby, and an unreadable file.
   [/^(08\w{3}|57P0\d|25006|25P0[34]|58030)$/, 'away'],
@@ -28,5 +29,11 @@ export function postgresError(error: unknown): StateError {
   return new StateError(message, { code, failure: FAILURES.find(([known]) => known.test(code))?.[1] ?? null })
 }
 
-/** Reports whether the connection may be used again: the server refused a statement, and nothing else happened. */
-export const leavesConnection = (error: unknown): boolean => (error as DriverError).severity === 'ERROR'
+/**
+ * Reports whether the connection may be used again: the server refused a statement, and nothing else happened. Prepared
+ * statements of a changed table would be refused for ever.
+ */
+export const leavesConnection = (error: unknown): boolean => {
+  const { severity, code } = error as DriverError
+  return severity === 'ERROR' && code !== '0A000'
+}

@@ -24,6 +24,10 @@ export interface Counts {
 
 export const COMMIT = 'commit'
 
+/** A statement that ran this often on a connection is prepared there: the server parses and plans it once. */
+const PREPARED_AFTER = 2
+const MOST_TEXTS = 500
+
 /** How much longer the server may take to say that it has ended a statement. */
 const GRACE_MS = 1000
 /** How long a connection may take to close. A peer that vanished never answers. */
@@ -36,6 +40,8 @@ export class Link {
   readonly #client: Client
   readonly #counts: Counts
   #broken = false
+  /** How often each of the first texts has run, and its name once it is prepared. */
+  readonly #texts = new Map<string, { readonly name: string; runs: number }>()
 
   private constructor(client: Client, counts: Counts) {
     this.#client = client
@@ -78,7 +84,9 @@ export class Link {
   async run(sql: string, values: readonly unknown[] = []): Promise<Reply> {
     this.#counts.statements++
     try {
-      const replied: unknown = await this.#client.query({ text: sql, values: values.map(parameterOf) })
+      const name = values.length > 0 ? this.#nameOf(sql) : null
+      const query = { text: sql, values: values.map(parameterOf) }
+      const replied: unknown = await this.#client.query(name === null ? query : { ...query, name })
       if (sql === COMMIT) this.#counts.commits++
       const last = (Array.isArray(replied) ? replied.at(-1) : replied) as {
         rows: Reply['rows']
@@ -89,6 +97,17 @@ export class Link {
       if (!leavesConnection(error)) this.#broken = true
       throw postgresError(error)
     }
+  }
+
+  /** Returns the name under which a text is prepared; null while it is not. */
+  #nameOf(sql: string): string | null {
+    let text = this.#texts.get(sql)
+    if (!text) {
+      if (this.#texts.size >= MOST_TEXTS) return null
+      text = { name: `s${this.#texts.size}`, runs: 0 }
+      this.#texts.set(sql, text)
+    }
+    return ++text.runs > PREPARED_AFTER ? text.name : null
   }
 
   /** Closes the connection without waiting for the server. */

@@ -32,6 +32,9 @@ const reasonOf = (outcome: AdmissionOutcome): string | null => (outcome.admitted
 const admittedOf = (outcomes: readonly AdmissionOutcome[]): number => outcomes.filter(({ admitted }) => admitted).length
 const DAY = dayOf(NOW_MS, 'Africa/Lagos')
 
+// Hundreds of calls of one rule. Random histories run it on both stores (postgres/histories.test.ts).
+const ON_SQLITE = { skip: onPostgres() && 'takes long' }
+
 t.test('an admitted call holds money and slots at every level, and releases all of it', async t => {
   const w = await world(t)
   await w.prepaid(1000)
@@ -146,7 +149,7 @@ t.test('a lowered ceiling applies to the next call and does not end running ones
   t.ok(policy)
 })
 
-t.test('admits at most N calls in any sliding second, despite wall clock jumps', async t => {
+t.test('admits at most N calls in any sliding second, despite wall clock jumps', ON_SQLITE, async t => {
   const w = await world(t)
   const N = 5
   await w.trunk({ cps: N })
@@ -169,7 +172,7 @@ t.test('admits at most N calls in any sliding second, despite wall clock jumps',
   t.equal(admitted.filter(at => at < first + 1000).length, N, 'all N of the first second are admitted')
 })
 
-t.test('after a CPS ceiling changes, the calls of the last second decide and are reported', async t => {
+t.test('after a CPS ceiling changes, the calls of the last second decide and are reported', ON_SQLITE, async t => {
   const w = await world(t)
   const admitted: number[] = []
   let store_ms = 50_000_000

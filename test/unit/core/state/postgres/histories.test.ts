@@ -5,7 +5,7 @@ import { live, prepareHistory, randomHistory, written } from '../../../../suppor
 import { postgresState } from '../../../../support/postgres.ts'
 
 // TEST_HISTORIES=100000 runs that many, each from a seed of its own.
-const HISTORIES = Number(process.env['TEST_HISTORIES'] ?? 3)
+const HISTORIES = Number(process.env['TEST_HISTORIES'] ?? 2)
 const STEPS = 40
 
 t.test('random histories give equal verdicts, counters, ledgers and CDRs on both stores', async t => {
