@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { attestationOf } from '../../../../core/domain/identity/index.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
-import { createHttpClient } from '../../../../core/runtime/http/index.ts'
+import { createHttpClient, type HttpClient } from '../../../../core/runtime/http/index.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { Stir } from '../../../../signaling/trunks/stir.ts'
 import t from '../../../support/harness/index.ts'
 import { authority } from '../../../support/stir.ts'
+import { PATIENCE_MS } from '../../../support/wait.ts'
 
 const CALL = { caller: '+2342010000001', called: '+2348030004711' }
 const log = createLog('test', { log_level: 'silent' })
@@ -21,8 +22,11 @@ t.test('an owned caller is attested A, a forwarded one B, and an unverified or f
 
 t.test('callers are signed and signatures verified, with certificates of a test authority', async t => {
   const ca = await authority(t)
-  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: ca.ca_pem })
-  t.teardown(() => http.close())
+  const client = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: ca.ca_pem })
+  t.teardown(() => client.close())
+  // A certificate must come within 2.5 s, which a busy machine may need to load its HTTP client.
+  const patience = { total_timeout_ms: PATIENCE_MS, connect_timeout_ms: PATIENCE_MS, read_timeout_ms: PATIENCE_MS }
+  const http: Pick<HttpClient, 'request'> = { request: asked => client.request({ ...asked, ...patience }) }
   // The clock of the test does not advance, so it starts an hour ahead: all certificates made meanwhile are valid.
   const begin_ms = Date.now() + 3_600_000
   let now_ms = begin_ms
