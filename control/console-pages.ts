@@ -1,9 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { extname, join } from 'node:path'
 import type { ParameterizedContext } from 'koa'
 import { TREE } from '../core/runtime/tree.ts'
+import { listProjects } from '../core/state/people/organizations.ts'
+import { FIRST_READS } from './console/lib/first-reads.ts'
 import { createMatcher } from './http/matcher.ts'
+import { isRefusal } from './http/reply.ts'
 import type { Services } from './http/services.ts'
+import { MEMBERS_ONLY, type sessionAuthentication } from './session/cookie.ts'
 
 /** The folder into which `scripts/console.mjs` builds the pages. */
 const BUILT = join(TREE, 'build', 'console')
@@ -40,14 +45,14 @@ function filesOf(folder: string): ReadonlyMap<string, File> {
   return files
 }
 
-/** What every page asks for first. The browser may ask before it has the scripts. */
-const SESSION = '</console/api/session>; rel=preload; as=fetch; crossorigin'
+/** A read of the console's API that the page will make. The browser asks while it loads the scripts. */
+const readLink = (path: string): string => `</console/api${path}>; rel=preload; as=fetch; crossorigin`
 
 /**
- * Returns the Link header (RFC 8288) of the page at a path below /console: its scripts, which `scripts/console.mjs`
- * lists by page, and the session. Without it a browser finds each of them in the one before.
+ * Returns the links (RFC 8288) of the page at a path below /console: the session, which every page reads first, and its
+ * scripts, which `scripts/console.mjs` lists by page. Without them a browser finds each in the one before.
  */
-function linksOf(files: ReadonlyMap<string, File>): (below: string) => string {
+function linksOf(files: ReadonlyMap<string, File>): (below: string) => string[] {
   const listed = files.get('/scripts.json')?.bytes.toString() ?? '{}'
   const pages = createMatcher<readonly string[]>()
   for (const [template, scripts] of Object.entries(JSON.parse(listed) as Record<string, string[]>))
@@ -55,9 +60,27 @@ function linksOf(files: ReadonlyMap<string, File>): (below: string) => string {
   return below => {
     const found = pages.find('GET', below)
     const scripts = found && 'value' in found ? found.value : []
-    return [SESSION, ...scripts.map(path => `<${path}>; rel=modulepreload`)].join(', ')
+    return [readLink('/session'), ...scripts.map(path => `<${path}>; rel=modulepreload`)]
   }
 }
+
+/**
+ * Returns the links of what the page reads beside its session, for a signed-in member who may read it. A request of the
+ * browser's own names no project, so an organization with several gets none.
+ */
+function readsOf({ state }: Services, session: Session) {
+  return async (request: IncomingMessage, below: string): Promise<string[]> => {
+    const reads = Object.hasOwn(FIRST_READS, below) ? FIRST_READS[below] : undefined
+    if (!reads || request.headers.cookie === undefined) return []
+    // Without an answer of the state the page still comes, and shows what its own reads are told.
+    const caller = await session(request, MEMBERS_ONLY).catch(() => null)
+    if (!caller || isRefusal(caller) || !caller.scopes.has(reads.scope)) return []
+    const projects = await listProjects(state.db, caller.organization_id)
+    return projects.length === 1 ? reads.paths.map(readLink) : []
+  }
+}
+
+type Session = ReturnType<typeof sessionAuthentication>
 
 const notBuilt = 'The console has not been built: run `npm run setup`, then start again.\n'
 
@@ -65,9 +88,11 @@ const notBuilt = 'The console has not been built: run `npm run setup`, then star
  * Serves the console below /console. Every path without a file returns the single page, which routes by the address.
  * The name of a file under /assets contains its hash, so that clients may cache it for ever.
  */
-export function consolePages({ settings }: Services, folder = BUILT) {
+export function consolePages(services: Services, session: Session, folder = BUILT) {
+  const { settings } = services
   const files = filesOf(folder)
   const links = linksOf(files)
+  const reads = readsOf(services, session)
   const policyFor = (host: string): string => {
     // The softphone speaks SIP to the edge's ports on the same host.
     const edge = [`ws://${host}:*`, `wss://${host}:*`].join(' ')
@@ -84,7 +109,7 @@ export function consolePages({ settings }: Services, folder = BUILT) {
       "frame-ancestors 'none'",
     ].join('; ')
   }
-  return (ctx: ParameterizedContext): void => {
+  return async (ctx: ParameterizedContext): Promise<void> => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.status = 405
       ctx.set('Allow', 'GET, HEAD')
@@ -105,8 +130,11 @@ export function consolePages({ settings }: Services, folder = BUILT) {
     ctx.set('Permissions-Policy', 'microphone=(self), camera=(), geolocation=()')
     ctx.set('X-Frame-Options', 'DENY')
     ctx.set('Cache-Control', isAsset ? 'public, max-age=31536000, immutable' : 'no-cache')
-    ctx.set('Vary', 'Accept-Encoding')
-    if (file === page) ctx.set('Link', links(below))
+    ctx.set('Vary', file === page ? 'Accept-Encoding, Cookie' : 'Accept-Encoding')
+    if (file === page) {
+      const read = ctx.search === '' ? await reads(ctx.req, below) : []
+      ctx.set('Link', [...links(below), ...read].join(', '))
+    }
     ctx.type = file.type
     const packed = file.brotli && ctx.acceptsEncodings('br', 'identity') === 'br' ? file.brotli : null
     if (packed) ctx.set('Content-Encoding', 'br')

@@ -16,7 +16,6 @@ import { createComputations } from './http/computations.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
-import type { Route } from './http/route.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { HttpServices, Settings } from './http/services.ts'
 import { listenerDoors } from './live/listener-doors.ts'
@@ -26,7 +25,7 @@ import { referencePages, referencesOf, searchEntries } from './openapi/pages.ts'
 import { operatorAuthentication, operatorSessions } from './operator/authenticate.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { MAX_RATE_LIST_BYTES } from './operator/price-books.ts'
-import { sessionAuthentication } from './session/cookie.ts'
+import { MEMBERS_ONLY, sessionAuthentication } from './session/cookie.ts'
 import { CONSOLE_ROUTES } from './session/index.ts'
 import { SIGN_INS } from './session/sign-in.ts'
 import { V1_ROUTES } from './v1/index.ts'
@@ -94,7 +93,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   }
   const session = sessionAuthentication(services)
   const program = { authenticate: v1.authenticate, same_origin: false }
-  const person = { authenticate: (request: IncomingMessage) => session(request, LISTENING), same_origin: true }
+  const person = { authenticate: (request: IncomingMessage) => session(request, MEMBERS_ONLY), same_origin: true }
   const events = createEventsHub(services, { '/v1/events': program, '/console/api/v1/events': person })
   const ears = listenerDoors(services, { '/v1': program, '/console/api/v1': person })
   const routes = { v1: V1_ROUTES, operator: OPERATOR_ROUTES, voice: VOICE_ROUTES }
@@ -120,7 +119,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         ...generalHandlers(services),
         ...consoleApis(v1, services, session),
         '/downloads': exportDownloads(services),
-        '/console': consolePages(services),
+        '/console': consolePages(services, session),
         '/documents': voiceDocumentPages(services),
       },
     },
@@ -137,6 +136,3 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     },
   }
 }
-
-/** The route with which sessions authenticate an upgrade: it requires a signed-in member. */
-const LISTENING = { anonymous: false } as Route

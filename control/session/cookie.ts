@@ -80,6 +80,9 @@ export function sessionAuthentication({ state, clock }: { readonly state: State;
   }
 }
 
+/** Any route that requires a signed-in member, for requests of none: pages and upgrades. */
+export const MEMBERS_ONLY = { anonymous: false } as Route
+
 const signInFirst = (): Refusal => refuse('unauthenticated', {}, { detail: 'Sign in to the console.' })
 
 /** Returns the caller of a sign-in. Only the address is known; rate limits apply to it. */

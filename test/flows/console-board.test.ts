@@ -1,4 +1,5 @@
 import { type TOTP, URI } from 'otpauth'
+import { FIRST_READS } from '../../control/console/lib/first-reads.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
@@ -260,6 +261,32 @@ t.test('pages that draw what happened', async t => {
     t.equal(await agrees('NG', 'Nigeria', '+234'), 1)
     t.equal(await agrees('KE', 'Kenya', '+254'), 1)
   })
+
+  await t.test(
+    'a page takes the answers that the browser asked for beside its scripts, and asks nothing twice',
+    async t => {
+      const fresh = await context.newPage()
+      // Without timers nothing is read again.
+      await fresh.addInitScript('window.setInterval = () => 0')
+      for (const [path, { paths }] of Object.entries(FIRST_READS)) {
+        await fresh.goto(`${w.base_url}/console${path}`)
+        await fresh
+          .locator(path === '/' ? '.shell main .stat' : '.table-box.tall tbody tr')
+          .first()
+          .waitFor()
+        const asked = await fresh.evaluate<[string, string][]>(
+          "performance.getEntriesByType('resource').map(({ name, initiatorType }) => [name, initiatorType])",
+        )
+        for (const read of ['/session', ...paths])
+          t.same(
+            asked.filter(([url]) => url === `${w.base_url}/console/api${read}`).map(([, by]) => by),
+            ['link'],
+            `${path} reads ${read}`,
+          )
+      }
+      await fresh.close()
+    },
+  )
 
   await t.test('a list that cannot be read says so, and comes when the platform answers again', async t => {
     const detail = 'The store is busy.'

@@ -1,11 +1,18 @@
 import { ApiError, noAnswer, type Problem } from './problem.ts'
-import { csrfToken, projectId, signedOut } from './session.ts'
+import { type Revised, revisionOf, writeInTurn } from './revisions.ts'
+import { csrfToken, onlyProject, projectId, signedOut } from './session.ts'
 
 interface Ask {
   readonly body?: unknown
-  /** The revision that the write builds on. */
-  readonly revision?: number
+  /** The row whose revision the write builds on. */
+  readonly on?: Revised
   readonly signal?: AbortSignal
+  /** The request names no project. */
+  readonly bare?: boolean
+}
+
+interface Sent extends Omit<Ask, 'on'> {
+  readonly revision?: number
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -16,19 +23,27 @@ const API = '/console/api'
  * Sends a request. Paths that begin with /v1 are the management API, as the signed-in member; others are the console's
  * API. Rejects with an ApiError. Each write has its own idempotency key.
  */
-export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<T> {
-  const response = await send(method, path, options)
-  if (response.status === 204) return undefined as T
-  return (await response.json()) as T
+export async function ask<T>(method: Method, path: string, { on, ...options }: Ask = {}): Promise<T> {
+  if (!on) return bodyOf<T>(await send(method, path, options))
+  return writeInTurn(on, async revision => {
+    const response = await send(method, path, { ...options, revision })
+    return { answer: await bodyOf<T>(response), revision: revisionOf(response.headers.get('ETag')) }
+  })
 }
+
+const bodyOf = async <T>(response: Response): Promise<T> =>
+  response.status === 204 ? (undefined as T) : ((await response.json()) as T)
 
 /** Answers that were asked for before the part of the page that reads them was drawn. Each serves one read. */
 const ahead = new Map<string, Promise<unknown>>()
 const keyOf = (path: string): string => `${projectId.peek()} ${path}`
 
-/** Asks for what the page is about to read. */
+/**
+ * Asks for what the page is about to read. The browser may have asked already (`first-reads.ts`): it then takes that
+ * answer, to a request without headers of ours. Only one of several projects needs a name.
+ */
 export function readAhead(path: string): void {
-  const answer = ask('GET', path)
+  const answer = ask('GET', path, { bare: onlyProject() })
   ahead.set(keyOf(path), answer)
   // Who reads it sees the error.
   answer.catch(() => undefined)
@@ -43,9 +58,9 @@ export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 /** Fetches the bytes of a recording or another file. */
 export const readBytes = async (path: string): Promise<ArrayBuffer> => (await send('GET', path, {})).arrayBuffer()
 
-async function send(method: Method, path: string, { body, revision, signal }: Ask): Promise<Response> {
+async function send(method: Method, path: string, { body, revision, signal, bare }: Sent): Promise<Response> {
   const headers: Record<string, string> = {}
-  if (projectId.value !== '') headers['X-Project-ID'] = projectId.value
+  if (projectId.value !== '' && !bare) headers['X-Project-ID'] = projectId.value
   if (method !== 'GET') {
     headers['X-CSRF-Token'] = csrfToken.value
     headers['Idempotency-Key'] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`

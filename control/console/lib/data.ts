@@ -8,9 +8,20 @@ export interface Data<T> {
   readonly problem: Problem | null
   readonly loading: boolean
   reload(): void
-  /** Replaces the loaded data with the answer of a write. */
+  /** Replaces the loaded data with the answer of a write. Reads that began before it no longer count. */
   set(value: T): void
+  /** Changes the loaded data by the answer of a write, in the same way. */
+  change(next: (before: T) => T): void
 }
+
+interface Rows<R> {
+  readonly data: readonly R[]
+}
+
+/** Puts the row of an answer in the place of the one with its id. */
+export const withRow =
+  <R extends { readonly id: string }>(row: R) =>
+  <L extends Rows<R>>(list: L): L => ({ ...list, data: list.data.map(before => (before.id === row.id ? row : before)) })
 
 interface Reading {
   /** Reloads at this interval while the page is visible. */
@@ -71,7 +82,19 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
   }, [poll_ms, path])
 
   const reload = useCallback(() => setTurn(value => value + 1), [])
-  const set = useCallback((data: T) => setState({ of: path, data, problem: null, busy: false }), [path])
+  const shown = useRef(path)
+  shown.current = path
+  const put = useCallback(
+    (next: (before: T | undefined) => T | undefined) => {
+      // An answer about what the page showed before is of no use.
+      if (shown.current !== path) return
+      latest.current += 1
+      setState(before => ({ of: path, data: next(before.data), problem: null, busy: false }))
+    },
+    [path],
+  )
+  const set = useCallback((data: T) => put(() => data), [put])
+  const change = useCallback((next: (before: T) => T) => put(before => before && next(before)), [put])
   const stale = state.of !== path
   return {
     data: stale ? undefined : state.data,
@@ -79,6 +102,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     loading: state.busy || stale,
     reload,
     set,
+    change,
   }
 }
 

@@ -136,8 +136,18 @@ export function bytes(size: number | null): string {
   return size < GIB ? `${(size / MIB).toFixed(1)} MiB` : `${(size / GIB).toFixed(1)} GiB`
 }
 
-/** `in-progress` → `In progress`; `sdes_srtp_required` → `Sdes srtp required`. */
+/** Names of protocols and the like, which are written in capitals. */
+const CAPITALS = new Set(
+  'acd api asr cdr cli cps csv dns dtls dtmf http https id ip mos nat pbx pdd rtcp rtp sdes sdp sid sip sms srtp tcp tls udp url'.split(
+    ' ',
+  ),
+)
+
+/** `in-progress` → `In progress`; `sdes_srtp_required` → `SDES SRTP required`. */
 export const words = (name: string): string => {
-  const text = name.replaceAll(/[_-]/g, ' ')
+  const text = name
+    .split(/[ _-]/)
+    .map(word => (CAPITALS.has(word) ? word.toUpperCase() : word))
+    .join(' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

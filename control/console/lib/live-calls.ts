@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ListedCall } from './api-types.ts'
 import { useData } from './data.ts'
+import { LIVE_CALLS } from './first-reads.ts'
 import { onLive } from './live.ts'
 import type { CallSummary, ListOf } from './types.ts'
 
-export const LIVE_CALLS = '/v1/live-calls'
 const KEEP_ENDED_MS = 8000
 const TOGETHER_MS = 100
 

@@ -23,6 +23,9 @@ const project = computed(() => {
 
 export const projectId = computed(() => project.value?.id ?? '')
 
+/** The organization has one project. */
+export const onlyProject = (): boolean => session.peek()?.projects.length === 1
+
 /** The chosen project is in the sandbox. */
 export const inSandbox = computed(() => project.value?.sandbox ?? true)
 

@@ -62,7 +62,7 @@ function Password() {
         fields={['/current_password', '/new_password']}
       >
         <TextField
-          label="Password so far"
+          label="Current password"
           type="password"
           autoComplete="current-password"
           value={current_password}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import type { AlertPolicy } from '../lib/api-types.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { useAction, useData, withRow } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
 import { may } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
@@ -19,13 +19,19 @@ export function AlertPolicies() {
   const action = useAction()
   const save = async () => {
     if (!edited) return
-    const { channels, enabled, threshold, revision } = edited
-    const done = await action.run(() =>
-      ask('PATCH', `/v1/alerts/policies/${edited.id}`, { body: { channels, enabled, threshold }, revision }),
+    const { channels, enabled, threshold } = edited
+    const done = await action.run(async () =>
+      of.change(
+        withRow(
+          await ask<AlertPolicy>('PATCH', `/v1/alerts/policies/${edited.id}`, {
+            body: { channels, enabled, threshold },
+            on: edited,
+          }),
+        ),
+      ),
     )
     if (!done) return
     setEdited(null)
-    of.reload()
     toast('Saved as the next revision')
   }
   const set = (changes: Partial<AlertPolicy['threshold']>) =>
@@ -41,7 +47,7 @@ export function AlertPolicies() {
             columns={[
               { title: 'Kind', cell: row => words(row.kind) },
               { title: 'State', cell: row => <Status of={row.enabled ? 'enabled' : 'disabled'} /> },
-              { title: 'Told by', cell: row => row.channels.map(words).join(', ') || 'nobody' },
+              { title: 'Sent by', cell: row => row.channels.map(words).join(', ') || 'nobody' },
               { title: 'Ends', cell: row => words(row.resolution.rule), wide: true },
               { title: 'Revision', cell: row => row.revision, right: true, wide: true },
               {
@@ -71,7 +77,7 @@ export function AlertPolicies() {
                   onInput={enabled => setEdited({ ...edited, enabled })}
                 />
                 <Chips
-                  legend="Told by"
+                  legend="Sent by"
                   values={edited.channels}
                   onInput={channels => setEdited({ ...edited, channels })}
                   options={CHANNELS}

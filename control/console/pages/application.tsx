@@ -47,7 +47,7 @@ export function ApplicationPage({ params }: PageProps) {
             <PolicyChoice<Application>
               path={path}
               of={application}
-              revision={application.revision}
+              on={application}
               hint="Rules the calls that this application makes. Without one of its own, the project's default does."
               onSaved={of.set}
             />
@@ -75,7 +75,7 @@ export function ApplicationPage({ params }: PageProps) {
               verb="Delete"
               onClose={() => setDeleting(false)}
               onConfirm={async () => {
-                await ask('DELETE', path, { revision: application.revision })
+                await ask('DELETE', path, { on: application })
                 go('/applications')
               }}
             >
@@ -107,7 +107,7 @@ function Edit({
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<Application>('PATCH', path, { body: bodyOf(form), revision: application.revision }))
+      onSaved(await ask<Application>('PATCH', path, { body: bodyOf(form), on: application }))
       toast('Saved; applying')
     })
   return (

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { CallSeries, Usage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
+import { FIRST_WINDOW } from '../lib/first-reads.ts'
 import { count, duration, localOf, money, percent, words } from '../lib/format.ts'
 import { go, hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
@@ -35,13 +36,15 @@ interface BoardProps {
   readonly more?: ComponentChildren
 }
 
+const windowOf = (): string => query.value.get('window') ?? FIRST_WINDOW
+
 /** What a board reads first. */
 export const boardPath = (of: BoardOf): string =>
-  `/v1/metrics/series?${new URLSearchParams({ window: query.value.get('window') ?? '24h', ...of })}`
+  `/v1/metrics/series?${new URLSearchParams({ window: windowOf(), ...of })}`
 
 /** The calls of a project or a part of it, over time: all charts have one cursor, one range, and lead to the calls. */
 export function Board({ of, live_calls, more }: BoardProps) {
-  const window = query.value.get('window') ?? '24h'
+  const window = windowOf()
   const path = boardPath(of)
   const series = useData<CallSeries>(path, { poll_ms: POLL_MS })
   // The figures change with each call, the charts only with their series.

@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { CallLadder } from '../lib/api-types.ts'
+import type { CallLadder, OperatorCarrier } from '../lib/api-types.ts'
 import { type Item, storyOf } from '../lib/call-story.ts'
 import { useData } from '../lib/data.ts'
 import { duration, money, when, words } from '../lib/format.ts'
 import { outcomeOf } from '../lib/outcome.ts'
 import { hrefOf } from '../lib/router.ts'
-import { may } from '../lib/session.ts'
-import type { Call, CallSummary, ListOf, Recording, Trunk } from '../lib/types.ts'
-import { Button, CallStatus, Card, Facts, Notice, Stat, Stats } from '../ui/basics.tsx'
+import { may, session } from '../lib/session.ts'
+import type { Application, Call, CallSummary, ListOf, Recording, Trunk } from '../lib/types.ts'
+import { Button, CallStatus, Card, Facts, Id, Notice, Stat, Stats } from '../ui/basics.tsx'
 import { type LoadedAudio, loadAudio } from '../ui/player.tsx'
 import { Table } from '../ui/table.tsx'
 import { Attempts } from './attempts.tsx'
@@ -17,6 +17,13 @@ import { Timeline } from './call-timeline.tsx'
 import { Turns } from './call-turns.tsx'
 
 const POLL_MS = 5000
+/** The carrier that each platform has (`core/state/configuration/bootstrap.ts`). */
+const SANDBOX_CARRIER = 'car_sandbox'
+/** Who made a call. */
+const ORIGINS: Readonly<Record<Call['origin'], string>> = {
+  ...{ carrier: 'a carrier', trunk: 'a trunk', client: 'a telephone in a browser', rest: 'a program, by the API' },
+  ...{ dial: 'another call, which dialled it', test: 'a test of a trunk' },
+}
 /** A row of the waveform for this much audio. */
 const COLUMN_MS = 20
 const MOST_COLUMNS = 40_000
@@ -210,12 +217,15 @@ function About({ call }: { call: Call }) {
   const trunk = useData<Trunk>(
     call.trunk_id && may('service_configuration:read') ? `/v1/trunks/${call.trunk_id}` : null,
   )
+  const application = useData<Application>(
+    call.application_id && may('service_configuration:read') ? `/v1/voice/applications/${call.application_id}` : null,
+  )
   return (
     <Card title="Call">
       <Facts
         rows={[
           ['Direction', words(call.direction)],
-          ['Origin', words(call.origin)],
+          ['Made by', ORIGINS[call.origin]],
           ['Queued', when(call.queued_at)],
           ['Answered', when(call.start_time)],
           ['Ended', when(call.ended_at)],
@@ -227,12 +237,12 @@ function About({ call }: { call: Call }) {
                 </a>,
               ]
             : null,
-          call.carrier_id ? ['Carrier', call.carrier_id] : null,
+          call.carrier_id ? ['Carrier', <CarrierName key="c" id={call.carrier_id} />] : null,
           call.application_id
             ? [
                 'Application',
                 <a key="a" href={hrefOf(`/applications/${call.application_id}`)}>
-                  {call.application_id}
+                  {application.data?.name ?? call.application_id}
                 </a>,
               ]
             : null,
@@ -241,6 +251,14 @@ function About({ call }: { call: Call }) {
       />
     </Card>
   )
+}
+
+/** Only operators read the names of carriers. */
+function CarrierName({ id }: { id: string }) {
+  const operator = session.value?.member.operator ?? false
+  const of = useData<OperatorCarrier>(operator && id !== SANDBOX_CARRIER ? `/operator/v1/carriers/${id}` : null)
+  if (id === SANDBOX_CARRIER) return <>The sandbox carrier</>
+  return operator ? <a href={hrefOf(`/operator/carriers/${id}`)}>{of.data?.name ?? id}</a> : <Id value={id} />
 }
 
 const Price = ({ call }: { call: Call }) => (

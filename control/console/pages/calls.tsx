@@ -1,6 +1,7 @@
 import { useCallback, useState } from 'preact/hooks'
 import type { ListedCall } from '../lib/api-types.ts'
 import { type Pages, usePages, withLimit } from '../lib/data.ts'
+import { FIRST_CALLS } from '../lib/first-reads.ts'
 import { counted, instantOf } from '../lib/format.ts'
 import { hrefOf, query } from '../lib/router.ts'
 import { Button, Card, Empty, LinkButton, NoRows, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
@@ -10,8 +11,7 @@ import { ExportCalls } from './call-export.tsx'
 import { CallFilters, FILTERS, TIMES } from './call-filters.tsx'
 import { CALL_TABS } from './call-tabs.ts'
 
-/** The first page fills the list of a high screen, and comes soon. */
-const [FIRST_PAGE, LATER_PAGE] = [50, 200]
+const LATER_PAGE = 200
 const keyOf = (call: ListedCall): string => call.id
 
 /** Returns the filters in the page's address as the API takes them. */
@@ -55,7 +55,7 @@ export function Calls() {
 function CallList() {
   const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), {
     ...{ poll_ms: 5000, key: keyOf },
-    ...{ first: FIRST_PAGE, later: LATER_PAGE },
+    ...{ first: FIRST_CALLS, later: LATER_PAGE },
   })
   const filtered = FILTERS.some(name => query.value.get(name))
   return (
@@ -83,7 +83,7 @@ function CallList() {
 }
 
 /** The first page of the list that the address asks for. */
-Calls.ahead = () => [withLimit(pathOf(filterOf(query.peek())), FIRST_PAGE)]
+Calls.ahead = () => [withLimit(pathOf(filterOf(query.peek())), FIRST_CALLS)]
 
 function List({ calls }: { calls: Pages<ListedCall> }) {
   const more = useCallback(calls.loadMore, [calls.loadMore])

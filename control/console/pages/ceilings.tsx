@@ -27,7 +27,7 @@ const NUMBERS = [
 const AMOUNTS = [
   ['daily_spend_cap_minor', 'Daily spend, ₦'],
   ['velocity_cap_minor', 'Spend in an hour, ₦'],
-  ['max_destination_rate_minor', 'Dearest destination, ₦ a minute'],
+  ['max_destination_rate_minor', 'Highest rate, ₦ a minute'],
 ] as const
 
 /** Fields for the ceilings of a subtrunk. An empty field means no ceiling. */

@@ -337,7 +337,7 @@ function AutomationPolicy() {
         <PolicyChoice<VoiceAccount>
           path="/v1/voice-account"
           of={data}
-          revision={data.desired_revision}
+          on={{ id: data.account_sid, revision: data.desired_revision }}
           hint="Rules the calls that the voice account makes without an application."
           onSaved={account.set}
         />

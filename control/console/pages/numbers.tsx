@@ -121,7 +121,7 @@ function Owned() {
           verb="Release"
           onClose={() => setReleased(null)}
           onConfirm={async () => {
-            await ask('POST', `/v1/numbers/${released.id}/release`, { revision: released.revision })
+            await ask('POST', `/v1/numbers/${released.id}/release`, { on: released })
             numbers.reload()
           }}
         >
@@ -146,7 +146,7 @@ function RouteDialog({ number, onClose, onDone }: { number: PhoneNumber; onClose
     const [second_kind, second_id] = second.split(' ')
     const fallback = to_trunk && second !== '' ? { kind: second_kind, id: second_id } : null
     const done = await action.run(() =>
-      ask('PUT', `/v1/numbers/${number.id}/route`, { body: { kind, id, fallback }, revision: number.revision }),
+      ask('PUT', `/v1/numbers/${number.id}/route`, { body: { kind, id, fallback }, on: number }),
     )
     if (!done) return
     toast('Saved; applying')
@@ -203,7 +203,7 @@ function Order() {
       <Loaded of={available}>
         {({ data }) => (
           <Card
-            title="Numbers to be had"
+            title="Available numbers"
             flush
             actions={
               may('numbers:order') && (
@@ -214,10 +214,10 @@ function Order() {
             }
           >
             {data.length === 0 ? (
-              <Empty title="No number is free at the moment">The operator adds numbers with bin/strowger.</Empty>
+              <Empty title="No number is free at the moment">Ask your operator, who adds numbers to the stock.</Empty>
             ) : (
               <Table
-                label="Numbers to be had"
+                label="Available numbers"
                 rows={data}
                 keyOf={keyOf}
                 columns={[

@@ -1,8 +1,9 @@
 import type { Alert, ProjectMetrics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
+import { LIVE_CALLS, METRICS } from '../lib/first-reads.ts'
 import { count, money, words } from '../lib/format.ts'
-import { LIVE_CALLS, useLiveCalls } from '../lib/live-calls.ts'
+import { useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Badge, Card, Empty, LinkButton, Meter, NoRows, PageHead, Stat, Status, Time } from '../ui/basics.tsx'
@@ -10,7 +11,6 @@ import { Table } from '../ui/table.tsx'
 import { Board, boardPath } from './board.tsx'
 import { LiveTable } from './live-calls.tsx'
 
-const METRICS = '/v1/metrics?window=1h'
 /** The list of live calls ends here. Then the metrics have the number. */
 const LISTED = 1000
 

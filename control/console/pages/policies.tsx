@@ -96,7 +96,7 @@ export function PolicyFields({
           {...at('/daily_spend_limit_minor')}
         />
         <MoneyField
-          label="Dearest destination, ₦ a minute"
+          label="Highest rate, ₦ a minute"
           value={form.max_destination_rate_minor}
           onInput={max_destination_rate_minor => set({ max_destination_rate_minor })}
           {...at('/max_destination_rate_minor')}

@@ -26,7 +26,7 @@ export function PolicyRules({ policy, path, onSaved }: PolicyProps) {
   const change = (rule: RuleChange) =>
     action.run(async () => {
       const body = { rules: [rule] }
-      onSaved(await ask<Policy>('PATCH', `${path}/destination-rules`, { body, revision: policy.revision }))
+      onSaved(await ask<Policy>('PATCH', `${path}/destination-rules`, { body, on: policy }))
     })
   const write = may('service_configuration:write')
   return (

@@ -147,7 +147,7 @@ function Edit({ policy, path, onSaved }: { policy: Policy; path: string; onSaved
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<Policy>('PATCH', path, { body: policyBody(form), revision: policy.revision }))
+      onSaved(await ask<Policy>('PATCH', path, { body: policyBody(form), on: policy }))
       toast('Saved; applying to every service that uses it')
     })
   return (

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import type { Conference, ConferenceParticipant } from '../lib/api-types.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { useAction, useData, withRow } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
 import { hrefOf, type PageProps } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
@@ -97,8 +97,7 @@ function Participants({ path, over }: { readonly path: string; readonly over: bo
   const action = useAction()
   const change = (one: ConferenceParticipant, body: Partial<ConferenceParticipant>) =>
     void action.run(async () => {
-      await ask('PATCH', `${path}/${one.id}`, { body, revision: one.revision })
-      of.reload()
+      of.change(withRow(await ask<ConferenceParticipant>('PATCH', `${path}/${one.id}`, { body, on: one })))
     })
   const kick = (one: ConferenceParticipant) =>
     void action.run(async () => {

@@ -75,7 +75,7 @@ const Fields = ({ name, onName, value, onInput, action }: FieldsProps) => {
           {...at('daily_spend_cap_minor')}
         />
         <MoneyField
-          label="Dearest destination, ₦ a minute"
+          label="Highest rate, ₦ a minute"
           value={value.max_destination_rate_minor}
           onInput={max_destination_rate_minor => onInput({ ...value, max_destination_rate_minor })}
           {...at('max_destination_rate_minor')}
@@ -286,7 +286,7 @@ const ChangeStatus = ({ subaccount, verb, path, onClose, onChanged }: ChangeStat
       onChanged(
         await ask<Subaccount>('POST', `${path}/${verb}`, {
           body: { confirm_name },
-          revision: subaccount.revision,
+          on: subaccount,
         }),
       )
     }
@@ -319,7 +319,7 @@ function Edit({
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<Subaccount>('PATCH', path, { body: bodyOf(name, value), revision: subaccount.revision }))
+      onSaved(await ask<Subaccount>('PATCH', path, { body: bodyOf(name, value), on: subaccount }))
       toast('Saved; applying')
     })
   return (

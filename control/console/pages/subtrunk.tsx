@@ -36,7 +36,7 @@ export function SubtrunkPage({ params }: PageProps) {
     <Loaded of={of}>
       {subtrunk => {
         const change = async (verb: 'suspend' | 'resume') =>
-          of.set(await ask<Subtrunk>('POST', `${path}/${verb}`, { revision: subtrunk.revision }))
+          of.set(await ask<Subtrunk>('POST', `${path}/${verb}`, { on: subtrunk }))
         const { usage } = subtrunk
         return (
           <>
@@ -86,7 +86,7 @@ export function SubtrunkPage({ params }: PageProps) {
             <PolicyChoice<Subtrunk>
               path={path}
               of={subtrunk}
-              revision={subtrunk.revision}
+              on={subtrunk}
               hint="Holds in addition to the policy of its trunk."
               onSaved={of.set}
             />
@@ -99,7 +99,7 @@ export function SubtrunkPage({ params }: PageProps) {
                 onClose={() => setAsking(null)}
                 onConfirm={async ({ confirm_name }) => {
                   if (asking === 'suspend') return change('suspend')
-                  await ask('DELETE', path, { body: { confirm_name }, revision: subtrunk.revision })
+                  await ask('DELETE', path, { body: { confirm_name }, on: subtrunk })
                   return go(`/trunks/${params['id']}/numbers`)
                 }}
               >
@@ -129,7 +129,7 @@ function Configuration({
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<Subtrunk>('PATCH', path, { body: { name, configuration }, revision: subtrunk.revision }))
+      onSaved(await ask<Subtrunk>('PATCH', path, { body: { name, configuration }, on: subtrunk }))
       toast('Saved; applying')
     })
   const { parent_limits } = subtrunk.inheritance
@@ -163,13 +163,13 @@ function Delegations({ subtrunk, path, onChanged }: { subtrunk: Subtrunk; path: 
   const action = useAction()
   const add = () =>
     action.run(async () => {
-      await ask('POST', `${path}/delegations`, { body: { block_id }, revision: subtrunk.revision })
+      await ask('POST', `${path}/delegations`, { body: { block_id }, on: subtrunk })
       setBlock('')
       onChanged()
     })
   const remove = (id: string) =>
     action.run(async () => {
-      await ask('DELETE', `${path}/delegations/${id}`, { revision: subtrunk.revision })
+      await ask('DELETE', `${path}/delegations/${id}`, { on: subtrunk })
       onChanged()
     })
   return (

@@ -26,7 +26,7 @@ export const TrunkSettings = (props: TrunkTab) => (
     <PolicyChoice<Trunk>
       path={`/v1/trunks/${props.trunk.id}`}
       of={props.trunk}
-      revision={props.trunk.revision}
+      on={props.trunk}
       hint="Spend caps, destinations and recording of the calls that this trunk makes."
       onSaved={props.of.set}
     />
@@ -65,7 +65,7 @@ function General({ trunk, of }: TrunkTab) {
   const save = () =>
     action.run(async () => {
       const body = { ...form, ...(trunk.subaccount_id === null ? {} : { subaccount_id: trunk.subaccount_id }) }
-      of.set(await ask<Trunk>('PATCH', `/v1/trunks/${trunk.id}`, { body, revision: trunk.revision }))
+      of.set(await ask<Trunk>('PATCH', `/v1/trunks/${trunk.id}`, { body, on: trunk }))
       toast('Saved; applying')
     })
   const at = (pointer: string) => ({ problem: action.problem, at: pointer })
@@ -129,7 +129,7 @@ function Danger({ trunk, of }: TrunkTab) {
   const [asking, setAsking] = useState<'suspend' | 'delete' | null>(null)
   const action = useAction()
   const change = async (verb: 'suspend' | 'resume') =>
-    of.set(await ask<Trunk>('POST', `/v1/trunks/${trunk.id}/${verb}`, { revision: trunk.revision }))
+    of.set(await ask<Trunk>('POST', `/v1/trunks/${trunk.id}/${verb}`, { on: trunk }))
   const suspended = trunk.status === 'disabled'
   return (
     <Card title="Suspend or delete">
@@ -164,7 +164,7 @@ function Danger({ trunk, of }: TrunkTab) {
           verb="Delete"
           onClose={() => setAsking(null)}
           onConfirm={async ({ confirm_name }) => {
-            await ask('DELETE', `/v1/trunks/${trunk.id}`, { body: { confirm_name }, revision: trunk.revision })
+            await ask('DELETE', `/v1/trunks/${trunk.id}`, { body: { confirm_name }, on: trunk })
             toast(`${trunk.name} is being released`)
             go('/trunks')
           }}

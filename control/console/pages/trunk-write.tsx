@@ -11,7 +11,7 @@ export function useTrunkWrite({ trunk, of }: TrunkTab, reload: () => void) {
   const action = useAction()
   const write = async <T,>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> => {
     const answer = await ask<T>(method, `/v1/trunks/${trunk.id}${path}`, {
-      revision: trunk.revision,
+      on: trunk,
       ...(body === undefined ? {} : { body }),
     })
     of.reload()

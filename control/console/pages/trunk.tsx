@@ -140,7 +140,7 @@ const CeilingsInUse = ({ trunk }: { trunk: Trunk }) => (
         ['Longest call', duration(trunk.limits.max_call_duration.configured)],
         ['Daily spend', trunk.daily_spend_cap_minor === null ? 'no ceiling' : money(trunk.daily_spend_cap_minor)],
         [
-          'Dearest destination',
+          'Highest rate',
           trunk.max_destination_rate_minor === null
             ? 'no ceiling'
             : `${money(trunk.max_destination_rate_minor)} a minute`,

@@ -267,7 +267,7 @@ export function WebhookPage({ params }: PageProps) {
               verb="Delete"
               onClose={() => setAsking(null)}
               onConfirm={async () => {
-                await ask('DELETE', path, { revision: endpoint.revision })
+                await ask('DELETE', path, { on: endpoint })
                 go('/webhooks')
               }}
             >
@@ -388,7 +388,7 @@ function Edit({
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      onSaved(await ask<WebhookEndpoint>('PATCH', path, { body: bodyOf(form), revision: endpoint.revision }))
+      onSaved(await ask<WebhookEndpoint>('PATCH', path, { body: bodyOf(form), on: endpoint }))
       toast('Saved')
     })
   return (

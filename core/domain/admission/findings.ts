@@ -1,3 +1,4 @@
+import { amountText } from '../rating/amounts.ts'
 import { type Reason, type ReasonFacts, reasonSentence } from '../reasons/index.ts'
 import type { Finding, LevelFacts, LevelFinding } from './types.ts'
 
@@ -34,8 +35,10 @@ interface Compared {
 
 interface LevelCheck {
   readonly reason: Reason
-  /** The noun of a passing finding, such as `calls in progress`. */
+  /** The noun of a passing finding, such as `calls in progress`; of amounts, such as `the spend of today`. */
   readonly noun: string
+  /** The ceiling is an amount in minor units. */
+  readonly of_money?: boolean
   readonly compare: (level: LevelFacts) => Compared
   /** The amount that this call adds: one call, or its reservation in minor units. */
   readonly adds: number
@@ -49,7 +52,7 @@ interface LevelCheck {
  */
 export function withinLevels(
   levels: readonly LevelFacts[],
-  { reason, noun, compare, adds, shows }: LevelCheck,
+  { reason, noun, of_money = false, compare, adds, shows }: LevelCheck,
 ): Finding {
   const findings: LevelFinding[] = []
   let tightest: { level: LevelFacts; compared: Compared; left: number } | null = null
@@ -68,10 +71,9 @@ export function withinLevels(
   }
   if (!tightest) return passed(`no ceiling on ${noun}`, null, levels[0] ? compare(levels[0]).used : 0, findings)
   const { level, compared } = tightest
-  return passed(
-    `${compared.used} of ${compared.limit} ${noun} of ${nameOf(level)}`,
-    compared.limit,
-    compared.used,
-    findings,
-  )
+  const { limit, used } = compared
+  const sentence = of_money
+    ? `${noun} is ${amountText(used)}, at most ${amountText(limit ?? 0)} for ${nameOf(level)}`
+    : `${used} of ${limit} ${noun} of ${nameOf(level)}`
+  return passed(sentence, limit, used, findings)
 }

@@ -1,4 +1,4 @@
-import { amountText, rateText } from './amounts.ts'
+import { amountText, microText, rateText } from './amounts.ts'
 import { billedMinor, billedSeconds } from './price.ts'
 import { shownPrefix, type Tariff } from './types.ts'
 
@@ -70,8 +70,6 @@ function priceSentence(inputs: PriceInputs, { billed_seconds, charge_minor }: Pr
 export function explainPrice(inputs: PriceInputs): string[] {
   const price = priceOf(inputs)
   const { billed_seconds, charge_minor } = price
-  const rate = decimal(inputs.rate_micro)
-  const exact = exactMinor(inputs, billed_seconds)
   return [
     `in short         ${priceSentence(inputs, price)}`,
     `${inputs.direction === 'inbound' ? 'called number    ' : 'destination      '}${inputs.destination}`,
@@ -79,22 +77,22 @@ export function explainPrice(inputs: PriceInputs): string[] {
       ? 'rate             none: the call is not billed'
       : `rate             ${shownPrefix(inputs.rate_prefix)} ${inputs.rate_label ?? ''} of price book ` +
         `${inputs.price_book_id ?? ''}, revision ${inputs.price_book_revision ?? ''}`,
-    `price            ${rate} minor units of ${inputs.currency} a ${inputs.rate_unit}`,
+    `price            ${rateText(inputs)}`,
     `increments       first ${inputs.increment_initial_seconds} s, then ${inputs.increment_additional_seconds} s`,
     `duration         ${inputs.duration_seconds} s`,
     `billed           ${billed_seconds} s`,
-    `exact amount     ${exact} minor units`,
+    `exact amount     ${exactText(inputs, billed_seconds)}`,
     inputs.billing === 'free'
-      ? 'charge           0: sandbox or test call'
-      : `charge           ${charge_minor} minor units, rounded up once`,
+      ? 'charge           nothing: sandbox or test call'
+      : `charge           ${amountText(charge_minor)}, rounded up once`,
   ]
 }
 
-function exactMinor({ rate_micro, rate_unit }: Tariff, billed: number): string {
+function exactText({ rate_micro, rate_unit }: Tariff, billed: number): string {
   const sixtieths = BigInt(rate_micro) * BigInt(billed) * (rate_unit === 'second' ? 60n : 1n)
   const whole = sixtieths / 60n
   const rest = sixtieths % 60n
-  return rest === 0n ? decimal(whole) : `${decimal(whole)} and ${rest}/60 of a millionth`
+  return `${rest === 0n ? '' : 'a little over '}${microText(whole)}`
 }
 
 /** Formats millionths as a decimal number without trailing zeros. */

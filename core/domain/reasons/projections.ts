@@ -1,3 +1,4 @@
+import { amountsInAscii, amountText } from '../rating/amounts.ts'
 import { REASONS, type Reason, type ReasonEntry } from './table.ts'
 
 /**
@@ -8,7 +9,8 @@ export type ReasonFacts = Readonly<Record<string, string | number | null | undef
 const MAX_VALUE_LENGTH = 120
 
 /** Returns the sentence of a reason with the offending values. */
-export const reasonSentence = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].sentence, facts)
+export const reasonSentence = (reason: Reason, facts: ReasonFacts = {}): string =>
+  fill(REASONS[reason].sentence, facts, REASONS[reason].of_money)
 
 /** Returns the remedy of a reason. */
 export const reasonMend = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].mend, facts)
@@ -96,11 +98,11 @@ export function voiceErrorOf(reason: Reason, facts: ReasonFacts = {}): VoiceErro
   }
 }
 
-function fill(template: string, facts: ReasonFacts): string {
+function fill(template: string, facts: ReasonFacts, of_money = false): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = facts[name]
     if (value === null || value === undefined || value === '') return 'none'
-    const text = String(value)
+    const text = of_money && typeof value === 'number' ? amountText(value) : String(value)
     return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text
   })
 }
@@ -110,4 +112,7 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 /**
  * Makes text safe inside a quoted string of a SIP header (RFC 3261 §25.1): printable ASCII without quote and backslash.
  */
-const quotable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
+const quotable = (text: string): string =>
+  amountsInAscii(text)
+    .replace(/["\\]/g, "'")
+    .replace(/[^\x20-\x7e]/g, '?')

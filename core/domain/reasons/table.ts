@@ -24,6 +24,8 @@ export interface ReasonEntry {
   readonly sentence: string
   /** The remedy. */
   readonly mend: string
+  /** Its numbers are amounts in minor units. */
+  readonly of_money: boolean
 }
 
 const DEFAULTS = {
@@ -33,6 +35,7 @@ const DEFAULTS = {
   voice_http: null,
   sip_number: null,
   retry_after_seconds: null,
+  of_money: false,
 } as const
 
 type Given = Partial<ReasonEntry> & Pick<ReasonEntry, 'blame' | 'sentence' | 'mend'>
@@ -56,7 +59,7 @@ const suspended = (noun: string): ReasonEntry =>
   })
 
 const spend = (sentence: string, mend: string): ReasonEntry =>
-  limit({ sip: 403, http: 403, voice: 20403, voice_http: 403, sentence, mend })
+  limit({ sip: 403, http: 403, voice: 20403, voice_http: 403, of_money: true, sentence, mend })
 
 /**
  * Every reason why a call or a request is refused, or why a call ends without a party hanging up. SIP headers, problem
@@ -230,7 +233,8 @@ export const REASONS = {
     voice: 21215,
     voice_http: 403,
     sip_number: 32205,
-    sentence: 'the rate of {value} minor units a minute is above max_destination_rate_minor {limit} of {name}',
+    of_money: true,
+    sentence: 'the rate of {value} a minute is above the dearest rate {limit} of {name}',
     mend: 'Raise max_destination_rate_minor, or call a cheaper destination.',
   }),
   concurrency_exceeded: limit({
@@ -252,17 +256,14 @@ export const REASONS = {
     mend: 'Slow down, or raise the calls per second.',
   }),
   daily_spend_exceeded: spend(
-    'the spend of today, {value} minor units with this call, is above the daily cap {limit} of {name}',
+    'the spend of today, {value} with this call, is above the daily cap {limit} of {name}',
     'Raise the daily cap, or wait for midnight in the time zone of the organization.',
   ),
   velocity_exceeded: spend(
-    'the spend of the last hour, {value} minor units with this call, is above velocity_cap_minor {limit} of {name}',
+    'the spend of the last hour, {value} with this call, is above the velocity cap {limit} of {name}',
     'Wait, or raise velocity_cap_minor.',
   ),
-  balance_exhausted: spend(
-    'the call needs {value} minor units and the balance of {name} has {limit} left',
-    'Top the balance up.',
-  ),
+  balance_exhausted: spend('the call needs {value} and the balance of {name} has {limit} left', 'Top the balance up.'),
   /** Also how a call ends that reached its maximum duration. */
   max_duration: limit({
     sip: 403,
@@ -692,7 +693,8 @@ export const REASONS = {
   }),
   order_unaffordable: limit({
     http: 409,
-    sentence: 'the numbers cost {value} minor units a month, and the balance of {name} has {limit} left',
+    of_money: true,
+    sentence: 'the numbers cost {value} a month, and the balance of {name} has {limit} left',
     mend: 'Top the balance up.',
   }),
   prices_end: caller({

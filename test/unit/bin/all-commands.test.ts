@@ -260,3 +260,30 @@ t.test('--version, and what nobody knows', async t => {
   t.match((await runCommand(['--help'], { env: {} })).stdout, /backup[\s\S]*restore/)
   t.match(await runCommand(['fly'], { env: {} }), { code: 1, stderr: /unknown command 'fly'[\s\S]*Usage: strowger/ })
 })
+
+/** A command in a text, with what follows it. */
+const NAMED = /(?<=[`'"]|bin\/)strowger ([a-z][^`'"\n\\|)]*)/g
+
+/** Files that people read, and the console, whose empty pages name commands. */
+function readerFiles(): string[] {
+  const below = (folder: string, kind: RegExp): string[] =>
+    readdirSync(join(TREE, folder), { recursive: true, encoding: 'utf8' })
+      .filter(file => kind.test(file) && !file.startsWith('decisions'))
+      .map(file => join(folder, file))
+  return ['README.md', ...below('docs', /\.md$/), ...below('control/console', /\.tsx?$/)]
+}
+
+t.test('every command that a document or the console names exists, with the options that follow it', async t => {
+  const known = await allCommands()
+  let found = 0
+  for (const file of readerFiles())
+    for (const [line, text = ''] of readFileSync(join(TREE, file), 'utf8').matchAll(NAMED)) {
+      const given = text.trim().split(/[\s.,;]+/)
+      const meant = known.find(({ words }) => words.every((word, at) => given[at] === word))
+      found++
+      if (!t.ok(meant, `${file}: ${line}`)) continue
+      const options = new Set([...(meant?.command.options ?? []).map(({ long }) => long), '--help'])
+      for (const [option] of text.matchAll(/(?<=\s)--[a-z][\w-]*/g)) t.ok(options.has(option), `${file}: ${line}`)
+    }
+  t.ok(found > 40, `${found} commands`)
+})

@@ -1,6 +1,8 @@
 import { request } from 'node:http'
+import { FIRST_READS } from '../../../control/console/lib/first-reads.ts'
 import { OPERATOR_ROUTES } from '../../../control/operator/index.ts'
 import { totpOf } from '../../../control/session/sign-in.ts'
+import { newId } from '../../../core/runtime/ids.ts'
 import { standingClock } from '../../support/clock.ts'
 import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
@@ -388,4 +390,37 @@ t.test('a page names the session and all of its scripts, so that none is found i
     t.equal(link.includes('modulepreload'), path !== '/no-such-page', 'a page has scripts of its own')
   }
   t.equal((await get('/console/api/session')).headers.get('link'), null)
+})
+
+t.test('a page names its first reads for a member who may make them, in an organization of one project', async t => {
+  const w = await controlPlane(t)
+  const readsOf = async (path: string, cookie?: string) => {
+    const { headers } = await w.ask('GET', `/console${path}`, { key: null, headers: cookie ? { Cookie: cookie } : {} })
+    t.match(headers.get('vary'), 'Cookie', 'no cache gives the page of one person to another')
+    const link = headers.get('link') ?? ''
+    return [...link.matchAll(/<\/console\/api(\/v1[^>]*)>; rel=preload; as=fetch; crossorigin/g)].map(
+      ([, read]) => read,
+    )
+  }
+  const me = await signIn(w)
+  for (const [path, { paths }] of Object.entries(FIRST_READS)) {
+    t.same(await readsOf(path, me.cookie), paths)
+    for (const read of paths) t.equal((await me.ask('GET', read)).status, 200, `${read} names no project`)
+    t.same(await readsOf(path), [], 'nobody is signed in')
+    t.same(await readsOf(path, `strowger_session=${'x'.repeat(43)}`), [], 'a session that is none')
+    t.same(await readsOf(`${path}?window=1h`, me.cookie), [], 'an address with a query reads something else')
+  }
+  const billing = { email: 'bills@strowger.local', password: CONSOLE_PASSWORD, role: 'org:billing' }
+  t.equal((await me.ask('POST', '/members', billing)).status, 201)
+  const clerk = await signIn(w, billing.email)
+  t.equal((await clerk.ask('GET', '/v1/live-calls')).status, 403)
+  t.same(await readsOf('/', clerk.cookie), [], 'the role may not read them')
+  t.equal((await readsOf('/calls', clerk.cookie)).length, 1)
+
+  const project = await w.state.db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  await w.state.db
+    .insertInto('project')
+    .values({ ...project, id: newId.project(), name: 'Second' })
+    .execute()
+  t.same(await readsOf('/', me.cookie), [], 'only the page knows which of two projects is chosen')
 })

@@ -39,12 +39,30 @@ t.test('a link of a document leads to a file that exists and to a heading of its
 })
 
 /** The pages of the documentation that the sources of the console link. */
-function consoleLinks(): string[] {
+const consoleLinks = (): string[] =>
+  consoleTexts().flatMap(text => [...text.matchAll(/"(\/docs[^"#?]*)/g)].map(([, path = '']) => path))
+
+function consoleTexts(): string[] {
   const folder = 'control/console'
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => /\.tsx?$/.test(file))
-  const texts = files.map(file => readFileSync(join(folder, file), 'utf8'))
-  return texts.flatMap(text => [...text.matchAll(/"(\/docs[^"#?]*)/g)].map(([, path = '']) => path))
+  return files.map(file => readFileSync(join(folder, file), 'utf8'))
 }
+
+t.test('a link of the console to a page of its own leads to one', async t => {
+  const table = readFileSync('control/console/app.tsx', 'utf8')
+  const pages = [...table.matchAll(/\['(\/[^']*)', async \(\) =>/g)].map(([, path = '']) => path.split('/'))
+  const leads = (to: string): boolean => {
+    const given = to.split('/')
+    return pages.some(
+      page => page.length === given.length && page.every((part, at) => part.startsWith(':') || part === given[at]),
+    )
+  }
+  const links = consoleTexts().flatMap(text => [...text.matchAll(/\b(?:hrefOf|go)\((['`])(\/.*?)\1/g)])
+  for (const [link, , to = ''] of links)
+    t.ok(leads(to.replace(/\$\{[^}]*\}/g, 'x').replace(/\?.*$/, '')), `${link} leads to no page`)
+  t.ok(links.length > 60, `${links.length} links`)
+  t.notOk(leads('/nowhere'))
+})
 
 t.test('the platform serves the guides without a script, and finds words in them', async t => {
   const { base_url } = await controlPlane(t)

@@ -47,7 +47,7 @@ function Head({ carrier, path, set }: PartProps) {
   const action = useAction()
   const turn = (enabled: boolean) =>
     action.run(async () => {
-      set(await ask<OperatorCarrier>('PATCH', path, { body: { enabled }, revision: carrier.revision }))
+      set(await ask<OperatorCarrier>('PATCH', path, { body: { enabled }, on: carrier }))
       toast(enabled ? 'It takes calls again' : 'It gets no new calls; running ones go on')
     })
   return (
@@ -78,7 +78,7 @@ function Head({ carrier, path, set }: PartProps) {
           verb="Remove"
           onClose={() => setRemoving(false)}
           onConfirm={async () => {
-            await ask('DELETE', path, { revision: carrier.revision })
+            await ask('DELETE', path, { on: carrier })
             go('/operator/carriers')
           }}
         >
@@ -95,7 +95,7 @@ function Edit({ carrier, path, set }: PartProps) {
   const save = () =>
     action.run(async () => {
       const body = requestOf(draft, carrier)
-      set(await ask<OperatorCarrier>('PATCH', path, { body, revision: carrier.revision }))
+      set(await ask<OperatorCarrier>('PATCH', path, { body, on: carrier }))
       toast('Saved; applying')
     })
   return (
@@ -112,7 +112,7 @@ function SignOn({ carrier, path, set }: PartProps) {
   const [asked, setAsked] = useState<Part | null>(null)
   const action = useAction()
   const end = (part: Part) =>
-    action.run(async () => set(await ask<OperatorCarrier>('DELETE', `${path}/${part}`, { revision: carrier.revision })))
+    action.run(async () => set(await ask<OperatorCarrier>('DELETE', `${path}/${part}`, { on: carrier })))
   const { registration } = carrier
   return (
     <Card
@@ -180,7 +180,7 @@ function SignOnForm({ part, carrier, path, set, onClose }: PartProps & { part: P
       set(
         await ask<OperatorCarrier>('PUT', `${path}/${part}`, {
           body: { username, password, ...more },
-          revision: carrier.revision,
+          on: carrier,
         }),
       ),
     )

@@ -35,7 +35,7 @@ export function Carriers() {
         {({ data }) => (
           <Card flush>
             {data.length === 0 ? (
-              <Empty title="No carrier yet" action={create} api="strowger carriers add --help" />
+              <Empty title="No carrier yet" action={create} api="bin/strowger carriers add --help" />
             ) : (
               <CarrierTable rows={data} totals={totals} />
             )}

@@ -57,7 +57,7 @@ export function CustomerPage({ params }: PageProps) {
                   of.set(
                     await ask<OperatorOrganization>('POST', `${path}/${verb}`, {
                       body: { reason },
-                      revision: customer.revision,
+                      on: customer,
                     }),
                   )
                 }

@@ -30,7 +30,7 @@ export function Customers() {
       <Card flush>
         {of.rows.length === 0 ? (
           <NoRows of={of}>
-            <Empty title="No customer yet" action={create} api="strowger customers create --help" />
+            <Empty title="No customer yet" action={create} api="bin/strowger org create --help" />
           </NoRows>
         ) : (
           <Table

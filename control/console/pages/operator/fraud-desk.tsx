@@ -59,7 +59,7 @@ function Requests({ rows, onChanged }: { rows: readonly OperatorReleaseRequest[]
     <Card title="Requests to open a prefix" flush>
       <ProblemBox problem={action.problem} />
       {rows.length === 0 ? (
-        <Empty title="Nobody asks" />
+        <Empty title="No open request" />
       ) : (
         <Table
           label="Release requests"
@@ -186,7 +186,11 @@ function Sources() {
       of.reload()
     })
   return (
-    <Card title="Sources in question" hint="Addresses of customers’ trunks that do not count alone." flush>
+    <Card
+      title="Sources in question"
+      hint="Addresses of customers’ trunks that wait for your approval, that count only with the trunk’s own name, or that a carrier’s address overrules."
+      flush
+    >
       <ProblemBox problem={action.problem} />
       <Loaded of={of}>
         {({ data }) =>

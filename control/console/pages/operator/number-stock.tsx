@@ -58,7 +58,7 @@ export function NumberStock() {
       <Card flush>
         {of.rows.length === 0 ? (
           <NoRows of={of}>
-            <Empty title="No such number" api="strowger numbers add --help" />
+            <Empty title="No such number" api="bin/strowger numbers add --help" />
           </NoRows>
         ) : (
           <Stock of={of} nameOf={id => names.get(id) ?? id} />

@@ -36,7 +36,7 @@ export function PriceBooks() {
       <Card flush>
         {of.rows.length === 0 ? (
           <NoRows of={of}>
-            <Empty title="No price book yet" action={create} api="strowger rates import --help" />
+            <Empty title="No price book yet" action={create} api="bin/strowger rates import --help" />
           </NoRows>
         ) : (
           <Table

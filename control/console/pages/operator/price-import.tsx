@@ -76,7 +76,7 @@ function ListFields({
     <>
       <AreaField
         label="Rate list, CSV"
-        hint="Lines of prefix, label, rate, unit, initial, additional. The rate is in kobo."
+        hint="Lines of prefix, label, rate, unit, initial, additional. Rates are in kobo: 900 is ₦9.00."
         placeholder={EXAMPLE}
         mono
         rows={8}
@@ -191,9 +191,15 @@ function Confirm({
           required
           autoFocus
         />
-        {of.leaps.length > 0 && <CheckField label="These leaps are meant" checked={confirm_leaps} onInput={setLeaps} />}
+        {of.leaps.length > 0 && (
+          <CheckField label="I have checked these prices" checked={confirm_leaps} onInput={setLeaps} />
+        )}
         {of.ended > 0 && (
-          <CheckField label="The prices that end are meant to end" checked={confirm_ended} onInput={setEnded} />
+          <CheckField
+            label="The destinations without a price in the list shall have none"
+            checked={confirm_ended}
+            onInput={setEnded}
+          />
         )}
       </Form>
     </>

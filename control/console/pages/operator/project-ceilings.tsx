@@ -16,7 +16,7 @@ const COUNTS: readonly (readonly [Name, string])[] = [
 const AMOUNTS: readonly (readonly [Name, string])[] = [
   ['daily_spend_cap_minor', 'Daily spend, ₦'],
   ['velocity_cap_minor', 'Spend in one hour, ₦'],
-  ['max_destination_rate_minor', 'Dearest destination, ₦ a minute'],
+  ['max_destination_rate_minor', 'Highest rate, ₦ a minute'],
 ]
 
 interface Props {
@@ -31,7 +31,7 @@ export function ProjectCeilings({ project, path, set }: Props) {
   const action = useAction()
   const save = () =>
     action.run(async () => {
-      set(await ask<OperatorProject>('PUT', `${path}/ceilings`, { body: value, revision: project.revision }))
+      set(await ask<OperatorProject>('PUT', `${path}/ceilings`, { body: value, on: project }))
       toast('Saved; applying')
     })
   const fieldOf = (name: Name, label: string) => ({

@@ -186,7 +186,7 @@ function Terms({ project, path, onClose, onSaved }: TermsProps) {
       onSaved(
         await ask<OperatorProject>('PATCH', path, {
           body: { payment, credit_limit_minor: credit ?? 0 },
-          revision: project.revision,
+          on: project,
         }),
       ),
     )

@@ -75,7 +75,7 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
           onConfirm={async reason => {
             await ask('POST', `/operator/v1/numbers/${taken.id}/take-back`, {
               body: { reason },
-              revision: taken.revision,
+              on: taken,
             })
             changed()
           }}
@@ -96,7 +96,7 @@ function Give({ project, onClose, onDone }: { project: OperatorProject; onClose:
     if (!number) return
     const body = { project_id: project.id }
     const path = `/operator/v1/numbers/${number.id}/assign`
-    if (await action.run(() => ask('POST', path, { body, revision: number.revision }))) onDone()
+    if (await action.run(() => ask('POST', path, { body, on: number }))) onDone()
   }
   return (
     <Dialog title={`Give ${project.name} a number`} onClose={onClose}>

@@ -10,7 +10,7 @@ export function ProjectVoice({ path }: { readonly path: string }) {
   const serve = (of: OperatorVoiceAccount) =>
     void action.run(async () => {
       const voice_api = of.voice_api === 'extended' ? 'spec' : 'extended'
-      const saved = { body: { voice_api }, revision: of.revision }
+      const saved = { body: { voice_api }, on: { id: of.account_sid, revision: of.revision } }
       account.set(await ask<OperatorVoiceAccount>('PATCH', `${path}/voice-account`, saved))
     })
   return (

@@ -67,7 +67,7 @@ function Head({ project, path, set }: PartProps) {
           verb={words(verb)}
           onClose={() => setAsking(false)}
           onConfirm={async reason =>
-            set(await ask<OperatorProject>('POST', `${path}/${verb}`, { body: { reason }, revision: project.revision }))
+            set(await ask<OperatorProject>('POST', `${path}/${verb}`, { body: { reason }, on: project }))
           }
         >
           <Notice tone="warn">
@@ -123,7 +123,7 @@ const POINTS: readonly {
 function Checklist({ project, path, set, of }: PartProps & { of: Data<GoLiveChecklist> }) {
   const [asking, setAsking] = useState(false)
   const goLive = async (reason: string) =>
-    set(await ask<OperatorProject>('POST', `${path}/go-live`, { body: { reason }, revision: project.revision }))
+    set(await ask<OperatorProject>('POST', `${path}/go-live`, { body: { reason }, on: project }))
   const ready = of.data?.open.length === 0
   return (
     <Card

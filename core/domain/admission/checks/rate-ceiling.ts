@@ -11,7 +11,8 @@ export const rateCeiling: Check = {
     if (!called.number && over === 'network') return skipped('there is no number')
     return withinLevels(levels, {
       reason: 'rate_above_ceiling',
-      noun: 'minor units a minute',
+      noun: 'the rate a minute',
+      of_money: true,
       compare: ({ max_destination_rate_minor }) => ({
         limit: max_destination_rate_minor,
         used: rate ? minuteMinor(rate) : 0,

@@ -1,3 +1,4 @@
+import { amountText } from '../../rating/amounts.ts'
 import { heldMinor } from '../affordable.ts'
 import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
 import type { AdmissionFacts, Check, Finding } from '../types.ts'
@@ -17,7 +18,8 @@ export const spend: Check = {
     const adds = heldMinor(facts)
     const daily = withinLevels(facts.levels, {
       reason: 'daily_spend_exceeded',
-      noun: 'minor units today',
+      noun: 'the spend of today',
+      of_money: true,
       compare: level => level.daily_spend,
       adds,
       shows: 'with_this_call',
@@ -25,7 +27,8 @@ export const spend: Check = {
     if (daily.result === 'refused') return daily
     const velocity = withinLevels(facts.levels, {
       reason: 'velocity_exceeded',
-      noun: 'minor units of the last hour',
+      noun: 'the spend of the last hour',
+      of_money: true,
       compare: level => level.velocity,
       adds,
       shows: 'with_this_call',
@@ -35,8 +38,8 @@ export const spend: Check = {
     if (available_minor !== null && facts.billing === 'rated' && adds > available_minor)
       return refused('balance_exhausted', { value: adds, limit: available_minor, name })
     if (duration.result === 'refused') return duration
-    const left = available_minor === null ? 'no balance ceiling' : `${available_minor} minor units of balance`
-    return { ...daily, sentence: `holds ${adds} minor units; ${daily.sentence}; ${velocity.sentence}; ${left}` }
+    const left = available_minor === null ? 'no balance ceiling' : `${amountText(available_minor)} of balance`
+    return { ...daily, sentence: `holds ${amountText(adds)}; ${daily.sentence}; ${velocity.sentence}; ${left}` }
   },
 }
 

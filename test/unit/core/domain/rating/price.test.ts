@@ -125,7 +125,11 @@ t.test('the explanation recomputes the price from the record, line by line', asy
   t.match(lines.join('\n'), /\+234803 Nigeria mobile of price book pbk_1, revision 3/)
   t.match(lines.join('\n'), /first 30 s, then 6 s/)
   t.match(lines.join('\n'), /billed +66 s/)
-  t.match(lines.at(-1), /charge +935 minor units/)
+  t.match(lines.join('\n'), /price +₦8\.50\/min\n/)
+  t.match(lines.join('\n'), /exact amount +₦9\.35\n/)
+  t.match(lines.at(-1), /charge +₦9\.35, rounded up once/)
+  const odd = explainPrice({ ...inputs, ...tariff(14, 'minute', 1, 1), duration_seconds: 4 })
+  t.match(odd.join('\n'), /exact amount +a little over ₦0\.00933333\n/)
   t.same(priceOf({ ...inputs, billing: 'free' }), { billed_seconds: 66, charge_minor: 0 })
 })
 
