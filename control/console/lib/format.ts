@@ -15,7 +15,8 @@ const number = onceNeeded(() => new Intl.NumberFormat('en'))
 export const count = (value: number | null | undefined): string => (value == null ? '–' : number().format(value))
 
 /** `1 call`, `2 calls`. */
-export const counted = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? '' : 's'}`
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`
 
 const currencies = new Map<string, Intl.NumberFormat>()
 

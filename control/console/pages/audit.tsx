@@ -1,6 +1,6 @@
 import type { AuditEventDetail, AuditPage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import { count, when, words } from '../lib/format.ts'
+import { count, counted, when, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'
@@ -104,7 +104,7 @@ export function Trail({ api, home, title, sub }: TrailProps) {
             )}
             <div class="table-foot">
               <span>
-                {count(found.total)} of {count(found.total_all)} events, kept{' '}
+                {count(found.total)} of {counted(found.total_all, 'event')}, kept{' '}
                 {found.retention_days < FOR_EVER_DAYS ? `${count(found.retention_days)} days` : 'for ever'}
               </span>
               <span class="row">

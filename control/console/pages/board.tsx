@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { CallSeries, Usage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { FIRST_WINDOW } from '../lib/first-reads.ts'
-import { count, duration, localOf, money, percent, words } from '../lib/format.ts'
+import { count, counted, duration, localOf, money, percent, words } from '../lib/format.ts'
 import { go, hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Bars } from '../ui/bars.tsx'
@@ -95,7 +95,7 @@ function Now({ data, live_calls, more }: { data: CallSeries; live_calls: number;
       <Stat
         name="Answered (ASR)"
         value={total.attempts === 0 ? '–' : percent(total.answered / total.attempts)}
-        hint={`${count(total.answered)} of ${count(total.attempts)} calls`}
+        hint={`${count(total.answered)} of ${counted(total.attempts, 'call')}`}
       />
       <Stat name="Mean duration (ACD)" value={duration(total.acd_seconds)} />
       <Stat name="Post-dial delay, p95" value={total.pdd_p95_ms === null ? '–' : `${count(total.pdd_p95_ms)} ms`} />

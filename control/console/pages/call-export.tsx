@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ask, readBytes } from '../lib/api.ts'
 import type { CallExport } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { bytes, count } from '../lib/format.ts'
+import { bytes, counted } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
 import { Button, Loaded, Meter, Notice, ProblemBox } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -47,7 +47,7 @@ function Progress({ id, onClose }: { id: string; onClose: () => void }) {
           <>
             <Meter name="Written" used={job.progress_percent} limit={100} show={value => `${value} %`} />
             <p>
-              {count(job.rows)} calls, {bytes(job.bytes)}
+              {counted(job.rows, 'call')}, {bytes(job.bytes)}
             </p>
             {job.state === 'failed' && <Notice tone="bad">{job.error ?? 'The export failed.'}</Notice>}
             <ProblemBox problem={action.problem} />

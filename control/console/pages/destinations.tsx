@@ -3,9 +3,9 @@ import { ask } from '../lib/api.ts'
 import type { AdmissionDryRun, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
 import { minuteRateOf, type RatedCountry } from '../lib/country-rates.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { count, duration, money, words } from '../lib/format.ts'
+import { count, counted, duration, money, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
-import { may, projectId } from '../lib/session.ts'
+import { inSandbox, may, projectId } from '../lib/session.ts'
 import type { ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { Badge, Card, Empty, Facts, Loaded, Notice, PageHead, ProblemBox, Tabs } from '../ui/basics.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
@@ -32,6 +32,12 @@ export function Destinations({ params }: PageProps) {
         items={shown.map(([id, text]) => ({ id, text, href: hrefOf(`/destinations${id === '' ? '' : `/${id}`}`) }))}
         current={tab}
       />
+      {inSandbox.value && (
+        <Notice title="This project is in the sandbox">
+          Its calls reach the sandbox carrier whatever they cost, and nothing is billed. What this page says holds once
+          the project is live.
+        </Notice>
+      )}
       {tab === '' && <Countries />}
       {tab === 'tester' && <Tester />}
       {tab === 'rates' && <Rates />}
@@ -86,7 +92,12 @@ function Countries() {
               {CONTINENTS.map(continent => {
                 const rows = wanted.filter(({ country }) => country.continent === continent)
                 return rows.length === 0 ? null : (
-                  <Card key={continent} title={words(continent)} hint={`${count(rows.length)} countries`} flush>
+                  <Card
+                    key={continent}
+                    title={words(continent)}
+                    hint={counted(rows.length, 'country', 'countries')}
+                    flush
+                  >
                     <LongTable
                       label={words(continent)}
                       rows={rows}
@@ -280,7 +291,7 @@ function Rates() {
                     { title: 'Then', cell: rate => `${rate.increment_additional_seconds} s`, right: true, wide: true },
                   ]}
                 />
-                <div class="table-foot">{count(data.length)} destinations</div>
+                <div class="table-foot">{counted(data.length, 'destination')}</div>
               </>
             )}
           </Card>

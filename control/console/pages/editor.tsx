@@ -52,7 +52,7 @@ export function EditorPage() {
 
 /** What the check says in a word. */
 function Verdict({ advice }: { advice: readonly MarkupAdvice[] }) {
-  if (advice.length === 0) return <Badge tone="good">Nothing to say against it</Badge>
+  if (advice.length === 0) return <Badge tone="good">No finding</Badge>
   const errors = advice.filter(item => item.level === 'error').length
   const [count, what] = errors > 0 ? [errors, 'error'] : [advice.length, 'remark']
   return (

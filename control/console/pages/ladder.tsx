@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { CallLadder } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import { clockTime, count } from '../lib/format.ts'
+import { clockTime, counted } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
 import { diffLines, isNoise, type Lane, labelOf, lanesOf, parseSip } from '../lib/sip.ts'
 import { standaloneSvg } from '../lib/svg.ts'
@@ -77,7 +77,7 @@ function Drawn({ answer, call_id }: { answer: CallLadder; call_id: string }) {
             </Button>
           </>
         }
-        foot={`${count(answer.messages.length)} messages, kept ${answer.retention_days} days`}
+        foot={`${counted(answer.messages.length, 'message')}, kept ${answer.retention_days} days`}
       >
         <Drawing svg={svg} messages={messages} lanes={lanes} opened={opened} other={other} onChoose={choose} />
         <CheckField label="Show keep-alives and registrations" checked={noise} onInput={setNoise} />

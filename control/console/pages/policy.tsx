@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { count, money, when, words } from '../lib/format.ts'
+import { count, counted, money, when, words } from '../lib/format.ts'
 import { hoursText } from '../lib/hours-text.ts'
 import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { hasRole, may } from '../lib/session.ts'
@@ -120,7 +120,7 @@ export function PolicyPage({ params }: PageProps) {
               }}
             >
               <Notice tone="bad">
-                It is detached from {count(policy.attached_services)} services, whose calls then have only their own
+                It is detached from {counted(policy.attached_services, 'service')}, whose calls then have only their own
                 ceilings.
               </Notice>
             </ConfirmByName>

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import type { OperatorCarrierDay, OperatorCarrierMetrics, OperatorCarrierTotal } from '../../lib/api-types.ts'
 import { useData } from '../../lib/data.ts'
-import { count, duration, money, percent } from '../../lib/format.ts'
+import { count, counted, duration, money, percent } from '../../lib/format.ts'
 import { query, setQuery } from '../../lib/router.ts'
 import { Card, Loaded, Stat, Stats } from '../../ui/basics.tsx'
 import { Chart, type Series } from '../../ui/chart.tsx'
@@ -58,7 +58,7 @@ const Totals = ({ total }: { total: OperatorCarrierTotal }) => (
     <Stat
       name="Answered (ASR)"
       value={asrText(total)}
-      hint={`${count(total.answered)} of ${count(total.attempts)} attempts`}
+      hint={`${count(total.answered)} of ${counted(total.attempts, 'attempt')}`}
     />
     <Stat name="Mean duration (ACD)" value={duration(total.acd_seconds)} />
     <Stat name="Post-dial delay (PDD)" value={pddText(total)} hint="mean of the answered calls" />

@@ -148,7 +148,7 @@ function Registrations() {
 function Settings() {
   const of = useData<OperatorSettings>('/operator/v1/settings')
   return (
-    <Card title="Settings" hint="The environment sets them; a change needs a new start.">
+    <Card title="Settings" hint="From the environment or the file .env. A change takes effect at the next start.">
       <Loaded of={of}>
         {settings => (
           <Facts

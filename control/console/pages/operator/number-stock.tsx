@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNumber, OperatorProject, StockedNumbers } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
-import { count, counted, money } from '../../lib/format.ts'
+import { counted, money } from '../../lib/format.ts'
 import { hrefOf, query, setQuery } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
 import { Button, Card, Empty, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
@@ -122,7 +122,7 @@ function Add({ onClose, onAdded }: { onClose: () => void; onAdded: () => void })
       const made = await ask<StockedNumbers>('POST', '/operator/v1/numbers', {
         body: { first, ...(last === '' ? {} : { last }), ...(monthly_minor === null ? {} : { monthly_minor }) },
       })
-      toast(`${count(made.added)} numbers are in the stock`)
+      toast(`${counted(made.added, 'number')} added to the stock`)
       onAdded()
     })
   return (

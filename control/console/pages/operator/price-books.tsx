@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { readBytes } from '../../lib/api.ts'
 import type { OperatorPriceBook, OperatorProject, OperatorRate } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
-import { count, when, words } from '../../lib/format.ts'
+import { count, counted, when, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { saveAs } from '../../lib/save-as.ts'
 import type { ListOf } from '../../lib/types.ts'
@@ -146,7 +146,7 @@ export function PriceBookPage({ params }: PageProps) {
                 },
               ]}
             />
-            <div class="table-foot">{count(book.rates)} prices</div>
+            <div class="table-foot">{counted(book.rates, 'price')}</div>
           </Card>
         </>
       )}

@@ -192,14 +192,10 @@ function Confirm({
           autoFocus
         />
         {of.leaps.length > 0 && (
-          <CheckField label="I have checked these prices" checked={confirm_leaps} onInput={setLeaps} />
+          <CheckField label="These prices are right" checked={confirm_leaps} onInput={setLeaps} />
         )}
         {of.ended > 0 && (
-          <CheckField
-            label="The destinations without a price in the list shall have none"
-            checked={confirm_ended}
-            onInput={setEnded}
-          />
+          <CheckField label="Prices that are not in the list may end" checked={confirm_ended} onInput={setEnded} />
         )}
       </Form>
     </>
