@@ -191,9 +191,7 @@ function Confirm({
           required
           autoFocus
         />
-        {of.leaps.length > 0 && (
-          <CheckField label="These prices are right" checked={confirm_leaps} onInput={setLeaps} />
-        )}
+        {of.leaps.length > 0 && <CheckField label="I checked these leaps" checked={confirm_leaps} onInput={setLeaps} />}
         {of.ended > 0 && (
           <CheckField label="Prices that are not in the list may end" checked={confirm_ended} onInput={setEnded} />
         )}
