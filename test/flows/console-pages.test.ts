@@ -258,9 +258,12 @@ t.test('pages of the console', async t => {
         .click()
       await until('it is on hold', async () => (await inside()).some((one: Inside) => one.hold && !one.speaking))
       await badge('On hold')
-      const held = page.getByRole('row').filter({ has: page.getByRole('button', { name: /^Take .* off hold$/ }) })
       // Both clicks come before the answer of the first.
-      await held.first().evaluate("row => row.querySelectorAll('button:not(.danger)').forEach(one => one.click())")
+      await page.evaluate(`(() => {
+        const rows = [...document.querySelectorAll('main tbody tr')]
+        const held = rows.find(row => row.textContent.includes('Off hold'))
+        for (const button of held.querySelectorAll('button:not(.danger)')) button.click()
+      })()`)
       await until('it is muted and nobody is on hold', async () => {
         const all: readonly Inside[] = await inside()
         return all.every(({ hold }) => !hold) && all.some(({ muted }) => muted)
