@@ -160,13 +160,17 @@ export async function auditPage(
   }
 }
 
+/** What was done and who did it. The sentence of an alert has its own full stop. */
+const toldBy = ({ summary, actor_name }: Pick<AuditRow, 'summary' | 'actor_name'>): string =>
+  `${summary.replace(/\.$/, '')}, by ${actor_name}`
+
 /** Presents an event with what it changed and what superseded it. */
 export async function auditDetail(db: Db, row: AuditRow, now_ms: number): Promise<Static<typeof AuditDetail>> {
   const event = await present(db, row, now_ms)
   const next = await nextAuditOfResource(db, row)
   const timeline = [
-    { at: row.at, text: `${row.summary}, by ${row.actor_name}` },
-    ...(next ? [{ at: next.at, text: `Superseded: ${next.summary}, by ${next.actor_name}` }] : []),
+    { at: row.at, text: toldBy(row) },
+    ...(next ? [{ at: next.at, text: `Superseded: ${toldBy(next)}` }] : []),
   ]
   const changes = JSON.parse(row.changes) as FieldChange[]
   const notes = row.detail === null ? [] : [row.detail]

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { ask, read } from '../lib/api.ts'
 import type { CallFault, WebhookDelivery, WebhookEndpoint } from '../lib/api-types.ts'
 import { useAction, usePages } from '../lib/data.ts'
-import { when } from '../lib/format.ts'
+import { when, words } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may, projectId } from '../lib/session.ts'
 import type { Tone } from '../lib/tone.ts'
@@ -247,7 +247,9 @@ const Details = ({ of, onClose }: { of: Entry; onClose: () => void }) => (
               </a>,
             ]
           : null,
-        'fault' in of && of.fault.sip_code !== null ? ['SIP', `${of.fault.sip_code}, ${of.fault.reason}`] : null,
+        'fault' in of && of.fault.sip_code !== null
+          ? ['SIP', `${of.fault.sip_code}, ${words(of.fault.reason ?? '–')}`]
+          : null,
         'delivery' in of ? ['Next try', <Time key="n" at={of.delivery.next_attempt_at} />] : null,
       ]}
     />

@@ -235,7 +235,7 @@ const Usage = ({ of }: { of: Subaccount['usage_30d'] }) => (
     />
     <Stat name="Most calls at once" value={count(of.peak_concurrent)} hint={<Time at={of.peak_concurrent_at} />} />
     <Stat
-      name="Dearest day"
+      name="Day of the highest spend"
       value={of.busiest_day ? money(of.busiest_day.settled_spend_minor) : '–'}
       hint={of.busiest_day?.date}
     />

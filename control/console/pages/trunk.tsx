@@ -99,8 +99,8 @@ function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {
 const OverviewTab = ({ trunk }: { trunk: Trunk }) => (
   <>
     {may('call_diagnostics:read') && <Board of={{ trunk_id: trunk.id }} />}
+    <Endpoints of={trunk.endpoint_evidence} />
     <div class="columns">
-      <Endpoints of={trunk.endpoint_evidence} />
       <CeilingsInUse trunk={trunk} />
       <Settings trunk={trunk} />
     </div>

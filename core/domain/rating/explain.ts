@@ -57,7 +57,8 @@ function priceSentence(inputs: PriceInputs, { billed_seconds, charge_minor }: Pr
   const { billing, duration_seconds, rate_prefix } = inputs
   const amount = amountText(charge_minor)
   if (duration_seconds === 0) return `not answered = ${amount}`
-  if (rate_prefix === null) return `${duration_seconds} s without a rate = ${amount}`
+  if (rate_prefix === null)
+    return `${duration_seconds} s${billing === 'free' ? ', free of charge in the sandbox' : ' without a rate'} = ${amount}`
   const seconds =
     billed_seconds === duration_seconds
       ? `${duration_seconds} s`
@@ -77,11 +78,15 @@ export function explainPrice(inputs: PriceInputs): string[] {
       ? 'rate             none: the call is not billed'
       : `rate             ${shownPrefix(inputs.rate_prefix)} ${inputs.rate_label ?? ''} of price book ` +
         `${inputs.price_book_id ?? ''}, revision ${inputs.price_book_revision ?? ''}`,
-    `price            ${rateText(inputs)}`,
-    `increments       first ${inputs.increment_initial_seconds} s, then ${inputs.increment_additional_seconds} s`,
     `duration         ${inputs.duration_seconds} s`,
-    `billed           ${billed_seconds} s`,
-    `exact amount     ${exactText(inputs, billed_seconds)}`,
+    ...(inputs.rate_prefix === null
+      ? []
+      : [
+          `price            ${rateText(inputs)}`,
+          `increments       first ${inputs.increment_initial_seconds} s, then ${inputs.increment_additional_seconds} s`,
+          `billed           ${billed_seconds} s`,
+          `exact amount     ${exactText(inputs, billed_seconds)}`,
+        ]),
     inputs.billing === 'free'
       ? 'charge           nothing: sandbox or test call'
       : `charge           ${amountText(charge_minor)}, rounded up once`,

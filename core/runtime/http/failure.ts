@@ -39,7 +39,7 @@ export function asFailure(cause: unknown, phase: Phase): Failure {
     message = String(cause),
     name = '',
   } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
-  const detail = code === '' ? message : `${code}: ${message}`
+  const detail = message.includes(code) ? message : `${code}: ${message}`
   if (TLS_NAME.has(code)) return new Failure('tls_name', detail)
   if (TLS_EXPIRED.has(code)) return new Failure('tls_expired', detail)
   if (TLS_UNTRUSTED.has(code)) return new Failure('tls_untrusted', detail)

@@ -106,7 +106,7 @@ const isRefused = ({ ended_at, answered_at, sip_code, reason }: HistoryRow): boo
 
 function refusalOf(call: HistoryRow): CallFault {
   const trace = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as { sentence?: string })
-  const sentence = trace?.sentence ?? `The call ended with ${call.sip_code}, ${call.reason}.`
+  const sentence = trace?.sentence ?? `The call ended with SIP ${call.sip_code}: ${call.reason?.replaceAll('_', ' ')}.`
   return {
     ...{ id: call.sid, at: call.ended_at ?? call.queued_at, call, kind: 'refusal' },
     ...{ number: null, reason: call.reason, sip_code: call.sip_code, sentence, request: null, response: null },

@@ -156,7 +156,7 @@ const DEEDS = {
     tells: 'The member may do everything in this menu, for every customer. Every session of the member ends.',
   },
   'dismiss-operator': {
-    text: 'No operator any more',
+    text: 'Take the operator role away',
     tells: 'The member keeps the role in the organization. Every session of the member ends.',
   },
   password: {

@@ -43,7 +43,10 @@ export function ProjectCeilings({ project, path, set }: Props) {
     placeholder: 'no ceiling',
   })
   return (
-    <Card title="Ceilings" hint="They hold for the whole project. Its own ceilings of trunks and policies narrow them.">
+    <Card
+      title="Ceilings"
+      hint="They hold for the whole project. Ceilings of its trunks and policies count beside them; the lowest decides."
+    >
       <Form
         onSubmit={() => void save()}
         submit="Save and apply"

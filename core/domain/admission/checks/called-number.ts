@@ -8,6 +8,8 @@ export const calledNumber: Check = {
   decide({ called, over }) {
     if (!called.number && over !== 'network') return skipped(`a ${over} leg needs no number`)
     if (!called.number) return refused('number_invalid', { value: called.given, limit: called.country })
-    return passed(`${called.given} is ${called.number.e164}`, 'E.164', called.number.e164)
+    const { e164 } = called.number
+    const sentence = called.given === e164 ? `${e164} is a number of E.164` : `${called.given} is ${e164}`
+    return passed(sentence, 'E.164', e164)
   },
 }

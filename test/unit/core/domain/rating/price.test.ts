@@ -154,6 +154,13 @@ t.test('one sentence says how a price comes about', async t => {
   t.equal(sentence({ duration_seconds: 0 }), 'not answered = ₦0.00')
   t.equal(sentence({ billing: 'free' }), '4 s × ₦0.14/min, free of charge in the sandbox = ₦0.00')
   t.equal(sentence({ rate_prefix: null, rate_micro: 0 }), '4 s without a rate = ₦0.00')
+  const sandbox = { rate_prefix: null, rate_micro: 0, billing: 'free' } as const
+  t.equal(sentence(sandbox), '4 s, free of charge in the sandbox = ₦0.00')
+  t.notMatch(
+    explainPrice({ ...inputs, ...sandbox }).join('\n'),
+    /^(price|increments|exact)/m,
+    'there is no rate to tell',
+  )
   t.equal(explainPrice(inputs)[0], `in short         ${sentence()}`, 'the first line of the explanation')
 })
 
