@@ -20,7 +20,7 @@ import {
 import { switchTheme, theme } from './lib/theme.ts'
 import { PhoneDock } from './softphone/dock.tsx'
 import { phoneOpen } from './softphone/open.ts'
-import { Badge } from './ui/basics.tsx'
+import { Badge, Empty } from './ui/basics.tsx'
 import { Icon, type IconName } from './ui/icons.tsx'
 import { Palette, paletteOpen } from './ui/palette.tsx'
 
@@ -34,6 +34,8 @@ interface Item {
 const reads = (scope: Scope) => () => may(scope)
 const operates = () => session.value?.member.operator ?? false
 const configuration = reads('service_configuration:read')
+
+const OPERATOR = 'Operator'
 
 const MENU: readonly { readonly title: string; readonly items: readonly Item[] }[] = [
   {
@@ -78,7 +80,7 @@ const MENU: readonly { readonly title: string; readonly items: readonly Item[] }
     ],
   },
   {
-    title: 'Operator',
+    title: OPERATOR,
     items: [
       { to: '/operator/customers', text: 'Customers', icon: 'subaccounts', show: operates },
       { to: '/operator/carriers', text: 'Carriers', icon: 'trunks', show: operates },
@@ -100,11 +102,18 @@ const places = () =>
 
 const menuOpen = signal(false)
 
-const isCurrent = (to: string): boolean =>
-  to === '/' ? path.value === '/' : path.value === to || path.value.startsWith(`${to}/`)
+const isAt = (to: string, at: string): boolean => at === to || (to !== '/' && at.startsWith(`${to}/`))
+
+/** The page belongs to an item of the menu that is not for the member. */
+const barredAt = (at: string): string | null => {
+  const group = MENU.find(({ items }) => items.some(({ to, show }) => isAt(to, at) && !show()))
+  if (!group) return null
+  return group.title === OPERATOR ? 'Only an operator of the platform may do this.' : 'This page is not for your role.'
+}
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const at = path.value
+  const barred = barredAt(at)
   useEffect(() => {
     menuOpen.value = false
   }, [at])
@@ -126,7 +135,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div>
         <Top />
         <main class="main" id="main" tabIndex={-1}>
-          {children}
+          {barred === null ? children : <Empty title={barred}>Ask an admin of your organization.</Empty>}
         </main>
       </div>
       <PhoneDock />
@@ -153,7 +162,7 @@ const Side = () => (
             <ul>
               {shown.map(item => (
                 <li key={item.to}>
-                  <a href={hrefOf(item.to)} aria-current={isCurrent(item.to) ? 'page' : undefined}>
+                  <a href={hrefOf(item.to)} aria-current={isAt(item.to, path.value) ? 'page' : undefined}>
                     <Icon name={item.icon} />
                     {item.text}
                     {item.to === '/alerts' && (firing.value ?? 0) > 0 && (

@@ -41,12 +41,29 @@ export const GRANTABLE_ROLES: Readonly<Record<CallerRole, readonly Role[]>> = {
  * addition to the scope of the route.
  */
 export function withoutScope(
-  caller: { readonly role: CallerRole; readonly scopes: ReadonlySet<Scope | OperatorScope> },
+  caller: {
+    readonly kind?: 'api_key' | 'member' | 'operator'
+    readonly role: CallerRole
+    readonly scopes: ReadonlySet<Scope | OperatorScope>
+  },
   scope: Scope | OperatorScope,
 ): Refusal<'scope_required' | 'role_forbidden'> | null {
-  if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
+  if (!caller.scopes.has(scope))
+    return refuse(
+      'scope_required',
+      { value: scope },
+      caller.kind === 'member' ? ofRole(caller.role, scope) : byKey(scope),
+    )
   return roleAllows(caller.role, scope) ? null : refuse('role_forbidden', { value: caller.role })
 }
+
+const byKey = (scope: string) => ({ extra: { reason: scope } })
+
+/** A person has a role, and no key whose scopes could be wider. */
+const ofRole = (role: CallerRole, scope: string) => ({
+  detail: `Your role, ${role.replace('org:', '')}, does not include ${scope}.`,
+  extra: { reason: scope, remediation: 'Ask an admin of your organization.' },
+})
 
 /** Reports whether a caller has a scope and a role that may use it. */
 export const mayUse = (caller: Parameters<typeof withoutScope>[0], scope: Scope): boolean =>

@@ -413,7 +413,8 @@ t.test('a page names its first reads for a member who may make them, in an organ
   const billing = { email: 'bills@strowger.local', password: CONSOLE_PASSWORD, role: 'org:billing' }
   t.equal((await me.ask('POST', '/members', billing)).status, 201)
   const clerk = await signIn(w, billing.email)
-  t.equal((await clerk.ask('GET', '/v1/live-calls')).status, 403)
+  const told = { code: 'scope_required', detail: 'Your role, billing, does not include live_calls:read.' }
+  t.match(await clerk.ask('GET', '/v1/live-calls'), { status: 403, body: told }, 'a person has no key to change')
   t.same(await readsOf('/', clerk.cookie), [], 'the role may not read them')
   t.equal((await readsOf('/calls', clerk.cookie)).length, 1)
 
