@@ -30,17 +30,19 @@ function ListeningNotice() {
   return (
     <Card title="Listening to live calls" hint="Admins and engineers may listen. Each time is in the audit trail.">
       <ProblemBox problem={action.problem} />
-      {of.data && (
-        <SelectField
-          label="The parties of the call hear"
-          value={of.data.listening_notice}
-          onInput={notice => void choose(notice === 'spoken' ? 'spoken' : 'tone')}
-          options={[
-            { value: 'tone', text: 'A tone, every 15 seconds' },
-            { value: 'spoken', text: 'A sentence, at the beginning' },
-          ]}
-        />
-      )}
+      <Loaded of={of}>
+        {data => (
+          <SelectField
+            label="The parties of the call hear"
+            value={data.listening_notice}
+            onInput={notice => void choose(notice === 'spoken' ? 'spoken' : 'tone')}
+            options={[
+              { value: 'tone', text: 'A tone, every 15 seconds' },
+              { value: 'spoken', text: 'A sentence, at the beginning' },
+            ]}
+          />
+        )}
+      </Loaded>
     </Card>
   )
 }

@@ -61,12 +61,14 @@ export function NumberStock() {
             <Empty title="No such number" api="bin/strowger numbers add --help" />
           </NoRows>
         ) : (
-          <Stock of={of} nameOf={id => names.get(id) ?? id} />
+          <>
+            <Stock of={of} nameOf={id => names.get(id) ?? id} />
+            <div class="table-foot">
+              {counted(of.rows.length, 'number')}
+              {of.more ? ' so far' : ''}
+            </div>
+          </>
         )}
-        <div class="table-foot">
-          {counted(of.rows.length, 'number')}
-          {of.more ? ' so far' : ''}
-        </div>
       </Card>
       {adding && (
         <Add
