@@ -57,7 +57,10 @@ t.test('a link of the console to a page of its own leads to one', async t => {
       page => page.length === given.length && page.every((part, at) => part.startsWith(':') || part === given[at]),
     )
   }
-  const links = consoleTexts().flatMap(text => [...text.matchAll(/\b(?:hrefOf|go)\((['`])(\/.*?)\1/g)])
+  const links = consoleTexts()
+    .flatMap(text => [...text.matchAll(/\b(?:hrefOf|go)\((['`])(\/.*?)\1/g)])
+    // A template within a template ends too early.
+    .filter(([, , to = '']) => !/\$\{[^}]*$/.test(to))
   for (const [link, , to = ''] of links)
     t.ok(leads(to.replace(/\$\{[^}]*\}/g, 'x').replace(/\?.*$/, '')), `${link} leads to no page`)
   t.ok(links.length > 60, `${links.length} links`)
