@@ -26,7 +26,7 @@ function kept(id: string) {
 
 const seen = ({ id }: { readonly id: string }, revision: number): Revised => ({ id, revision })
 
-t.test('Two quick writes of a row follow each other, though the page shows the row as it was before both', async t => {
+t.test('two quick writes of a row follow each other, though the page shows the row as it was before both', async t => {
   const row = kept('quick')
   const both = [writeInTurn(seen(row, 1), row.write), writeInTurn(seen(row, 1), row.write)]
   row.open()
@@ -34,7 +34,7 @@ t.test('Two quick writes of a row follow each other, though the page shows the r
   t.equal(await writeInTurn(seen(row, 3), row.write), 'revision 7', 'it shows the answer of the first')
 })
 
-t.test('A write on what somebody else changed is refused, before and after a write of this page', async t => {
+t.test('a write on what somebody else changed is refused, before and after a write of this page', async t => {
   const row = kept('shared')
   row.open()
   row.changeByAnother()
@@ -46,7 +46,7 @@ t.test('A write on what somebody else changed is refused, before and after a wri
   t.equal(await writeInTurn(seen(row, 5), row.write), 'revision 7')
 })
 
-t.test('A refused write does not keep later ones of its row, or any of another row', async t => {
+t.test('a refused write does not keep later ones of its row, or any of another row', async t => {
   const row = kept('refused')
   const other = kept('other')
   const refused = writeInTurn(seen(row, 9), row.write)
@@ -58,6 +58,6 @@ t.test('A refused write does not keep later ones of its row, or any of another r
   t.equal(await after, 'revision 3')
 })
 
-t.test('An ETag of the API is one quoted number', t => {
+t.test('an ETag of the API is one quoted number', async t => {
   t.same(['"12"', 'W/"12"', '12', '"x"', null].map(revisionOf), [12, null, null, null, null])
 })
