@@ -274,15 +274,15 @@ t.test('pages that draw what happened', async t => {
           .locator(path === '/' ? '.shell main .stat' : '.table-box.tall tbody tr')
           .first()
           .waitFor()
-        const asked = await fresh.evaluate<[string, string][]>(
-          "performance.getEntriesByType('resource').map(({ name, initiatorType }) => [name, initiatorType])",
-        )
-        for (const read of ['/session', ...paths])
-          t.same(
-            asked.filter(([url]) => url === `${w.base_url}/console/api${read}`).map(([, by]) => by),
-            ['link'],
-            `${path} reads ${read}`,
+        const by = (read: string) =>
+          fresh.evaluate<string[]>(
+            `performance.getEntriesByName('${w.base_url}/console/api${read}').map(({ initiatorType }) => initiatorType)`,
           )
+        // An answer is listed once it is there, and the overview is drawn before it has all of its answers.
+        for (const read of ['/session', ...paths])
+          await until(`${path} has read ${read}`, async () => (await by(read)).length > 0)
+        await until('all is drawn', async () => (await fresh.locator('main .loading').count()) === 0)
+        for (const read of ['/session', ...paths]) t.same(await by(read), ['link'], `${path} reads ${read}`)
       }
       await fresh.close()
     },
