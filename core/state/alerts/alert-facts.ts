@@ -5,6 +5,7 @@ import { spentBetween } from '../calls/counters.ts'
 import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
 import { evidenceOf } from '../configuration/target-evidence.ts'
 import type { Db } from '../db.ts'
+import { readTogether, statement } from '../port.ts'
 
 /** The facts that alerts are judged by, read from rows that calls and nodes write anyway. */
 
@@ -48,39 +49,48 @@ export async function spendFacts(db: Db, project: Project, period: string, scope
 
 type SpendLevel = Omit<SpendFacts['levels'][number], 'spent_minor'>
 
-async function spendLevels(db: Db, project: Project, scope: Scope): Promise<SpendLevel[]> {
-  const of_project = { id: project.id, name: project.name, type: 'organization' } as const
-  const ceiling = await db
-    .selectFrom('project_ceiling')
-    .select('daily_spend_cap_minor')
-    .where('project_id', '=', project.id)
-    .executeTakeFirst()
-  const subaccounts = await db
-    .selectFrom('subaccount')
-    .select(['id', 'name', 'daily_spend_cap_minor'])
-    .where('project_id', '=', project.id)
-    .execute()
-  const trunks = await db
-    .selectFrom('trunk')
-    .select(['id', 'name'])
-    .where('project_id', '=', project.id)
-    .where('id', '=', scope.type === 'trunk' ? (scope.id ?? '') : '')
-    .execute()
-  const subtrunks = await db
+interface Of {
+  readonly id: string
+}
+
+const CEILING = statement((db, { id }: Of) =>
+  db.selectFrom('project_ceiling').select('daily_spend_cap_minor').where('project_id', '=', id),
+)
+const SUBACCOUNTS = statement((db, { id }: Of) =>
+  db.selectFrom('subaccount').select(['id', 'name', 'daily_spend_cap_minor']).where('project_id', '=', id),
+)
+const NAMED_TRUNK = statement((db, { id, trunk_id }: Of & { readonly trunk_id: string }) =>
+  db.selectFrom('trunk').select(['id', 'name']).where('project_id', '=', id).where('id', '=', trunk_id),
+)
+const CAPPED_SUBTRUNKS = statement((db, { id }: Of) =>
+  db
     .selectFrom('subtrunk as s')
     .innerJoin('trunk as t', 't.id', 's.trunk_id')
     .select(['s.id', 's.name', 's.daily_spend_cap_minor', 't.id as trunk_id', 't.name as trunk_name'])
-    .where('s.project_id', '=', project.id)
+    .where('s.project_id', '=', id)
     .where('s.status', '!=', 'released')
-    .where('s.daily_spend_cap_minor', 'is not', null)
-    .execute()
-  const policies = await db
+    .where('s.daily_spend_cap_minor', 'is not', null),
+)
+const CAPPED_POLICIES = statement((db, { id }: Of) =>
+  db
     .selectFrom('outbound_policy')
     .select(['id', 'name', 'daily_spend_limit_minor'])
-    .where('project_id', '=', project.id)
+    .where('project_id', '=', id)
     .where('status', '=', 'active')
-    .where('daily_spend_limit_minor', 'is not', null)
-    .execute()
+    .where('daily_spend_limit_minor', 'is not', null),
+)
+
+async function spendLevels(db: Db, project: Project, scope: Scope): Promise<SpendLevel[]> {
+  const of_project = { id: project.id, name: project.name, type: 'organization' } as const
+  const { id } = project
+  const [[ceiling], subaccounts, trunks, subtrunks, policies] = await readTogether(
+    db,
+    CEILING({ id }),
+    SUBACCOUNTS({ id }),
+    NAMED_TRUNK({ id, trunk_id: scope.type === 'trunk' ? (scope.id ?? '') : '' }),
+    CAPPED_SUBTRUNKS({ id }),
+    CAPPED_POLICIES({ id }),
+  )
   return [
     {
       id: project.id,
