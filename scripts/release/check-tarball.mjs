@@ -6,6 +6,7 @@ import { join } from 'node:path'
 
 const SECONDS = 12
 const LONG_CALL = ['call', '+2348030000001', '--markup', `<Response><Pause length="${SECONDS}"/></Response>`]
+const COMMAND = '/usr/local/bin/strowger'
 /** A release whose platform does not start. */
 const PLANTED = '#!/bin/sh\ncase " $* " in *" up "*) exit 1 ;; esac\n'
 
@@ -25,12 +26,12 @@ export async function checkTarball({ debian, tarball, settings, inside, below, e
   if (!/^made {2}\/opt\/strowger$/m.test(installed)) throw new Error(`install says:\n${installed}`)
   inside('systemd-analyze', 'verify', '/etc/systemd/system/strowger.service')
   inside('systemctl', 'is-enabled', 'strowger')
-  const again = inside('strowger', 'install')
+  const again = inside(COMMAND, 'install')
   if (/^made/m.test(again)) throw new Error(`a second install says:\n${again}`)
   inside('rm', '-r', `/root/${name}`)
   say('the tarball is installed as a service, and once')
   await upgraded({ debian, name, settings, inside, below, env, say })
-  inside('strowger', 'uninstall', '--purge', '--yes')
+  inside(COMMAND, 'uninstall', '--purge', '--yes')
   const left = traces()
   if (left !== before) throw new Error(`uninstall --purge left:\n${left}`)
   say('uninstall --purge leaves nothing')
