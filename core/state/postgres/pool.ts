@@ -50,8 +50,7 @@ export class Pool {
       if (!link.broken) return link
       this.#drop(link)
     }
-    if (this.#count < this.#settings.size) return this.#open()
-    return new Promise((resolve, reject) => {
+    const lent = new Promise<Link>((resolve, reject) => {
       const done =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
@@ -65,12 +64,14 @@ export class Pool {
       }, within_ms)
       this.#waiting.push(waiter)
     })
+    this.#grow()
+    return lent
   }
 
   giveBack(link: Link): void {
     if (link.broken || this.#closed) {
       this.#drop(link)
-      this.#replace()
+      this.#grow()
       return
     }
     const next = this.#waiting.shift()
@@ -91,10 +92,18 @@ export class Pool {
     })
   }
 
-  /** Makes a connection for the first who waits, in place of one that was dropped. */
-  #replace(): void {
-    const next = this.#closed ? undefined : this.#waiting.shift()
-    if (next) this.#open().then(next.take, next.fail)
+  /** Makes one more connection when someone waits and there may be one. A failure is that of the first who waits. */
+  #grow(): void {
+    if (this.#waiting.length === 0 || this.#count >= this.#settings.size) return
+    this.#count++
+    this.#findPrimary().then(
+      link => this.giveBack(link),
+      error => {
+        this.#left()
+        this.#waiting.shift()?.fail(error)
+        this.#grow()
+      },
+    )
   }
 
   #drop(link: Link): void {
@@ -105,17 +114,6 @@ export class Pool {
   #left(): void {
     this.#count--
     if (this.#closed && this.#count === 0) this.#emptied?.()
-  }
-
-  async #open(): Promise<Link> {
-    this.#count++
-    try {
-      return await this.#findPrimary()
-    } catch (error) {
-      this.#left()
-      this.#replace()
-      throw error
-    }
   }
 
   async #findPrimary(): Promise<Link> {

@@ -78,6 +78,16 @@ t.test('who finds no free connection in time fails as busy; who waits gets the n
   t.match(await waiting, { standby: 0 })
 })
 
+t.test('a server that takes connections and says nothing keeps nobody longer than agreed', async t => {
+  const wall = await silenceable(t, (await postgres()).port)
+  wall.silent = true
+  const hosts = hostsOf(`postgres://strowger@127.0.0.1:${wall.port}/postgres`) ?? []
+  const pool = new Pool({ hosts, size: 1, ...PATIENT, connect_ms: 500 })
+  const waits = [20, 30].map(within_ms => pool.lend(within_ms).catch(error => error))
+  for (const wait of waits) t.equal(failure(await wait), 'busy')
+  await pool.close()
+})
+
 /** A TCP relay to a port that forwards nothing, either way, while `silent` is set. */
 async function silenceable(t: Test, target: number) {
   const sockets = new Set<Socket>()

@@ -12,7 +12,7 @@ import { openPostgres } from '../../../../../core/state/postgres/store.ts'
 import { putEmptyDatabase } from '../../../../support/fresh-state.ts'
 import t from '../../../../support/harness/index.ts'
 import { postgresDatabase, postgresState } from '../../../../support/postgres.ts'
-import { PATIENCE_MS } from '../../../../support/wait.ts'
+import { PATIENCE_MS, until } from '../../../../support/wait.ts'
 
 const NOW = '2026-11-26T12:00:00.000Z'
 const opened = (database_url: string) => openPostgres({ database_url, busy_timeout_ms: PATIENCE_MS })
@@ -85,6 +85,9 @@ t.test('a transaction and a procedure that cannot have their turn in time fail a
   const database_url = await postgresDatabase()
   const holder = await closing(t, opened(database_url))
   const other = await closing(t, openPostgres({ database_url, busy_timeout_ms: 50 }))
+  // To connect may take longer; from here on it has a connection.
+  const connected = () => other.db.selectFrom('configuration').selectAll().execute()
+  await until('the impatient one is connected', () => connected().catch(() => null))
   await holder.transaction(async trx => {
     await bumpConfiguration(trx)
     const waits = other.transaction(bumpConfiguration)
