@@ -113,6 +113,7 @@ class PoolConnection implements DatabaseConnection {
   readonly #settings: Settings
   /** The connection of the open transaction. */
   #link: Link | null = null
+  #has_turn = false
 
   constructor(settings: Settings) {
     this.#settings = settings
@@ -129,8 +130,10 @@ class PoolConnection implements DatabaseConnection {
   async begin(): Promise<void> {
     const { pool, busy_timeout_ms } = this.#settings
     const until_ms = performance.now() + busy_timeout_ms
-    this.#link = await pool.lend(busy_timeout_ms)
+    await pool.turns.take(busy_timeout_ms)
+    this.#has_turn = true
     try {
+      this.#link = await pool.lend(until_ms - performance.now())
       await beginTurn(this.#link, until_ms - performance.now())
     } catch (error) {
       await this.rollback()
@@ -150,6 +153,8 @@ class PoolConnection implements DatabaseConnection {
   release(): void {
     if (this.#link) this.#settings.pool.giveBack(this.#link)
     this.#link = null
+    if (this.#has_turn) this.#settings.pool.turns.letGo()
+    this.#has_turn = false
   }
 
   // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; nothing here streams.

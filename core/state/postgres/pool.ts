@@ -1,6 +1,7 @@
 import { closedError, StateError } from '../port.ts'
 import type { Host } from './hosts.ts'
 import { type Counts, Link, type TimeOuts } from './link.ts'
+import { OwnTurns } from './own-turns.ts'
 
 interface Settings extends TimeOuts {
   readonly hosts: readonly Host[]
@@ -20,6 +21,7 @@ interface Waiter {
  */
 export class Pool {
   readonly counts: Counts = { statements: 0, commits: 0 }
+  readonly turns = new OwnTurns()
   readonly #settings: Settings
   readonly #idle: Link[] = []
   readonly #waiting: Waiter[] = []

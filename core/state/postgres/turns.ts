@@ -29,16 +29,25 @@ export async function rollBack(link: Link): Promise<void> {
 }
 
 /** Runs `work` in a transaction with the turn of writers, begun within `within_ms`. @throws StateError */
-export function inTurn<T>(pool: Pool, within_ms: number, work: (link: Link, now_ms: number) => Promise<T>): Promise<T> {
+export async function inTurn<T>(
+  pool: Pool,
+  within_ms: number,
+  work: (link: Link, now_ms: number) => Promise<T>,
+): Promise<T> {
   const until_ms = performance.now() + within_ms
-  return pool.use(within_ms, async link => {
-    try {
-      const value = await work(link, await beginTurn(link, until_ms - performance.now()))
-      await link.run(COMMIT)
-      return value
-    } catch (error) {
-      await rollBack(link)
-      throw error
-    }
-  })
+  await pool.turns.take(within_ms)
+  try {
+    return await pool.use(until_ms - performance.now(), async link => {
+      try {
+        const value = await work(link, await beginTurn(link, until_ms - performance.now()))
+        await link.run(COMMIT)
+        return value
+      } catch (error) {
+        await rollBack(link)
+        throw error
+      }
+    })
+  } finally {
+    pool.turns.letGo()
+  }
 }

@@ -114,6 +114,20 @@ t.test('a process that is lost in a transaction has written nothing, and the nex
   t.match(await lost.db.selectFrom('configuration').selectAll().execute(), [{ revision: 2 }], 'and works again')
 })
 
+t.test('a transaction that reads beside itself finds a connection while others wait for their turn', async t => {
+  const database_url = await postgresDatabase()
+  const state = await closing(t, openPostgres({ database_url, busy_timeout_ms: PATIENCE_MS, connections: 2 }))
+  const read = () => state.db.selectFrom('configuration').selectAll().execute()
+  let others: Promise<unknown> = Promise.resolve()
+  await state.transaction(async trx => {
+    await bumpConfiguration(trx)
+    others = Promise.all([1, 2, 3].map(() => state.transaction(bumpConfiguration)))
+    t.match(await read(), [{ revision: 1 }])
+  })
+  await others
+  t.match(await read(), [{ revision: 5 }])
+})
+
 t.test('a failure undoes a transaction; one of a procedure in it undoes that alone', async t => {
   const state = await closing(t, postgresState())
   const event = { project_id: 'prj_1', kind: 'call.ended', data: {} }
