@@ -4,6 +4,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import { putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
+import { insertTestAlert, insertTestContainment } from '../support/alerts.ts'
 import { standingClock } from '../support/clock.ts'
 import {
   axeFindings,
@@ -206,6 +207,41 @@ t.test('pages that draw what happened', async t => {
       t.same(await axeFindings(page, [], 'main'), [], 'nothing serious')
     },
   )
+
+  await t.test('the operator opens a closed prefix with one click, and drains a node', async t => {
+    const containment_id = await insertTestContainment(w)
+    const closed = async () => {
+      const { body } = await w.ask('GET', '/v1/containments')
+      type Row = { readonly id: string; readonly released_at: string | null }
+      return body.data.find(({ id, released_at }: Row) => id === containment_id && released_at === null)
+    }
+    const { prefix, case_ref } = await closed()
+    await insertTestAlert(w)
+    await open('/operator/fraud')
+    await shown(case_ref)
+    const { name } = await w.state.db.selectFrom('project').select('name').executeTakeFirstOrThrow()
+    await page.locator('main .card').getByRole('link', { name, exact: true }).first().waitFor()
+    await page.getByRole('button', { name: `Open ${prefix}` }).click()
+    await until('it is open', async () => (await closed()) === undefined)
+    await page.getByRole('button', { name: `Open ${prefix}` }).waitFor({ state: 'detached' })
+
+    const at = iso(w.clock.now())
+    const node = { id: 'node_board', kind: 'signaling', pid: 1, started_at: at, heartbeat_at: at } as const
+    await w.state.db.insertInto('node').values(node).execute()
+    const draining = async () => {
+      const row = await w.state.db.selectFrom('node').select('draining_at').where('id', '=', node.id).executeTakeFirst()
+      return row?.draining_at != null
+    }
+    await open('/operator/nodes')
+    await page.getByRole('button', { name: `Drain ${node.id}` }).click()
+    t.equal(await draining(), false, 'the page asks first')
+    await page.getByRole('dialog').getByRole('button', { name: 'Drain', exact: true }).click()
+    await until('it drains', draining)
+    await page.getByRole('button', { name: `Take calls on ${node.id}` }).click()
+    await until('it takes calls again', async () => !(await draining()))
+    await w.state.db.deleteFrom('node').where('id', '=', node.id).execute()
+    t.same(complaints, [])
+  })
 
   await t.test('the map of destinations and its list have the rates of the API, also after they changed', async t => {
     const asked: string[] = []

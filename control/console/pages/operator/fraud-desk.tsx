@@ -4,6 +4,7 @@ import type {
   OperatorAlert,
   OperatorContainment,
   OperatorLimitedSource,
+  OperatorProject,
   OperatorReleaseRequest,
 } from '../../lib/api-types.ts'
 import { useAction, useData } from '../../lib/data.ts'
@@ -25,6 +26,8 @@ export function FraudDesk() {
     poll_ms: POLL_MS,
   })
   const alerts = useData<ListOf<OperatorAlert>>('/operator/v1/alerts?state=firing', { poll_ms: POLL_MS })
+  const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects')
+  const names = new Map((projects.data?.data ?? []).map(({ id, name }) => [id, name]))
   const [closing, setClosing] = useState(false)
   const changed = () => {
     containments.reload()
@@ -40,7 +43,7 @@ export function FraudDesk() {
       />
       <Loaded of={requests}>{({ data }) => <Requests rows={data} onChanged={changed} />}</Loaded>
       <Loaded of={containments}>{({ data }) => <Closed rows={data} onChanged={changed} />}</Loaded>
-      <Loaded of={alerts}>{({ data }) => <Firing rows={data} onChanged={changed} />}</Loaded>
+      <Loaded of={alerts}>{({ data }) => <Firing rows={data} names={names} onChanged={changed} />}</Loaded>
       <Sources />
       {closing && <Contain onClose={() => setClosing(false)} onDone={changed} anyProject />}
     </>
@@ -146,7 +149,14 @@ function Closed({ rows, onChanged }: { rows: readonly OperatorContainment[]; onC
   )
 }
 
-function Firing({ rows, onChanged }: { rows: readonly OperatorAlert[]; onChanged: () => void }) {
+interface FiringProps {
+  readonly rows: readonly OperatorAlert[]
+  /** Names of projects by their ids. */
+  readonly names: ReadonlyMap<string, string>
+  readonly onChanged: () => void
+}
+
+function Firing({ rows, names, onChanged }: FiringProps) {
   const action = useAction()
   const acknowledge = (id: string) =>
     action.run(async () => {
@@ -162,7 +172,7 @@ function Firing({ rows, onChanged }: { rows: readonly OperatorAlert[]; onChanged
           alert={alert}
           project={
             <a href={hrefOf(`/operator/projects/${alert.project_id}`)}>
-              <code>{alert.project_id}</code>
+              {names.get(alert.project_id) ?? alert.project_id}
             </a>
           }
           actions={
