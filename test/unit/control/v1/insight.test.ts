@@ -209,7 +209,7 @@ t.test('lists say trunk, codec and MOS; faults of documents, requests and refusa
   await db.updateTable('call').set(ended).where('sid', '=', refused).execute()
   t.match(await only('reason=no_route'), [{ id: refused }])
   const expected = [
-    { kind: 'refusal', call_id: refused, sip_code: 404, reason: 'no_route', sentence: /no_route/ },
+    { kind: 'refusal', call_id: refused, sip_code: 404, reason: 'no_route', sentence: /no route/ },
     { kind: 'request', call_id: unheard, number: 11200, request: { url }, response: { response_code: 503 } },
     { kind: 'document', call_id: broken, number: 12100, sentence: /line 3 of https.*no such verb/ },
   ]
