@@ -120,11 +120,11 @@ async function measure(in_browser: Browser): Promise<Measured> {
   if (PROFILE !== undefined) await profile(page, devtools, PROFILE)
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
   await page.locator(ROWS).nth(5).waitFor()
-  const { found: rows_scrolled, ...scrolled } = await traced(tracing, () => scroll(page))
+  const { found: rows_scrolled, ...scrolled } = await traced(page, tracing, () => scroll(page))
   await addRunning()
   await page.goto(`${platform.made.base_url}/console/calls/live`)
   await page.locator(`table[aria-rowcount="${RUNNING + 1}"]`).waitFor()
-  const live = await traced(tracing, () => page.waitForTimeout(WATCHED_MS))
+  const live = await traced(page, tracing, () => page.waitForTimeout(WATCHED_MS))
   await context.close()
   return {
     ...{ interactive, list, bare, rows_scrolled },
@@ -145,7 +145,7 @@ interface TraceEvent {
   readonly name: string
   readonly pid: number
   readonly tid: number
-  readonly args?: { readonly name?: string; readonly data?: { readonly navigationId?: string } }
+  readonly args?: { readonly data?: { readonly navigationId?: string } }
   /** When it began, in microseconds. */
   readonly ts: number
   /** Duration and CPU time, in microseconds. */
@@ -159,14 +159,14 @@ function threadOf({ pid, tid }: TraceEvent): string {
 
 /** Runs `work` while Chromium writes down each task of its threads. @throws without CPU times */
 async function trace<T>(tracing: CDPSession, work: () => Promise<T>): Promise<[T, readonly TraceEvent[]]> {
-  const wanted = new Set(['RunTask', 'thread_name', 'navigationStart', USABLE])
+  const wanted = new Set(['RunTask', 'navigationStart', USABLE])
   const events: TraceEvent[] = []
   const collect = ({ value }: { value: readonly object[] }): void => {
     // A trace of seconds has more events than a call takes arguments.
     for (const event of value as readonly TraceEvent[]) if (wanted.has(event.name)) events.push(event)
   }
   tracing.on('Tracing.dataCollected', collect)
-  const includedCategories = ['disabled-by-default-devtools.timeline', 'blink.user_timing', '__metadata']
+  const includedCategories = ['disabled-by-default-devtools.timeline', 'blink.user_timing']
   await tracing.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories } })
   const found = await work()
   const complete = new Promise<void>(resolve => tracing.once('Tracing.tracingComplete', () => resolve()))
@@ -178,11 +178,18 @@ async function trace<T>(tracing: CDPSession, work: () => Promise<T>): Promise<[T
   return [found, events]
 }
 
-/** Runs `work`, and finds the longest task of the main threads of pages meanwhile. */
-async function traced<T>(tracing: CDPSession, work: () => Promise<T>): Promise<Traced<T>> {
-  const [found, events] = await trace(tracing, work)
-  const main = new Set(events.filter(({ args }) => args?.name === 'CrRendererMain').map(threadOf))
-  const tasks = events.filter(event => event.name === 'RunTask' && main.has(threadOf(event)))
+/**
+ * Runs `work`, and finds the longest task of the page's main thread meanwhile. Chromium has pages of its own, such as
+ * that of its address bar, whose first tasks are longer. The page's thread is the one that sets the mark.
+ */
+async function traced<T>(page: Page, tracing: CDPSession, work: () => Promise<T>): Promise<Traced<T>> {
+  const [found, events] = await trace(tracing, async () => {
+    await page.evaluate(`performance.mark('${USABLE}')`)
+    return work()
+  })
+  const mark = events.find(({ name }) => name === USABLE)
+  if (!mark) throw new Error('the trace has no mark of the page')
+  const tasks = events.filter(event => event.name === 'RunTask' && threadOf(event) === threadOf(mark))
   const most = (read: (task: TraceEvent) => number): number =>
     tasks.reduce((so_far, task) => Math.max(so_far, read(task)), 0) / 1000
   return { found, longest_cpu_ms: most(({ tdur = 0 }) => tdur), longest_ms: most(({ dur = 0 }) => dur) }
