@@ -104,6 +104,11 @@ export abstract class Call implements ScriptedCall {
     return null
   }
 
+  /** The legs, while a target has accepted the call and its caller is still being answered; none before and after. */
+  get settling(): readonly Leg[] {
+    return []
+  }
+
   /** Releases a leg after a transfer. The call continues with its other leg, or ends with its last. */
   depart(leg: Leg): void {
     this.pairing.leave(leg)

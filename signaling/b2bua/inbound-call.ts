@@ -116,6 +116,10 @@ export class InboundCall extends Call {
     return this.answered || this.ended ? null : (this.#hunt?.leg ?? null)
   }
 
+  override get settling(): readonly Leg[] {
+    return this.answered || this.ended || !this.#b?.accepted ? [] : this.legs()
+  }
+
   /** Another telephone takes the call while its target rings: ends the target's INVITE, and answers the caller. */
   async pickedUp(by: Leg): Promise<void> {
     void this.#hunt?.end('SIP;cause=200;text="Call completed elsewhere"')

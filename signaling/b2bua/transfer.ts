@@ -196,6 +196,8 @@ class Transfer implements LegWaiter {
     // Some peers write the tags from their own point of view, so either order matches.
     const { call_id, to_tag, from_tag } = replaces
     const isIt = [replaces, { call_id, to_tag: from_tag, from_tag: to_tag, early_only: false }].map(isNamed)
+    await whenSettled(call.ctx, this.#trunk_id, call_id)
+    if (this.#over) return
     const replaced = findDialog(call.ctx, this.#trunk_id, dialog => isIt.some(is => is(dialog)))
     const other = replaced?.leg === this.#transferor.leg ? null : replaced
     const newcomer = other?.call.pairing.peerOf(other.leg) ?? null
@@ -311,6 +313,16 @@ export function findDialog(ctx: CallContext, trunk_id: string, isIt: (dialog: Di
       if (dialog && isOfTenant(ctx, party.leg, trunk_id) && isIt(dialog)) return party
     }
   return null
+}
+
+/**
+ * Waits until a call of the tenant of a trunk is answered at both ends or over, if one of its dialogs has this Call-ID.
+ * A PBX that transfers as soon as its consultation is answered names a dialog that we still answer.
+ */
+async function whenSettled(ctx: CallContext, trunk_id: string, call_id: string): Promise<void> {
+  const isIt = (leg: Leg): boolean => leg.sip_call_id === call_id && isOfTenant(ctx, leg, trunk_id)
+  const settling = ctx.calls.all().filter(call => call.settling.some(isIt))
+  await Promise.all(settling.map(call => call.settled))
 }
 
 /** Finds a target of the tenant of a trunk that rings, by the early dialog of our INVITE. */

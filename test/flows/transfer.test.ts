@@ -373,7 +373,12 @@ t.test('transfers', async t => {
     const consultation = await b.phone.dial(at(c.number), { from: b.number })
     const second = await c.phone.incoming(c.number)
     await second.answer()
-    await consultation.answered()
+    await Promise.all([consultation.answered(), from.answered()])
+    // A telephone knows of its answer before the platform has heard its ACK.
+    await until('both calls are answered', async () => {
+      const rows = await w.state.db.selectFrom('call').select('status').where('status', '=', 'in-progress').execute()
+      return rows.length === 2
+    })
     const { call_id, local_tag, remote_tag } = consultation.call?.dialog ?? {}
     const replaces = encodeURIComponent(`${call_id};to-tag=${remote_tag};from-tag=${local_tag}`)
     const refer = { headers: { 'Refer-To': `<${at(c.number)}?Replaces=${replaces}>` } }

@@ -82,7 +82,7 @@ export async function listChecks(
   return found
 }
 
-export async function lastSequence(db: Db | Trx, run_id: string): Promise<number> {
+async function lastSequence(db: Db | Trx, run_id: string): Promise<number> {
   const row = await db
     .selectFrom('trunk_test_check')
     .select(eb => eb.fn.max('sequence').as('sequence'))

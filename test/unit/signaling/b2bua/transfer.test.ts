@@ -18,6 +18,14 @@ interface Staged {
   readonly caller_trunk?: string | null
   /** What the caller answers to a REFER. */
   readonly says?: number
+  readonly refer_to?: string
+  /** Other calls of the node. */
+  readonly others?: readonly object[]
+}
+
+const joined: string[] = []
+const session = {
+  hub: { request: async (what: string, legs: object) => void joined.push(`${what} ${Object.values(legs)}`) },
 }
 
 /** Trunks of a customer, and one of a rival. */
@@ -31,7 +39,7 @@ const TRUNKS = [
 const paired = <T extends object>(call: T, legs: () => readonly object[] = () => []) =>
   Object.assign(call, { pairing: new Pairing(call as unknown as Call, legs as () => Leg[]) })
 
-function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says = 202 }: Staged) {
+function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says = 202, ...more }: Staged) {
   const sent: string[] = []
   const dialogOf = (whose: string, status: number) => ({
     request: async (method: string, { headers, body }: { headers: Record<string, string>; body?: string }) => {
@@ -54,7 +62,14 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
     foreign: false,
     sipDialog: dialogOf('b', 200),
   }
-  const caller = { id: 'a', trunk_id: caller_trunk, answered: false, ended: false, sipDialog: dialogOf('a', says) }
+  const caller = {
+    id: 'a',
+    trunk_id: caller_trunk,
+    answered: false,
+    ended: false,
+    session,
+    sipDialog: dialogOf('a', says),
+  }
   const facts = {
     answered: false,
     ended: false,
@@ -62,8 +77,10 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
     log: pino({ level: 'silent' }),
     event: () => undefined,
     onEnd: () => undefined,
+    depart: () => undefined,
     ctx: {
       draining: () => false,
+      calls: { all: () => more.others ?? [] },
       snapshot: () => ({
         trunks: new Map<string, object>([
           ['trk_b', { project_id: 'prj_1', subaccount_id: null, transfers }],
@@ -80,7 +97,7 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
   }
   const call = paired(facts, () => [leg, caller])
   const refer = {
-    header: (name: string) => (name === 'refer-to' ? '<sip:+2342010002002@192.0.2.1>' : null),
+    header: (name: string) => (name === 'refer-to' ? (more.refer_to ?? '<sip:+2342010002002@192.0.2.1>') : null),
     respond: (status: number) => void answers.push(status),
   } as unknown as InboundRequest
   const asked = (): void => transferAsked({ call, leg } as unknown as Party, refer)
@@ -123,6 +140,35 @@ t.test('when the caller hangs up meanwhile, the REFER gets 481 and nobody is cal
   await turn()
   t.same(answers, [481])
   t.same(placed, [])
+})
+
+t.test('a Refer-To that names a dialog which we still answer waits until that call is answered', async t => {
+  const own = { id: 'own', trunk_id: 'trk_b', sip_call_id: 'consult', answered: false, ended: false }
+  const far = { id: 'far', trunk_id: 'trk_a', sip_call_id: 'other', answered: true, ended: false, session }
+  const named = { call_id: 'consult', local_tag: 'ours', remote_tag: 'theirs' }
+  let settle: () => void = () => undefined
+  const settled = new Promise<void>(resolve => {
+    settle = resolve
+  })
+  const facts = { settled, settling: [own, far] as object[], parties: [] as object[], depart: () => undefined }
+  const consultation = paired(facts, () => [own, far])
+  const { asked, answered, answers, sent } = stage({
+    accepted: true,
+    refer_to: '<sip:+2342010002002@192.0.2.1?Replaces=consult%3Bto-tag%3Dours%3Bfrom-tag%3Dtheirs>',
+    others: [consultation],
+  })
+  answered()
+  asked()
+  await turn()
+  t.same(answers, [202])
+  t.same(sent, ['b NOTIFY SIP/2.0 100 Trying'], 'it has not failed, though no answered call has this dialog')
+  t.same(joined, [])
+  Object.assign(own, { answered: true, sipDialog: named })
+  Object.assign(consultation, { settling: [], parties: [{ call: consultation, leg: own }] })
+  settle()
+  await turn()
+  t.same(joined, ['bridge a,far'], 'the two who remain hear each other')
+  t.match(sent, [/100/, 'b NOTIFY SIP/2.0 200 OK'])
 })
 
 t.test('a telephone that only rings is refused at once', t => {
