@@ -9,6 +9,13 @@ const LONG_CALL = ['call', '+2348030000001', '--markup', `<Response><Pause lengt
 const COMMAND = '/usr/local/bin/strowger'
 /** No systemd runs in the folder. This one changes files alone. */
 const SYSTEMCTL = '/usr/local/sbin/systemctl'
+const OFFLINE = `#!/bin/sh
+for word; do
+  shift
+  [ "$word" = --now ] || set -- "$@" "$word"
+done
+SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl "$@"
+`
 /** A release whose platform does not start. */
 const PLANTED = '#!/bin/sh\ncase " $* " in *" up "*) exit 1 ;; esac\n'
 
@@ -23,7 +30,7 @@ export async function checkTarball({ debian, tarball, settings, inside, below, e
   inside('apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'systemd')
   const before = traces()
   mkdirSync(join(debian, 'run/systemd/system'), { recursive: true })
-  writeFileSync(join(debian, SYSTEMCTL), '#!/bin/sh\nSYSTEMD_OFFLINE=1 exec /usr/bin/systemctl "$@"\n', { mode: 0o755 })
+  writeFileSync(join(debian, SYSTEMCTL), OFFLINE, { mode: 0o755 })
   inside('tar', '-xzf', '/root/release.tar.gz', '-C', '/root')
   const installed = inside(`/root/${name}/bin/strowger`, 'install', '--start')
   if (!/^made {2}\/opt\/strowger$/m.test(installed)) throw new Error(`install says:\n${installed}`)
