@@ -33,7 +33,7 @@ function put(folder: string, files: Files, mode = 0o755): void {
 function machine(folder: string) {
   const root = realpathSync(folder)
   const ran: string[] = []
-  put(root, { 'etc/passwd': 'root:x:0:0::/root:/bin/bash\n', 'run/systemd/system/.keep': '', 'bin/kill': '' })
+  put(root, { 'etc/passwd': 'root:x:0:0::/root:/bin/bash\n', 'run/systemd/system/.keep': '', 'bin/sh': '' })
   const run: System['run'] = async (program, ...words) => {
     ran.push([program, ...words].join(' '))
     if (program === 'useradd') appendFileSync(join(root, 'etc/passwd'), `${words.at(-1)}:x:990:990::/:/bin/sh\n`)
