@@ -1,7 +1,8 @@
 // Installs the Debian package of build/release in a fresh Debian without compilers, starts it as its unit does, makes a
-// call, and removes it without a trace; so with the tarball, which it upgrades while a call runs. Then unpacks the container image, and starts it as its configuration says. With
-// --twice it first builds the release of this commit in a second folder and compares the hashes. Needs root,
-// debootstrap, skopeo, umoci and the network; takes minutes. `npm run release:check`.
+// call, and removes it without a trace. So with the tarball, which it also upgrades while a call runs. Then unpacks the
+// container image, and starts it as its configuration says. With --twice it first builds the release of this commit in a
+// second folder and compares the hashes. Needs root, debootstrap, skopeo, umoci and the network; takes minutes.
+// `npm run release:check`.
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
