@@ -51,7 +51,7 @@ t.test('no document runs in the name of a revoked account, neither fetched nor s
   }
 })
 
-t.test('a saved document runs in calls of its project alone, and nobody is asked for it', async t => {
+t.test('a saved document runs in calls of its project alone, without a request to a server', async t => {
   const { project_id } = await addTenant(w.state, w.settings.master_key, [])
   t.match(await fetched(own, { token: 'x', project_id }), { result: { ok: false, number: 11200 }, asked: [] })
   t.same((await fetched(own, { token: 'x' })).asked, [])

@@ -68,7 +68,7 @@ t.test('a connection that falls silent is destroyed, and the next one works', as
   t.match(await until('the pool has another connection', () => who(pool).catch(() => null)), { standby: 0 })
 })
 
-t.test('who finds no free connection in time fails as busy; who waits gets the next one', async t => {
+t.test('a caller without a free connection in time fails as busy; a caller that waits gets the next one', async t => {
   const pool = poolOf(t, (await postgres()).url(), { size: 1 })
   let waiting: Promise<unknown> = Promise.resolve()
   await pool.use(PATIENCE_MS, async () => {
@@ -78,7 +78,7 @@ t.test('who finds no free connection in time fails as busy; who waits gets the n
   t.match(await waiting, { standby: 0 })
 })
 
-t.test('a server that takes connections and says nothing keeps nobody longer than agreed', async t => {
+t.test('a server that accepts connections and never answers is given up after the time limit', async t => {
   const wall = await silenceable(t, (await postgres()).port)
   wall.silent = true
   const hosts = hostsOf(`postgres://strowger@127.0.0.1:${wall.port}/postgres`) ?? []
