@@ -1,4 +1,4 @@
-import { amountText } from '../rating/amounts.ts'
+import { codedAmount } from '../rating/amounts.ts'
 import { type Reason, type ReasonFacts, reasonSentence } from '../reasons/index.ts'
 import type { Finding, LevelFacts, LevelFinding } from './types.ts'
 
@@ -73,7 +73,7 @@ export function withinLevels(
   const { level, compared } = tightest
   const { limit, used } = compared
   const sentence = of_money
-    ? `${noun} is ${amountText(used)}, at most ${amountText(limit ?? 0)} for ${nameOf(level)}`
+    ? `${noun} is ${codedAmount(used)}, at most ${codedAmount(limit ?? 0)} for ${nameOf(level)}`
     : `${used} of ${limit} ${noun} of ${nameOf(level)}`
   return passed(sentence, limit, used, findings)
 }

@@ -1,4 +1,4 @@
-import { amountsInAscii, amountText } from '../rating/amounts.ts'
+import { codedAmount } from '../rating/amounts.ts'
 import { REASONS, type Reason, type ReasonEntry } from './table.ts'
 
 /**
@@ -102,7 +102,7 @@ function fill(template: string, facts: ReasonFacts, of_money = false): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = facts[name]
     if (value === null || value === undefined || value === '') return 'none'
-    const text = of_money && typeof value === 'number' ? amountText(value) : String(value)
+    const text = of_money && typeof value === 'number' ? codedAmount(value) : String(value)
     return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text
   })
 }
@@ -112,7 +112,4 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 /**
  * Makes text safe inside a quoted string of a SIP header (RFC 3261 §25.1): printable ASCII without quote and backslash.
  */
-const quotable = (text: string): string =>
-  amountsInAscii(text)
-    .replace(/["\\]/g, "'")
-    .replace(/[^\x20-\x7e]/g, '?')
+const quotable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')

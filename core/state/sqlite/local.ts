@@ -28,6 +28,8 @@ const PAGES_A_WRITE = 2
 interface Settings {
   readonly file: string
   readonly clock: Pick<Clock, 'monotonic_ms'>
+  /** Whether reads keep their rows. A process that only runs procedures here keeps none, and notes no tables. */
+  readonly keeps_rows: boolean
   /** Called when short transactions have made the log long: a checkpoint, which waits for the disk, is due. */
   readonly logIsLong: () => void
 }
@@ -56,7 +58,7 @@ export class LocalConnection {
   #open = false
   /** Log pages that short transactions have written since the last checkpoint. */
   #pages = 0
-  readonly #reader: LocalReader
+  readonly #reader: LocalReader | null
   /** Tables that the running short transaction has written. */
   readonly #wrote = new Set<string>()
   /** Tables that earlier short transactions have written in the open transaction. */
@@ -66,11 +68,11 @@ export class LocalConnection {
   /** Procedures that have run. The first run compiles the statements, so its duration does not count. */
   readonly #compiled = new Set<string>()
 
-  constructor({ file, clock, logIsLong }: Settings) {
+  constructor({ file, clock, keeps_rows, logIsLong }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
       this.#note(sql),
     )
-    this.#reader = createReader(this.#connection.database)
+    this.#reader = keeps_rows ? createReader(this.#connection.database) : null
     // SQLite loads the schema with the first statement that names a table. Do that here, not during the first call.
     this.#connection.database.prepare('select id from configuration')
     // The state's thread checkpoints the log, because that waits for the disk.
@@ -108,7 +110,7 @@ export class LocalConnection {
       const took_ms = this.#clock.monotonic_ms() - begun_ms
       if (took_ms > SLOW_MS && this.#compiled.has(name)) this.#rests_until_ms = begun_ms + RESTS * took_ms
       this.#compiled.add(name)
-      this.#reader.written(this.#wrote)
+      this.#reader?.written(this.#wrote)
       this.#wrote.clear()
     }
   }
@@ -175,7 +177,7 @@ export class LocalConnection {
       throw error
     }
     this.#open = true
-    this.#reader.begun()
+    this.#reader?.begun()
     return true
   }
 
@@ -190,7 +192,7 @@ export class LocalConnection {
     } catch (error) {
       this.#guarded(connection => connection.rollback())
       // Later transactions may have cached rows that earlier ones wrote.
-      this.#reader.written(this.#wrote_before)
+      this.#reader?.written(this.#wrote_before)
       throw error
     } finally {
       this.#open = false
@@ -204,7 +206,7 @@ export class LocalConnection {
     try {
       const value = await work()
       this.#guarded(connection => connection.keep())
-      this.#reader.written(this.#wrote)
+      this.#reader?.written(this.#wrote)
       for (const table of this.#wrote) this.#wrote_before.add(table)
       return () => resolve({ value })
     } catch (error) {
@@ -218,6 +220,7 @@ export class LocalConnection {
   }
 
   #note(sql: string): void {
+    if (!this.#reader) return
     let tables = this.#tables.get(sql)
     if (!tables) {
       tables = tablesOf(sql)

@@ -66,7 +66,8 @@ export async function openState(options: Opening): Promise<State> {
     await migrate(db, options.data_dir)
     // The next checkpoint copies the pages that this one cannot.
     const logIsLong = () => void db.executeQuery(CHECKPOINT).catch(() => undefined)
-    if (serves || inline_here) local = new LocalConnection({ file, clock: inline_here ?? systemClock, logIsLong })
+    if (serves || inline_here)
+      local = new LocalConnection({ file, clock: inline_here ?? systemClock, keeps_rows: serves === true, logIsLong })
   } catch (error) {
     await db.destroy()
     await log.close()

@@ -1,4 +1,4 @@
-import { amountText } from '../../rating/amounts.ts'
+import { codedAmount } from '../../rating/amounts.ts'
 import { heldMinor } from '../affordable.ts'
 import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
 import type { AdmissionFacts, Check, Finding } from '../types.ts'
@@ -38,8 +38,8 @@ export const spend: Check = {
     if (available_minor !== null && facts.billing === 'rated' && adds > available_minor)
       return refused('balance_exhausted', { value: adds, limit: available_minor, name })
     if (duration.result === 'refused') return duration
-    const left = available_minor === null ? 'no balance ceiling' : `${amountText(available_minor)} of balance`
-    return { ...daily, sentence: `holds ${amountText(adds)}; ${daily.sentence}; ${velocity.sentence}; ${left}` }
+    const left = available_minor === null ? 'no balance ceiling' : `${codedAmount(available_minor)} of balance`
+    return { ...daily, sentence: `holds ${codedAmount(adds)}; ${daily.sentence}; ${velocity.sentence}; ${left}` }
   },
 }
 

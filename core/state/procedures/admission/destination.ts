@@ -47,12 +47,14 @@ const CONTAINMENTS = sized(
     and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
 )
 
+/** Reads the containments in force on a destination. Most projects never had one. */
 export function readContainments(
   query: Query,
   { project_id, now_ms }: AdmissionRequest,
-  trunk_id: string | null,
-  digits: string,
+  project: Row,
+  { trunk_id, digits }: { readonly trunk_id: string | null; readonly digits: string },
 ) {
+  if (number(project, 'has_containments') === 0) return []
   const prefixes = prefixesOf(digits)
   const now = new Date(now_ms).toISOString()
   const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)

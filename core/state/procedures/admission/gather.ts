@@ -83,7 +83,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     caller,
     risk: outbound && called.number ? riskOf(project, called.number) : null,
     policies: digits ? readRules(query, policies, digits) : [],
-    containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
+    containments: digits ? readContainments(query, request, project, { trunk_id: egress_trunk_id, digits }) : [],
     billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
@@ -159,7 +159,7 @@ function readProject(query: Query, project_id: string): Row {
       `select p.id, p.name, p.status, p.currency, p.sandbox, p.open_risks, p.billing_account_id, o.time_zone,
         c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds,
         c.max_destination_rate_minor, b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor,
-        b.credit_minor, b.held_minor
+        b.credit_minor, b.held_minor, exists (select 1 from containment n where n.project_id = p.id) as has_containments
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
       left join billing_account b on b.id = p.billing_account_id
       where p.id = ?`,

@@ -128,7 +128,7 @@ const CASES: readonly Case[] = [
     check: 'rate_ceiling',
     reason: 'rate_above_ceiling' as const,
     sip: 403,
-    shows: '₦0.59',
+    shows: 'NGN 0.59',
     change: ceiling(name, { max_destination_rate_minor: 59 }),
   })),
   ...(['subtrunk', 'trunk', 'policy', 'subaccount', 'project'] as const).map(name => ({
@@ -149,21 +149,21 @@ const CASES: readonly Case[] = [
     check: 'spend',
     reason: 'daily_spend_exceeded' as const,
     sip: 403,
-    shows: '₦1.01',
+    shows: 'NGN 1.01',
     change: ceiling(name, { daily_spend: { limit: 100, used: 91 } }),
   })),
   ...(['subtrunk', 'project'] as const).map(name => ({
     check: 'spend',
     reason: 'velocity_exceeded' as const,
     sip: 403,
-    shows: '₦1.01',
+    shows: 'NGN 1.01',
     change: ceiling(name, { velocity: { limit: 100, used: 91 } }),
   })),
   {
     check: 'spend',
     reason: 'balance_exhausted',
     sip: 403,
-    shows: '₦0.09 left',
+    shows: 'NGN 0.09 left',
     change: base => ({ ...base, balance: { name: 'Shop', available_minor: 9 } }),
   },
   {

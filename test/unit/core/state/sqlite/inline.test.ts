@@ -150,6 +150,7 @@ t.test('after a slow procedure, the state’s thread runs the next ones for a wh
   /** How far each read advances the clock. A value above 0 simulates a slow disk. */
   let costs_ms = 0
   const here = new LocalConnection({
+    keeps_rows: true,
     file: join(w.data_dir, 'strowger.sqlite'),
     clock: {
       monotonic_ms: () => {
