@@ -57,7 +57,7 @@ export const destinations = [
     summary: 'Figures of the outbound calls of a trunk by the prefix of their price, the most called first',
     description:
       'Of the calls that ended from `since` (a day ago unless given) until `before` (now unless given), at most 31 days; ' +
-      `of more than ${MOST_CALLS.toLocaleString('en')} calls the latest, and then \`complete\` is false. Calls that were ` +
+      `of more than ${MOST_CALLS} calls the latest, and then \`complete\` is false. Calls that were ` +
       'refused before they had a price, and those of the sandbox, have no prefix.',
     scope: 'call_diagnostics:read',
     query: Type.Object({ since: optional(Instant), before: optional(Instant) }, { additionalProperties: false }),
