@@ -15,7 +15,7 @@ import { JOURNAL_FILES } from '../signaling/edge/journal.ts'
 type Place = Pick<Settings, 'data_dir' | 'run_dir' | 'tls' | 'confinement'>
 
 /** Starts a program with these restraints. */
-const LAUNCHER = join(TREE, 'native/build/Release/confine')
+export const LAUNCHER = join(TREE, 'native/build/Release/confine')
 
 /**
  * What Node.js, the libraries and the resolver read of a system. /etc is a whole, because programs that write

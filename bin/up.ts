@@ -37,6 +37,9 @@ export const upCommand = (): Command =>
 
 async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
+  let reload = (): void => undefined
+  // From the beginning, because a signal that nobody handles ends the process.
+  process.on('SIGHUP', () => reload())
   await refuseForeignAddresses(config)
   const unlock = lock(config)
   refuseDamage(config, unlock)
@@ -51,6 +54,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   let renew: (tls: TlsOptions) => void = () => undefined
   const load = (): Promise<TlsOptions> => tlsOptions(config)
   const certificates = watchCertificates({ load, clock: systemClock, log, renewed: tls => renew(tls) })
+  reload = () => void certificates.look()
   try {
     // Makes our own certificate before two processes want it at the same time.
     await certificates.look()
@@ -65,7 +69,6 @@ async function up(config: Config, env: Environment): Promise<void> {
       stopped: release,
     })
     process.stdout.write(`${lines.join('\n')}\n`)
-    process.on('SIGHUP', () => void certificates.look())
     renew = supervisor.renewTls
     const manager = serviceManager(env, systemClock, log)
     manager.ready()

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
 import { isDone, replaceFile, runSteps } from './setup/steps.mjs'
-import { machineAt, missingPackages } from './setup/system-packages.mjs'
+import { installing, machineAt, missingPackages } from './setup/system-packages.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const purpose = /^--for=(start|test|bench)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
@@ -135,22 +135,19 @@ const mayInstall = () =>
   machine.command('apt-get') &&
   process.env.SKIP_APT !== '1' &&
   (is_root || (machine.command('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0))
-const debianNames = packages => packages.flatMap(([, names]) => names.split(' '))
-const byHand = packages =>
-  `sudo sh -c "apt-get update && apt-get install -y --no-install-recommends ${debianNames(packages).join(' ')}"`
+const byHand = packages => `sudo sh -c '${installing(packages)}'`
+const QUIET = 'DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -qq'
 const system_packages = {
   name: 'system packages',
   isDone: () => missing().length === 0,
   work: async run => {
-    const names = debianNames(missing())
-    say(`installing ${names.join(' ')}`)
-    const apt = (...args) => {
-      const command = ['apt-get', '-o', 'DPkg::Lock::Timeout=120', '-qq', ...args]
-      const [first, ...rest] = is_root ? command : ['sudo', '-n', 'DEBIAN_FRONTEND=noninteractive', ...command]
-      return run.whole(first, rest, { DEBIAN_FRONTEND: 'noninteractive' })
-    }
-    await apt('update')
-    await apt('install', '-y', '--no-install-recommends', ...names)
+    const command = ['sh', '-c', installing(missing(), { apt: QUIET })]
+    say(
+      `installing ${missing()
+        .flatMap(([, names]) => names)
+        .join(' ')}`,
+    )
+    await run.whole(...(is_root ? [command[0], command.slice(1)] : ['sudo', ['-n', ...command]]))
   },
   get remedy() {
     return `Run this by hand, then the same command again:\n\n  ${byHand(missing())}\n`

@@ -54,9 +54,10 @@ export async function install(on: System, options: { readonly start: boolean }):
     const file = at(on, PLACES.settings)
     mkdirSync(dirname(file), { recursive: true })
     cpSync(join(on.tree, 'packaging/strowger.env'), file)
-    await on.run('chown', `root:${USER}`, dirname(file), file)
+    await on.run('chown', `root:${USER}`, dirname(file))
     await on.run('chmod', '0750', dirname(file))
-    await on.run('chmod', '0640', file)
+    // systemd alone reads it: secrets in it are not for the processes that strangers reach.
+    await on.run('chmod', '0600', file)
   })
   await place(PLACES.data, there(PLACES.data), () =>
     on.run('install', ...['-d', '-m', '0700', '-o', USER, '-g', USER], at(on, PLACES.data)),

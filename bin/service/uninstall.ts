@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
 import { at, installedFolder, PLACES, refuseOthers, type System, UNIT, USER, versionAt } from './places.ts'
 
@@ -10,8 +10,9 @@ interface Leaving {
 }
 
 /**
- * Lists what `uninstall` removes: the unit, the command, the link, and every version beside it. Settings, data and user
- * go with `purge` alone. @throws StartRefused when another installation's command is asked
+ * Lists what `uninstall` removes: the unit, the command, the link, and every version beside it. Settings, data, what
+ * commands kept beside the data, and the user go with `purge` alone.
+ * @throws StartRefused when another installation's command is asked
  */
 export function leavingOf(on: System, { purge }: { readonly purge: boolean }): Leaving {
   refuseOthers(on, 'uninstall')
@@ -20,13 +21,24 @@ export function leavingOf(on: System, { purge }: { readonly purge: boolean }): L
   const versions = readdirSync(at(on, PLACES.versions))
     .map(name => join(PLACES.versions, name))
     .filter(path => path !== PLACES.link && versionAt(at(on, path)) !== null)
-  const own = [dirname(PLACES.settings), PLACES.data]
+  const own = [dirname(PLACES.settings), PLACES.data, ...besideData(on)]
   const removed = [PLACES.unit, PLACES.command, PLACES.link, ...versions.sort(), ...(purge ? own : [])]
   const there = (path: string): boolean => existsSync(at(on, path))
   return {
     removed: [...removed.filter(there), ...(purge ? [`user ${USER}`] : [])],
     kept: purge ? [] : own.filter(there),
   }
+}
+
+/** Archives, databases and logs that `restore` and `upgrade` put beside the data, with its keys. */
+function besideData(on: System): string[] {
+  const folder = dirname(PLACES.data)
+  const is_ours = new RegExp(`^${basename(PLACES.data)}\\.(before-|of-|upgrade\\.)`)
+  if (!existsSync(at(on, folder))) return []
+  return readdirSync(at(on, folder))
+    .filter(name => is_ours.test(name))
+    .sort()
+    .map(name => join(folder, name))
 }
 
 /** Stops the service and removes these. The files of this program go last. */

@@ -10,6 +10,8 @@ export type Present = (challenge: Challenge) => Promise<() => void>
 
 const HTTP_PATH = '/.well-known/acme-challenge/'
 const SILENCE_MS = 10_000
+/** Strangers hold no more connections than this to the port of a proof. */
+const MAX_VISITORS = 500
 
 /**
  * HTTP-01 (RFC 8555 §8.3): serves the key authorization as plain text. The authority asks at port 80, which is open
@@ -19,11 +21,13 @@ export const presentByHttp =
   (host: string, port: number): Present =>
   ({ token, key_authorization }) =>
     new Promise((resolve, reject) => {
-      const server = createServer({ requestTimeout: SILENCE_MS, headersTimeout: SILENCE_MS }, (request, response) => {
+      const limits = { requestTimeout: SILENCE_MS, headersTimeout: SILENCE_MS, connectionsCheckingInterval: 1000 }
+      const server = createServer(limits, (request, response) => {
         const found = request.url === HTTP_PATH + token
         response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' })
         response.end(found ? key_authorization : '')
       })
+      server.maxConnections = MAX_VISITORS
       server.once('error', reject)
       server.listen(port, host, () =>
         resolve(() => {
@@ -37,9 +41,26 @@ export const presentByHttp =
 const ALPN = 'acme-tls/1'
 const MARK = Buffer.concat([Buffer.from([ALPN.length]), Buffer.from(ALPN)])
 
+/** A record of TLS with a handshake message, and its header (RFC 8446 §5.1). */
+const HANDSHAKE = 22
+const HEADER_BYTES = 5
+const MAX_RECORD_BYTES = HEADER_BYTES + 2 ** 14
+
+/** Returns whether the first bytes of a connection hold the whole record of a ClientHello, or are none. */
+const isWhole = (bytes: Buffer): boolean =>
+  bytes[0] !== HANDSHAKE ||
+  bytes.length >= MAX_RECORD_BYTES ||
+  (bytes.length >= HEADER_BYTES && bytes.length >= HEADER_BYTES + bytes.readUInt16BE(3))
+
 /** The connections of authorities to a TLS port: none, but while a challenge is open. */
 export class TlsChallenges {
   readonly #contexts = new Map<string, SecureContext>()
+  readonly #patience_ms: number
+
+  /** `patience_ms` is how long a connection may take to send its ClientHello, and an authority's may last. */
+  constructor(patience_ms: number) {
+    this.#patience_ms = patience_ms
+  }
 
   /** TLS-ALPN-01 (RFC 8737): a certificate of our own with the digest of the key authorization. */
   readonly present: Present = async ({ name, key_authorization }) => {
@@ -54,21 +75,26 @@ export class TlsChallenges {
       otherwise()
       return
     }
-    const timer = setTimeout(() => socket.destroy(), SILENCE_MS)
-    const failed = (): void => clearTimeout(timer)
-    socket.once('error', failed).once('close', failed)
-    socket.once('readable', () => {
-      clearTimeout(timer)
-      socket.off('error', failed)
-      const hello = socket.read() as Buffer | null
-      if (hello === null) {
-        socket.destroy()
+    // A stranger may ask for a proof and then stand still.
+    const timer = setTimeout(() => socket.destroy(), this.#patience_ms)
+    const over = (): void => clearTimeout(timer)
+    socket.once('error', over).once('close', over)
+    let hello = Buffer.alloc(0)
+    // A ClientHello with keys that withstand quantum computers comes in two packets.
+    const look = (): void => {
+      for (let part = socket.read(); part !== null; part = socket.read()) hello = Buffer.concat([hello, part])
+      if (!isWhole(hello)) return
+      socket.off('readable', look)
+      socket.unshift(hello)
+      if (hello.includes(MARK)) {
+        this.#answer(socket)
         return
       }
-      socket.unshift(hello)
-      if (hello.includes(MARK)) this.#answer(socket)
-      else otherwise()
-    })
+      over()
+      socket.off('error', over).off('close', over)
+      otherwise()
+    }
+    socket.on('readable', look)
   }
 
   #answer(socket: Socket): void {

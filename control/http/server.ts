@@ -98,7 +98,7 @@ export async function serveHttp(mounts: Mounts, services: Services, listening: L
   const tls = secure && prepare(createHttpsServer({ ...options, ...tlsRules(secure.tls, headers_ms) }, answer))
   // A peer that breaks the handshake off, or speaks something else, gets nothing.
   tls?.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
-  const challenges = new TlsChallenges()
+  const challenges = new TlsChallenges(headers_ms)
   if (tls) before(tls, (socket, otherwise) => challenges.take(socket, otherwise))
   const port = await portOf(plain, listening)
   try {

@@ -1,10 +1,11 @@
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import { acmeFile } from '../../core/runtime/certificate.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Config } from '../../core/runtime/config.ts'
+import { writeDurably } from '../../core/runtime/durable-files.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { makePrivateFolder } from '../../core/runtime/private-files.ts'
@@ -47,8 +48,7 @@ export async function renewCertificate(service: AcmeService, data_dir: string, c
     const order = { ...how, directory, email, key: createPrivateKey(accountKey(data_dir)), clock }
     const chain = await obtainCertificate(order, names, await signingRequest(`${file}.key`, String(key), names))
     // One file, so that nobody sees a key beside the certificate of another.
-    writeFileSync(`${file}.new`, `${key}${chain}`, { mode: 0o600 })
-    renameSync(`${file}.new`, file)
+    writeDurably(file, `${key}${chain}`)
     log.info({ names, valid_to: new X509Certificate(chain).validTo }, 'a certificate was issued')
   } catch (error) {
     if (!(error instanceof AcmeRefusal)) throw error
@@ -71,8 +71,7 @@ function accountKey(data_dir: string): string {
   const file = join(dirname(acmeFile(data_dir)), 'acme-account.pem')
   if (!existsSync(file)) {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    writeFileSync(`${file}.new`, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
-    renameSync(`${file}.new`, file)
+    writeDurably(file, String(privateKey.export({ type: 'pkcs8', format: 'pem' })))
   }
   return readFileSync(file, 'utf8')
 }

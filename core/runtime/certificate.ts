@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { runBare } from './bare-child.ts'
 import type { Config } from './config.ts'
+import { renameDurably } from './durable-files.ts'
 import { StartRefused } from './start-refused.ts'
 
 const VALID_DAYS = '3650'
@@ -68,8 +69,8 @@ async function ownCertificate({ data_dir, domain, host }: Pick<Config, 'data_dir
   if (!made.ok) throw new Error(made.detail)
   chmodSync(key, 0o600)
   // A kill between the two renames leaves a key without a certificate; the next start creates both again.
-  renameSync(key, files.key_file)
-  renameSync(cert, files.cert_file)
+  renameDurably(key, files.key_file)
+  renameDurably(cert, files.cert_file)
   return files
 }
 

@@ -3,19 +3,11 @@
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { placeSystemctl, SYSTEMCTL, serviceUpgraded, until } from './check-service.mjs'
 
 const SECONDS = 12
 const LONG_CALL = ['call', '+2348030000001', '--markup', `<Response><Pause length="${SECONDS}"/></Response>`]
 const COMMAND = '/usr/local/bin/strowger'
-/** No systemd runs in the folder. This one changes files alone. */
-const SYSTEMCTL = '/usr/local/sbin/systemctl'
-const OFFLINE = `#!/bin/sh
-for word; do
-  shift
-  [ "$word" = --now ] || set -- "$@" "$word"
-done
-SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl "$@"
-`
 /** A release whose platform does not start. */
 const PLANTED = '#!/bin/sh\ncase " $* " in *" up "*) exit 1 ;; esac\n'
 
@@ -29,8 +21,7 @@ export async function checkTarball({ debian, tarball, settings, inside, below, e
   cpSync(tarball, join(debian, 'root/release.tar.gz'))
   inside('apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'systemd')
   const before = traces()
-  mkdirSync(join(debian, 'run/systemd/system'), { recursive: true })
-  writeFileSync(join(debian, SYSTEMCTL), OFFLINE, { mode: 0o755 })
+  placeSystemctl(debian, settings)
   inside('tar', '-xzf', '/root/release.tar.gz', '-C', '/root')
   const installed = inside(`/root/${name}/bin/strowger`, 'install', '--start')
   if (!/^made {2}\/opt\/strowger$/m.test(installed)) throw new Error(`install says:\n${installed}`)
@@ -40,6 +31,7 @@ export async function checkTarball({ debian, tarball, settings, inside, below, e
   if (/^made/m.test(again)) throw new Error(`a second install says:\n${again}`)
   inside('rm', '-r', `/root/${name}`)
   say('the tarball is installed as a service, and once')
+  await serviceUpgraded({ debian, inside, below, env, say })
   await upgraded({ debian, name, settings, inside, below, env, say })
   inside(COMMAND, 'uninstall', '--purge', '--yes')
   const left = traces()
@@ -84,17 +76,6 @@ async function upgraded({ debian, name, settings, inside, below, env, say }) {
   })
   const stopped = new Promise(resolve => platform.once('exit', resolve))
   const calls = () => JSON.parse(strowger('calls', 'list', '--json'))
-  const until = async (what, look) => {
-    for (const limit = Date.now() + 180_000; Date.now() < limit; ) {
-      try {
-        if (look()) return
-      } catch {
-        // It is not up yet, and the command says so.
-      }
-      await new Promise(resolve => setTimeout(resolve, 500))
-    }
-    throw new Error(`not within three minutes: ${what}`)
-  }
   await until('it is ready', () => JSON.parse(strowger('status', '--json')).every(({ state }) => state !== 'down'))
   const call = spawn('unshare', below(debian, words([`${home}/strowger/bin/strowger`, ...LONG_CALL])), { env })
   let printed = ''

@@ -82,7 +82,18 @@ function examineProcesses(root, confined) {
     if (confined.includes(name) && filter !== '2') throw new Error(`${name} has no filter of system calls`)
   }
 }
+/** How long a newcomer waits from `apt install` to the end of the first call. */
+const FIRST_CALL_MS = 60_000
 const EXPOSED = ['edge', 'media', 'sandbox']
+
+/** The settings may hold secrets: systemd reads them, and nobody else. Other users find no data. */
+function refuseOpenFiles() {
+  const modes = inside('stat', '-c', '%U:%G %a %n', '/etc/strowger', '/etc/strowger/strowger.env', '/var/lib/strowger')
+  const wanted = ['root:strowger 750 /etc/strowger', 'root:root 600 /etc/strowger/strowger.env']
+  if (modes !== `${[...wanted, 'strowger:strowger 700 /var/lib/strowger'].join('\n')}\n`) throw new Error(modes)
+  const open = inside('find', '/var/lib/strowger', '-perm', '/077', '!', '-type', 'l')
+  if (open !== '') throw new Error(`others can open:\n${open}`)
+}
 
 function refuseCompilers(root) {
   for (const name of ['gcc', 'g++', 'cc', 'make', 'python3'])
@@ -154,18 +165,30 @@ try {
   inside('apt-get', 'update', '-qq')
   const before = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
   const installing = Date.now()
-  inside('apt-get', 'install', '-y', '-qq', '--no-install-recommends', `/${deb}`)
+  const passed = () => `${((Date.now() - installing) / 1000).toFixed(1)} s after apt began`
+  const apt = ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', `/${deb}`]
+  inside(...apt, '--download-only')
+  say(`the packages are here ${passed()}`)
+  inside(...apt)
+  say(`they are installed ${passed()}`)
   refuseCompilers(debian)
   const stop = await startUnit()
   try {
-    say(`it is up ${((Date.now() - installing) / 1000).toFixed(1)} s after apt began`)
+    say(`it is up ${passed()}`)
     say(inside('strowger', ...CALL).trim())
-    say(`first call ${((Date.now() - installing) / 1000).toFixed(1)} s after apt began`)
+    say(`first call ${passed()}`)
+    if (Date.now() - installing > FIRST_CALL_MS) throw new Error('the first call took more than a minute')
     examineProcesses(debian, EXPOSED)
+    refuseOpenFiles()
   } finally {
     await stop()
   }
+  // What `restore --replace` leaves beside the data, and a removal in which the package adduser is gone first.
+  inside('cp', '-a', '/var/lib/strowger', '/var/lib/strowger.before-2030')
+  inside('dpkg', '--remove', 'strowger')
+  inside('dpkg', '--remove', '--force-depends', 'adduser')
   inside('dpkg', '--purge', 'strowger')
+  inside('apt-get', 'install', '-y', '-qq', 'adduser')
   const left = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
   const users = readFileSync(join(debian, 'etc/passwd'), 'utf8')
   if (left !== before || /^strowger:/m.test(users)) throw new Error(`purge left:\n${left}`)

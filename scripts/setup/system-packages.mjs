@@ -1,6 +1,6 @@
 // Which Debian packages the platform, its build and its tests need, and which of them this machine lacks.
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** What needs a package: the running platform, the build of its native parts, or the tests and benchmarks. */
 const [RUN, BUILD, TEST] = ['run', 'build', 'test']
@@ -62,6 +62,25 @@ export function machineAt({ root = '/', env = process.env } = {}) {
       versionsIn(join(root, folder)).some(version => existsSync(join(root, folder, version, file))),
     module: name => libraries.some(folder => existsSync(join(folder, 'pkgconfig', `${name}.pc`))),
   }
+}
+
+/**
+ * Debian's PostgreSQL makes a cluster when it is installed, and starts it. The tests start servers of their own, so
+ * this file of its settings forbids it meanwhile (pg_createcluster(1)).
+ */
+const NO_CLUSTER = 'etc/postgresql-common/createcluster.d/strowger.conf'
+
+/** Returns the command, for root's sh(1) and without single quotes, that installs what `missingPackages` returned. */
+export function installing(packages, { apt = 'apt-get', root = '/' } = {}) {
+  const names = packages.flatMap(([, debian]) => debian.split(' '))
+  const install = `${apt} update && ${apt} install -y --no-install-recommends ${names.join(' ')}`
+  if (!names.includes('postgresql')) return install
+  const file = join(root, NO_CLUSTER)
+  const folder = dirname(file)
+  return (
+    `mkdir -p ${folder} && echo create_main_cluster=false >${file} && { ${install}; status=$?; ` +
+    `rm -f ${file}; rmdir --ignore-fail-on-non-empty ${folder}; (exit $status); }`
+  )
 }
 
 /** Returns what `machine` lacks for these uses, as [what, Debian packages]. */

@@ -22,23 +22,71 @@ import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
-/** Signs the callers of calls to carriers, and verifies carriers' signatures (design section 4, docs/calls.md). */
+/** Short next to the hours in which a renewed certificate takes the place of another. */
+const LOOK_MS = 60_000
+
+interface StirOptions {
+  readonly config: Pick<Config, 'stir'>
+  readonly http: Pick<HttpClient, 'request'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * Signs the callers of calls to carriers, and verifies carriers' signatures (design section 4, docs/calls.md). It looks
+ * at its files again and again: renewed ones that fit together are used without a restart.
+ */
 export class Stir {
-  readonly #signer: { readonly key: KeyObject; readonly x5u: string } | null
-  readonly #verifier: Verifier | null
+  readonly #options: StirOptions
   readonly #clock: Clock
+  #signer: { readonly key: KeyObject; readonly x5u: string } | null = null
+  #verifier: Verifier | null = null
+  /** What stands in the files that are used. */
+  #known = ''
+  #complaint = ''
 
   /** @throws ConfigError when a file cannot be used */
-  constructor(options: {
-    readonly config: Pick<Config, 'stir'>
-    readonly http: Pick<HttpClient, 'request'>
-    readonly clock: Clock
-    readonly log: Log
-  }) {
-    const { signing, anchors_file } = options.config.stir
+  constructor(options: StirOptions) {
+    this.#options = options
     this.#clock = options.clock
-    this.#signer = signing ? { key: signingKey(signing), x5u: signing.x5u } : null
-    this.#verifier = anchors_file === null ? null : new Verifier({ ...options, anchors: certificatesIn(anchors_file) })
+    const { signing, anchors_file } = options.config.stir
+    if (signing === null && anchors_file === null) return
+    this.#load()
+    options.clock.every(LOOK_MS, () => this.#lookAgain())
+  }
+
+  /** Uses the files when they have changed. Returns whether they have. @throws ConfigError */
+  #load(): boolean {
+    const { config, http, clock, log } = this.#options
+    const { signing, anchors_file } = config.stir
+    const read = (name: string, file: string): string => readText(`STROWGER_STIR_${name}`, file)
+    const cert = signing && read('CERT', signing.cert_file)
+    const key = signing && read('KEY', signing.key_file)
+    const anchors = anchors_file === null ? null : read('CA', anchors_file)
+    const found = JSON.stringify([cert, key, anchors])
+    if (found === this.#known) return false
+    const signer = signing && { key: signingKey(signing, cert ?? '', key ?? ''), x5u: signing.x5u }
+    const verifier =
+      anchors_file === null
+        ? null
+        : new Verifier({ http, clock, log, anchors: certificatesIn(anchors_file, anchors ?? '') })
+    this.#signer = signer
+    this.#verifier = verifier
+    this.#known = found
+    this.#complaint = ''
+    return true
+  }
+
+  #lookAgain(): void {
+    const { log } = this.#options
+    try {
+      if (this.#load()) log.info('the certificates of STIR were renewed')
+    } catch (err) {
+      // While a tool replaces the files, a certificate may stand beside the key of the one before.
+      const { message } = err as Error
+      if (message !== this.#complaint) log.warn({ err }, 'the new files of STIR cannot be used; the former ones stay')
+      this.#complaint = message
+    }
   }
 
   get verifies(): boolean {
@@ -184,18 +232,20 @@ const certificates = (pem: string): X509Certificate[] =>
     }
   })
 
-function certificatesIn(file: string): X509Certificate[] {
-  const found = certificates(readText('STROWGER_STIR_CA', file))
+function certificatesIn(file: string, pem: string): X509Certificate[] {
+  const found = certificates(pem)
   if (found.length === 0) throw new ConfigError(`STROWGER_STIR_CA=${file}: there is no certificate in it`)
   return found
 }
 
-function signingKey({ cert_file, key_file }: NonNullable<Config['stir']['signing']>): KeyObject {
-  const [leaf] = certificates(readText('STROWGER_STIR_CERT', cert_file))
+type Signing = NonNullable<Config['stir']['signing']>
+
+function signingKey({ cert_file, key_file }: Signing, cert_pem: string, key_pem: string): KeyObject {
+  const [leaf] = certificates(cert_pem)
   if (!leaf) throw new ConfigError(`STROWGER_STIR_CERT=${cert_file}: there is no certificate in it`)
   let key: KeyObject
   try {
-    key = createPrivateKey(readText('STROWGER_STIR_KEY', key_file))
+    key = createPrivateKey(key_pem)
   } catch {
     throw new ConfigError(`STROWGER_STIR_KEY=${key_file}: there is no private key in it`)
   }

@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -159,6 +160,16 @@ constexpr long kOfProcesses[] = {
 };
 constexpr uint32_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
+// Processes of one user may signal each other, and SIGUSR1 opens the debugger of Node.js: whoever takes over the edge
+// would run code in the control process. Landlock keeps signals inside from Linux 6.12 on alone.
+/** Calls whose first argument is the process that they signal. */
+constexpr long kSignals[] = {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo};
+/** Signals by a thread's number alone, or by a descriptor of a process. */
+constexpr long kOtherSignals[] = {SYS_tkill, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal};
+/** Whom the kernel signals when a descriptor is ready (fcntl(2), ioctl(2)). */
+constexpr uint32_t kOwners[] = {F_SETOWN, F_SETSIG, F_SETOWN_EX};
+constexpr uint32_t kOwnersByIoctl[] = {FIOSETOWN, SIOCSPGRP};
+
 class Filter {
  public:
   Filter() {
@@ -187,6 +198,18 @@ class Filter {
       give(SECCOMP_RET_ALLOW);
     }
     give(SECCOMP_RET_ERRNO | error);
+  }
+
+  /** Refuses `call` when its argument has one of these values. */
+  void never(long call, unsigned argument, const std::vector<uint32_t> &values) {
+    const size_t length = 1 + 2 * values.size() + 1;
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, static_cast<uint8_t>(length)));
+    load(offsetof(seccomp_data, args) + 8 * argument);
+    for (const uint32_t value : values) {
+      code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+      give(SECCOMP_RET_ERRNO | EPERM);
+    }
+    give(SECCOMP_RET_ALLOW);
   }
 
   /** Lets `call` pass with this word in its sixth register, which the kernel does not read. */
@@ -236,6 +259,14 @@ struct Options {
 void filterCalls(const Options &options, uint64_t word) {
   Filter filter;
   for (const long call : kNever) filter.refuse(call);
+  // The program keeps the number of this process.
+  const auto self = static_cast<uint32_t>(getpid());
+  for (const long call : kSignals) filter.only(call, 0, {self}, BPF_JEQ, EPERM);
+  for (const long call : kOtherSignals) filter.refuse(call);
+  filter.never(SYS_fcntl, 1, {std::begin(kOwners), std::end(kOwners)});
+  filter.never(SYS_ioctl, 1, {std::begin(kOwnersByIoctl), std::end(kOwnersByIoctl)});
+  // Limits of others: one of CPU time ends a process.
+  filter.only(SYS_prlimit64, 0, {0, self}, BPF_JEQ, EPERM);
   if (!options.io_uring)
     for (const long call : kOfRings) filter.refuse(call);
   if (!options.programs) {

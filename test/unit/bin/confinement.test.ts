@@ -6,6 +6,7 @@ import {
   confining,
   confiningPrograms,
   hindranceOfConfinement,
+  LAUNCHER,
   librariesIn,
   makeWritable,
 } from '../../../bin/confinement.ts'
@@ -72,16 +73,66 @@ for (const name of PROCESSES)
       tls: `fs.readFileSync(${at('tls/key.pem')})`,
       recording: `fs.writeFileSync(${at('recordings/RE1.wav')}, '')`,
       system: `fs.readFileSync('/etc/hosts')`,
+      signal: 'process.kill(process.ppid, 0)',
       journal: `fs.writeFileSync(${at('run/edge-0.journal')}, '')`,
     })
     const refused = ['key', 'database', 'copy', 'pid', 'listing', 'planted', 'temporary']
     for (const what of refused) t.equal(results[what], 'EACCES', what)
-    for (const what of ['program', 'itself']) t.equal(results[what], 'EPERM', what)
+    for (const what of ['program', 'itself', 'signal']) t.equal(results[what], 'EPERM', what)
     const own = { tls: name === 'edge', journal: name === 'edge', recording: name === 'media', system: true }
     for (const [what, may] of Object.entries(own)) t.equal(results[what], may ? 'done' : 'EACCES', what)
     t.equal(results['thread'], '0', 'threads start')
     t.equal(readFileSync(join(data_dir, 'run/supervisor.pid'), 'utf8'), 'secret')
   })
+
+/** Starts a program on a kernel that has no Landlock, as far as the program can tell. */
+const WITHOUT_LANDLOCK = `
+import ctypes, os, struct, sys
+class Filter(ctypes.Structure):
+    _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_char_p)]
+# landlock_create_ruleset (444) is answered with ENOSYS, and all else passes (linux/filter.h, linux/seccomp.h).
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50026), (0x06, 0, 0, 0x7fff0000)]
+packed = b''.join(struct.pack('HBBI', *one) for one in code)
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Filter(len(code), packed))):
+    raise OSError(ctypes.get_errno(), 'no filter')
+os.execv(sys.argv[1], [*sys.argv[1:-1], sys.executable, '-c', sys.argv[-1]])
+`
+/** Tries all ways to signal the process that started this one, and to limit it. Prints the code of each error. */
+const SIGNALS = `
+import errno, fcntl, json, os, resource, signal, socket
+other, [one, _] = os.getppid(), socket.socketpair()
+def attempt(work):
+    try:
+        work()
+        return 'done'
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(json.dumps({
+    'other': attempt(lambda: os.kill(other, 0)),
+    'group': attempt(lambda: os.kill(0, 0)),
+    'all': attempt(lambda: os.kill(-1, 0)),
+    'by_descriptor': attempt(lambda: signal.pidfd_send_signal(os.pidfd_open(other), 0)),
+    'by_socket': attempt(lambda: fcntl.fcntl(one, fcntl.F_SETOWN, other)),
+    'which': attempt(lambda: fcntl.fcntl(one, 10, signal.SIGUSR1)),
+    'limits': attempt(lambda: resource.prlimit(other, resource.RLIMIT_CORE)),
+    'itself': attempt(lambda: os.kill(os.getpid(), 0)),
+    'own_limits': attempt(lambda: resource.prlimit(0, resource.RLIMIT_CORE)),
+}))
+`
+
+t.test('without Landlock too they signal no process of their user, whose debugger SIGUSR1 would open', async t => {
+  const { seccomp } = JSON.parse(execFileSync(LAUNCHER, ['--check'], { encoding: 'utf8' }))
+  if (!seccomp) return t.comment('not here: the kernel filters no system calls')
+  const { config } = place()
+  for (const name of PROCESSES) {
+    const words = ['-c', WITHOUT_LANDLOCK, ...confining(name, config, {}), SIGNALS]
+    const found = JSON.parse(execFileSync('python3', words, { encoding: 'utf8' }))
+    const ways = ['other', 'group', 'all', 'by_descriptor', 'by_socket', 'which', 'limits']
+    const refused = Object.fromEntries(ways.map(way => [way, 'EPERM']))
+    t.same(found, { ...refused, itself: 'done', own_limits: 'done' }, name)
+  }
+})
 
 t.test('the configured certificate is the edge’s alone, wherever it lies', async t => {
   if (hindrance !== null) return t.comment(`not here: ${hindrance}`)

@@ -1,9 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { get } from 'node:https'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { type Present, presentByHttp } from '../../../control/acme/challenges.ts'
+import { type Present, presentByHttp, TlsChallenges } from '../../../control/acme/challenges.ts'
 import { serveHttp } from '../../../control/http/server.ts'
 import { renewCertificate } from '../../../control/reconcilers/acme-certificate.ts'
 import { acmeFile, loadCertificate } from '../../../core/runtime/certificate.ts'
@@ -90,24 +92,89 @@ const visit = (servername: string) =>
     }).on('error', reject)
   })
 
+/** A connection that hands what it sends to `send`, the first time also. */
+const sending = (send: (bytes: Buffer, first: boolean) => Promise<void> | void): Duplex => {
+  let first = true
+  return new Duplex({
+    read: () => undefined,
+    write(bytes: Buffer, _encoding, done) {
+      const was_first = first
+      first = false
+      Promise.resolve(send(bytes, was_first)).then(() => done(), done)
+    },
+  })
+}
+
+const asAuthority = (socket: Duplex, servername: string) =>
+  connectTls({ socket, servername, ALPNProtocols: ['acme-tls/1'], rejectUnauthorized: false })
+
+/** Asks for a proof by a ClientHello in two packets, between which the port serves somebody else. Returns its names. */
+async function proofInTwoParts(name: string): Promise<string> {
+  const raw = connect(server.secure_port ?? 0, '127.0.0.1')
+  const way = sending(async (bytes, first) => {
+    raw.write(first ? bytes.subarray(0, 20) : bytes)
+    if (!first) return
+    await visit(name)
+    raw.write(bytes.subarray(20))
+  })
+  raw.on('data', bytes => way.push(bytes)).on('end', () => way.push(null))
+  try {
+    const answered = asAuthority(way, name)
+    await new Promise((resolve, reject) => answered.once('secureConnect', resolve).once('error', reject))
+    return answered.getPeerCertificate().subjectaltname ?? ''
+  } finally {
+    raw.destroy()
+  }
+}
+
 t.test('a name is proved at the HTTPS port, which serves its customers meanwhile', async t => {
   const { data_dir, log, file } = platform()
   const visits: { text: string; serial: string }[] = []
+  const proofs: string[] = []
   const present: Present = async challenge => {
     const withdraw = await server.challenges.present(challenge)
     visits.push(await visit(challenge.name))
+    proofs.push(await proofInTwoParts(challenge.name))
     return withdraw
   }
   await renewCertificate({ settings, http, type: 'tls-alpn-01', present }, data_dir, clock, log)
   t.same(namesOf(new X509Certificate(readFileSync(file))), NAMES)
   const expected = { text: 'we', serial: new X509Certificate(own.cert).serialNumber }
   t.same(visits, [expected, expected])
+  t.same(
+    proofs.sort(),
+    NAMES.map(name => `DNS:${name}`),
+    'whatever packets a ClientHello comes in',
+  )
   const strange = connectTls({ port: server.secure_port ?? 0, host: '127.0.0.1', ALPNProtocols: ['acme-tls/1'] })
   const refused = await new Promise(resolve =>
     strange.once('secureConnect', resolve).once('error', () => resolve(true)),
   )
   t.equal(refused, true, 'without an open challenge nobody gets a proof')
   strange.destroy()
+})
+
+t.test('strangers that stand still while a proof is open do not keep their connections', async t => {
+  const challenges = new TlsChallenges(50)
+  const [name = ''] = NAMES
+  const withdraw = await challenges.present({ name, token: 'a', key_authorization: 'a.b' })
+  const port = await freePort()
+  const others = createServer(socket => challenges.take(socket, () => socket.end('served')))
+  await new Promise<void>(resolve => others.listen(port, '127.0.0.1', resolve))
+  t.teardown(() => others.close())
+  const hello = await new Promise<Buffer>(resolve => asAuthority(sending(resolve), name).on('error', () => undefined))
+  for (const [what, bytes] of [
+    ['nothing', Buffer.alloc(0)],
+    ['a part', hello.subarray(0, 20)],
+    ['a ClientHello', hello],
+  ] as const) {
+    const stranger = connect(port, '127.0.0.1').on('error', () => undefined)
+    stranger.write(bytes)
+    stranger.resume()
+    await new Promise(resolve => stranger.once('close', resolve))
+    t.pass(`one that sends ${what} is closed`)
+  }
+  withdraw()
 })
 
 t.test('an authority that finds another server at a name issues no certificate, and the log says why', async t => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from '../../support/harness/index.ts'
@@ -7,11 +7,13 @@ import t from '../../support/harness/index.ts'
 // Tests which Debian packages the set-up asks for, on machines that are folders.
 
 type Machine = object
-const { machineAt, missingPackages } = (await import(
+type Missing = [what: string, packages: string]
+const { installing, machineAt, missingPackages } = (await import(
   pathToFileURL(resolve('scripts/setup/system-packages.mjs')).href
 )) as {
   machineAt: (where: { root: string; env: Record<string, string> }) => Machine
-  missingPackages: (uses: string[], machine: Machine) => [what: string, packages: string][]
+  missingPackages: (uses: string[], machine: Machine) => Missing[]
+  installing: (packages: Missing[], how: { apt: string; root: string }) => string
 }
 
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
@@ -72,7 +74,7 @@ t.test('a tree on a machine without a compiler, and without root, says what to i
   })
   t.equal(status, 1)
   t.match(stderr, /^setup: missing: a C\+\+ compiler, python3/)
-  t.match(stderr, /sudo sh -c "apt-get update && apt-get install -y --no-install-recommends g\+\+ make python3 /)
+  t.match(stderr, /sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends g\+\+ make python3 /)
   t.notMatch(stderr, /npm packages/)
 })
 
@@ -82,4 +84,25 @@ t.test('the tests take the small Chromium, and on a machine with the whole one t
   t.same(browsers([]), ['chromium-headless-shell'])
   t.same(browsers(['chromium']), [])
   t.same(browsers(['chromium-headless-shell']), [])
+})
+
+t.test('PostgreSQL is installed without a cluster of its own, and nothing of that stays on the machine', async t => {
+  const root = t.testdir()
+  // Prints its words, and the settings of clusters as an installation finds them.
+  writeFileSync(join(root, 'apt'), `#!/bin/sh\necho "$@"\ncat ${root}/etc/*/*/* 2>/dev/null\nexit $CODE\n`, {
+    mode: 0o755,
+  })
+  const run = (names: string, code: number) =>
+    spawnSync('sh', ['-c', installing([['it', names]], { apt: join(root, 'apt'), root })], {
+      env: { PATH: process.env['PATH'], CODE: String(code) },
+      encoding: 'utf8',
+    })
+  const words = 'install -y --no-install-recommends'
+  const plain = run('sipp sox', 0)
+  t.match(plain, { status: 0, stdout: `update\n${words} sipp sox\n` })
+  const settings = 'create_main_cluster=false\n'
+  const server = run('postgresql sox', 0)
+  t.match(server, { status: 0, stdout: `update\n${settings}${words} postgresql sox\n${settings}` })
+  t.equal(run('postgresql', 100).status, 100, 'a failure stays one')
+  t.same(readdirSync(join(root, 'etc/postgresql-common')), [])
 })

@@ -85,6 +85,7 @@ t.test('a release is installed once, and what an operator changed stays', async 
   cpSync(join(release.tree, 'node'), join(root, 'opt/strowger/node'), { recursive: true })
   for (const path of ['etc/systemd/system/strowger.service', 'usr/local/bin/strowger'])
     t.notMatch(read(path), /usr\/lib\/strowger|usr\/share\/doc/, path)
+  t.ok(ran.includes(`chmod 0600 ${join(root, 'etc/strowger/strowger.env')}`), 'its secrets are read by systemd alone')
   t.ok(ran.includes('systemctl daemon-reload') && !ran.some(line => line.includes('enable')))
 
   put(root, { 'etc/strowger/strowger.env': 'STROWGER_HOST=192.0.2.1\n', 'var/lib/strowger/strowger.sqlite': 'calls' })
@@ -125,8 +126,17 @@ t.test('with --purge nothing is left, not even the user', async t => {
   rmSync(join(root, 'home'), { recursive: true })
   const installed = { ...unpacked('0.0.1'), tree: join(root, 'opt/strowger-1.2.3') }
   rmSync(join(root, 'home'), { recursive: true })
+  // What restore and upgrade keep, and a file of somebody else.
+  const kept = ['before-2030.tar.gz', 'before-2030/master.key', 'of-strowger-2.0.0-2030.sqlite', 'upgrade.log']
+  put(root, Object.fromEntries(kept.map(name => [`var/lib/strowger.${name}`, ''])), 0o600)
+  put(root, { 'var/lib/strowger-notes': '' })
+  t.same(leavingOf(installed, { purge: false }).kept.slice(0, 3), [
+    '/etc/strowger',
+    '/var/lib/strowger',
+    '/var/lib/strowger.before-2030',
+  ])
   await uninstall(installed, leavingOf(installed, { purge: true }))
-  t.same(below(root), [])
+  t.same(below(root), ['var/lib/strowger-notes'])
   t.notMatch(read('etc/passwd'), /strowger/)
 })
 

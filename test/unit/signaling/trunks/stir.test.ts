@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { attestationOf } from '../../../../core/domain/identity/index.ts'
-import { systemClock } from '../../../../core/runtime/clock.ts'
+import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient, type HttpClient } from '../../../../core/runtime/http/index.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { Stir } from '../../../../signaling/trunks/stir.ts'
@@ -101,6 +101,44 @@ t.test('callers are signed and signatures verified, with certificates of a test 
     ca.served.set('chain', `${below}${between}`)
     t.match(await us.verify(signed('below', ca.x5u('alone')), CALL), { result: 'failed', detail: /no trust anchor/ })
     t.match(await us.verify(signed('below', ca.x5u('chain')), CALL), { result: 'passed' })
+  })
+
+  t.test('renewed files are used without a restart, and half a renewal changes nothing', async t => {
+    let look = (): void => undefined
+    const watched: Clock = {
+      ...clock,
+      every(_period_ms, run) {
+        look = run
+        return { cancel: () => undefined }
+      },
+    }
+    const files = { cert_file: ca.file('renewed.pem'), key_file: ca.file('renewed.key'), x5u: ca.x5u('renewed') }
+    const put = (name: string, part: 'pem' | 'key'): void =>
+      copyFileSync(ca.file(`${name}.${part}`), ca.file(`renewed.${part}`))
+    ca.leaf('before', {})
+    ca.leaf('after', {})
+    for (const part of ['pem', 'key'] as const) put('before', part)
+    const config = { stir: { signing: files, anchors_file: ca.file('anchors.pem') } }
+    copyFileSync(ca.file('other.pem'), ca.file('anchors.pem'))
+    const renewing = new Stir({ config, http, clock: watched, log })
+    const serve = (name: string): void => void ca.served.set('renewed', readFileSync(ca.file(`${name}.pem`), 'utf8'))
+    /** What a carrier finds that gets the certificate anew. */
+    const carrierFinds = async () =>
+      (await stir().verify(renewing.identity({ ...CALL, attest: 'A' }) ?? '', CALL))?.result
+    serve('before')
+    t.equal(await carrierFinds(), 'passed')
+    t.match(await renewing.verify(identity, CALL), { result: 'failed', detail: /no trust anchor/ })
+
+    put('after', 'pem')
+    look()
+    t.equal(await carrierFinds(), 'passed', 'a certificate without its key is not used')
+    put('after', 'key')
+    copyFileSync(ca.ca_file, ca.file('anchors.pem'))
+    serve('after')
+    t.equal(await carrierFinds(), 'failed', 'the key of before is not that of what is served now')
+    look()
+    t.equal(await carrierFinds(), 'passed')
+    t.match(await renewing.verify(identity, CALL), { result: 'passed' }, 'a new trust anchor counts as well')
   })
 
   t.test('an unusable key or certificate is refused at start, with the name of its variable', async t => {
