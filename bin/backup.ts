@@ -12,15 +12,19 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
+import { VARIABLES } from '../core/runtime/config.ts'
+import { databaseName } from '../core/runtime/database-url.ts'
 import { renameDurably } from '../core/runtime/durable-files.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
-import { DATABASE_FILE, isDatabase, openState } from '../core/state/index.ts'
+import { DATABASE_FILE, isDatabase, isEmptyDatabase, openState, type State } from '../core/state/index.ts'
 import { theseSettings } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
+import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
 import { orSayWhy } from './say.ts'
 import { inStaging } from './staging.ts'
 import { withState } from './state.ts'
 import { give, progress, tell } from './terminal.ts'
+import { hasState, markPlace } from './where-state-is.ts'
 
 /** Files and folders of an installation in addition to its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'prompts', 'runs']
@@ -69,13 +73,17 @@ export const backupCommand = (): Command =>
         accessSync(dirname(target), constants.W_OK)
         const packed = `${target}.new`
         await inStaging(config.run_dir, async staging => {
-          const copy = join(staging, DATABASE_FILE)
+          const { database_url } = config
+          const name = database_url === null ? DATABASE_FILE : DUMP_FILE
+          const copy = join(staging, name)
           const copied = () => bytesOf(copy)
-          await telling('copying the database', 'copied', copied, () => state.maintenance.copyTo(copy))
+          await telling('copying the database', 'copied', copied, () =>
+            database_url === null ? state.maintenance.copyTo(copy) : dump(database_url, staging),
+          )
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
           const written = () => bytesOf(packed)
           await telling(`packing the database, ${kept.join(', ')}`, 'written', written, () =>
-            pack(packed, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept),
+            pack(packed, '-C', staging, name, '-C', config.data_dir, ...kept),
           )
           renameDurably(packed, target)
         }).finally(() => rmSync(packed, { force: true }))
@@ -91,11 +99,11 @@ export const restoreCommand = (): Command =>
     .option('--json', 'as JSON')
     .action((file: string, options: Json & { replace?: true }) =>
       orSayWhy(async () => {
-        const { data_dir, run_dir } = theseSettings()
+        const { data_dir, run_dir, database_url } = theseSettings()
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
         const running = runningSupervisor(run_dir)
         if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
-        const replaces = existsSync(join(data_dir, DATABASE_FILE))
+        const replaces = hasState(data_dir)
         if (replaces && !options.replace)
           throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
         mkdirSync(data_dir, { recursive: true })
@@ -104,13 +112,16 @@ export const restoreCommand = (): Command =>
         await inStaging(aside === null ? data_dir : dirname(data_dir), async staging => {
           const folder = join(staging, basename(data_dir))
           mkdirSync(folder)
-          await unpack(file, folder)
+          await unpack(file, folder, database_url)
           await giveTo(statSync(data_dir), folder)
           await run('sync', '--file-system', folder)
+          // The folder of the database that is filled comes last: until then a second attempt finds all as it was.
+          if (database_url !== null) await fillDatabase(database_url, folder)
           if (aside === null) return moveInto(data_dir, folder)
           renameSync(data_dir, aside)
           renameSync(folder, data_dir)
         })
+        markPlace({ data_dir, database_url })
         if (aside !== null && !options.json) tell(`the data so far is in ${aside}\n`)
         if (options.json) give(`${JSON.stringify({ data_dir, aside })}\n`)
         else tell(`${file} is restored in ${data_dir}\n`)
@@ -118,14 +129,32 @@ export const restoreCommand = (): Command =>
     )
 
 /** Unpacks an archive and examines what was in it. @throws StartRefused */
-async function unpack(file: string, folder: string): Promise<void> {
+async function unpack(file: string, folder: string, database_url: string | null): Promise<void> {
   // Archives of older versions give other users read permission.
   const work = () => run('tar', '--no-same-permissions', '-xzf', resolve(file), '-C', folder)
   await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(folder), work).catch(error => {
     throw new StartRefused(`${file} is not a backup of Strowger: ${(error as Error).message}`)
   })
   progress('examining the database')
-  await examine(folder)
+  if (database_url === null) return examine(folder)
+  if (!hasDump(folder)) throw new StartRefused(`the archive has no copy of a PostgreSQL database: unset ${URL_NAME}`)
+  if (!(await isEmptyDatabase(database_url)))
+    throw new StartRefused(`the database ${databaseName(database_url)} is not empty: make a new one (createdb)`)
+}
+
+const URL_NAME = VARIABLES.database_url.name
+
+/** Fills the empty database of an installation from the copy in a folder, and removes the copy. @throws StartRefused */
+async function fillDatabase(database_url: string, folder: string): Promise<void> {
+  progress('filling the database')
+  await fill(database_url, folder)
+  const state = await openState({ data_dir: folder, database_url, migrates: 'anybody' })
+  try {
+    await refuseDamage(state)
+  } finally {
+    await state.close()
+  }
+  removeDump(folder)
 }
 
 /** What root has restored belongs to the user of the platform. */
@@ -143,13 +172,19 @@ function moveInto(data_dir: string, folder: string): void {
 }
 
 async function examine(data_dir: string): Promise<void> {
+  if (hasDump(data_dir))
+    throw new StartRefused(`the archive has a PostgreSQL database: set ${URL_NAME} to an empty one`)
   if (!isDatabase(join(data_dir, DATABASE_FILE)))
     throw new StartRefused(`the archive has no database named ${DATABASE_FILE}`)
   const state = await openState({ data_dir })
   try {
-    const faults = await state.maintenance.faults()
-    if (faults.length > 0) throw new StartRefused(`the database is damaged: ${faults[0]}`)
+    await refuseDamage(state)
   } finally {
     await state.close()
   }
+}
+
+async function refuseDamage({ maintenance }: State): Promise<void> {
+  const faults = await maintenance.faults()
+  if (faults.length > 0) throw new StartRefused(`the database is damaged: ${faults[0]}`)
 }

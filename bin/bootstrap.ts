@@ -7,6 +7,7 @@ import type { Config } from '../core/runtime/config.ts'
 import { hashPassword } from '../core/runtime/secrets.ts'
 import { addBootstrapKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../core/state/index.ts'
+import { refuseForeignKey } from '../core/state/maintenance/key-proof.ts'
 import type { AuditActor } from '../core/state/people/audit.ts'
 import { presentConfig } from './installation.ts'
 import { type PlatformFile, sipAddresses } from './platform-file.ts'
@@ -51,6 +52,7 @@ const ranBy = (user: string): AuditActor => ({
 export async function bootstrap(config: Config): Promise<Bootstrapped> {
   const state = await openState({ ...config, here: true })
   try {
+    await refuseForeignKey(state, config.master_key, iso(Date.now()))
     const demo = await seedDemo(config, state)
     return {
       base_url: config.base_url,

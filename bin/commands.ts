@@ -161,6 +161,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'rehearse a release on a copy of the data, or put it in the place of the version that runs, with a way back',
     load: async () => (await import('./upgrade.ts')).upgradeCommand(),
   },
+  migrate: {
+    about: 'bring the schema of the state to this version, as the first machine of several does before the others',
+    load: async () => (await import('./migrate.ts')).migrateCommand(),
+  },
   restore: {
     about: 'restore a backup into the data folder, which must be empty unless --replace is given',
     load: async () => (await import('./backup.ts')).restoreCommand(),

@@ -4,9 +4,10 @@ import { Command } from 'commander'
 import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
+import { databaseName } from '../core/runtime/database-url.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
-import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
+import { failure, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { features } from '../native/index.ts'
 import { painted, toneOf } from './colour.ts'
@@ -22,14 +23,21 @@ import { runningSupervisor } from './pid-file.ts'
 import { refuseForeignAddresses, tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { fail, give, show, tell, terminal } from './terminal.ts'
+import { hasState, refuseOtherPlace } from './where-state-is.ts'
 
 /** Checks the rows of an existing database. An examination must not create one. */
 async function rows(config: Settings): Promise<Finding[]> {
-  if (!existsSync(join(config.data_dir, DATABASE_FILE))) return []
+  const { database_url } = config
+  if (!hasState(config.data_dir) && database_url === null) return []
   let state: State
   try {
+    refuseOtherPlace(config)
     state = await openState({ ...config, here: true })
   } catch (error) {
+    if (database_url !== null && failure(error) === 'away') {
+      const what = `the database ${databaseName(database_url)} answers`
+      return [{ what, ok: false, mend: (error as Error).message }]
+    }
     if (!(error instanceof StartRefused)) throw error
     return [{ what: 'the database is of this version', ok: false, mend: error.message }]
   }
@@ -151,7 +159,7 @@ const commandWorks = async (command: string, ...args: string[]): Promise<boolean
 function folder({ data_dir, source }: Installation): Finding {
   let at = data_dir
   while (!existsSync(at) && at !== dirname(at)) at = dirname(at)
-  const state = existsSync(join(data_dir, DATABASE_FILE)) ? '' : '; it has no database, the first start makes one'
+  const state = hasState(data_dir) ? '' : '; it has no database, the first start makes one'
   const what = `data folder ${data_dir} (${TOLD_SOURCES[source]}) is writable${state}`
   return { what, ok: writable(at), mend: 'name another with --data or STROWGER_DATA' }
 }

@@ -6,11 +6,11 @@ import { type SecretOrigin, withSecretFiles } from '../core/runtime/secret-files
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import { unknownVariables } from '../core/runtime/unknown-variables.ts'
-import type { Environment } from '../core/runtime/variables.ts'
-import { DATABASE_FILE } from '../core/state/index.ts'
+import { type Environment, read } from '../core/runtime/variables.ts'
 import { namedFolder } from './data-option.ts'
 import { type PlatformFile, runningPlatform, SHARED } from './platform-file.ts'
 import { complain, terminal } from './terminal.ts'
+import { hasState, refuseOtherPlace } from './where-state-is.ts'
 
 const SYSTEM_FOLDER = '/var/lib/strowger'
 
@@ -32,7 +32,7 @@ export interface Installation {
   readonly origin: (name: string) => Origin
   /** Variables that have another value here than in the running platform, which counts. */
   readonly outdated: readonly string[]
-  /** Other folders on this machine with a database, as far as custom names them. */
+  /** Other folders on this machine with a state, as far as custom names them. */
   readonly others: readonly string[]
 }
 
@@ -47,7 +47,7 @@ interface Given {
 
 /**
  * Finds the installation. The first that is named counts: `--data`, `STROWGER_DATA`, `STROWGER_DATA` in the checkout's
- * `.env`. Without a name it is the first with a database of `./data` of the checkout and /var/lib/strowger, else `./data`.
+ * `.env`. Without a name it is the first with a state of `./data` of the checkout and /var/lib/strowger, else `./data`.
  * A relative folder of `.env` begins at the checkout. @throws ConfigError for a variable that nothing reads
  */
 export function findInstallation(given: Given): Installation {
@@ -63,7 +63,7 @@ export function findInstallation(given: Given): Installation {
     ['--data', option],
     ['STROWGER_DATA', named(env[name])],
     ['.env', named(file[name]) && resolve(tree, named(file[name]) ?? '')],
-    ...by_custom.filter(([, folder]) => hasDatabase(folder)),
+    ...by_custom.filter(([, folder]) => hasState(folder)),
     ...by_custom,
   ]
   const [source, folder = ''] = fits.find(([, folder]) => folder !== undefined) ?? ['the checkout', undefined]
@@ -90,12 +90,10 @@ export function findInstallation(given: Given): Installation {
         )
       : [],
     others: [...new Set(fits.flatMap(([, other]) => (other === undefined ? [] : [resolve(other)])))].filter(
-      other => other !== data_dir && hasDatabase(other),
+      other => other !== data_dir && hasState(other),
     ),
   }
 }
-
-const hasDatabase = (folder: string): boolean => existsSync(join(folder, DATABASE_FILE))
 
 /** Reads our variables of a `.env`. Compose reads the same file, so others may stand in it. */
 function dotEnv(file: string): Readonly<Record<string, string>> {
@@ -131,11 +129,13 @@ export const TOLD_SOURCES: Readonly<Record<Source, string>> = {
 
 /** Refuses a folder that is no installation, before anything is made in it. @throws StartRefused */
 export function requirePresent({ data_dir, source, env }: Installation): void {
-  if (!hasDatabase(data_dir))
+  const database_url = read(env, VARIABLES.database_url)
+  if (!hasState(data_dir) && database_url === null)
     throw new StartRefused(
       `there is no installation in ${data_dir} (${TOLD_SOURCES[source]}): name its folder with --data or STROWGER_DATA, ` +
         'or make one with npm start',
     )
+  refuseOtherPlace({ data_dir, database_url })
   if ((env[VARIABLES.master_key.name] ?? '') === '' && !existsSync(join(data_dir, 'master.key')))
     throw new StartRefused(`${data_dir} has no master.key: set STROWGER_MASTER_KEY to what its platform has`)
 }

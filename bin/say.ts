@@ -1,5 +1,6 @@
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { ConfigError } from '../core/runtime/variable-values.ts'
+import { StateError } from '../core/state/port.ts'
 import { whyOfFile } from './files.ts'
 import { complain, terminal } from './terminal.ts'
 
@@ -17,6 +18,9 @@ export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
 
 function sentenceOf(error: unknown): string | null {
   if (error instanceof ConfigError || error instanceof StartRefused) return error.message
+  // A server that is away; SQLite's file never is without a fault of the disk, which is told in full.
+  if (error instanceof StateError && error.code === 'NO_PRIMARY')
+    return `the database cannot be reached: ${error.message}`
   const why = whyOfFile(error)
   return why !== null && error instanceof Error && 'path' in error ? `${error.path}: ${why}` : null
 }

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { connectBus, type Topic } from '../core/runtime/bus.ts'
+import { iso } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
 import { openState, type State } from '../core/state/index.ts'
+import { refuseForeignKey } from '../core/state/maintenance/key-proof.ts'
 import { presentConfig } from './installation.ts'
 
 const opened = new AsyncLocalStorage<State>()
@@ -16,6 +18,7 @@ export async function withState<T>(work: (state: State, config: Config) => Promi
   if (given) return work(given, config)
   const state = await openState({ ...config, here: true })
   try {
+    await refuseForeignKey(state, config.master_key, iso(Date.now()))
     return await work(state, config)
   } finally {
     await state.close()

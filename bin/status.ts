@@ -3,7 +3,10 @@ import { basename, join } from 'node:path'
 import { Command } from 'commander'
 import { oneLine } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
+import { VARIABLES } from '../core/runtime/config.ts'
+import { databaseName } from '../core/runtime/database-url.ts'
 import { TREE } from '../core/runtime/tree.ts'
+import { read } from '../core/runtime/variables.ts'
 import { DATABASE_FILE } from '../core/state/index.ts'
 import { painted, toneOf } from './colour.ts'
 import { fitted } from './fit.ts'
@@ -14,6 +17,7 @@ import { orSayWhy } from './say.ts'
 import { hasSystemd, PLACES, thisSystem, UNIT, versionAt } from './service/places.ts'
 import { fail, give, show, terminal } from './terminal.ts'
 import { begunUpgrade } from './upgrade/steps.ts'
+import { hasState } from './where-state-is.ts'
 
 /** A line of the status: what it is about, a word for its state, and the details. */
 interface Line {
@@ -80,12 +84,15 @@ async function health(data_dir: string): Promise<Line | null> {
   }
 }
 
-function data(data_dir: string): Line {
-  const file = join(data_dir, DATABASE_FILE)
-  if (!existsSync(file)) return { what: 'data', state: 'down', detail: `no installation in ${data_dir}` }
+function data(data_dir: string, database_url: string | null): Line {
+  if (!hasState(data_dir)) return { what: 'data', state: 'down', detail: `no installation in ${data_dir}` }
   const { bavail, bsize } = statfsSync(data_dir)
-  const [size, free] = [statSync(file).size / GIB, (bavail * bsize) / GIB]
-  const detail = `${data_dir}, database ${size.toFixed(1)} GiB, ${free.toFixed(1)} GiB free`
+  const free = (bavail * bsize) / GIB
+  // PostgreSQL watches its own disk.
+  const own = statSync(join(data_dir, DATABASE_FILE), { throwIfNoEntry: false })
+  const size = database_url === null ? (own?.size ?? 0) / GIB : 0
+  const database = database_url === null ? `${size.toFixed(1)} GiB` : `PostgreSQL at ${databaseName(database_url)}`
+  const detail = `${data_dir}, database ${database}, ${free.toFixed(1)} GiB free`
   return { what: 'data', state: free < Math.max(LITTLE_GIB, 2 * size) ? 'WARN' : 'ok', detail }
 }
 
@@ -100,14 +107,14 @@ function upgrade(data_dir: string): Line | null {
 export const statusCommand = (): Command =>
   new Command('status').option('--json', 'as JSON').action(({ json }: { readonly json?: true }) =>
     orSayWhy(async () => {
-      const { data_dir } = thisInstallation()
+      const { data_dir, env } = thisInstallation()
       const run_dir = join(data_dir, 'run')
       const found = [
         await service(data_dir),
         version(data_dir),
         platform(data_dir, run_dir),
         await health(data_dir),
-        data(data_dir),
+        data(data_dir, read(env, VARIABLES.database_url)),
         upgrade(data_dir),
       ].filter(line => line !== null)
       if (json) give(`${JSON.stringify(found)}\n`)

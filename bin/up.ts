@@ -6,12 +6,14 @@ import { createBusHub } from '../core/runtime/bus.ts'
 import type { TlsOptions } from '../core/runtime/certificate.ts'
 import { iso, systemClock } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
+import { databaseName } from '../core/runtime/database-url.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addBootstrapKey, BOOTSTRAP_KEY_HOURS, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
 import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
+import { refuseForeignKey } from '../core/state/maintenance/key-proof.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
 import { tlsOptions } from '../signaling/edge/certificates.ts'
 import { seedDemo } from './bootstrap.ts'
@@ -26,6 +28,7 @@ import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { serviceManager } from './service-manager.ts'
 import { type Plan, supervise } from './supervisor.ts'
+import { markPlace, refuseOtherPlace } from './where-state-is.ts'
 
 export const upCommand = (): Command =>
   new Command('up').action(() =>
@@ -42,7 +45,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   process.on('SIGHUP', () => reload())
   await refuseForeignAddresses(config)
   const unlock = lock(config)
-  refuseDamage(config, unlock)
+  refuseState(config, unlock)
   writePlatform(config, env, iso(Date.now()))
   const hub = await createBusHub(config.run_dir, log)
   const ports = await internalPorts(config)
@@ -96,13 +99,23 @@ function lock({ run_dir, data_dir }: Config): () => void {
   }
 }
 
-/** Refuses to start on a damaged database, because every write may lose more. */
-function refuseDamage({ data_dir }: Config, unlock: () => void): void {
-  const file = join(data_dir, DATABASE_FILE)
+/** Refuses to start on a damaged database, because every write may lose more, and beside the one that has the state. */
+function refuseState(config: Config, unlock: () => void): void {
+  try {
+    refuseOtherPlace(config)
+    if (config.database_url === null) refuseDamage(join(config.data_dir, DATABASE_FILE))
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+function refuseDamage(file: string): void {
   const damage = damageOf(file)
-  if (damage === null) return
-  unlock()
-  throw new StartRefused(`the database ${file} is damaged (${damage}): put a backup in its place with strowger restore`)
+  if (damage !== null)
+    throw new StartRefused(
+      `the database ${file} is damaged (${damage}): put a backup in its place with strowger restore`,
+    )
 }
 
 /** Printed in place of secrets after the first start, because logs keep the output. */
@@ -112,11 +125,14 @@ const FIRST_START = { type: 'operator', id: null, name: 'strowger up', detail: '
 
 /** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
-  const state = await openState({ ...config, here: true })
+  const { machine_id } = machineOf(config.data_dir)
+  const state = await openState({ ...config, here: true, migrates: { lone_machine: machine_id } })
   try {
     const now = iso(Date.now())
+    await refuseForeignKey(state, config.master_key, now)
+    markPlace(config)
     // The platform has stopped since the last drain, for whatever reason, so that drain is over.
-    await askToDrain(state.db, machineOf(config.data_dir).machine_id, null)
+    await askToDrain(state.db, machine_id, null)
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
@@ -136,6 +152,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
         : `  API key    ${api_key}  (for ${BOOTSTRAP_KEY_HOURS} h)`,
       `  sandbox    ${config.sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
       `  data       ${config.data_dir}`,
+      ...(config.database_url === null ? [] : [`  state      PostgreSQL, ${databaseName(config.database_url)}`]),
       '',
       'First call: see README.md. Ctrl-C stops.',
       '',

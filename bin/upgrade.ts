@@ -47,14 +47,19 @@ export const upgradeCommand = (): Command =>
     )
 
 const rehearsed = (release: string, { json }: Options) =>
-  withState((state, config) =>
-    withProgram(release, config.run_dir, async program => {
+  withState((state, config) => {
+    if (config.database_url !== null)
+      throw new StartRefused(
+        'upgrade copies the database of SQLite; with PostgreSQL write a backup, drain, switch the link, and run ' +
+          'strowger migrate of the new version (docs/operations.md, "Upgrade")',
+      )
+    return withProgram(release, config.run_dir, async program => {
       const found = await check(state, config, program)
       if (json) give(`${JSON.stringify(found)}\n`)
       else tellFindings(found)
       return found
-    }),
-  )
+    })
+  })
 
 async function upgrade(release: string, options: Options, migrations: readonly string[]): Promise<void> {
   const config = presentConfig()

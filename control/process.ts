@@ -25,7 +25,7 @@ const proofOf = ({ http_port }: NonNullable<Config['acme']>, bind: string, { cha
     : { type: 'http-01' as const, present: presentByHttp(bind, http_port) }
 
 void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
-  const state = await openState({ data_dir: config.data_dir, local: true })
+  const state = await openState({ data_dir: config.data_dir, database_url: config.database_url, local: true })
   exposeState(state, metrics)
   const bus = connectBus(config.run_dir)
   const services = {

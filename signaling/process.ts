@@ -22,7 +22,11 @@ import { Stir } from './trunks/stir.ts'
 void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const { drachtio } = config
   if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
-  const state = await openState({ data_dir: config.data_dir, inline_here: systemClock })
+  const state = await openState({
+    data_dir: config.data_dir,
+    database_url: config.database_url,
+    inline_here: systemClock,
+  })
   exposeState(state, metrics)
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
   const objects = config.s3 && createObjectStore(config.s3, log)

@@ -52,7 +52,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
  * Appends the next calls of a job to its file. Whatever an earlier process wrote beyond `bytes` is cut off; a file that
  * is shorter begins again. It writes synchronously: its thread has nothing else to do.
  */
-export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
+export async function writeSlice(reader: RowReader, slice: Slice): Promise<SliceOutcome> {
   const { path, format, project_id, filter, last_position } = slice
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const { bavail, bsize } = statfsSync(dirname(path))
@@ -76,7 +76,7 @@ export function writeSlice(reader: RowReader, slice: Slice): SliceOutcome {
     for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
-      const found = readEndedCalls(reader, writer.columns, of, { after: after_position, last, limit })
+      const found = await readEndedCalls(reader, writer.columns, of, { after: after_position, last, limit })
       const text = Buffer.from(writer.lines(found))
       if (bytes + text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
       add(text)

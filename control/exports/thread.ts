@@ -9,6 +9,7 @@ import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 /** What the thread is given. */
 export interface ExportThreadData {
   readonly data_dir: string
+  readonly database_url: string | null | undefined
   readonly niceness: number
   /** The chrt(1) by which everything else on the machine goes before the thread; null: it competes. */
   readonly back_seat: string | null
@@ -19,17 +20,17 @@ export type SliceReply = SliceOutcome | { readonly broken: string }
 
 const port = parentPort
 if (!port) throw new Error('control/exports/thread is a worker thread')
-const { data_dir, niceness, back_seat } = workerData as ExportThreadData
+const { data_dir, database_url, niceness, back_seat } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
 if (back_seat !== null) takeBackSeat(back_seat)
 // Enough for the inner pages of the index by which the reservations of ten million calls are found.
-const reader = openRowReader({ data_dir, cache_kib: 12_000 })
-const written = (slice: Slice): SliceReply => {
+const opened = openRowReader({ data_dir, database_url, cache_kib: 12_000 })
+const written = async (slice: Slice): Promise<SliceReply> => {
   try {
-    return writeSlice(reader, slice)
+    return await writeSlice(await opened, slice)
   } catch (error) {
     return { broken: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
 }
-port.on('message', (slice: Slice) => port.postMessage(written(slice)))
+port.on('message', async (slice: Slice) => port.postMessage(await written(slice)))

@@ -47,6 +47,8 @@ export interface Settings {
   readonly drachtio: { readonly host: string; readonly port: number } | null
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly data_dir: string
+  /** The database of PostgreSQL that holds the state; null or undefined: it is in the data folder. */
+  readonly database_url?: string | null
   readonly run_dir: string
   /** Certificate chain for SIP over TLS; null when the platform generated its own. */
   readonly tls_cert_file: string | null

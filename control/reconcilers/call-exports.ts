@@ -49,7 +49,8 @@ export function callExports({
   const step = async (services: Services, job: CallExportRow, back_seat: boolean): Promise<void> => {
     const { state, settings, clock, log } = services
     const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
-    writer ??= startSliceWriter({ data_dir: settings.data_dir, niceness, back_seat: back_seat ? chrt : null })
+    const { data_dir, database_url } = settings
+    writer ??= startSliceWriter({ data_dir, database_url, niceness, back_seat: back_seat ? chrt : null })
     try {
       const outcome = await writer.write({
         ...job,

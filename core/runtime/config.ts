@@ -233,7 +233,6 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
   }
   attempt(() => refuseSharedPorts(config), undefined)
   attempt(() => refuseUnproved(config), undefined)
-  attempt(() => refuseUnbuilt(v.database_url.name, config.database_url), undefined)
   attempt(() => refuseUnbuilt(v.redis_url.name, config.redis_url), undefined)
   const { http_port, https_port } = config
   const own = https_port === null ? `http://${uriHost(host)}:${http_port}` : `https://${uriHost(host)}:${https_port}`
@@ -368,7 +367,7 @@ function refuseSharedPorts(
 
 /** Refuses a setting for a service that this version does not use: ignoring it silently would mislead the operator. */
 function refuseUnbuilt(name: string, value: string | null) {
-  if (value !== null) throw new ConfigError(`${name}: this version keeps its state in SQLite only; unset it`)
+  if (value !== null) throw new ConfigError(`${name}: this version does not use Redis; unset it`)
 }
 
 function ownMasterKey(data_dir: string): Buffer {

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { smsRoute } from '../domain/alerts/notices.ts'
 import { parseNetwork } from '../domain/identity/address.ts'
 import { PORTS_REFUSED_BY_BROWSERS } from '../domain/network/browser-ports.ts'
+import { hostsOf } from './database-url.ts'
 
 // Parsers for the values of environment variables. Each takes the text and the variable's name and throws ConfigError
 // for an invalid text.
@@ -119,6 +120,12 @@ export const httpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!isUrl(value, /^https?:$/)) refuse(name, value, 'expected an http(s) URL')
   return value.replace(/\/+$/, '')
+}
+
+export const databaseUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (hostsOf(value) === null) refuse(name, '…', 'expected postgres://user:password@host:port/database')
+  return value
 }
 
 export const recognizerUrl = (value: string, name: string): string | null => {

@@ -4,6 +4,7 @@ import {
   addresses,
   ConfigError,
   connectors,
+  databaseUrl,
   dnsNames,
   domain,
   endpoint,
@@ -301,8 +302,16 @@ export const VARIABLES = {
   hep: variable('STROWGER_HEP', '', 'HOST:PORT of a HEP v3 collector (Homer) for SIP messages; unset: none', endpoint),
   hep_id: variable('STROWGER_HEP_ID', '1', 'capture agent id in HEP messages', whole(0, 0xffff_ffff)),
   hep_password: secret(variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional)),
-  database_url: secret(variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional)),
-  redis_url: secret(variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional)),
+  database_url: secret(
+    variable(
+      'STROWGER_DATABASE_URL',
+      '',
+      'PostgreSQL 15 or newer for the state, in place of SQLite: postgres://user:password@host:port/database, ' +
+        'several hosts separated by commas',
+      databaseUrl,
+    ),
+  ),
+  redis_url: secret(variable('STROWGER_REDIS_URL', '', 'kept for Redis, which this version does not use', optional)),
 } as const
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,3 +1,10 @@
+import type { RowReader, State } from './port.ts'
+import type { Migrates } from './postgres/shared-schema.ts'
+import type { TakenTable } from './postgres/take-over.ts'
+import { openAllRows } from './sqlite/all-rows.ts'
+import { openSqliteRows } from './sqlite/row-reader.ts'
+import { openSqlite, type SqliteOpening } from './sqlite/store.ts'
+
 export type { Db, NewRow, Trx } from './db.ts'
 export {
   type Failure,
@@ -10,7 +17,66 @@ export {
 } from './port.ts'
 export type { Value } from './procedures/query.ts'
 export * from './schema/index.ts'
-export { openRowReader } from './sqlite/row-reader.ts'
 export { keepDatabase, setBackDatabase } from './sqlite/set-back.ts'
 export { damageOf, isDatabase } from './sqlite/soundness.ts'
-export { DATABASE_FILE, openState } from './sqlite/store.ts'
+export { DATABASE_FILE } from './sqlite/store.ts'
+
+interface Opening extends SqliteOpening {
+  /** A database of PostgreSQL in place of the one in the folder. */
+  readonly database_url?: string | null
+  /** Who may bring an older schema of PostgreSQL to this version; by default nobody. That of SQLite always is. */
+  readonly migrates?: Migrates
+}
+
+/** Opens the state of an installation, whose schema is of this version then. @throws StateError, StartRefused */
+export async function openState(options: Opening): Promise<State> {
+  const { database_url } = options
+  if (!database_url) return openSqlite(options)
+  // The driver is loaded where it is used.
+  const { openPostgres } = await import('./postgres/store.ts')
+  return openPostgres({ ...options, database_url })
+}
+
+/** Opens a reader of the state of an installation, which is migrated. That of SQLite keeps `cache_kib` KiB of pages. */
+export async function openRowReader(options: {
+  readonly data_dir: string
+  readonly database_url?: string | null | undefined
+  readonly cache_kib: number
+}): Promise<RowReader> {
+  const { database_url } = options
+  if (!database_url) return openSqliteRows(options)
+  const { openPostgresRows } = await import('./postgres/row-reader.ts')
+  return openPostgresRows(database_url)
+}
+
+/** Reports whether a database of PostgreSQL has no tables. @throws StateError */
+export async function isEmptyDatabase(database_url: string): Promise<boolean> {
+  const { isEmpty } = await import('./postgres/store.ts')
+  return isEmpty(database_url)
+}
+
+/**
+ * Copies all rows of the SQLite database in `data_dir` into an empty database of PostgreSQL, and compares them. Nobody
+ * writes to the one meanwhile; the other is as before unless all went well. `told` hears of each table that is there.
+ * @throws StartRefused, StateError
+ */
+export async function copyToPostgres(options: {
+  readonly data_dir: string
+  readonly database_url: string
+  readonly told: (table: TakenTable) => void
+}): Promise<readonly TakenTable[]> {
+  const { data_dir, database_url, told } = options
+  const [{ openPostgres, isEmpty }, { takeOver }] = await Promise.all([
+    import('./postgres/store.ts'),
+    import('./postgres/take-over.ts'),
+  ])
+  const source = openAllRows(data_dir)
+  try {
+    // Tables of other programs are left alone; ours without rows are those of an attempt that broke off.
+    const migrates = (await isEmpty(database_url)) ? 'anybody' : 'nobody'
+    await (await openPostgres({ database_url, migrates })).close()
+    return await takeOver(database_url, source, told)
+  } finally {
+    source.close()
+  }
+}

@@ -91,11 +91,29 @@ export interface Reader {
 
 /**
  * Reads many rows, as arrays of their values: where millions are read, an object for each costs more than the read. It
- * writes nothing and blocks its thread.
+ * writes nothing. That of SQLite blocks its thread.
  */
 export interface RowReader {
   /** Returns the values of each row, in the order of the query's columns. @throws StateError */
-  rows(query: (db: Kysely<Schema>) => Compilable<unknown>): readonly (readonly Value[])[]
+  rows(query: (db: Kysely<Schema>) => Compilable<unknown>): Promise<readonly (readonly Value[])[]>
+  close(): Promise<void>
+}
+
+/** A table as it is moved to another store. */
+export interface TableShape {
+  readonly name: string
+  readonly columns: readonly string[]
+  /** The columns of the primary key. */
+  readonly key: readonly string[]
+  /** The last number that its key has had, of a table whose numbers are never used again; null for others. */
+  readonly last_number: number | null
+}
+
+/** All rows of a store, which does not change meanwhile. */
+export interface AllRows {
+  readonly tables: readonly TableShape[]
+  /** Yields the values of each row in order of the key, texts by their bytes. @throws StartRefused for odd values */
+  rows(table: TableShape): Iterable<readonly Value[]>
   close(): void
 }
 

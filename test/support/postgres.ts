@@ -40,7 +40,7 @@ async function start(): Promise<Server> {
     url: (database = 'postgres') => `postgres://strowger@127.0.0.1:${server.port}/${database}`,
   }
   await administer(made.url(), `create database ${EMPTY} template template0`)
-  await (await openPostgres({ database_url: made.url(EMPTY) })).close()
+  await (await openPostgres({ database_url: made.url(EMPTY), migrates: 'anybody' })).close()
   return made
 }
 
@@ -51,6 +51,17 @@ export async function standby(t: Test) {
     data => writeFileSync(join(data, 'standby.signal'), ''),
   )
   return { port, promote: () => administer(`postgres://strowger@127.0.0.1:${port}/postgres`, 'select pg_promote()') }
+}
+
+/** A server with one empty database, which breaks off and comes back as the test says. */
+export async function breakable(t: Test) {
+  const { port, breakOff, comeBack } = await newServer(undo => t.teardown(undo))
+  const urlOf = (name: string) => `postgres://strowger@127.0.0.1:${port}/${name}`
+  const made = async (name: string): Promise<string> => {
+    await administer(urlOf('postgres'), `create database ${name} template template0`)
+    return urlOf(name)
+  }
+  return { url: await made('voice'), another: () => made('another'), breakOff, comeBack }
 }
 
 /** Makes a server in a folder of its own and starts it. `prepare` changes its data before. */
@@ -71,18 +82,26 @@ async function newServer(atEnd: (undo: () => Promise<void>) => void, prepare?: (
     ...{ fsync: 'off', full_page_writes: 'off', autovacuum: 'off', shared_buffers: '32MB' },
   }
   const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  // The kernel ends the server with this process, which may be killed.
-  const server = spawn('setpriv', ['--pdeathsig', 'QUIT', join(bin, 'postgres'), '-D', data, ...given], {
-    ...user,
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  let server: ChildProcess | null = null
+  const run = async (): Promise<void> => {
+    // The kernel ends the server with this process, which may be killed.
+    const started = spawn('setpriv', ['--pdeathsig', 'QUIT', join(bin, 'postgres'), '-D', data, ...given], {
+      ...user,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    server = started
+    await accepts(started)
+  }
+  const breakOff = async () => {
+    if (server) await ended(server)
+  }
   atEnd(async () => {
-    await ended(server)
+    await breakOff()
     rmSync(folder, { recursive: true, force: true })
   })
-  await accepts(server)
-  return { port }
+  await run()
+  return { port, breakOff, comeBack: run }
 }
 
 const newest = (versions: readonly string[]): string =>

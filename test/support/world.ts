@@ -7,6 +7,7 @@ import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { onPostgres } from './engine.ts'
 import { putEmptyDatabase } from './fresh-state.ts'
 import type { Test } from './harness/index.ts'
 import { assertInvariants } from './invariants.ts'
@@ -36,6 +37,8 @@ export interface World {
   readonly auth_token: string
   readonly numbers: readonly string[]
   readonly data_dir: string
+  /** The database of PostgreSQL that holds the platform's rows; null: SQLite in `data_dir`. */
+  readonly database_url: string | null
   readonly master_key: Buffer
   /** The platform's rows, for facts that no API shows. */
   readonly state: State
@@ -114,11 +117,15 @@ export async function openWorld(options: {
 }): Promise<Opened> {
   const { env = {}, beside } = options
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
-  if (beside) shareDatabase(beside.data_dir, data_dir)
-  else await putEmptyDatabase(data_dir)
+  const given = env['STROWGER_DATABASE_URL'] ?? beside?.database_url
+  const database_url = given ?? (!beside && onPostgres() ? await emptyPostgres() : null)
+  if (beside) copyFileSync(join(beside.data_dir, 'master.key'), join(data_dir, 'master.key'))
+  if (beside && database_url === null) shareDatabase(beside.data_dir, data_dir)
+  else if (database_url === null) await putEmptyDatabase(data_dir)
   const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const rtp_ports = await freeBlock(options.rtp_ports ?? RTP_PORTS)
   const settings = {
+    ...(database_url === null ? {} : { STROWGER_DATABASE_URL: database_url }),
     PATH: process.env['PATH'] ?? '',
     HOME: data_dir,
     STROWGER_DATA: data_dir,
@@ -143,9 +150,10 @@ export async function openWorld(options: {
   try {
     const config = loadConfig(settings)
     const made = await bootstrap(config)
-    state = await openState({ data_dir })
+    state = await openState({ data_dir, database_url })
     const { master_key } = config
-    return { w: present({ made, state, rtp_ports, data_dir, master_key, platform, rest: openOf(data_dir) }), close }
+    const rest = openOf(data_dir)
+    return { w: present({ made, state, rtp_ports, data_dir, database_url, master_key, platform, rest }), close }
   } catch (error) {
     await close()
     throw error
@@ -156,20 +164,23 @@ export async function openWorld(options: {
 function shareDatabase(from: string, data_dir: string): void {
   for (const name of ['strowger.sqlite', 'strowger.sqlite-wal', 'strowger.sqlite-shm'])
     symlinkSync(join(from, name), join(data_dir, name))
-  copyFileSync(join(from, 'master.key'), join(data_dir, 'master.key'))
 }
+
+/** Makes an empty database of PostgreSQL. The driver is loaded where it is used. */
+const emptyPostgres = async (): Promise<string> => (await import('./postgres.ts')).postgresDatabase()
 
 function present(parts: {
   made: Bootstrapped
   state: State
   rtp_ports: World['rtp_ports']
   data_dir: string
+  database_url: string | null
   master_key: Buffer
   platform: Platform
   /** What the processes had open before their first request. */
   rest: Open
 }): World {
-  const { made, state, data_dir, master_key, rest } = parts
+  const { made, state, data_dir, database_url, master_key, rest } = parts
   const { child } = parts.platform
   const account = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}`
   const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
@@ -212,6 +223,7 @@ function present(parts: {
     auth_token: made.auth_token,
     numbers: made.numbers,
     data_dir,
+    database_url,
     master_key,
     state,
     as: customer => present({ ...parts, made: { ...made, ...customer } }),

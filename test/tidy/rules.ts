@@ -44,9 +44,9 @@ const callLayers = CALL_LAYERS.map((layer, index) => {
   )
 })
 
-/** Files whose texts for users may name SQLite, the only store. */
-const TELLS_OF_SQLITE = /^core\/runtime\/(config|variables)\.ts$/
-/** Files that connect the rooms of core/state with the store; they may import it. */
+/** Files whose texts for users may name SQLite, the store of an installation without another one. */
+const TELLS_OF_SQLITE = /^(core\/runtime\/(config|variables)|bin\/(commands|migrate|upgrade|where-state-is))\.ts$/
+/** The file that connects the rooms of core/state with the stores. */
 const KNOWS_THE_STORE = /^core\/state\/index\.ts$/
 const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
 /** Files that may cast: a route definition loses the types of its parts when it joins the list of all routes. */
@@ -74,9 +74,8 @@ export const ARROWS: readonly Rule[] = [
     isProduct(path) &&
     !path.startsWith('core/state/sqlite/') &&
     !TELLS_OF_SQLITE.test(path) &&
-    WORDS_OF_SQLITE.test(
-      KNOWS_THE_STORE.test(path) ? codeOf(text).replace(/'\.\.?\/sqlite\/[^']*'/g, '') : codeOf(text),
-    )
+    !KNOWS_THE_STORE.test(path) &&
+    WORDS_OF_SQLITE.test(codeOf(text))
       ? [`${path}: only core/state/sqlite knows that the store is SQLite`]
       : [],
   ({ path, text }) =>

@@ -160,7 +160,7 @@ export const readEndedCalls = (
   columns: readonly ExportedColumn[],
   filter: HistoryFilter & { readonly project_id?: string },
   range: { readonly after: number; readonly last: number; readonly limit: number },
-): readonly (readonly Value[])[] =>
+): Promise<readonly (readonly Value[])[]> =>
   reader.rows(db =>
     db
       .selectFrom('call')

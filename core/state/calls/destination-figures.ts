@@ -1,4 +1,4 @@
-import type { Db } from '../db.ts'
+import { ascendingFromNull, type Db } from '../db.ts'
 
 /** What the calls of a trunk to a destination amount to. */
 export interface DestinationFigures {
@@ -49,7 +49,7 @@ export async function figuresByDestination(
     ])
     .groupBy(['prefix', 'label'])
     .orderBy('attempts', 'desc')
-    .orderBy('prefix')
+    .orderBy('prefix', ascendingFromNull)
     .execute()
   const rows = found.map(row => ({
     prefix: row.prefix,

@@ -1,7 +1,6 @@
 import { ending } from '../../domain/calls/endings.ts'
 import type { Db, Trx } from '../db.ts'
-import type { State } from '../index.ts'
-import { callProcedure } from '../port.ts'
+import { callProcedure, type State } from '../port.ts'
 import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from '../procedures/running/admit.ts'
 import type { FinalFacts } from '../procedures/running/finish.ts'
 import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts'
@@ -47,6 +46,12 @@ export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[])
 /** Ends a call: final status, CDR, last callback. Returns undefined when it has already ended. */
 export const finishCall = async (trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> =>
   (await callProcedure(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
+
+/** Counts the calls that have not ended, of all nodes. */
+export async function countRunningCalls(db: Db | Trx): Promise<number> {
+  const count = db.selectFrom('call').select(eb => eb.fn.countAll<number>().as('calls'))
+  return Number((await count.where('ended_at', 'is', null).executeTakeFirst())?.calls ?? 0)
+}
 
 /** Returns the live calls of a node, without test calls: those end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>

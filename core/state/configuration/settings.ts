@@ -1,6 +1,13 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } from '../db.ts'
+import {
+  ascendingFromNull,
+  type Db,
+  type ProjectCeilingTable,
+  type ShortCodeTable,
+  type TrunkSettingTable,
+  type Trx,
+} from '../db.ts'
 
 /**
  * Settings that the operator makes outside the management API: a project's ceilings, the number formats of a trunk,
@@ -61,7 +68,7 @@ export async function putTrunkSetting(trx: Trx, row: TrunkSettingRow): Promise<v
 }
 
 export const listShortCodes = (db: Db | Trx): Promise<ShortCodeRow[]> =>
-  db.selectFrom('short_code').selectAll().orderBy('code').orderBy('project_id').execute()
+  db.selectFrom('short_code').selectAll().orderBy('code').orderBy('project_id', ascendingFromNull).execute()
 
 /** Routes an emergency or short code to a number, replacing its previous route. Null removes the route. */
 export async function putShortCode(

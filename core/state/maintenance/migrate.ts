@@ -3,17 +3,16 @@ import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AnyDb } from '../migrations/create-tables.ts'
 import { MIGRATIONS } from '../migrations/index.ts'
 
-/** Migrates the schema to this version. Concurrent processes take turns. */
-export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
-  const executed = await executedMigrations(db)
-  const unknown = executed.find(name => !Object.hasOwn(MIGRATIONS, name))
-  if (unknown !== undefined)
-    throw new StartRefused(
-      `${data_dir} was written by another version of Strowger (schema ${unknown}): start that version, or set ` +
-        'STROWGER_DATA to an empty folder',
-    )
+/** How messages name a database, and what they advise where one of a newer version is found. */
+interface Told {
+  readonly name: string
+  readonly instead: string
+}
+
+/** Migrates the schema to this version. Concurrent processes take turns. @throws StartRefused */
+export async function migrate(db: AnyDb, told: Told): Promise<void> {
   // The migrator inspects every table, which would double the start time.
-  if (Object.keys(MIGRATIONS).every(name => executed.includes(name))) return
+  if ((await missingMigrations(db, told)).length === 0) return
   const migrator = new Migrator({
     db,
     provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
@@ -26,6 +25,17 @@ export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
   throw new Error(`the state could not be brought up to date${failed ? ` (${failed.migrationName})` : ''}`, {
     cause: error,
   })
+}
+
+/** Lists the migrations of this version that have not run. @throws StartRefused for a schema of a newer version */
+export async function missingMigrations(db: AnyDb, { name, instead }: Told): Promise<readonly string[]> {
+  const executed = await executedMigrations(db)
+  const unknown = executed.find(one => !Object.hasOwn(MIGRATIONS, one))
+  if (unknown !== undefined)
+    throw new StartRefused(
+      `${name} was written by another version of Strowger (schema ${unknown}): start that version, or ${instead}`,
+    )
+  return Object.keys(MIGRATIONS).filter(one => !executed.includes(one))
 }
 
 /** Lists executed migrations; none on an error. A new database has no such table; the migrator meets other errors. */

@@ -1,7 +1,15 @@
 import { type Selectable, sql } from 'kysely'
 import { daysOf, type Statement, type StatementLine, statementOf } from '../../domain/billing/statement.ts'
 import { dayOf } from '../../domain/rating/index.ts'
-import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } from '../db.ts'
+import {
+  ascendingFromNull,
+  type BillingDocumentTable,
+  type Db,
+  descendingToNull,
+  type OrganizationTable,
+  type ProjectTable,
+  type Trx,
+} from '../db.ts'
 
 /** Sums of call costs for reports, read from the reservations, which are the inputs of every charge. */
 
@@ -69,7 +77,10 @@ export async function usageBy(
     query = query.where('call.trunk_id', 'in', eb =>
       eb.selectFrom('trunk').select('trunk.id').where('trunk.subaccount_id', '=', subaccount_id),
     )
-  const ordered = group === 'day' ? query.orderBy('key') : query.orderBy('settled', 'desc').orderBy('key')
+  const ordered =
+    group === 'day'
+      ? query.orderBy('key')
+      : query.orderBy('settled', descendingToNull).orderBy('key', ascendingFromNull)
   return (await ordered.execute()).map(row => ({
     key: row.key,
     calls: Number(row.calls),

@@ -1,4 +1,4 @@
-import type { Db } from '../db.ts'
+import { ascendingFromNull, type Db } from '../db.ts'
 
 /** What calls brought and cost the operator, read from the reservations, which hold both. */
 
@@ -64,7 +64,7 @@ export async function marginsBy(
           .orderBy(eb =>
             eb(eb.fn.sum<number>('charge_minor'), '-', eb.fn.sum<number>(eb.fn.coalesce('cost_minor', eb.lit(0)))),
           )
-          .orderBy('key')
+          .orderBy('key', ascendingFromNull)
   return (await ordered.execute()).map(row => ({
     key: row.key,
     calls: Number(row.calls),

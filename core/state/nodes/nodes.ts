@@ -3,7 +3,7 @@ import { type Clock, iso } from '../../runtime/clock.ts'
 import type { KnownProcess } from '../../runtime/machine.ts'
 import { endCallsOfNodes } from '../calls/running-calls.ts'
 import type { Db, NodeTable, Trx } from '../db.ts'
-import type { State } from '../index.ts'
+import type { State } from '../port.ts'
 
 export const HEARTBEAT_MS = 2000
 /** A node without a heartbeat for this long is lost (design section 8). */

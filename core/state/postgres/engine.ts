@@ -12,7 +12,7 @@ import { inTurn } from './turns.ts'
 import { rowsOfJson, withNumbers, withNumbersAfter } from './values.ts'
 
 /** Compiles statements without a database. */
-const compiler = new Kysely<Schema>({
+export const postgresCompiler = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => new DummyDriver(),
@@ -39,7 +39,7 @@ export function postgresEngine(pool: Pool, busy_timeout_ms: number): Engine {
           ),
     )
   return {
-    compiler,
+    compiler: postgresCompiler,
     clustered: null,
     readHere: () => undefined,
     async read(handle, steps) {

@@ -1,6 +1,7 @@
-import { Client } from 'pg'
+import { Client, type QueryArrayConfig, type QueryConfig } from 'pg'
+import type { Host } from '../../runtime/database-url.ts'
+import type { Value } from '../procedures/query.ts'
 import { leavesConnection, postgresError } from './errors.ts'
-import type { Host } from './hosts.ts'
 import { parameterOf, parserOf } from './values.ts'
 
 export interface TimeOuts {
@@ -14,6 +15,12 @@ export interface Reply {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   /** Rows that an insert, update or delete has changed. */
   readonly changes: number
+}
+
+/** A reply of the driver. */
+interface Replied {
+  readonly rows: readonly unknown[]
+  readonly rowCount: number | null
 }
 
 /** What the connections of a pool have done. */
@@ -82,17 +89,24 @@ export class Link {
 
   /** Runs a statement, or several without values, of which the last one's reply counts. @throws StateError */
   async run(sql: string, values: readonly unknown[] = []): Promise<Reply> {
+    const name = values.length > 0 ? this.#nameOf(sql) : null
+    const query = { text: sql, values: values.map(parameterOf) }
+    const { rows, rowCount } = await this.#ask(name === null ? query : { ...query, name })
+    if (sql === COMMIT) this.#counts.commits++
+    return { rows: rows as Reply['rows'], changes: rowCount ?? 0 }
+  }
+
+  /** Runs a statement. Returns the values of each row, in the order of its columns. @throws StateError */
+  async rows(sql: string, values: readonly unknown[]): Promise<readonly (readonly Value[])[]> {
+    const { rows } = await this.#ask({ text: sql, values: values.map(parameterOf), rowMode: 'array' })
+    return rows as Value[][]
+  }
+
+  async #ask(query: QueryConfig | QueryArrayConfig): Promise<Replied> {
     this.#counts.statements++
     try {
-      const name = values.length > 0 ? this.#nameOf(sql) : null
-      const query = { text: sql, values: values.map(parameterOf) }
-      const replied: unknown = await this.#client.query(name === null ? query : { ...query, name })
-      if (sql === COMMIT) this.#counts.commits++
-      const last = (Array.isArray(replied) ? replied.at(-1) : replied) as {
-        rows: Reply['rows']
-        rowCount: number | null
-      }
-      return { rows: last.rows, changes: last.rowCount ?? 0 }
+      const replied: unknown = await this.#client.query(query)
+      return (Array.isArray(replied) ? replied.at(-1) : replied) as Replied
     } catch (error) {
       if (!leavesConnection(error)) this.#broken = true
       throw postgresError(error)

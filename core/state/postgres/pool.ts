@@ -1,5 +1,5 @@
+import type { Host } from '../../runtime/database-url.ts'
 import { closedError, StateError } from '../port.ts'
-import type { Host } from './hosts.ts'
 import { type Counts, Link, type TimeOuts } from './link.ts'
 import { OwnTurns } from './own-turns.ts'
 

@@ -3,7 +3,7 @@ import type { Query, Row, Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Reply } from './link.ts'
 import { NOW_MS } from './turns.ts'
-import { withNumbers } from './values.ts'
+import { storable, withNumbers } from './values.ts'
 
 type Run = (sql: string, values: readonly Value[]) => Promise<Reply>
 
@@ -41,7 +41,7 @@ export async function runProcedure(
   if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
   const log = new AnswerLog(name, now_ms)
   // A procedure that changed its input would find another one at its next run.
-  const given = frozen(input)
+  const given = frozen(storable(input))
   for (;;) {
     try {
       return PROCEDURES[name](log.fromBeginning(), given as never)

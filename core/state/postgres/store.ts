@@ -1,16 +1,18 @@
 import { Kysely, sql } from 'kysely'
+import { databaseName, hostsOf } from '../../runtime/database-url.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
-import { migrate } from '../maintenance/migrate.ts'
 import { type State, StateError } from '../port.ts'
 import type { Schema } from '../schema/index.ts'
 import { postgresDialect } from './dialect.ts'
 import { postgresEngine } from './engine.ts'
-import { hostsOf } from './hosts.ts'
 import { Pool } from './pool.ts'
+import { type Migrates, migrateShared } from './shared-schema.ts'
 
 interface Opening {
   /** `postgres://user:password@host1:port,host2:port/database`. */
   readonly database_url: string
+  /** Who may bring an older schema to this version; by default nobody. */
+  readonly migrates?: Migrates
   /** How long a write waits for its turn before it fails as busy. */
   readonly busy_timeout_ms?: number
   /** The most connections of this process. */
@@ -27,13 +29,27 @@ const CONNECTIONS = 4
 const MIGRATION_MS = 30 * 60_000
 const OLDEST_VERSION = 150_000
 
-/** Opens the state in a PostgreSQL database and migrates its schema to this version. @throws StateError */
-export async function openPostgres(options: Opening): Promise<State> {
-  const { busy_timeout_ms = BUSY_TIMEOUT_MS, connections: size = CONNECTIONS, statement_ms = STATEMENT_MS } = options
-  const hosts = hostsOf(options.database_url)
+/** Returns connections to the database of a URL. @throws StartRefused */
+export function poolOf(
+  database_url: string,
+  { size = CONNECTIONS, statement_ms = STATEMENT_MS }: { readonly size?: number; readonly statement_ms?: number } = {},
+): Pool {
+  const hosts = hostsOf(database_url)
   if (!hosts) throw new StartRefused('the database URL is not of the form postgres://user:password@host:port/database')
-  await bringUpToDate(hosts)
-  const pool = new Pool({ hosts, size, connect_ms: CONNECT_MS, statement_ms })
+  return new Pool({ hosts, size, connect_ms: CONNECT_MS, statement_ms })
+}
+
+/**
+ * Opens the state in a PostgreSQL database. A schema of another version is refused unless `migrates` allows to bring
+ * it to this one. @throws StateError, StartRefused
+ */
+export async function openPostgres(options: Opening): Promise<State> {
+  const { database_url, migrates = 'nobody', busy_timeout_ms = BUSY_TIMEOUT_MS, connections, statement_ms } = options
+  await bringUpToDate(database_url, migrates)
+  const pool = poolOf(database_url, {
+    ...(connections === undefined ? {} : { size: connections }),
+    ...(statement_ms === undefined ? {} : { statement_ms }),
+  })
   const engine = postgresEngine(pool, busy_timeout_ms)
   const db = new Kysely<Schema>({ dialect: postgresDialect({ engine, pool, busy_timeout_ms }) })
   const transaction: State['transaction'] = work => db.transaction().execute(work)
@@ -64,14 +80,28 @@ export async function openPostgres(options: Opening): Promise<State> {
   }
 }
 
+/** Reports whether a database has no tables. @throws StateError */
+export async function isEmpty(database_url: string): Promise<boolean> {
+  const pool = poolOf(database_url, { size: 1 })
+  try {
+    const { rows } = await pool.use(CONNECT_MS, link => link.run(TABLES))
+    return rows[0]?.['tables'] === 0
+  } finally {
+    await pool.close()
+  }
+}
+
+const TABLES = `select count(*) as tables from pg_class
+  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm')`
+
 /** Migrates over a connection of its own, whose statements may take long. */
-async function bringUpToDate(hosts: NonNullable<ReturnType<typeof hostsOf>>): Promise<void> {
-  const pool = new Pool({ hosts, size: 1, connect_ms: CONNECT_MS, statement_ms: MIGRATION_MS })
+async function bringUpToDate(database_url: string, migrates: Migrates): Promise<void> {
+  const pool = poolOf(database_url, { size: 1, statement_ms: MIGRATION_MS })
   const engine = postgresEngine(pool, MIGRATION_MS)
   const db = new Kysely<Schema>({ dialect: postgresDialect({ engine, pool, busy_timeout_ms: MIGRATION_MS }) })
   try {
     await refuseUnfit(db)
-    await migrate(db, 'the database')
+    await migrateShared(db, databaseName(database_url), migrates)
   } finally {
     await db.destroy()
   }

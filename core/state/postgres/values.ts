@@ -42,6 +42,15 @@ export const rowsOfJson = (json: string): unknown[] =>
 export const parameterOf = (value: unknown): unknown =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
 
+/** Replaces NUL in plain data in depth: what is computed of a text must be of the one that is kept. */
+export function storable(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return parameterOf(value)
+  // Most data has none, and stays the same object.
+  if (!JSON.stringify(value).includes('\\u0000')) return value
+  if (Array.isArray(value)) return value.map(storable)
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, storable(part)]))
+}
+
 const MOST_TEXTS = 2000
 const numbered_texts = new Map<string, string>()
 

@@ -306,6 +306,13 @@ export interface ConfigurationTable {
   revision: number
 }
 
+/** One row: the proof that an installation has the master key of this database. */
+export interface KeyProofTable {
+  id: 1
+  proof: string
+  created_at: Instant
+}
+
 export interface NodeTable {
   id: string
   kind: 'signaling' | 'media' | 'edge' | 'control'

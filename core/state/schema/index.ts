@@ -33,6 +33,7 @@ export interface Schema {
   voice_application: configuration.VoiceApplicationTable
   number: configuration.NumberTable
   configuration: configuration.ConfigurationTable
+  key_proof: configuration.KeyProofTable
   node: configuration.NodeTable
   store_clock: configuration.StoreClockTable
   task_lease: configuration.TaskLeaseTable

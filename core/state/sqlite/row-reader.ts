@@ -8,13 +8,13 @@ import { openConnection } from './steps.ts'
 import { BUSY_TIMEOUT_MS, DATABASE_FILE } from './store.ts'
 
 /** Opens a reader of the state in `data_dir`, which is migrated. It keeps `cache_kib` KiB of pages. */
-export function openRowReader(options: { readonly data_dir: string; readonly cache_kib: number }): RowReader {
+export function openSqliteRows(options: { readonly data_dir: string; readonly cache_kib: number }): RowReader {
   const { data_dir, cache_kib } = options
   const file = join(data_dir, DATABASE_FILE)
   const { database } = openConnection({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true, cache_kib })
   let kept: { readonly sql: string; readonly statement: Statement } | null = null
   return {
-    rows(query) {
+    async rows(query) {
       const { sql, parameters } = query(compiler).compile()
       try {
         if (kept?.sql !== sql) kept = { sql, statement: database.prepare(sql).raw() }
@@ -23,6 +23,8 @@ export function openRowReader(options: { readonly data_dir: string; readonly cac
         throw stateErrorOf(error)
       }
     },
-    close: () => void database.close(),
+    async close() {
+      database.close()
+    },
   }
 }

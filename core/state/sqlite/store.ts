@@ -24,7 +24,7 @@ export const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /** How the state is opened. */
-interface Opening {
+export interface SqliteOpening {
   readonly data_dir: string
   /**
    * Runs hot reads and short transactions on the calling thread, and other reads concurrently with writes (decision
@@ -48,7 +48,7 @@ interface Opening {
  * Opens the state in `data_dir` and migrates the schema to this version. Any number of processes may do so
  * concurrently.
  */
-export async function openState(options: Opening): Promise<State> {
+export async function openSqlite(options: SqliteOpening): Promise<State> {
   const file = privateFile(options.data_dir)
   const { busy_timeout_ms = BUSY_TIMEOUT_MS, here } = options
   const thread = (reads_only: boolean) =>
@@ -63,7 +63,7 @@ export async function openState(options: Opening): Promise<State> {
   const { local: serves, inline_here } = options
   let local: LocalConnection | null = null
   try {
-    await migrate(db, options.data_dir)
+    await migrate(db, { name: options.data_dir, instead: 'set STROWGER_DATA to an empty folder' })
     // The next checkpoint copies the pages that this one cannot.
     const logIsLong = () => void db.executeQuery(CHECKPOINT).catch(() => undefined)
     if (serves || inline_here)

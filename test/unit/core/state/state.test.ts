@@ -6,6 +6,8 @@ import { hashPassword, passwordMatches } from '../../../../core/runtime/secrets.
 import { addAdminKey, ensureDemo, putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { failure, openState, StateError } from '../../../../core/state/index.ts'
+import { refuseForeignKey } from '../../../../core/state/maintenance/key-proof.ts'
+import { freshState } from '../../../support/fresh-state.ts'
 import t from '../../../support/harness/index.ts'
 import { PATIENCE_MS } from '../../../support/wait.ts'
 
@@ -113,4 +115,22 @@ t.test('reports a constraint violation by its code', async t => {
   t.equal(failure(await twice.catch(error => error)), 'unique')
   t.equal(failure(new Error('other')), null)
   await state.close()
+})
+
+t.test('an installation with another master key is refused, also by a database that has no proof yet', async t => {
+  const folder = t.testdir({ one: {}, other: {} })
+  const state = await freshState({ data_dir: join(folder, 'one') })
+  t.teardown(() => state.close())
+  const [own, other] = [options.master_key, Buffer.alloc(32, 8)]
+  await ensureDemo(state, options)
+  const refused = { name: 'StartRefused', message: /^the master key is not that of the database: copy master.key/ }
+  await t.rejects(refuseForeignKey(state, other, now), refused, 'it opens no secret')
+  t.same(await state.db.selectFrom('key_proof').selectAll().execute(), [])
+  await refuseForeignKey(state, own, now)
+  await refuseForeignKey(state, own, now)
+  await t.rejects(refuseForeignKey(state, other, now), refused)
+  const fresh = await freshState({ data_dir: join(folder, 'other') })
+  t.teardown(() => fresh.close())
+  const both = await Promise.allSettled([own, other].map(key => refuseForeignKey(fresh, key, now)))
+  t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'the first of two gives the key')
 })

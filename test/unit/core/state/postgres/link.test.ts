@@ -1,5 +1,5 @@
+import { hostsOf } from '../../../../../core/runtime/database-url.ts'
 import { failure } from '../../../../../core/state/port.ts'
-import { hostsOf } from '../../../../../core/state/postgres/hosts.ts'
 import { Link } from '../../../../../core/state/postgres/link.ts'
 import t from '../../../../support/harness/index.ts'
 import { postgresDatabase } from '../../../../support/postgres.ts'

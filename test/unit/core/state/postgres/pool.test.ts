@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
+import { hostsOf } from '../../../../../core/runtime/database-url.ts'
 import { failure } from '../../../../../core/state/port.ts'
-import { hostsOf } from '../../../../../core/state/postgres/hosts.ts'
 import { Pool } from '../../../../../core/state/postgres/pool.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { freePort } from '../../../../support/ports.ts'

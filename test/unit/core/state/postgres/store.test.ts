@@ -4,9 +4,12 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
-import { DATABASE_FILE, failure, type State } from '../../../../../core/state/index.ts'
+import { listShortCodes } from '../../../../../core/state/configuration/settings.ts'
+import { DATABASE_FILE, failure, isEmptyDatabase, openRowReader, type State } from '../../../../../core/state/index.ts'
 import { executedMigrations } from '../../../../../core/state/maintenance/migrate.ts'
 import { MIGRATIONS } from '../../../../../core/state/migrations/index.ts'
+import { registerNode } from '../../../../../core/state/nodes/nodes.ts'
+import { auditOfResources } from '../../../../../core/state/people/audit.ts'
 import { callProcedure, queueProcedure } from '../../../../../core/state/port.ts'
 import { openPostgres } from '../../../../../core/state/postgres/store.ts'
 import { putEmptyDatabase } from '../../../../support/fresh-state.ts'
@@ -15,7 +18,8 @@ import { postgresDatabase, postgresState } from '../../../../support/postgres.ts
 import { PATIENCE_MS, until } from '../../../../support/wait.ts'
 
 const NOW = '2026-11-26T12:00:00.000Z'
-const opened = (database_url: string) => openPostgres({ database_url, busy_timeout_ms: PATIENCE_MS })
+const opened = (database_url: string) =>
+  openPostgres({ database_url, migrates: 'anybody', busy_timeout_ms: PATIENCE_MS })
 
 async function closing(t: { teardown(undo: () => unknown): void }, state: Promise<State>): Promise<State> {
   const made = await state
@@ -37,6 +41,43 @@ t.test(
     t.match(await fifth.db.selectFrom('configuration').selectAll().execute(), [{ id: 1, revision: 2 }])
   },
 )
+
+t.test(
+  'a schema of another version is refused, unless its migration was asked for or no other machine runs',
+  async t => {
+    const last = Object.keys(MIGRATIONS).at(-1) ?? ''
+    const database_url = await postgresDatabase()
+    const { db } = await closing(t, opened(database_url))
+    const beat = (machine_id: string) =>
+      db.updateTable('node').set({ machine_id, heartbeat_at: new Date().toISOString() }).execute()
+    const process = { machine_id: 'mac_other', boot_id: '', pid: 1 }
+    await registerNode(db, { ...process, id: 'node_1', kind: 'signaling' }, Date.now())
+    await sql`drop table key_proof`.execute(db)
+    await sql`delete from kysely_migration where name = ${last}`.execute(db)
+    const older = new RegExp(`127.0.0.1:\\d+/t_\\w+ is of an older version of Strowger \\(it lacks ${last}\\)`)
+    await t.rejects(openPostgres({ database_url }), { name: 'StartRefused', message: older })
+    const alone = () => openPostgres({ database_url, migrates: { lone_machine: 'mac_own' } })
+    await beat('mac_other')
+    await t.rejects(alone(), { message: /, and mac_other run on it: stop them, or run strowger migrate$/ })
+    await beat('mac_own')
+    await closing(t, alone())
+    t.same(await db.selectFrom('key_proof').selectAll().execute(), [], 'the table is there again')
+    await closing(t, openPostgres({ database_url }))
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-of-tomorrow', '')`.execute(db)
+    await t.rejects(opened(database_url), {
+      message: /written by another version of Strowger \(schema 9999-of-tomorrow\)/,
+    })
+  },
+)
+
+t.test('an empty database says so, and only `strowger up` or `migrate` fill it', async t => {
+  const database_url = await postgresDatabase({ template: 'template0' })
+  t.equal(await isEmptyDatabase(database_url), true)
+  await t.rejects(openPostgres({ database_url }), { message: /run strowger migrate$/ })
+  t.equal(await isEmptyDatabase(database_url), true)
+  await closing(t, openPostgres({ database_url, migrates: { lone_machine: 'mac_own' } }))
+  t.equal(await isEmptyDatabase(database_url), false)
+})
 
 t.test('both stores have the same tables, columns and indexes', async t => {
   const { db } = await closing(t, postgresState())
@@ -167,6 +208,36 @@ t.test('texts are compared by their bytes, whatever the language of the database
   )
   const least = await sql<{ code: string }>`select 'a' < 'B' as code`.execute(db)
   t.match(least.rows, [{ code: 1 }], 'the language of this database says otherwise')
+})
+
+t.test('nothing is in a list without values, and null is the least value of an order', async t => {
+  const database_url = await postgresDatabase()
+  const { db } = await closing(t, opened(database_url))
+  const row = { code: '112', sends_to: '+1' }
+  const ids = ['prj_2', null, 'prj_1']
+  await db
+    .insertInto('short_code')
+    .values(ids.map(project_id => ({ ...row, id: `sho_${project_id}`, project_id })))
+    .execute()
+  const codes = db.selectFrom('short_code').select('id')
+  t.same(await codes.where('code', 'in', []).execute(), [])
+  t.equal((await codes.where('code', 'not in', []).execute()).length, 3)
+  t.same(await auditOfResources(db, 'org_1', { resource_ids: [], until: null }), [])
+  const ordered = await listShortCodes(db)
+  t.same(
+    ordered.map(({ project_id }) => project_id),
+    [null, 'prj_1', 'prj_2'],
+  )
+  const reader = await openRowReader({ data_dir: '/nowhere', database_url, cache_kib: 1 })
+  t.teardown(() => reader.close())
+  const rows = await reader.rows(read =>
+    read.selectFrom('short_code').select(['id', 'project_id']).where('code', '=', '112').orderBy('id'),
+  )
+  t.same(rows, [
+    ['sho_null', null],
+    ['sho_prj_1', 'prj_1'],
+    ['sho_prj_2', 'prj_2'],
+  ])
 })
 
 t.test('tells its size, and refuses work when it is closed', async t => {

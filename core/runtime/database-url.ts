@@ -15,13 +15,27 @@ const DEFAULT_PORT = '5432'
  */
 export function hostsOf(url: string): readonly Host[] | null {
   const [, begin, list, database, options = ''] = SHAPE.exec(url) ?? []
-  if (begin === undefined || list === undefined || database === undefined) return null
+  // Programs that we run see the options, and so does who lists them: a password stands before the host.
+  if (begin === undefined || list === undefined || database === undefined || /[?&]password=/i.test(options)) return null
   const hosts = list.split(',').map(host => {
     const [, name, port = DEFAULT_PORT] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(host) ?? []
     if (name === undefined || !isEncoded(name)) return null
     return { name: `${decodeURIComponent(name)}:${port}`, url: `${begin}${name}:${port}${database}${options}` }
   })
   return hosts.every(host => host !== null) ? hosts : null
+}
+
+/** Returns the servers and the name of the database of such a URL, for messages; never the user or the password. */
+export function databaseName(url: string): string {
+  const [, , list = '', database = ''] = SHAPE.exec(url) ?? []
+  return `${list}${database}`
+}
+
+/** Returns such a URL without its password, and the password. */
+export function withoutPassword(url: string): { readonly url: string; readonly password: string | null } {
+  const [, begin, user, password, rest] = /^(postgres(?:ql)?:\/\/)([^:@/]*):([^@/]*)(@.*)$/.exec(url) ?? []
+  if (begin === undefined || password === undefined) return { url, password: null }
+  return { url: `${begin}${user}${rest}`, password: decodeURIComponent(password) }
 }
 
 /** Reports whether each percent sign begins a character of ASCII. */

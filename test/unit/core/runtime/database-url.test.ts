@@ -1,5 +1,5 @@
-import { hostsOf } from '../../../../../core/state/postgres/hosts.ts'
-import t from '../../../../support/harness/index.ts'
+import { databaseName, hostsOf, withoutPassword } from '../../../../core/runtime/database-url.ts'
+import t from '../../../support/harness/index.ts'
 
 t.test('a URL of several servers is one URL for each', t => {
   t.same(hostsOf('postgres://ada:s%40cret@db1:5433,[2001:db8::7],%2Frun%2Fpg:5435/voice?sslmode=require'), [
@@ -21,7 +21,16 @@ t.test('what is no such URL is refused', t => {
     'postgres://one,,two/voice',
     'postgres://[::1/voice',
     'postgres://%zz/voice',
+    'postgres://db/voice?sslmode=require&password=s%40cret',
   ])
     t.equal(hostsOf(url), null, url)
+  t.end()
+})
+
+t.test('messages and the words of programs have no password', t => {
+  const url = 'postgres://ada:s%40:cret@db1:5433,db2/voice?sslmode=require'
+  t.equal(databaseName(url), 'db1:5433,db2/voice')
+  t.same(withoutPassword(url), { url: 'postgres://ada@db1:5433,db2/voice?sslmode=require', password: 's@:cret' })
+  t.same(withoutPassword('postgres://db/voice'), { url: 'postgres://db/voice', password: null })
   t.end()
 })

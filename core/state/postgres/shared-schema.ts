@@ -1,0 +1,42 @@
+import type { Kysely } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import { StartRefused } from '../../runtime/start-refused.ts'
+import { migrate, missingMigrations } from '../maintenance/migrate.ts'
+import { MIGRATIONS } from '../migrations/index.ts'
+import { LOST_AFTER_MS } from '../nodes/nodes.ts'
+import type { Schema } from '../schema/index.ts'
+
+/**
+ * Who may migrate a database that several machines share: `nobody`, the machine with this id when no other one runs on
+ * it, or `anybody`. An empty database is migrated by either of the last two.
+ */
+export type Migrates = 'nobody' | 'anybody' | { readonly lone_machine: string }
+
+/** Migrates a database that several machines share, or refuses one of another version (decision 1055). */
+export async function migrateShared(db: Kysely<Schema>, name: string, migrates: Migrates): Promise<void> {
+  const told = { name: `the database ${name}`, instead: 'name an empty database' }
+  const missing = await missingMigrations(db, told)
+  const [first] = missing
+  if (first === undefined) return
+  const older = `${told.name} is of an older version of Strowger (it lacks ${first})`
+  if (migrates === 'nobody') throw new StartRefused(`${older}: run strowger migrate`)
+  if (migrates !== 'anybody' && missing.length < Object.keys(MIGRATIONS).length) {
+    const others = await otherMachines(db, migrates.lone_machine)
+    if (others.length > 0)
+      throw new StartRefused(`${older}, and ${others.join(', ')} run on it: stop them, or run strowger migrate`)
+  }
+  await migrate(db, told)
+}
+
+/** The other machines with a node whose heartbeat is recent. */
+async function otherMachines(db: Kysely<Schema>, machine_id: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('node')
+    .select('machine_id')
+    .distinct()
+    .where('machine_id', '!=', machine_id)
+    .where('heartbeat_at', '>', iso(Date.now() - LOST_AFTER_MS))
+    .orderBy('machine_id')
+    .execute()
+  return rows.map(row => row.machine_id)
+}
