@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { print } from './operator-print.ts'
@@ -67,7 +68,7 @@ async function verify(
   for (const { id, name } of chosen) {
     const check = await verifyChain(db, id, expect)
     const found = check.intact
-      ? `intact, ${check.events} events, head ${check.head}`
+      ? `intact, ${counted(check.events, 'event')}, head ${check.head}`
       : `NOT INTACT at ${check.event_id ?? 'its end'} (event ${check.events}): ${check.why}`
     if (json) give(`${JSON.stringify({ organization_id: id, name, ...check })}\n`)
     else tell(`${id} (${name}): ${found}\n`)

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { PresentedCarrier } from '../control/operator/carrier-fields.ts'
 import { redirectsText, tlsText } from '../core/domain/carriers/plan.ts'
+import { counted } from '../core/domain/text/counted.ts'
 import { oneLine } from '../core/domain/text/visible.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
@@ -326,7 +327,7 @@ function shown(answer: unknown, options: Json): void {
 
 const stateText = ({ state, live_calls }: PresentedCarrier): string => {
   if (state === 'active') return ''
-  return state === 'drained' ? ' (drained)' : ` (draining, ${live_calls} calls left)`
+  return state === 'drained' ? ' (drained)' : ` (draining, ${counted(live_calls, 'call')} left)`
 }
 
 const describe = (carrier: PresentedCarrier): string =>

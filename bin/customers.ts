@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
+import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { print } from './operator-print.ts'
@@ -272,8 +273,8 @@ function importNumbers(command: Command): void {
 
 const importLine = ({ id, state, total, known, done, added }: NumberImport): string =>
   state === 'preview'
-    ? `${id}  preview: ${total} numbers, ${known} of them known; confirm it with: strowger numbers confirm ${id}`
-    : `${id}  ${state}: ${done} of ${total} numbers, ${added} new`
+    ? `${id}  preview: ${counted(total, 'number')}, ${known} of them known; confirm it with: strowger numbers confirm ${id}`
+    : `${id}  ${state}: ${done} of ${counted(total, 'number')}, ${added} new`
 
 export function numbersCommand(): Command {
   const command = new Command('numbers')

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
+import { counted } from '../core/domain/text/counted.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
@@ -34,12 +35,12 @@ export function drainCommand(): Command {
         const say = options.json ? (_text: string, change: Change) => give(`${JSON.stringify(change)}\n`) : tell
         if (options.cancel) return say('new calls are taken again\n', { state: 'active' })
         const calls = await running(state, machine_id)
-        const before = `no new call is taken; ${counted(calls)} go on`
+        const before = `no new call is taken; ${counted(calls, 'call goes', 'calls go')} on`
         say(`${before}, the platform stops when the last has ended\n`, { state: 'draining', calls })
         if (!options.wait) return
         await ended(state, machine_id, {
           runs: () => runningSupervisor(config.run_dir) === pid,
-          changed: calls => say(`${counted(calls)}\n`, { state: 'draining', calls }),
+          changed: calls => say(`${counted(calls, 'call')}\n`, { state: 'draining', calls }),
         })
         say('stopped\n', { state: 'stopped' })
       }),
@@ -63,8 +64,6 @@ async function ended(state: State, machine_id: string, { runs, changed }: Watch)
       throw new StartRefused('the drain was cancelled')
   }
 }
-
-const counted = (calls: number): string => (calls === 1 ? '1 call' : `${calls} calls`)
 
 async function running(state: State, machine_id: string): Promise<number> {
   const nodes = await signalingNodes(state.db, machine_id)

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream'
 import { Command, Option } from 'commander'
 import { callExports } from '../control/reconcilers/call-exports.ts'
 import { TaskLease, tasksOf } from '../control/reconcilers/task-lease.ts'
+import { counted } from '../core/domain/text/counted.ts'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { createLog } from '../core/runtime/log.ts'
@@ -62,7 +63,7 @@ export function exportCommand(): Command {
       try {
         const { rows } = await finished(job)
         await askInto('get /exports/{export_id}/file', { params }, target)
-        complain(`${rows} calls\n`)
+        complain(`${counted(rows, 'call')}\n`)
       } finally {
         await ask('delete /exports/{export_id}', { params })
       }
@@ -90,7 +91,7 @@ function finished(begun: Job): Promise<Job> {
         if (job.state === 'completed') return job
         if (job.state === 'failed') throw new StartRefused(job.error ?? 'the export failed')
         if (process.stderr.isTTY && job.progress_percent > told)
-          complain(`${job.progress_percent} %, ${job.rows} calls\n`)
+          complain(`${job.progress_percent} %, ${counted(job.rows, 'call')}\n`)
         told = job.progress_percent
         if (!lease.held) await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
+import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { print } from './operator-print.ts'
@@ -133,7 +134,7 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
       const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
       const book = (await ask(`post /${path}/imports`, { body })) as Book
       if (json) print(book, options)
-      else tell(`${book.id}: ${book.rates} rates, in force from ${book.effective_from}\n`)
+      else tell(`${book.id}: ${counted(book.rates, 'rate')}, in force from ${book.effective_from}\n`)
     })
 }
 

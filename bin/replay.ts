@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
+import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { type Difference, replay } from '../markup/replay/replay.ts'
 import { presentConfig } from './installation.ts'
@@ -17,7 +18,7 @@ export function replayCommand(): Command {
         for (const file of logsOf(call)) {
           const result = replay(readFileSync(file, 'utf8'))
           if (json) give(`${JSON.stringify({ file, ...result })}\n`)
-          else tell(`${file}: ${result.same ? `same, ${result.steps} steps` : told(result.difference)}\n`)
+          else tell(`${file}: ${result.same ? `same, ${counted(result.steps, 'step')}` : told(result.difference)}\n`)
           if (!result.same) fail()
         }
       }),

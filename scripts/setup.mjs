@@ -154,6 +154,31 @@ const system_packages = {
   },
 }
 
+/**
+ * The promtool of Debian's package prometheus, alone: to install the package would start its server. Where it cannot be
+ * had, the test that needs it is skipped, and it is not asked for again.
+ */
+const PROMTOOL_FOLDER = 'build/promtool'
+const promtool = {
+  name: 'promtool',
+  needs: ['system packages'],
+  inputs: () => ['prometheus'],
+  outputs: [],
+  stamp: `${PROMTOOL_FOLDER}/.stamp`,
+  work: async run => {
+    if (machineAt().command('promtool') || !mayInstall()) return
+    mkdirSync(PROMTOOL_FOLDER, { recursive: true })
+    const commands = [
+      'apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 download prometheus',
+      'dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin/promtool',
+    ]
+    await run('bash', ['-o', 'pipefail', '-c', `cd ${PROMTOOL_FOLDER} && ${commands.join(' && ')}`]).catch(
+      ({ message }) => say(`promtool cannot be had, and its test is skipped (${message})`),
+    )
+    for (const name of readdirSync(PROMTOOL_FOLDER)) if (name.endsWith('.deb')) rmSync(join(PROMTOOL_FOLDER, name))
+  },
+}
+
 const web_console = {
   name: 'console',
   needs: ['npm packages'],
@@ -210,6 +235,6 @@ const few = purpose === 'start' && !existsSync(ALL_STAMP)
 const steps = [
   few ? start_packages : all_packages,
   ...for_all,
-  ...(purpose === 'start' ? [] : [libraries_of_tests, typescript]),
+  ...(purpose === 'start' ? [] : [libraries_of_tests, typescript, promtool]),
 ]
 if (!(await runSteps(steps, say))) process.exitCode = 1

@@ -18,6 +18,7 @@ import {
 } from '../../core/domain/alerts/index.ts'
 import { type FraudRules, propose, protectedBy } from '../../core/domain/fraud/index.ts'
 import { dayOf } from '../../core/domain/rating/day.ts'
+import { counted } from '../../core/domain/text/counted.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/state/alerts/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alerts/alert-policies.ts'
@@ -192,7 +193,7 @@ const bare = (
       currency: service.currency,
       held: service.held_minor > 0,
       label: `Spent within ${service.window_seconds} s`,
-      note: `${service.calls} calls`,
+      note: counted(service.calls, 'call'),
       text: null,
     },
   ],

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { ask, readAhead } from './lib/api.ts'
 import { ApiError } from './lib/problem.ts'
@@ -77,15 +78,30 @@ const first = LOADED.find(({ pattern }) => match(pattern, path.peek()))
   ?.page.load()
   .catch(() => undefined)
 
-// The session and the page's code are asked for before anything is drawn, and what the page reads while it is drawn.
-ask<Session>('GET', '/session').then(
-  async found => {
-    const page = await first
-    setSession(found)
-    for (const path of page?.ahead?.() ?? []) readAhead(path)
-  },
-  error => signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
-)
+/** A page is drawn with the answers that come this soon, and without those that take longer. */
+const TOGETHER_MS = 200
+const begun = signal(false)
+/** A page that takes longer than this to begin says so. */
+const SLOW_MS = 400
+const slow = signal(false)
+setTimeout(() => {
+  slow.value = true
+}, SLOW_MS)
+
+// The session, the page's code and what the page reads are asked for before anything is drawn, and drawn together.
+ask<Session>('GET', '/session')
+  .then(
+    async found => {
+      const page = await first
+      setSession(found)
+      const answers = (page?.ahead?.() ?? []).map(readAhead)
+      await Promise.race([Promise.all(answers), new Promise(resolve => setTimeout(resolve, TOGETHER_MS))])
+    },
+    error => signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
+  )
+  .finally(() => {
+    begun.value = true
+  })
 
 export function App() {
   // An operator may change the member's role or take the project out of the sandbox at any time.
@@ -98,7 +114,7 @@ export function App() {
     return () => clearInterval(timer)
   }, [signedIn])
 
-  if (session.value === undefined) return <output class="door muted">Loading…</output>
+  if (!begun.value) return slow.value ? <output class="door muted">Loading…</output> : null
   return (
     <>
       {path.value === '/invitation' ? <Invitation /> : path.value === '/password' ? <NewPassword /> : <Inside />}

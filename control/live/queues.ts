@@ -1,4 +1,5 @@
 import type { DequeueCommand, Sound } from '../../core/domain/calls/control-commands.ts'
+import { counted } from '../../core/domain/text/counted.ts'
 import { insertCommand } from '../../core/state/calls/calls.ts'
 import {
   countQueues,
@@ -49,7 +50,10 @@ export async function resizeQueue(
 export async function removeQueue({ trx }: LiveRequest, queue: QueueRow): Promise<Refusal<'state_conflict'> | null> {
   const waiting = await listQueueMembers(trx, queue.sid)
   if (waiting.length > 0)
-    return refuse('state_conflict', { name: queue.friendly_name, value: `where ${waiting.length} callers wait` })
+    return refuse('state_conflict', {
+      name: queue.friendly_name,
+      value: `where ${counted(waiting.length, 'caller waits', 'callers wait')}`,
+    })
   await deleteQueue(trx, queue.sid)
   return null
 }

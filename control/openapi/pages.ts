@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Context } from 'koa'
 import { CALL_NUMBERS } from '../../core/domain/calls/call-numbers.ts'
-import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
+import { isReason, REASONS, type Reason, type ReasonEntry, templateInWords } from '../../core/domain/reasons/index.ts'
 import { escapeXml } from '../../core/domain/text/xml.ts'
 import { framed, sendPage } from '../guides/frame.ts'
 import type { Manual } from '../guides/pages.ts'
@@ -173,6 +173,6 @@ function reasonPage(reason: Reason): string {
 
 /** Returns a reason's sentence with visible placeholders. */
 const sentence = (template: string): string => {
-  const text = template.replace(/\{(\w+)\}/g, '⟨$1⟩')
+  const text = templateInWords(template).replace(/\{(\w+)\}/g, '⟨$1⟩')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

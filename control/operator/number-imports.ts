@@ -1,4 +1,5 @@
 import { AUDIENCES, readNumberList } from '../../core/domain/numbers/import.ts'
+import { counted } from '../../core/domain/text/counted.ts'
 import {
   confirmImport,
   draftImport,
@@ -81,7 +82,7 @@ const present = async (db: Db | Trx, row: NumberImportRow): Promise<Static<typeo
 const changeOf = (summary: string, row: NumberImportRow): Change => ({
   resource: { type: 'number_import', id: row.id, name: row.name, href: `/operator/v1/number-imports/${row.id}` },
   summary,
-  detail: `${row.total} numbers, ${row.known} of them known`,
+  detail: `${counted(row.total, 'number')}, ${row.known} of them known`,
   before: null,
   after: { total: row.total, known: row.known, priced: row.priced },
 })

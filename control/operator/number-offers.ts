@@ -1,4 +1,5 @@
 import { AUDIENCES } from '../../core/domain/numbers/import.ts'
+import { counted } from '../../core/domain/text/counted.ts'
 import { listOffers, offerNumbers } from '../../core/state/configuration/number-offers.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { type Change, invalid, notFound } from '../http/reply.ts'
@@ -87,7 +88,7 @@ export const numberOffers = [
       if (offered === 0) return { status: 200, body: { offered }, change: null }
       const change: Change = {
         resource: { type: 'numbers', id: first, name: first === last ? first : `${first} to ${last}`, href: null },
-        summary: `Offered ${offered} numbers from ${first} to ${project ? project.name : offered_to}`,
+        summary: `Offered ${counted(offered, 'number')} from ${first} to ${project ? project.name : offered_to}`,
         before: null,
         after: { first, last, offered, ...terms },
         ...(project ? { customer: { organization_id: project.organization_id, project_id: project.id } } : {}),

@@ -1,3 +1,4 @@
+import { counted } from '../../core/domain/text/counted.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { partiesOf } from '../../core/state/calls/recording-list.ts'
 import {
@@ -64,7 +65,12 @@ export const retention = [
       const before = presentRecording(recording, parties)
       const after = presentRecording({ ...recording, expires_at, updated_at: now }, parties)
       const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
-      const change = { resource, summary: `Keeps ${recording.sid} for ${body.retention_days} days`, before, after }
+      const change = {
+        resource,
+        summary: `Keeps ${recording.sid} for ${counted(body.retention_days, 'day')}`,
+        before,
+        after,
+      }
       return { status: 200, body: after, change, wake: ['jobs'] as const }
     },
   }),
@@ -113,7 +119,7 @@ export const retention = [
       })
       const href = `/v1/recordings/retention-jobs/${row.id}`
       const resource = { type: 'retention_job', id: row.id, name: 'Retention of recordings', href }
-      const summary = `Keeps recordings for ${body.retention_days} days`
+      const summary = `Keeps recordings for ${counted(body.retention_days, 'day')}`
       const shown = present(row)
       return {
         status: 201,

@@ -132,7 +132,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
       const taken_back = registrar.taken_back()
       t.match(
         await strowger(w, ['carriers', 'drain', id, '--reason', 'maintenance']),
-        /Telco \(draining, 1 calls left\)/,
+        /Telco \(draining, 1 call left\)/,
       )
       await until('the registration is gone', () => registrar.taken_back() > taken_back)
       t.not((await dialled()).status, 200, 'no new call to it')

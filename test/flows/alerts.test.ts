@@ -289,7 +289,7 @@ t.test('new_source_ip: fires for an address that has never used the digest trunk
   const [alert, ...others] = await w.alerts('new_source_ip')
   t.same(others, [])
   t.match(alert, { state: 'firing', severity: 'warning', reason: /used from 198\.51\.100\.9/ })
-  t.match(alert.evidence[0], { label: 'Address', text: '198.51.100.9', note: /1 calls/ })
+  t.match(alert.evidence[0], { label: 'Address', text: '198.51.100.9', note: /, 1 call$/ })
   t.match(alert.evidence[1], { amount_minor: 200 })
   await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
   await w.look()

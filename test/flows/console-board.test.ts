@@ -5,11 +5,13 @@ import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import { putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
 import { insertTestAlert, insertTestContainment } from '../support/alerts.ts'
+import { chargedCall } from '../support/charges.ts'
 import { standingClock } from '../support/clock.ts'
 import {
   axeFindings,
   complaintsOf,
   everythingFits,
+  follow,
   openBrowser,
   qrTextOf,
   screenshot,
@@ -30,6 +32,56 @@ import { until } from '../support/wait.ts'
 
 const PICTURES = 'test-results/console-board'
 const RUNNING = 500
+const DAY_MS = 86_400_000
+const naira = new Intl.NumberFormat('en-NG', { style: 'currency', currency: 'NGN', currencyDisplay: 'narrowSymbol' })
+
+/** Pages of one thing, and what it is. */
+const DETAILS: Readonly<Record<string, string>> = {
+  '/calls/CA0': 'Call',
+  '/rooms/x': 'Room',
+  '/queues/x': 'Queue',
+  '/trunks/x': 'Trunk',
+  '/trunks/x/subtrunks/y': 'Subtrunk',
+  '/applications/x': 'Voice application',
+  '/policies/x': 'Outbound policy',
+  '/subaccounts/x': 'Subaccount',
+  '/audit/x': 'Event',
+  '/webhooks/x': 'Webhook endpoint',
+  '/operator/customers/x': 'Customer',
+  '/operator/projects/x': 'Project',
+  '/operator/carriers/x': 'Carrier',
+  '/operator/rates/x': 'Price book',
+}
+
+/** How far the edge of a drawn bar may be from its amount. */
+const BAR_PX = 2
+/** Measures the bars of days in the picture: how many pixels in the middle of each have their colour. */
+const BARS_OF_DAYS = (days: number): string => `(() => {
+  const chart = document.querySelector('.chart[aria-label^="Spend by day"]')
+  const canvas = chart?.querySelector('canvas')
+  if (!canvas) return null
+  const [over, whole] = [chart.querySelector('.u-over'), canvas].map(part => part.getBoundingClientRect())
+  const scale = canvas.width / whole.width
+  const probe = document.createElement('canvas').getContext('2d')
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()
+  probe.fillRect(0, 0, 1, 1)
+  const wanted = probe.getImageData(0, 0, 1, 1).data
+  const heights = Array.from({ length: ${days} }, (_, day) => {
+    const x = Math.round((over.left - whole.left + (over.width * (day + 0.5)) / ${days}) * scale)
+    const { data } = canvas.getContext('2d').getImageData(x, 0, 1, canvas.height)
+    let found = 0
+    for (let at = 0; at < data.length; at += 4)
+      if ([0, 1, 2].every(color => Math.abs(data[at + color] - wanted[color]) < 10)) found++
+    return found / scale
+  })
+  return { of: over.height, heights }
+})()`
+
+const BARS_OF_DESTINATIONS = `
+  [...document.querySelectorAll('.bars[aria-label="Spend by destination"] li')].map(item => ({
+    text: item.textContent,
+    width: item.querySelector('.bar').style.width,
+  }))`
 
 t.test('pages that draw what happened', async t => {
   // The clock stands, so that no hour ends between two calls of a step.
@@ -122,7 +174,7 @@ t.test('pages that draw what happened', async t => {
     const xOf = async (index: number) => {
       const box = await over.boundingBox()
       if (!box) throw new Error('the chart has no place')
-      return { x: box.x + (box.width * index) / (body.series.length - 1), y: box.y + box.height / 2, box }
+      return { x: box.x + (box.width * (index + 0.5)) / body.series.length, y: box.y + box.height / 2, box }
     }
     const steps: { at: string; attempts: number }[] = body.series
     const step = steps.findIndex(({ attempts }) => attempts === 2)
@@ -259,11 +311,6 @@ t.test('pages that draw what happened', async t => {
     const mobile = { ...nigeria, prefix: '234803', rate_micro: 12_500_000_000 }
     const kenya = { ...minute, prefix: '254', label: 'Kenya', rate_micro: 33_000_000_000 }
     const from = (day: string) => ({ effective_from: `${day}T00:00:00.000Z`, created_at: `${day}T00:00:00.000Z` })
-    const naira = new Intl.NumberFormat('en-NG', {
-      style: 'currency',
-      currency: 'NGN',
-      currencyDisplay: 'narrowSymbol',
-    })
     const agrees = async (iso_code: string, name: string, code: string) => {
       const { body } = await w.ask('GET', '/v1/rates/coverage?direction=outbound')
       const rates = body.data.filter(({ match }: { match: string }) => match.startsWith(code))
@@ -298,6 +345,61 @@ t.test('pages that draw what happened', async t => {
     t.equal(await agrees('KE', 'Kenya', '+254'), 1)
   })
 
+  await t.test('Billing draws what the API says was spent, by day and by destination, also after more was', async t => {
+    const spend = (day: string, label: string, charge_minor: number) =>
+      chargedCall(w, { day, label, charge_minor, trunk_id: null, seconds: 60 })
+    await spend('2026-03-02', 'Nigeria', 40_000)
+    await spend('2026-03-09', 'Ghana', 100_000)
+    const agrees = async () => {
+      const usage = async (group: string) => (await w.ask('GET', `/v1/billing/usage?group_by=${group}`)).body
+      const by_day = await usage('day')
+      await open('/billing')
+      const spent = new Map<string, number>(
+        by_day.data.map((row: { day: string; settled_spend_minor: number }) => [row.day, row.settled_spend_minor]),
+      )
+      const first_ms = Date.parse(by_day.from)
+      const days = (Date.parse(by_day.to) - first_ms) / DAY_MS + 1
+      const amounts = Array.from(
+        { length: days },
+        (_, index) => spent.get(iso(first_ms + index * DAY_MS).slice(0, 10)) ?? 0,
+      )
+      t.equal(
+        amounts.reduce((sum, amount) => sum + amount, 0),
+        by_day.total.settled_spend_minor,
+      )
+      const most = Math.max(...amounts)
+      await until('the bars of the days are as high as the amounts', async () => {
+        const drawn = await page.evaluate<{ of: number; heights: number[] } | null>(BARS_OF_DAYS(days))
+        return drawn?.heights.every((height, at) => {
+          // The axis ends a tenth above the highest bar.
+          const wanted = (drawn.of * (amounts[at] ?? 0)) / (1.1 * most)
+          return Math.abs(height - wanted) <= BAR_PX
+        })
+      })
+      const { data } = await usage('destination')
+      type Row = { destination: string; settled_spend_minor: number; calls: number }
+      const longest = Math.max(...data.map((row: Row) => row.settled_spend_minor))
+      await until('each destination has its amount, and a bar of its length', async () => {
+        const rows = await page.evaluate<{ text: string; width: string }[]>(BARS_OF_DESTINATIONS)
+        return (
+          rows.length === data.length &&
+          data.every(({ destination, settled_spend_minor, calls }: Row, at: number) => {
+            const text = `${destination}${naira.format(settled_spend_minor / 100)} · ${calls} ${calls === 1 ? 'call' : 'calls'}`
+            // A browser keeps six digits of a width.
+            const wrong_by = Number.parseFloat(rows[at]?.width ?? '') - (100 * settled_spend_minor) / longest
+            return rows[at]?.text === text && Math.abs(wrong_by) < 0.01
+          })
+        )
+      })
+    }
+    await agrees()
+    await screenshot(page, PICTURES, 'billing')
+    await spend('2026-03-02', 'Nigeria', 110_000)
+    // Today, the last bar.
+    await spend('2026-03-11', 'Ghana', 25_000)
+    await agrees()
+  })
+
   await t.test(
     'a page takes the answers that the browser asked for beside its scripts, and asks nothing twice',
     async t => {
@@ -329,6 +431,13 @@ t.test('pages that draw what happened', async t => {
     const problem = { type: '', title: 'Busy', status: 503, detail, code: 'state_unavailable', request_id: 'req_1' }
     const reads = '**/console/api/{v1,operator/v1}/**'
     await page.route(reads, route => route.fulfill({ status: 503, json: problem }))
+    for (const [path, title] of Object.entries(DETAILS)) {
+      await follow(page, path)
+      await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+      await shown(detail)
+      t.match(await page.title(), title, `${path} has its title in the list of windows`)
+      await page.locator('main .crumbs a').waitFor()
+    }
     for (const path of [
       '/operator/customers',
       '/operator/numbers',

@@ -3,7 +3,7 @@ import type { Route } from '../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../control/operator/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { VOICE_ROUTES } from '../../control/voice/index.ts'
-import { REASONS } from '../../core/domain/reasons/table.ts'
+import { REASONS, templateInWords } from '../../core/domain/reasons/index.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { shownRows } from '../conformance/markup/effects.ts'
@@ -46,7 +46,7 @@ const errors = (): string =>
         entry.http,
         entry.voice ?? entry.sip_number,
         entry.blame,
-        entry.sentence,
+        templateInWords(entry.sentence),
         entry.mend,
       ]),
     ),

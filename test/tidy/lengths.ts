@@ -4,26 +4,12 @@ import type { Source } from './rules.ts'
 const MAX_LINES = 60
 const ROOMS = /^(bin|control|core|markup|media|signaling)\//
 
-/** Functions that may be longer, by path and name, with the reason. Pages to be split may only leave the list. */
+/** Functions that may be longer, by path and name, with the reason. */
 const LONGER: Readonly<Record<string, string>> = {
   'signaling/node.ts startSignaling': 'wires the services of the node, in order',
   'signaling/edge/index.ts createEdge': 'wires the layers of the edge, in order',
   'media/worker.ts createMediaWorker': 'wires the parts of the worker, in order',
   'control/console/lib/pbx.ts asterisk': 'the text of a configuration',
-  ...Object.fromEntries(
-    [
-      'pages/alert-policies.tsx (anonymous)',
-      'pages/destinations.tsx Tester',
-      'pages/numbers.tsx Owned',
-      'pages/policies.tsx PolicyFields',
-      'pages/policy.tsx (anonymous)',
-      'pages/recordings.tsx Recordings',
-      'pages/subtrunk.tsx (anonymous)',
-      'pages/trunk-settings.tsx General',
-      'softphone/phone.tsx InCall',
-      'ui/player.tsx Player',
-    ].map(name => [`control/console/${name}`, 'a page that is to be split']),
-  ),
 }
 
 interface Node {

@@ -34,23 +34,41 @@ export async function ask<T>(method: Method, path: string, { on, ...options }: A
 const bodyOf = async <T>(response: Response): Promise<T> =>
   response.status === 204 ? (undefined as T) : ((await response.json()) as T)
 
-/** Answers that were asked for before the part of the page that reads them was drawn. Each serves one read. */
-const ahead = new Map<string, Promise<unknown>>()
+/** An answer that was asked for before the part of the page that reads it was drawn. It serves one read. */
+interface Early {
+  readonly answer: Promise<unknown>
+  /** Once it has come. */
+  came?: { readonly body: unknown }
+}
+
+const ahead = new Map<string, Early>()
 const keyOf = (path: string): string => `${projectId.peek()} ${path}`
 
 /**
  * Asks for what the page is about to read. The browser may have asked already (`first-reads.ts`): it then takes that
- * answer, to a request without headers of ours. Only one of several projects needs a name.
+ * answer, to a request without headers of ours. Only one of several projects needs a name. Resolves when the answer has
+ * come, or failed: who reads it sees the error.
  */
-export function readAhead(path: string): void {
-  const answer = ask('GET', path, { bare: onlyProject() })
-  ahead.set(keyOf(path), answer)
-  // Who reads it sees the error.
-  answer.catch(() => undefined)
+export async function readAhead(path: string): Promise<void> {
+  const early: Early = { answer: ask('GET', path, { bare: onlyProject() }) }
+  ahead.set(keyOf(path), early)
+  await early.answer.then(
+    body => {
+      early.came = { body }
+    },
+    () => undefined,
+  )
+}
+
+/** Takes an early answer that has come, so that what reads it is drawn with it at once. */
+export function takeEarly<T>(path: string): T | undefined {
+  const came = ahead.get(keyOf(path))?.came
+  if (came) ahead.delete(keyOf(path))
+  return came?.body as T | undefined
 }
 
 export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const early = ahead.get(keyOf(path))
+  const early = ahead.get(keyOf(path))?.answer
   ahead.delete(keyOf(path))
   return early ? (early as Promise<T>) : ask<T>('GET', path, signal === undefined ? {} : { signal })
 }

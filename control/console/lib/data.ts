@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { read } from './api.ts'
+import { read, takeEarly } from './api.ts'
 import { type Problem, problemOf } from './problem.ts'
 import { projectId } from './session.ts'
 
@@ -28,8 +28,21 @@ interface Reading {
   readonly poll_ms?: number
 }
 
+/** The answer that came before this part of the page was drawn. `drawn` tells that it needs no first read. */
+function useEarly<T>(path: string | null) {
+  const [early] = useState(() => (path === null ? undefined : takeEarly<T>(path)))
+  const fresh = useRef(early !== undefined)
+  const drawn = useCallback((): boolean => {
+    const was_fresh = fresh.current
+    fresh.current = false
+    return was_fresh
+  }, [])
+  return { early, drawn }
+}
+
 /** Loads GET `path`; null loads nothing. The data stays while it reloads. */
 export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data<T> {
+  const { early, drawn } = useEarly<T>(path)
   const [state, setState] = useState<{
     of: string | null
     data: T | undefined
@@ -37,16 +50,16 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     busy: boolean
   }>({
     of: path,
-    data: undefined,
+    data: early,
     problem: null,
-    busy: path !== null,
+    busy: path !== null && early === undefined,
   })
   const [turn, setTurn] = useState(0)
   const project = projectId.value
   const latest = useRef(0)
 
   useEffect(() => {
-    if (path === null) return
+    if (path === null || drawn()) return
     const abort = new AbortController()
     latest.current += 1
     const mine = latest.current
@@ -64,7 +77,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
       },
     )
     return () => abort.abort()
-  }, [path, turn, project])
+  }, [path, turn, project, drawn])
 
   useEffect(() => {
     if (poll_ms === undefined || path === null) return
@@ -160,10 +173,11 @@ export const withLimit = (path: string, limit: number | undefined): string =>
 
 /** A paginated list; later pages load on request. */
 export function usePages<T>(path: string, { poll_ms, key, first, later = first }: Paging<T>): Pages<T> {
-  const [rows, setRows] = useState<readonly T[]>([])
-  const [cursor, setCursor] = useState<string | null>(null)
+  const { early, drawn } = useEarly<Page<T>>(withLimit(path, first))
+  const [rows, setRows] = useState<readonly T[]>(early?.data ?? [])
+  const [cursor, setCursor] = useState<string | null>(early?.next_cursor ?? null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [loading, setLoading] = useState(true)
+  const [loading, setLoading] = useState(early === undefined)
   const [turn, setTurn] = useState(0)
   const of = useRef('')
   const busy = useRef(false)
@@ -173,6 +187,7 @@ export function usePages<T>(path: string, { poll_ms, key, first, later = first }
     const abort = new AbortController()
     const whole = `${project} ${path} ${turn}`
     of.current = whole
+    if (drawn()) return
     busy.current = true
     setLoading(true)
     read<Page<T>>(withLimit(path, first), abort.signal).then(
@@ -192,7 +207,7 @@ export function usePages<T>(path: string, { poll_ms, key, first, later = first }
       },
     )
     return () => abort.abort()
-  }, [path, turn, project, first])
+  }, [path, turn, project, first, drawn])
 
   const loaded = useRef(0)
   loaded.current = rows.length

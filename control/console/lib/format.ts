@@ -1,4 +1,5 @@
 import { computed } from '@preact/signals'
+import { grouped } from '../../../core/domain/text/counted.ts'
 import { session } from './session.ts'
 
 /** Makes a format at its first use: each takes milliseconds, and most pages use few of them. */
@@ -10,13 +11,7 @@ function onceNeeded<T>(make: () => T): () => T {
   }
 }
 
-const number = onceNeeded(() => new Intl.NumberFormat('en'))
-
-export const count = (value: number | null | undefined): string => (value == null ? '–' : number().format(value))
-
-/** `1 call`, `2 calls`. */
-export const counted = (value: number, one: string, many = `${one}s`): string =>
-  `${count(value)} ${value === 1 ? one : many}`
+export const count = (value: number | null | undefined): string => (value == null ? '–' : grouped(value))
 
 const currencies = new Map<string, Intl.NumberFormat>()
 

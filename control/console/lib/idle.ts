@@ -10,3 +10,11 @@ export function whenIdle(work: () => void): () => void {
   const asked = requestIdleCallback(work, { timeout: LATEST_MS })
   return () => cancelIdleCallback(asked)
 }
+
+let turns: Promise<void> = Promise.resolve()
+
+/** Resolves when the page is idle, for one caller at a time, so that the parts of a page do not keep it busy. */
+export function inTurn(): Promise<void> {
+  turns = turns.then(() => new Promise<void>(resolve => void whenIdle(resolve)))
+  return turns
+}

@@ -1,3 +1,4 @@
+import { counted } from '../../../core/domain/text/counted.ts'
 import type { CallDetail, CallEvent, CallSummary } from './api-types.ts'
 import type { Tone } from './tone.ts'
 
@@ -69,7 +70,7 @@ export function headlineOf({ kind, number, detail }: Pick<CallEvent, 'kind' | 'n
   if (kind === 'script') return [text('verb') || 'Script', text('text')].filter(Boolean).join(': ')
   if (kind === 'state') {
     const { turns } = detail
-    if (Array.isArray(turns)) return `Agent: ${turns.length} ${turns.length === 1 ? 'turn' : 'turns'}`
+    if (Array.isArray(turns)) return `Agent: ${counted(turns.length, 'turn')}`
     const what = plain(text('what') || text('status') || 'state')
     return `${what.charAt(0).toUpperCase()}${what.slice(1)}${text('text') && `: ${text('text')}`}`
   }

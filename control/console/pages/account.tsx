@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import type { RecoveryCodes, TotpSetUp } from '../lib/api-types.ts'
 import { useAction } from '../lib/data.ts'
-import { count } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
 import { ROLE_NAMES, type Session, session } from '../lib/session.ts'
 import { Badge, Button, Card, CopyButton, Facts, Notice, PageHead } from '../ui/basics.tsx'
@@ -142,7 +142,7 @@ function TwoFactor() {
           <p class={recovery_codes_left > 2 ? 'muted' : ''}>
             {recovery_codes_left === 0
               ? 'No recovery code is left. Make new ones, or you lose the account with the telephone.'
-              : `${count(recovery_codes_left)} recovery codes are left.`}
+              : `${counted(recovery_codes_left, 'recovery code is', 'recovery codes are')} left.`}
           </p>
           <CodeField label="Code of your app, or a recovery code" {...field} />
           <Button disabled={action.busy || code.trim() === ''} onClick={() => void renew()}>

@@ -20,13 +20,14 @@ export function ApplicationPage({ params }: PageProps) {
   const numbers = useData<ListOf<{ number_id: string; e164: string; routed_at: string }>>(`${path}/numbers`)
   const [deleting, setDeleting] = useState(false)
   const write = may('service_configuration:write')
+  const back = { href: hrefOf('/applications'), text: 'Voice applications' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Voice application', back }}>
       {application => (
         <>
           <PageHead
             title={application.name}
-            back={{ href: hrefOf('/applications'), text: 'Voice applications' }}
+            back={back}
             badges={<RevisionBadge desired={application.desired_revision} effective={application.effective_revision} />}
             sub={<Id value={application.id} />}
             actions={

@@ -1,6 +1,7 @@
+import { counted } from '../../../core/domain/text/counted.ts'
 import type { AuditEventDetail, AuditPage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import { count, counted, when, words } from '../lib/format.ts'
+import { count, when, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'
@@ -105,7 +106,7 @@ export function Trail({ api, home, title, sub }: TrailProps) {
             <div class="table-foot">
               <span>
                 {count(found.total)} of {counted(found.total_all, 'event')}, kept{' '}
-                {found.retention_days < FOR_EVER_DAYS ? `${count(found.retention_days)} days` : 'for ever'}
+                {found.retention_days < FOR_EVER_DAYS ? counted(found.retention_days, 'day') : 'for ever'}
               </span>
               <span class="row">
                 {found.previous_cursor !== null && (
@@ -136,7 +137,7 @@ interface TrailEventProps {
 export function TrailEvent({ api, id, back }: TrailEventProps) {
   const of = useData<AuditEventDetail>(`${api}/audit/${id}`)
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Event', back }}>
       {({ event, changes, notes, timeline }) => (
         <>
           <PageHead title={event.summary} back={back} sub={<Id value={event.id} />} />

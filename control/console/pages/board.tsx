@@ -1,15 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import type { CallSeries, Usage } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { FIRST_WINDOW } from '../lib/first-reads.ts'
-import { count, counted, duration, localOf, money, percent, words } from '../lib/format.ts'
+import { count, duration, localOf, money, percent, words } from '../lib/format.ts'
 import { go, hrefOf, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Bars } from '../ui/bars.tsx'
 import { Button, Card, Empty, Loaded, NoRows, Stat, Stats } from '../ui/basics.tsx'
 import { Chart, type Series } from '../ui/chart.tsx'
 import { SelectField } from '../ui/form.tsx'
+import { Later } from '../ui/later.tsx'
 import './board.css'
 
 const WINDOWS = [
@@ -63,7 +65,7 @@ export function Board({ of, live_calls, more }: BoardProps) {
             />
             <Range />
           </div>
-          {charts}
+          <Later>{charts}</Later>
         </>
       )}
     </Loaded>
@@ -286,7 +288,7 @@ function Destinations({ of }: { of: BoardOf }) {
           rows={rows.slice(0, MOST_DESTINATIONS).map(row => ({
             name: row.destination ?? 'Without a rate',
             value: row.settled_spend_minor,
-            text: `${money(row.settled_spend_minor)} · ${count(row.calls)}`,
+            text: `${money(row.settled_spend_minor)} · ${counted(row.calls, 'call')}`,
           }))}
         />
       )}

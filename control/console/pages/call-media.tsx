@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import type { LegFigures as Figures } from '../lib/api-types.ts'
 import type { Sample as StorySample } from '../lib/call-story.ts'
 import { useData } from '../lib/data.ts'
@@ -87,7 +88,7 @@ function LegCard({ leg }: { leg: Leg }) {
         <Stat
           name="Lost"
           value={expected === 0 ? '–' : `${((lost / expected) * 100).toFixed(2)} %`}
-          hint={`${count(lost)} of ${count(expected)} packets`}
+          hint={`${count(lost)} of ${counted(expected, 'packet')}`}
         />
         <Stat name="Round trip" value={now.rtt_ms == null ? '–' : `${now.rtt_ms.toFixed(1)} ms`} />
       </Stats>
@@ -115,7 +116,7 @@ function LegCard({ leg }: { leg: Leg }) {
 }
 
 const packets = (of: number, octets?: number): string =>
-  `${count(of)} packets${octets === undefined ? '' : `, ${count(octets)} octets`}`
+  `${counted(of, 'packet')}${octets === undefined ? '' : `, ${counted(octets, 'octet')}`}`
 const address = (host: string | null, port: number | null): string => (host ? `${host}:${port}` : '–')
 
 const runningRows = (now: Sample): [string, string][] => [
@@ -126,7 +127,7 @@ const runningRows = (now: Sample): [string, string][] => [
 const finalRows = (of: Figures): [string, string][] => [
   ['Received', packets(of.packets_received, of.octets_received)],
   ['Sent', packets(of.packets_sent, of.octets_sent)],
-  ['Too late to be heard', `${count(of.packets_late)} packets late, ${count(of.packets_discarded)} discarded`],
+  ['Too late to be heard', `${counted(of.packets_late, 'packet')} late, ${count(of.packets_discarded)} discarded`],
   ['Lost on the way to the peer', of.remote_packets_lost === null ? 'not reported' : packets(of.remote_packets_lost)],
   ['Without media', `${count(of.seconds_without_media)} s`],
   ['Codecs', of.codecs.map(({ codec }) => codec).join(', then ') || '–'],

@@ -1,3 +1,4 @@
+import { counted } from '../../../core/domain/text/counted.ts'
 import { type Item, offset, TURN_PARTS, type Turn } from '../lib/call-story.ts'
 import { clockTime, words } from '../lib/format.ts'
 import { factsOf } from '../lib/outcome.ts'
@@ -36,7 +37,7 @@ export function Side({ item, onClose }: { item: Item; onClose: () => void }) {
               ['Codec', source.stats.codec ?? '–'],
               ['MOS', source.stats.mos?.toFixed(2) ?? '–'],
               ['Jitter', source.stats.jitter_ms == null ? '–' : `${source.stats.jitter_ms.toFixed(1)} ms`],
-              ['Lost so far', source.stats.packets_lost == null ? '–' : `${source.stats.packets_lost} packets`],
+              ['Lost so far', source.stats.packets_lost == null ? '–' : counted(source.stats.packets_lost, 'packet')],
               ['Round trip', source.stats.rtt_ms == null ? '–' : `${source.stats.rtt_ms.toFixed(1)} ms`],
             ]}
           />

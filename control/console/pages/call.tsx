@@ -38,15 +38,16 @@ export function CallPage({ params }: PageProps) {
     () => onLive(event => event.type === 'call' && (event['call'] as CallSummary).id === id && reload()),
     [id, reload],
   )
+  const back = { href: hrefOf('/calls'), text: 'Calls' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Call', back }}>
       {call => {
         const live = call.ended_at === null
         return (
           <>
             <PageHead
               title={`${call.from} → ${call.to}`}
-              back={{ href: hrefOf('/calls'), text: 'Calls' }}
+              back={back}
               badges={<CallStatus call={call} />}
               sub={<Id value={call.id} what="the call's id" />}
               actions={

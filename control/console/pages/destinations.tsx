@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import type { AdmissionDryRun, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
 import { minuteRateOf, type RatedCountry } from '../lib/country-rates.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { count, counted, duration, money, words } from '../lib/format.ts'
+import { count, duration, money, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { inSandbox, may, projectId } from '../lib/session.ts'
 import type { ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
@@ -193,36 +194,36 @@ function Tester() {
           />
         </Form>
       </Card>
-      {verdict && (
-        <Card
-          title="Verdict"
-          actions={<Badge tone={verdict.admitted ? 'good' : 'bad'}>{verdict.admitted ? 'Admitted' : 'Refused'}</Badge>}
-        >
-          {verdict.sentence && <Notice tone="bad">{verdict.sentence}</Notice>}
-          <Facts
-            rows={[
-              ['Called', verdict.called ?? '–'],
-              verdict.price
-                ? ['Rate', `${perUnit(verdict.price)} (${verdict.price.label} ${verdict.price.match})`]
-                : null,
-              verdict.price
-                ? [
-                    'Counted in',
-                    [verdict.price.increment_initial_seconds, verdict.price.increment_additional_seconds]
-                      .map(seconds => `${seconds} s`)
-                      .join(', then '),
-                  ]
-                : null,
-              verdict.admitted ? ['Longest', duration(verdict.max_duration_seconds)] : null,
-              verdict.admitted ? ['Reserved at first', money(verdict.reserve_minor)] : null,
-            ]}
-          />
-          <Trace findings={verdict.trace} />
-        </Card>
-      )}
+      {verdict && <Verdict of={verdict} />}
     </div>
   )
 }
+
+const Verdict = ({ of: verdict }: { of: AdmissionDryRun }) => (
+  <Card
+    title="Verdict"
+    actions={<Badge tone={verdict.admitted ? 'good' : 'bad'}>{verdict.admitted ? 'Admitted' : 'Refused'}</Badge>}
+  >
+    {verdict.sentence && <Notice tone="bad">{verdict.sentence}</Notice>}
+    <Facts
+      rows={[
+        ['Called', verdict.called ?? '–'],
+        ...priceFacts(verdict.price),
+        verdict.admitted ? ['Longest', duration(verdict.max_duration_seconds)] : null,
+        verdict.admitted ? ['Reserved at first', money(verdict.reserve_minor)] : null,
+      ]}
+    />
+    <Trace findings={verdict.trace} />
+  </Card>
+)
+
+const priceFacts = (price: Rate | null): readonly (readonly [string, string])[] =>
+  price === null
+    ? []
+    : [
+        ['Rate', `${perUnit(price)} (${price.label} ${price.match})`],
+        ['Counted in', `${price.increment_initial_seconds} s, then ${price.increment_additional_seconds} s`],
+      ]
 
 function Rates() {
   const direction = query.value.get('direction') ?? 'outbound'

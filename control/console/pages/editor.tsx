@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import type { MarkupAdvice, MarkupCheck } from '../lib/api-types.ts'
 import { wrongNumber, wrongUrl } from '../lib/checks.ts'
@@ -54,10 +55,9 @@ export function EditorPage() {
 function Verdict({ advice }: { advice: readonly MarkupAdvice[] }) {
   if (advice.length === 0) return <Badge tone="good">No finding</Badge>
   const errors = advice.filter(item => item.level === 'error').length
-  const [count, what] = errors > 0 ? [errors, 'error'] : [advice.length, 'remark']
   return (
     <Badge tone={errors > 0 ? 'bad' : 'warn'}>
-      {count} {count === 1 ? what : `${what}s`}
+      {errors > 0 ? counted(errors, 'error') : counted(advice.length, 'remark')}
     </Badge>
   )
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import type { CallLadder } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
-import { clockTime, counted } from '../lib/format.ts'
+import { clockTime } from '../lib/format.ts'
 import { saveAs } from '../lib/save-as.ts'
 import { diffLines, isNoise, type Lane, labelOf, lanesOf, parseSip } from '../lib/sip.ts'
 import { standaloneSvg } from '../lib/svg.ts'
@@ -24,8 +25,8 @@ export function Ladder({ call_id, live }: { call_id: string; live: boolean }) {
           <Card flush>
             {answer.unavailable === null ? (
               <Empty title="No message yet">
-                Messages appear some seconds after they were sent, and are kept {answer.retention_days} days. A call of
-                the API that never reached the network has none.
+                Messages appear some seconds after they were sent, and are kept {counted(answer.retention_days, 'day')}.
+                A call of the API that never reached the network has none.
               </Empty>
             ) : (
               <Empty title="Not available">{answer.unavailable}</Empty>
@@ -77,7 +78,7 @@ function Drawn({ answer, call_id }: { answer: CallLadder; call_id: string }) {
             </Button>
           </>
         }
-        foot={`${counted(answer.messages.length, 'message')}, kept ${answer.retention_days} days`}
+        foot={`${counted(answer.messages.length, 'message')}, kept ${counted(answer.retention_days, 'day')}`}
       >
         <Drawing svg={svg} messages={messages} lanes={lanes} opened={opened} other={other} onChoose={choose} />
         <CheckField label="Show keep-alives and registrations" checked={noise} onInput={setNoise} />

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import { wrongNumber } from '../lib/checks.ts'
-import { useAction, useData, usePages } from '../lib/data.ts'
-import { count, counted, words } from '../lib/format.ts'
+import { type Pages, useAction, useData, usePages } from '../lib/data.ts'
+import { count, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { Application, ListOf, NumberBlock, PhoneNumber, TrunkSummary } from '../lib/types.ts'
@@ -45,7 +46,6 @@ function Owned() {
   )
   const [routed, setRouted] = useState<PhoneNumber | null>(null)
   const [released, setReleased] = useState<PhoneNumber | null>(null)
-  const manage = may('numbers:manage')
   return (
     <>
       <div class="filters">
@@ -69,43 +69,7 @@ function Owned() {
           </NoRows>
         ) : (
           <>
-            <LongTable
-              label="Numbers"
-              rows={numbers.rows}
-              keyOf={keyOf}
-              more={numbers.more}
-              onNearEnd={numbers.loadMore}
-              columns={[
-                { title: 'Number', cell: number => <span class="num">{number.e164}</span> },
-                { title: 'Status', cell: number => <Status of={number.status} />, wide: true },
-                {
-                  title: 'Rings',
-                  cell: number =>
-                    number.route ? (
-                      `${number.route.name} (${words(number.route.kind).toLowerCase()})`
-                    ) : (
-                      <span class="muted">nothing yet</span>
-                    ),
-                },
-                { title: 'Changed', cell: number => <Time at={number.updated_at} />, wide: true },
-                {
-                  title: '',
-                  right: true,
-                  width: manage ? '170px' : '20px',
-                  cell: number =>
-                    manage && (
-                      <>
-                        <Button small kind="quiet" label={`Route ${number.e164}`} onClick={() => setRouted(number)}>
-                          Route
-                        </Button>
-                        <Button small kind="quiet" label={`Release ${number.e164}`} onClick={() => setReleased(number)}>
-                          Release
-                        </Button>
-                      </>
-                    ),
-                },
-              ]}
-            />
+            <NumberTable of={numbers} onRoute={setRouted} onRelease={setReleased} />
             <div class="table-foot">
               {counted(numbers.rows.length, 'number')}
               {numbers.more ? ' so far' : ''}
@@ -114,27 +78,83 @@ function Owned() {
         )}
       </Card>
       {routed && <RouteDialog number={routed} onClose={() => setRouted(null)} onDone={numbers.reload} />}
-      {released && (
-        <ConfirmByName
-          title="Release the number"
-          name={released.e164}
-          verb="Release"
-          onClose={() => setReleased(null)}
-          onConfirm={async () => {
-            await ask('POST', `/v1/numbers/${released.id}/release`, { on: released })
-            numbers.reload()
-          }}
-        >
-          <Notice tone="warn">
-            It stops ringing at once and is kept in quarantine before anybody can order it again.
-          </Notice>
-        </ConfirmByName>
-      )}
+      {released && <Release number={released} onClose={() => setReleased(null)} onDone={numbers.reload} />}
     </>
   )
 }
 
-function RouteDialog({ number, onClose, onDone }: { number: PhoneNumber; onClose: () => void; onDone: () => void }) {
+interface NumberTableProps {
+  readonly of: Pages<PhoneNumber>
+  readonly onRoute: (number: PhoneNumber) => void
+  readonly onRelease: (number: PhoneNumber) => void
+}
+
+function NumberTable({ of, onRoute, onRelease }: NumberTableProps) {
+  const manage = may('numbers:manage')
+  return (
+    <LongTable
+      label="Numbers"
+      rows={of.rows}
+      keyOf={keyOf}
+      more={of.more}
+      onNearEnd={of.loadMore}
+      columns={[
+        { title: 'Number', cell: number => <span class="num">{number.e164}</span> },
+        { title: 'Status', cell: number => <Status of={number.status} />, wide: true },
+        { title: 'Rings', cell: ({ route }) => <Rings route={route} /> },
+        { title: 'Changed', cell: number => <Time at={number.updated_at} />, wide: true },
+        {
+          title: '',
+          right: true,
+          width: manage ? '170px' : '20px',
+          cell: number =>
+            manage && (
+              <>
+                <Button small kind="quiet" label={`Route ${number.e164}`} onClick={() => onRoute(number)}>
+                  Route
+                </Button>
+                <Button small kind="quiet" label={`Release ${number.e164}`} onClick={() => onRelease(number)}>
+                  Release
+                </Button>
+              </>
+            ),
+        },
+      ]}
+    />
+  )
+}
+
+const Rings = ({ route }: Pick<PhoneNumber, 'route'>) =>
+  route ? (
+    <>
+      {route.name} ({words(route.kind).toLowerCase()})
+    </>
+  ) : (
+    <span class="muted">nothing yet</span>
+  )
+
+interface OfNumber {
+  readonly number: PhoneNumber
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+const Release = ({ number, onClose, onDone }: OfNumber) => (
+  <ConfirmByName
+    title="Release the number"
+    name={number.e164}
+    verb="Release"
+    onClose={onClose}
+    onConfirm={async () => {
+      await ask('POST', `/v1/numbers/${number.id}/release`, { on: number })
+      onDone()
+    }}
+  >
+    <Notice tone="warn">It stops ringing at once and is kept in quarantine before anybody can order it again.</Notice>
+  </ConfirmByName>
+)
+
+function RouteDialog({ number, onClose, onDone }: OfNumber) {
   const applications = useData<ListOf<Application>>('/v1/voice/applications')
   const trunks = useData<ListOf<TrunkSummary>>('/v1/trunks')
   const [target, setTarget] = useState(number.route ? `${number.route.kind} ${number.route.id}` : '')

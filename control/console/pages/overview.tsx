@@ -7,6 +7,7 @@ import { useLiveCalls } from '../lib/live-calls.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import { Badge, Card, Empty, LinkButton, Meter, NoRows, PageHead, Stat, Status, Time } from '../ui/basics.tsx'
+import { Later } from '../ui/later.tsx'
 import { Table } from '../ui/table.tsx'
 import { Board, boardPath } from './board.tsx'
 import { LiveTable } from './live-calls.tsx'
@@ -49,12 +50,14 @@ function Figures() {
   return (
     <>
       <Board of={{}} {...(live_calls === undefined ? {} : { live_calls })} more={<Firing />} />
-      <LiveNow of={live} />
-      <div class="columns">
-        {may('service_configuration:read') && <FiringAlerts />}
-        {metrics.data && <Caps data={metrics.data} />}
-        {metrics.data && <Nodes nodes={metrics.data.nodes} />}
-      </div>
+      <Later>
+        <LiveNow of={live} />
+        <div class="columns">
+          {may('service_configuration:read') && <FiringAlerts />}
+          {metrics.data && <Caps data={metrics.data} />}
+          {metrics.data && <Nodes nodes={metrics.data.nodes} />}
+        </div>
+      </Later>
     </>
   )
 }

@@ -54,79 +54,102 @@ const EMPTY: PolicyForm = {
   max_destination_rate_minor: null,
 }
 
-export function PolicyFields({
-  form,
-  set,
-  action,
-}: {
-  form: PolicyForm
-  set: (changes: Partial<PolicyForm>) => void
-  action: Action
-}) {
-  const at = (pointer: string) => ({ problem: action.problem, at: pointer })
+interface FieldsProps {
+  readonly form: PolicyForm
+  readonly set: (changes: Partial<PolicyForm>) => void
+  readonly action: Action
+}
+
+const placesIn = (action: Action) => (pointer: string) => ({ problem: action.problem, at: pointer })
+
+export const PolicyFields = (props: FieldsProps) => (
+  <>
+    <TextField
+      label="Name"
+      value={props.form.name}
+      onInput={name => props.set({ name })}
+      required
+      autoFocus
+      {...placesIn(props.action)('/name')}
+    />
+    <div class="grid-2">
+      <CeilingFields {...props} />
+      <RecordingFields {...props} />
+    </div>
+  </>
+)
+
+function CeilingFields({ form, set, action }: FieldsProps) {
+  const at = placesIn(action)
   return (
     <>
-      <TextField label="Name" value={form.name} onInput={name => set({ name })} required autoFocus {...at('/name')} />
-      <div class="grid-2">
-        <NumberField
-          label="Calls at once"
-          placeholder="no ceiling"
-          value={form.concurrency}
-          onInput={concurrency => set({ concurrency })}
-          {...at('/concurrency')}
-        />
-        <NumberField
-          label="Calls per second"
-          placeholder="no ceiling"
-          value={form.cps}
-          onInput={cps => set({ cps })}
-          {...at('/cps')}
-        />
-        <NumberField
-          label="Longest call, seconds"
-          placeholder="no ceiling"
-          value={form.max_call_duration_seconds}
-          onInput={max_call_duration_seconds => set({ max_call_duration_seconds })}
-          {...at('/max_call_duration_seconds')}
-        />
-        <MoneyField
-          label="Daily spend, ₦"
-          value={form.daily_spend_limit_minor}
-          onInput={daily_spend_limit_minor => set({ daily_spend_limit_minor })}
-          {...at('/daily_spend_limit_minor')}
-        />
-        <MoneyField
-          label="Highest rate, ₦ a minute"
-          value={form.max_destination_rate_minor}
-          onInput={max_destination_rate_minor => set({ max_destination_rate_minor })}
-          {...at('/max_destination_rate_minor')}
-        />
-        <AreaField
-          label="Calling hours"
-          hint="Days and times in which calls may begin, a window a line, such as: monday-friday 08:00-18:30. Empty: always."
-          rows={2}
-          value={form.calling_hours}
-          onInput={calling_hours => set({ calling_hours })}
-          {...at('/calling_hours')}
-        />
-        <SelectField
-          label="Recording"
-          value={form.recording_mode}
-          onInput={value => set({ recording_mode: value as PolicyForm['recording_mode'] })}
-          options={[
-            { value: 'off', text: 'Off' },
-            { value: 'all', text: 'All calls, two channels' },
-          ]}
-          {...at('/recording_mode')}
-        />
-        <SelectField
-          label="Recordings are kept"
-          value={String(form.recording_retention_days)}
-          onInput={value => set({ recording_retention_days: Number(value) as PolicyForm['recording_retention_days'] })}
-          options={['30', '90', '365'].map(value => ({ value, text: `${value} days` }))}
-          {...at('/recording_retention_days')}
-        />
-      </div>
+      <NumberField
+        label="Calls at once"
+        placeholder="no ceiling"
+        value={form.concurrency}
+        onInput={concurrency => set({ concurrency })}
+        {...at('/concurrency')}
+      />
+      <NumberField
+        label="Calls per second"
+        placeholder="no ceiling"
+        value={form.cps}
+        onInput={cps => set({ cps })}
+        {...at('/cps')}
+      />
+      <NumberField
+        label="Longest call, seconds"
+        placeholder="no ceiling"
+        value={form.max_call_duration_seconds}
+        onInput={max_call_duration_seconds => set({ max_call_duration_seconds })}
+        {...at('/max_call_duration_seconds')}
+      />
+      <MoneyField
+        label="Daily spend, ₦"
+        value={form.daily_spend_limit_minor}
+        onInput={daily_spend_limit_minor => set({ daily_spend_limit_minor })}
+        {...at('/daily_spend_limit_minor')}
+      />
+      <MoneyField
+        label="Highest rate, ₦ a minute"
+        value={form.max_destination_rate_minor}
+        onInput={max_destination_rate_minor => set({ max_destination_rate_minor })}
+        {...at('/max_destination_rate_minor')}
+      />
+    </>
+  )
+}
+
+/** When calls may begin, and what is kept of them. */
+function RecordingFields({ form, set, action }: FieldsProps) {
+  const at = placesIn(action)
+  return (
+    <>
+      <AreaField
+        label="Calling hours"
+        hint="Days and times in which calls may begin, a window a line, such as: monday-friday 08:00-18:30. Empty: always."
+        rows={2}
+        value={form.calling_hours}
+        onInput={calling_hours => set({ calling_hours })}
+        {...at('/calling_hours')}
+      />
+      <SelectField
+        label="Recording"
+        value={form.recording_mode}
+        onInput={value => set({ recording_mode: value as PolicyForm['recording_mode'] })}
+        options={[
+          { value: 'off', text: 'Off' },
+          { value: 'all', text: 'All calls, two channels' },
+        ]}
+        {...at('/recording_mode')}
+      />
+      <SelectField
+        label="Recordings are kept"
+        value={String(form.recording_retention_days)}
+        onInput={value => set({ recording_retention_days: Number(value) as PolicyForm['recording_retention_days'] })}
+        options={['30', '90', '365'].map(value => ({ value, text: `${value} days` }))}
+        {...at('/recording_retention_days')}
+      />
     </>
   )
 }

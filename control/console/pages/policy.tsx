@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
-import { useAction, useData } from '../lib/data.ts'
-import { count, counted, money, when, words } from '../lib/format.ts'
+import { type Data, useAction, useData } from '../lib/data.ts'
+import { count, money, when, words } from '../lib/format.ts'
 import { hoursText } from '../lib/hours-text.ts'
 import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { hasRole, may } from '../lib/session.ts'
@@ -14,6 +15,7 @@ import {
   Id,
   Loaded,
   Meter,
+  NoRows,
   Notice,
   PageHead,
   ProblemBox,
@@ -44,13 +46,14 @@ export function PolicyPage({ params }: PageProps) {
   const attachments = useData<ListOf<Attachment>>(`${path}/attachments`, { poll_ms: 5000 })
   const [deleting, setDeleting] = useState(false)
   const write = may('service_configuration:write')
+  const back = { href: hrefOf('/policies'), text: 'Outbound policies' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Outbound policy', back }}>
       {policy => (
         <>
           <PageHead
             title={policy.name}
-            back={{ href: hrefOf('/policies'), text: 'Outbound policies' }}
+            back={back}
             badges={<Status of={policy.status} />}
             sub={<Id value={policy.id} />}
             actions={
@@ -63,73 +66,87 @@ export function PolicyPage({ params }: PageProps) {
             }
           />
           <div class="columns">
-            <Card title="In use today">
-              <Meter
-                name="Spend"
-                used={policy.ceilings.daily_spend.used_today_minor}
-                limit={policy.ceilings.daily_spend.configured_minor}
-                show={money}
-              />
-              <Facts
-                rows={[
-                  ['Begins anew', <Time key="t" at={policy.ceilings.daily_spend.resets_at} />],
-                  ['Revision', policy.revision],
-                  ['Made', `${when(policy.created_at)}${policy.created_by ? ` by ${policy.created_by}` : ''}`],
-                ]}
-              />
-            </Card>
+            <InUse policy={policy} />
             <RecordingConsent policy={policy} onChanged={of.reload} />
           </div>
           <PolicyRules policy={policy} path={path} onSaved={of.set} />
-          <Card title="Services that use it" flush>
-            {(attachments.data?.data.length ?? 0) === 0 ? (
-              <Empty title="Nothing uses it yet">Choose it in the settings of a trunk.</Empty>
-            ) : (
-              <Table
-                label="Services that use it"
-                rows={attachments.data?.data ?? []}
-                keyOf={row => row.id}
-                columns={[
-                  {
-                    title: 'Service',
-                    cell: row =>
-                      row.service_type === 'trunk' ? (
-                        <a href={hrefOf(`/trunks/${row.service_id}`)}>{row.service_name}</a>
-                      ) : (
-                        row.service_name
-                      ),
-                  },
-                  { title: 'Kind', cell: row => words(row.service_type) },
-                  { title: 'State', cell: row => <Status of={row.apply_state} /> },
-                  { title: 'Calls now', cell: row => count(row.calls_in_flight), right: true },
-                  { title: 'Applied', cell: row => <Time at={row.applied_at} />, wide: true },
-                ]}
-              />
-            )}
-          </Card>
+          <Services of={attachments} />
           {write && <Edit key={policy.revision} policy={policy} path={path} onSaved={of.set} />}
-          {deleting && (
-            <ConfirmByName
-              title="Delete the policy"
-              name={policy.name}
-              verb="Detach and delete"
-              onClose={() => setDeleting(false)}
-              onConfirm={async () => {
-                await ask('DELETE', `${path}?detach=true`)
-                go('/policies')
-              }}
-            >
-              <Notice tone="bad">
-                It is detached from {counted(policy.attached_services, 'service')}, whose calls then have only their own
-                ceilings.
-              </Notice>
-            </ConfirmByName>
-          )}
+          {deleting && <Delete policy={policy} path={path} onClose={() => setDeleting(false)} />}
         </>
       )}
     </Loaded>
   )
 }
+
+const InUse = ({ policy: { ceilings, revision, created_at, created_by } }: { policy: Policy }) => (
+  <Card title="In use today">
+    <Meter
+      name="Spend"
+      used={ceilings.daily_spend.used_today_minor}
+      limit={ceilings.daily_spend.configured_minor}
+      show={money}
+    />
+    <Facts
+      rows={[
+        ['Begins anew', <Time key="t" at={ceilings.daily_spend.resets_at} />],
+        ['Revision', revision],
+        ['Made', `${when(created_at)}${created_by ? ` by ${created_by}` : ''}`],
+      ]}
+    />
+  </Card>
+)
+
+function Services({ of }: { of: Data<ListOf<Attachment>> }) {
+  const rows = of.data?.data ?? []
+  return (
+    <Card title="Services that use it" flush>
+      {rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="Nothing uses it yet">Choose it in the settings of a trunk.</Empty>
+        </NoRows>
+      ) : (
+        <Table
+          label="Services that use it"
+          rows={rows}
+          keyOf={row => row.id}
+          columns={[
+            {
+              title: 'Service',
+              cell: row =>
+                row.service_type === 'trunk' ? (
+                  <a href={hrefOf(`/trunks/${row.service_id}`)}>{row.service_name}</a>
+                ) : (
+                  row.service_name
+                ),
+            },
+            { title: 'Kind', cell: row => words(row.service_type) },
+            { title: 'State', cell: row => <Status of={row.apply_state} /> },
+            { title: 'Calls now', cell: row => count(row.calls_in_flight), right: true },
+            { title: 'Applied', cell: row => <Time at={row.applied_at} />, wide: true },
+          ]}
+        />
+      )}
+    </Card>
+  )
+}
+
+const Delete = ({ policy, path, onClose }: { policy: Policy; path: string; onClose: () => void }) => (
+  <ConfirmByName
+    title="Delete the policy"
+    name={policy.name}
+    verb="Detach and delete"
+    onClose={onClose}
+    onConfirm={async () => {
+      await ask('DELETE', `${path}?detach=true`)
+      go('/policies')
+    }}
+  >
+    <Notice tone="bad">
+      It is detached from {counted(policy.attached_services, 'service')}, whose calls then have only their own ceilings.
+    </Notice>
+  </ConfirmByName>
+)
 
 function Edit({ policy, path, onSaved }: { policy: Policy; path: string; onSaved: (value: Policy) => void }) {
   const { ceilings, recording } = policy

@@ -55,15 +55,12 @@ export function QueuePage({ params }: PageProps) {
   const of = useData<Queue>(path, { poll_ms: POLL_MS })
   const members = useData<ListOf<QueueMember>>(`${path}/members`, { poll_ms: POLL_MS })
   const [asked, setAsked] = useState<QueueMember | null>(null)
+  const back = { href: hrefOf('/queues'), text: 'Queues' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Queue', back }}>
       {queue => (
         <>
-          <PageHead
-            title={queue.name}
-            back={{ href: hrefOf('/queues'), text: 'Queues' }}
-            sub={<Id value={queue.id} />}
-          />
+          <PageHead title={queue.name} back={back} sub={<Id value={queue.id} />} />
           <Card>
             <Stats>
               <Stat name="Waiting" value={count(queue.waiting)} />

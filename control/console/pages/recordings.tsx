@@ -1,16 +1,63 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import { usePages } from '../lib/data.ts'
-import { bytes, counted, duration, when } from '../lib/format.ts'
+import { bytes, duration, when } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
 import type { Recording } from '../lib/types.ts'
 import { Button, Card, Empty, NoRows, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
-import { LongTable } from '../ui/table.tsx'
+import { type Column, LongTable } from '../ui/table.tsx'
 import { CALL_TABS } from './call-tabs.ts'
 
 const keyOf = (recording: Recording): string => recording.id
+
+type Choose = (recording: Recording) => void
+
+const columnsOf = (hear: Choose, remove: Choose): readonly Column<Recording>[] => [
+  {
+    title: 'From',
+    cell: row => (
+      <a class="num" href={hrefOf(`/calls/${row.call_id}/recordings`)}>
+        {row.from ?? 'its call'}
+      </a>
+    ),
+    width: '164px',
+  },
+  { title: 'To', cell: row => <span class="num">{row.to ?? '–'}</span>, width: '152px' },
+  { title: 'Status', cell: row => <Status of={row.status} />, width: '130px' },
+  {
+    title: 'Length',
+    cell: row => duration(row.duration_ms === null ? null : row.duration_ms / 1000),
+    right: true,
+  },
+  { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
+  {
+    title: 'Made',
+    cell: row => <span class="num">{when(row.created_at)}</span>,
+    wide: true,
+    width: '196px',
+  },
+  { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
+  {
+    title: '',
+    right: true,
+    width: '180px',
+    cell: row => (
+      <>
+        {row.status === 'completed' && (
+          <Button small kind="quiet" icon="play" onClick={() => hear(row)}>
+            Play
+          </Button>
+        )}
+        <Button small kind="quiet" label={`Delete the recording ${row.id}`} onClick={() => remove(row)}>
+          Delete
+        </Button>
+      </>
+    ),
+  },
+]
 
 export function Recordings() {
   const recordings = usePages<Recording>('/v1/recordings?limit=100', { poll_ms: 8000, key: keyOf })
@@ -39,54 +86,7 @@ export function Recordings() {
               keyOf={keyOf}
               more={recordings.more}
               onNearEnd={recordings.loadMore}
-              columns={[
-                {
-                  title: 'From',
-                  cell: row => (
-                    <a class="num" href={hrefOf(`/calls/${row.call_id}/recordings`)}>
-                      {row.from ?? 'its call'}
-                    </a>
-                  ),
-                  width: '164px',
-                },
-                { title: 'To', cell: row => <span class="num">{row.to ?? '–'}</span>, width: '152px' },
-                { title: 'Status', cell: row => <Status of={row.status} />, width: '130px' },
-                {
-                  title: 'Length',
-                  cell: row => duration(row.duration_ms === null ? null : row.duration_ms / 1000),
-                  right: true,
-                },
-                { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
-                {
-                  title: 'Made',
-                  cell: row => <span class="num">{when(row.created_at)}</span>,
-                  wide: true,
-                  width: '196px',
-                },
-                { title: 'Kept until', cell: row => <Time at={row.expires_at} />, wide: true },
-                {
-                  title: '',
-                  right: true,
-                  width: '180px',
-                  cell: row => (
-                    <>
-                      {row.status === 'completed' && (
-                        <Button small kind="quiet" icon="play" onClick={() => setHeard(row)}>
-                          Play
-                        </Button>
-                      )}
-                      <Button
-                        small
-                        kind="quiet"
-                        label={`Delete the recording ${row.id}`}
-                        onClick={() => setDeleted(row)}
-                      >
-                        Delete
-                      </Button>
-                    </>
-                  ),
-                },
-              ]}
+              columns={columnsOf(setHeard, setDeleted)}
             />
             <div class="table-foot">{counted(recordings.rows.length, 'recording')}</div>
           </>

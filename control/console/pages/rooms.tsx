@@ -57,13 +57,14 @@ export function RoomPage({ params }: PageProps) {
   const path = `/v1/conferences/${params['id']}`
   const of = useData<Conference>(path, { poll_ms: LIST_MS })
   const [ending, setEnding] = useState(false)
+  const back = { href: hrefOf('/rooms'), text: 'Rooms' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Room', back }}>
       {room => (
         <>
           <PageHead
             title={room.name}
-            back={{ href: hrefOf('/rooms'), text: 'Rooms' }}
+            back={back}
             badges={<Status of={room.status} />}
             sub={<Id value={room.id} />}
             actions={

@@ -177,8 +177,9 @@ export function SubaccountPage({ params }: PageProps) {
   const path = `/v1/subaccounts/${params['id']}`
   const of = useData<Subaccount>(path, { poll_ms: 5000 })
   const [asking, setAsking] = useState(false)
+  const back = { href: hrefOf('/subaccounts'), text: 'Subaccounts' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Subaccount', back }}>
       {subaccount => {
         const usage = subaccount.usage_30d
         const verb = subaccount.status === 'enabled' ? 'suspend' : 'resume'
@@ -186,7 +187,7 @@ export function SubaccountPage({ params }: PageProps) {
           <>
             <PageHead
               title={subaccount.name}
-              back={{ href: hrefOf('/subaccounts'), text: 'Subaccounts' }}
+              back={back}
               badges={<Status of={subaccount.status} />}
               sub={<Id value={subaccount.id} />}
               actions={

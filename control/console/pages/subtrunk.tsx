@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
@@ -27,58 +28,45 @@ import { CeilingFields, type Ceilings } from './ceilings.tsx'
 import { PolicyChoice } from './policy-choice.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 
+type Asked = 'suspend' | 'delete'
+
 export function SubtrunkPage({ params }: PageProps) {
+  const home = `/trunks/${params['id']}/numbers`
   const path = `/v1/trunks/${params['id']}/subtrunks/${params['subtrunk']}`
   const of = useData<Subtrunk>(path, { poll_ms: 5000 })
-  const [asking, setAsking] = useState<'suspend' | 'delete' | null>(null)
+  const [asking, setAsking] = useState<Asked | null>(null)
   const action = useAction()
+  const back = { href: hrefOf(home), text: 'The trunk' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Subtrunk', back }}>
       {subtrunk => {
         const change = async (verb: 'suspend' | 'resume') =>
           of.set(await ask<Subtrunk>('POST', `${path}/${verb}`, { on: subtrunk }))
-        const { usage } = subtrunk
+        const remove = async (body: object) => {
+          await ask('DELETE', path, { body, on: subtrunk })
+          go(home)
+        }
+        const resume = () => void action.run(() => change('resume'))
         return (
           <>
             <PageHead
               title={subtrunk.name}
-              back={{ href: hrefOf(`/trunks/${params['id']}/numbers`), text: 'The trunk' }}
+              back={back}
               badges={<Status of={subtrunk.status} />}
               sub={<Id value={subtrunk.id} />}
               actions={
-                may('service_configuration:write') && (
-                  <>
-                    {subtrunk.status === 'disabled' ? (
-                      <Button onClick={() => void action.run(() => change('resume'))}>Resume</Button>
-                    ) : (
-                      <Button kind="danger" onClick={() => setAsking('suspend')}>
-                        Suspend
-                      </Button>
-                    )}
-                    <Button kind="danger" onClick={() => setAsking('delete')}>
-                      Delete
-                    </Button>
-                  </>
-                )
+                may('service_configuration:write') && <Actions of={subtrunk} onResume={resume} onAsk={setAsking} />
               }
             />
             <ProblemBox problem={action.problem} />
-            <Stats>
-              <Stat name="Calls now" value={count(usage.live_calls)} />
-              <Stat name="Calls" value={count(usage.call_attempts)} hint={`${count(usage.answered_calls)} answered`} />
-              <Stat
-                name="Spend"
-                value={money(usage.settled_spend_minor)}
-                hint={`${money(usage.pending_spend_minor)} reserved`}
-              />
-            </Stats>
+            <Usage of={subtrunk.usage} />
             <div class="columns">
               <Configuration key={subtrunk.revision} subtrunk={subtrunk} path={path} onSaved={of.set} />
               <RefusedCalls
-                refusals={usage.refusals}
+                refusals={subtrunk.usage.refusals}
                 hint={
                   <>
-                    Since <Time at={usage.window_from} />
+                    Since <Time at={subtrunk.usage.window_from} />
                   </>
                 }
               />
@@ -93,19 +81,13 @@ export function SubtrunkPage({ params }: PageProps) {
             <Delegations subtrunk={subtrunk} path={path} onChanged={of.reload} />
             {asking && (
               <ConfirmByName
-                title={asking === 'delete' ? 'Delete the subtrunk' : 'Suspend the subtrunk'}
+                title={QUESTIONS[asking].title}
                 name={subtrunk.name}
-                verb={asking === 'delete' ? 'Delete' : 'Suspend'}
+                verb={QUESTIONS[asking].verb}
                 onClose={() => setAsking(null)}
-                onConfirm={async ({ confirm_name }) => {
-                  if (asking === 'suspend') return change('suspend')
-                  await ask('DELETE', path, { body: { confirm_name }, on: subtrunk })
-                  return go(`/trunks/${params['id']}/numbers`)
-                }}
+                onConfirm={({ confirm_name }) => (asking === 'suspend' ? change('suspend') : remove({ confirm_name }))}
               >
-                <Notice tone="warn">
-                  {asking === 'delete' ? 'This cannot be taken back.' : 'New calls are refused until it is resumed.'}
-                </Notice>
+                <Notice tone="warn">{QUESTIONS[asking].text}</Notice>
               </ConfirmByName>
             )}
           </>
@@ -114,6 +96,40 @@ export function SubtrunkPage({ params }: PageProps) {
     </Loaded>
   )
 }
+
+const QUESTIONS = {
+  suspend: { title: 'Suspend the subtrunk', verb: 'Suspend', text: 'New calls are refused until it is resumed.' },
+  delete: { title: 'Delete the subtrunk', verb: 'Delete', text: 'This cannot be taken back.' },
+} as const
+
+interface ActionsProps {
+  readonly of: Subtrunk
+  readonly onResume: () => void
+  readonly onAsk: (asked: Asked) => void
+}
+
+const Actions = ({ of, onResume, onAsk }: ActionsProps) => (
+  <>
+    {of.status === 'disabled' ? (
+      <Button onClick={onResume}>Resume</Button>
+    ) : (
+      <Button kind="danger" onClick={() => onAsk('suspend')}>
+        Suspend
+      </Button>
+    )}
+    <Button kind="danger" onClick={() => onAsk('delete')}>
+      Delete
+    </Button>
+  </>
+)
+
+const Usage = ({ of }: { of: Subtrunk['usage'] }) => (
+  <Stats>
+    <Stat name="Calls now" value={count(of.live_calls)} />
+    <Stat name="Calls" value={count(of.call_attempts)} hint={`${count(of.answered_calls)} answered`} />
+    <Stat name="Spend" value={money(of.settled_spend_minor)} hint={`${money(of.pending_spend_minor)} reserved`} />
+  </Stats>
+)
 
 function Configuration({
   subtrunk,
@@ -136,7 +152,7 @@ function Configuration({
   return (
     <Card
       title="Ceilings"
-      hint={`The trunk above: ${parent_limits.concurrency} calls at once, ${parent_limits.cps} per second.`}
+      hint={`The trunk above: ${counted(parent_limits.concurrency, 'call')} at once, ${parent_limits.cps} per second.`}
     >
       <Form
         onSubmit={() => void save()}

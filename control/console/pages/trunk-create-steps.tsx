@@ -1,3 +1,4 @@
+import { counted } from '../../../core/domain/text/counted.ts'
 import { linesOf, wrongSipUri, wrongSources } from '../lib/checks.ts'
 import { useData } from '../lib/data.ts'
 import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } from '../lib/trunk-choices.ts'
@@ -183,7 +184,7 @@ export const Review = ({ draft }: { draft: TrunkDraft }) => (
       ['Media', draft.media_security === 'rtp' ? 'RTP' : 'SRTP required'],
       [
         'Ceilings',
-        `${draft.concurrency} calls at once, ${draft.cps} per second, ${draft.max_call_duration_seconds} s each`,
+        `${counted(draft.concurrency ?? 0, 'call')} at once, ${draft.cps ?? 0} per second, ${draft.max_call_duration_seconds ?? 0} s each`,
       ],
     ]}
   />

@@ -34,24 +34,27 @@ export const TrunkSettings = (props: TrunkTab) => (
   </>
 )
 
+const settingsOf = (trunk: Trunk) => ({
+  name: trunk.name,
+  direction: trunk.direction,
+  auth_mode: trunk.authentication.mode,
+  source_validation: trunk.authentication.source_validation,
+  require_tls: trunk.authentication.require_tls,
+  codecs: trunk.media.codecs,
+  media_security: trunk.media.security,
+  transfers: trunk.transfers,
+  limits: {
+    concurrency: trunk.limits.concurrency.configured,
+    cps: trunk.limits.cps.configured,
+    max_call_duration_seconds: trunk.limits.max_call_duration.configured,
+  },
+})
+type Settings = ReturnType<typeof settingsOf>
+
 function General({ trunk, of }: TrunkTab) {
-  const [form, setForm] = useState({
-    name: trunk.name,
-    direction: trunk.direction,
-    auth_mode: trunk.authentication.mode,
-    source_validation: trunk.authentication.source_validation,
-    require_tls: trunk.authentication.require_tls,
-    codecs: trunk.media.codecs,
-    media_security: trunk.media.security,
-    transfers: trunk.transfers,
-    limits: {
-      concurrency: trunk.limits.concurrency.configured,
-      cps: trunk.limits.cps.configured,
-      max_call_duration_seconds: trunk.limits.max_call_duration.configured,
-    },
-  })
+  const [form, setForm] = useState(() => settingsOf(trunk))
   const action = useAction()
-  const set = (changes: Partial<typeof form>) => setForm(before => ({ ...before, ...changes }))
+  const set = (changes: Partial<Settings>) => setForm(before => ({ ...before, ...changes }))
   const setLimits = (changes: Partial<Ceilings>) => {
     const { concurrency, cps, max_call_duration_seconds } = { ...form.limits, ...changes }
     // The API takes numbers only: an empty field is sent as 0.
@@ -85,32 +88,7 @@ function General({ trunk, of }: TrunkTab) {
           onInput={direction => set({ direction })}
           options={DIRECTIONS}
         />
-        <div class="grid-2">
-          <SelectField
-            label="Authentication"
-            value={form.auth_mode}
-            onInput={value => set({ auth_mode: value as typeof form.auth_mode })}
-            options={AUTHENTICATIONS}
-          />
-          <SelectField
-            label="Source check"
-            value={form.source_validation}
-            onInput={value => set({ source_validation: value as typeof form.source_validation })}
-            options={SOURCE_CHECKS}
-          />
-          <SelectField
-            label="Media security"
-            value={form.media_security}
-            onInput={value => set({ media_security: value as typeof form.media_security })}
-            options={MEDIA_SECURITIES}
-          />
-          <SelectField
-            label="Transfers by the PBX"
-            value={form.transfers}
-            onInput={value => set({ transfers: value as typeof form.transfers })}
-            options={TRANSFERS}
-          />
-        </div>
+        <SettingChoices form={form} set={set} />
         <CheckField label="Only over TLS" checked={form.require_tls} onInput={require_tls => set({ require_tls })} />
         <Chips
           legend={`Codecs: ${form.codecs.join(', ')}`}
@@ -124,6 +102,40 @@ function General({ trunk, of }: TrunkTab) {
     </Card>
   )
 }
+
+interface ChoicesProps {
+  readonly form: Settings
+  readonly set: (changes: Partial<Settings>) => void
+}
+
+const SettingChoices = ({ form, set }: ChoicesProps) => (
+  <div class="grid-2">
+    <SelectField
+      label="Authentication"
+      value={form.auth_mode}
+      onInput={value => set({ auth_mode: value as Settings['auth_mode'] })}
+      options={AUTHENTICATIONS}
+    />
+    <SelectField
+      label="Source check"
+      value={form.source_validation}
+      onInput={value => set({ source_validation: value as Settings['source_validation'] })}
+      options={SOURCE_CHECKS}
+    />
+    <SelectField
+      label="Media security"
+      value={form.media_security}
+      onInput={value => set({ media_security: value as Settings['media_security'] })}
+      options={MEDIA_SECURITIES}
+    />
+    <SelectField
+      label="Transfers by the PBX"
+      value={form.transfers}
+      onInput={value => set({ transfers: value as Settings['transfers'] })}
+      options={TRANSFERS}
+    />
+  </div>
+)
 
 function Danger({ trunk, of }: TrunkTab) {
   const [asking, setAsking] = useState<'suspend' | 'delete' | null>(null)

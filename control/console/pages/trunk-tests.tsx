@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { ask, read } from '../lib/api.ts'
 import { wrongNumber } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
@@ -70,7 +71,7 @@ export function TrunkTests({ trunk }: TrunkTab) {
         {({ data, retention_days, scheduled_check }) => (
           <Card
             title="Earlier tests"
-            hint={`Kept ${retention_days} days.${scheduled_check ? ' The configuration is checked once a day.' : ''}`}
+            hint={`Kept ${counted(retention_days, 'day')}.${scheduled_check ? ' The configuration is checked once a day.' : ''}`}
             flush
           >
             {data.length === 0 ? (

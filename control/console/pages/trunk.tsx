@@ -43,13 +43,14 @@ export function TrunkPage({ params }: PageProps) {
     return () => clearInterval(timer)
   }, [applying, reload])
 
+  const back = { href: hrefOf('/trunks'), text: 'Trunks' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Trunk', back }}>
       {trunk => (
         <>
           <PageHead
             title={trunk.name}
-            back={{ href: hrefOf('/trunks'), text: 'Trunks' }}
+            back={back}
             badges={
               <>
                 <Status of={trunk.status} />

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../core/domain/text/counted.ts'
 import { useData } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
 import { hrefOf } from '../lib/router.ts'
@@ -79,9 +80,7 @@ export function Trunks() {
                   more={false}
                   onNearEnd={() => undefined}
                 />
-                <div class="table-foot">
-                  {count(rows.length)} {rows.length === 1 ? 'trunk' : 'trunks'}
-                </div>
+                <div class="table-foot">{counted(rows.length, 'trunk')}</div>
               </Card>
             </>
           )

@@ -228,13 +228,14 @@ export function WebhookPage({ params }: PageProps) {
       setSecret(answer.signing_secret)
       of.reload()
     })
+  const back = { href: hrefOf('/webhooks'), text: 'Webhooks' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Webhook endpoint', back }}>
       {endpoint => (
         <>
           <PageHead
             title={endpoint.url}
-            back={{ href: hrefOf('/webhooks'), text: 'Webhooks' }}
+            back={back}
             badges={<Health of={endpoint} />}
             sub={<Id value={endpoint.id} />}
             actions={

@@ -141,67 +141,28 @@ function Dial({ run }: { run: Run }) {
 function InCall({ run }: { run: Run }) {
   const now = phone.value.call
   const [, setTick] = useState(0)
-  const [target, setTarget] = useState<string | null>(null)
   useEffect(() => {
     const timer = setInterval(() => setTick(value => value + 1), 1000)
     return () => clearInterval(timer)
   }, [])
   if (!now) return null
   const talking = now.state === 'talking'
+  const rings = now.incoming && now.state === 'ringing'
   return (
     <div class="stack" data-phone-state={now.state}>
       <div>
         <strong>{now.number}</strong>
         <div class="muted" role="status">
-          {now.incoming && now.state === 'ringing' ? 'is calling' : words(now.state)}
+          {rings ? 'is calling' : words(now.state)}
           {talking && ` ${duration((Date.now() - now.since_ms) / 1000)}`}
           {now.held && ', on hold'}
           {now.note && ` · ${now.note}`}
         </div>
       </div>
       {talking && <Meters />}
-      {talking && (
-        <>
-          <fieldset class="keys" aria-label="Keypad">
-            {KEYS.map(key => (
-              <button type="button" key={key} onClick={() => sendKey(key)} aria-label={`Send ${key}`}>
-                {key}
-              </button>
-            ))}
-          </fieldset>
-          <div class="row">
-            <Button small onClick={() => mute(!now.muted)}>
-              {now.muted ? 'Unmute' : 'Mute'}
-            </Button>
-            <Button small onClick={() => void run(() => hold(!now.held))}>
-              {now.held ? 'Resume' : 'Hold'}
-            </Button>
-            <Button small onClick={() => setTarget(target === null ? '' : null)}>
-              Transfer
-            </Button>
-          </div>
-          {target !== null && (
-            <form
-              onSubmit={event => {
-                event.preventDefault()
-                void run(() => transfer(target)).then(done => done && setTarget(null))
-              }}
-            >
-              <TextField
-                label="Transfer to"
-                type="tel"
-                value={target}
-                onInput={value => setTarget(value.trim())}
-                required
-                autoFocus
-              />
-              <Button type="submit">Transfer the call</Button>
-            </form>
-          )}
-        </>
-      )}
+      {talking && <Talking run={run} muted={now.muted} held={now.held} />}
       <div class="row">
-        {now.incoming && now.state === 'ringing' && (
+        {rings && (
           <button type="button" class="button call-button" onClick={() => void run(answer)}>
             <Icon name="phone" /> Answer
           </button>
@@ -210,11 +171,61 @@ function InCall({ run }: { run: Run }) {
           <Button onClick={clearCall}>Another call</Button>
         ) : (
           <button type="button" class="button hang-button" onClick={() => void run(hangUp)}>
-            <Icon name="cross" /> {now.incoming && now.state === 'ringing' ? 'Decline' : 'Hang up'}
+            <Icon name="cross" /> {rings ? 'Decline' : 'Hang up'}
           </button>
         )}
       </div>
     </div>
+  )
+}
+
+/** What may be done while both sides talk. */
+function Talking({ run, muted, held }: { run: Run; muted: boolean; held: boolean }) {
+  const [moving, setMoving] = useState(false)
+  return (
+    <>
+      <fieldset class="keys" aria-label="Keypad">
+        {KEYS.map(key => (
+          <button type="button" key={key} onClick={() => sendKey(key)} aria-label={`Send ${key}`}>
+            {key}
+          </button>
+        ))}
+      </fieldset>
+      <div class="row">
+        <Button small onClick={() => mute(!muted)}>
+          {muted ? 'Unmute' : 'Mute'}
+        </Button>
+        <Button small onClick={() => void run(() => hold(!held))}>
+          {held ? 'Resume' : 'Hold'}
+        </Button>
+        <Button small onClick={() => setMoving(!moving)}>
+          Transfer
+        </Button>
+      </div>
+      {moving && <TransferTo run={run} onDone={() => setMoving(false)} />}
+    </>
+  )
+}
+
+function TransferTo({ run, onDone }: { run: Run; onDone: () => void }) {
+  const [target, setTarget] = useState('')
+  return (
+    <form
+      onSubmit={event => {
+        event.preventDefault()
+        void run(() => transfer(target)).then(done => done && onDone())
+      }}
+    >
+      <TextField
+        label="Transfer to"
+        type="tel"
+        value={target}
+        onInput={value => setTarget(value.trim())}
+        required
+        autoFocus
+      />
+      <Button type="submit">Transfer the call</Button>
+    </form>
   )
 }
 

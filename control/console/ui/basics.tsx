@@ -211,19 +211,15 @@ export const Card = ({
   </section>
 )
 
-export function PageHead({
-  title,
-  sub,
-  badges,
-  actions,
-  back,
-}: {
-  title: string
-  sub?: ComponentChildren
-  badges?: ComponentChildren
-  actions?: ComponentChildren
-  back?: { readonly href: string; readonly text: string }
-}) {
+interface HeadProps {
+  readonly title: string
+  readonly sub?: ComponentChildren
+  readonly badges?: ComponentChildren
+  readonly actions?: ComponentChildren
+  readonly back?: { readonly href: string; readonly text: string }
+}
+
+export function PageHead({ title, sub, badges, actions, back }: HeadProps) {
   useEffect(() => {
     document.title = `${title} · Strowger`
   }, [title])
@@ -345,8 +341,15 @@ export function ProblemBox({ problem, rest }: { problem: Problem | null; rest?: 
   )
 }
 
+interface LoadedProps<T> {
+  readonly of: Data<T>
+  /** The head of a page whose data could not be read: its own head needs the data. */
+  readonly page?: Pick<HeadProps, 'title' | 'back'>
+  readonly children: (data: T) => ComponentChildren
+}
+
 /** Shows an error, a placeholder while loading, or the data. */
-export function Loaded<T>({ of, children }: { of: Data<T>; children: (data: T) => ComponentChildren }) {
+export function Loaded<T>({ of, page, children }: LoadedProps<T>) {
   if (of.data !== undefined)
     return (
       <>
@@ -357,6 +360,7 @@ export function Loaded<T>({ of, children }: { of: Data<T>; children: (data: T) =
   if (of.problem)
     return (
       <div class="stack">
+        {page && <PageHead {...page} />}
         <ProblemBox problem={of.problem} />
         {of.problem.status !== 403 && of.problem.status !== 404 && (
           <div>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { timeZone, when, zonedDate } from '../lib/format.ts'
-import { whenIdle } from '../lib/idle.ts'
+import { inTurn } from '../lib/idle.ts'
 import { theme } from '../lib/theme.ts'
 
 export interface Series {
@@ -92,14 +92,6 @@ export function Chart(props: ChartProps) {
       <Legend {...props} at={at} />
     </figure>
   )
-}
-
-let turns: Promise<void> = Promise.resolve()
-
-/** Resolves when the page is idle: once for each chart, so that a board does not keep the page busy. */
-function inTurn(): Promise<void> {
-  turns = turns.then(() => new Promise<void>(resolve => void whenIdle(resolve)))
-  return turns
 }
 
 /** Draws a chart into the box. Returns the chart and the place of its cursor. */
@@ -206,6 +198,11 @@ function optionsOf(Plot: typeof uPlot, props: ChartProps, { moved, spanned }: Li
       ],
     },
     scales: {
+      // The first and the last bar are as wide as the others.
+      x: {
+        range: (_self: uPlot, low: number, high: number): [number, number] =>
+          bars ? padded(low, high, times.length) : [low, high],
+      },
       y: {
         range: (_self: uPlot, low: number, high: number): [number, number] => [
           min ?? Math.min(0, low),
@@ -231,6 +228,12 @@ function optionsOf(Plot: typeof uPlot, props: ChartProps, { moved, spanned }: Li
       ...(ceiling === null ? [] : [limit]),
     ],
   }
+}
+
+/** A span with half a step on both sides. */
+const padded = (low: number, high: number, steps: number): [number, number] => {
+  const half = steps > 1 ? (high - low) / (steps - 1) / 2 : 1
+  return [low - half, high + half]
 }
 
 const inWords = (series: readonly Series[]): string =>

@@ -26,21 +26,15 @@ export async function loadAudio(recording_id: string, columns: number): Promise<
   return { url, wave }
 }
 
-/** A recording with its waveform, one lane for each channel: the caller above, the called party below. */
-export function Player({ recording }: { recording: Recording }) {
+/** The audio of a recording once it is complete. */
+function useAudio({ id, status }: Recording) {
   const [loaded, setLoaded] = useState<LoadedAudio | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [at, setAt] = useState(0)
-  const [playing, setPlaying] = useState(false)
-  const audio = useRef<HTMLAudioElement>(null)
-  const canvas = useRef<HTMLCanvasElement>(null)
-  const saving = useAction()
-
   useEffect(() => {
-    if (recording.status !== 'completed') return
+    if (status !== 'completed') return
     let here = true
     let url = ''
-    loadAudio(recording.id, COLUMNS).then(
+    loadAudio(id, COLUMNS).then(
       found => {
         url = found.url
         if (here) setLoaded(found)
@@ -52,24 +46,12 @@ export function Player({ recording }: { recording: Recording }) {
       here = false
       if (url) URL.revokeObjectURL(url)
     }
-  }, [recording.id, recording.status])
+  }, [id, status])
+  return { loaded, problem }
+}
 
-  const dark = theme.value
-  useEffect(() => {
-    if (loaded && canvas.current) draw(canvas.current, loaded.wave, at / loaded.wave.seconds)
-  }, [loaded, at, dark])
-
-  const seek = (seconds: number) => {
-    if (!audio.current || !loaded) return
-    audio.current.currentTime = Math.max(0, Math.min(loaded.wave.seconds, seconds))
-    setAt(audio.current.currentTime)
-  }
-  const saveMp3 = () =>
-    saving.run(async () => {
-      const mp3 = await readBytes(`/v1/recordings/${recording.id}.mp3`)
-      saveAs(new Blob([mp3], { type: 'audio/mpeg' }), `${recording.id}.mp3`)
-    })
-  const flip = () => void (playing ? audio.current?.pause() : audio.current?.play().catch(() => undefined))
+export function Player({ recording }: { recording: Recording }) {
+  const { loaded, problem } = useAudio(recording)
   if (recording.status !== 'completed')
     return (
       <div class="row">
@@ -78,33 +60,24 @@ export function Player({ recording }: { recording: Recording }) {
     )
   if (problem) return <ProblemBox problem={problem} />
   if (!loaded) return <output class="loading">Loading the audio…</output>
-  const { seconds, channels } = loaded.wave
+  return <Audio recording={recording} {...loaded} />
+}
+
+/** A recording with its waveform, one lane for each channel: the caller above, the called party below. */
+function Audio({ recording, url, wave }: LoadedAudio & { readonly recording: Recording }) {
+  const [at, setAt] = useState(0)
+  const [playing, setPlaying] = useState(false)
+  const audio = useRef<HTMLAudioElement>(null)
+  const { seconds, channels } = wave
+  const seek = (to: number) => {
+    if (!audio.current) return
+    audio.current.currentTime = Math.max(0, Math.min(seconds, to))
+    setAt(audio.current.currentTime)
+  }
+  const flip = () => void (playing ? audio.current?.pause() : audio.current?.play().catch(() => undefined))
   return (
     <div class="stack" data-player>
-      <canvas
-        ref={canvas}
-        class="wave"
-        width={COLUMNS * 2}
-        height={264}
-        role="slider"
-        tabIndex={0}
-        aria-label="Place in the recording"
-        aria-valuemin={0}
-        aria-valuemax={Math.round(seconds)}
-        aria-valuenow={Math.round(at)}
-        aria-valuetext={`${duration(at)} of ${duration(seconds)}`}
-        onClick={event => {
-          const box = event.currentTarget.getBoundingClientRect()
-          seek(((event.clientX - box.left) / box.width) * seconds)
-        }}
-        onKeyDown={event => {
-          if (event.key === 'ArrowRight') seek(at + 2)
-          else if (event.key === 'ArrowLeft') seek(at - 2)
-          else if (event.key === ' ') flip()
-          else return
-          event.preventDefault()
-        }}
-      />
+      <Waveform wave={wave} at={at} onSeek={seek} onFlip={flip} />
       <div class="row">
         <Button icon={playing ? 'pause' : 'play'} onClick={flip}>
           {playing ? 'Pause' : 'Play'}
@@ -116,24 +89,81 @@ export function Player({ recording }: { recording: Recording }) {
           {channels.length === 2 ? 'Caller above, called below' : 'One channel'} · {bytes(recording.bytes)} ·{' '}
           {when(recording.started_at)}
         </span>
-        <a class="button small" href={loaded.url} download={`${recording.id}.wav`}>
+        <a class="button small" href={url} download={`${recording.id}.wav`}>
           Download WAV
         </a>
-        <Button small disabled={saving.busy} onClick={() => void saveMp3()}>
-          Download MP3
-        </Button>
+        <SaveMp3 recording_id={recording.id} />
       </div>
-      <ProblemBox problem={saving.problem} />
       {/* biome-ignore lint/a11y/useMediaCaption: recordings of calls have no transcript. */}
       <audio
         ref={audio}
-        src={loaded.url}
+        src={url}
         onTimeUpdate={event => setAt(event.currentTarget.currentTime)}
         onPlay={() => setPlaying(true)}
         onPause={() => setPlaying(false)}
         onEnded={() => setPlaying(false)}
       />
     </div>
+  )
+}
+
+function SaveMp3({ recording_id }: { recording_id: string }) {
+  const saving = useAction()
+  const save = () =>
+    saving.run(async () => {
+      const mp3 = await readBytes(`/v1/recordings/${recording_id}.mp3`)
+      saveAs(new Blob([mp3], { type: 'audio/mpeg' }), `${recording_id}.mp3`)
+    })
+  return (
+    <>
+      <Button small disabled={saving.busy} onClick={() => void save()}>
+        Download MP3
+      </Button>
+      <ProblemBox problem={saving.problem} />
+    </>
+  )
+}
+
+interface WaveformProps {
+  readonly wave: Wave
+  /** The place that plays, in seconds. */
+  readonly at: number
+  readonly onSeek: (seconds: number) => void
+  readonly onFlip: () => void
+}
+
+function Waveform({ wave, at, onSeek, onFlip }: WaveformProps) {
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const dark = theme.value
+  const { seconds } = wave
+  useEffect(() => {
+    if (canvas.current) draw(canvas.current, wave, at / seconds)
+  }, [wave, at, dark])
+  return (
+    <canvas
+      ref={canvas}
+      class="wave"
+      width={COLUMNS * 2}
+      height={264}
+      role="slider"
+      tabIndex={0}
+      aria-label="Place in the recording"
+      aria-valuemin={0}
+      aria-valuemax={Math.round(seconds)}
+      aria-valuenow={Math.round(at)}
+      aria-valuetext={`${duration(at)} of ${duration(seconds)}`}
+      onClick={event => {
+        const box = event.currentTarget.getBoundingClientRect()
+        onSeek(((event.clientX - box.left) / box.width) * seconds)
+      }}
+      onKeyDown={event => {
+        if (event.key === 'ArrowRight') onSeek(at + 2)
+        else if (event.key === 'ArrowLeft') onSeek(at - 2)
+        else if (event.key === ' ') onFlip()
+        else return
+        event.preventDefault()
+      }}
+    />
   )
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../text/counted.ts'
 import type { ApplyFacts, BalanceFacts, HealthFacts, ServiceTraffic, SourceSeen, SpendFacts } from './facts.ts'
 import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Scope, SubjectType } from './types.ts'
 
@@ -151,7 +152,7 @@ export function judgeVelocity(policy: AlertPolicy, services: readonly ServiceTra
 const share = (top: { readonly calls: number; readonly spend_minor: number }, service: ServiceTraffic) => ({
   amount_minor: top.spend_minor,
   currency: service.currency,
-  note: `${top.calls} of ${service.calls} calls`,
+  note: `${top.calls} of ${counted(service.calls, 'call')}`,
 })
 
 export function judgeFirstSeen(policy: AlertPolicy, services: readonly ServiceTraffic[], now: string): Look {
@@ -169,7 +170,7 @@ export function judgeFirstSeen(policy: AlertPolicy, services: readonly ServiceTr
         remediation:
           'If nobody of yours calls there, deny the prefix in the outbound policy and rotate the credential.',
         evidence: [
-          evidence('Destination', { text: `+${group.rate_prefix} ${group.label}`, note: `${group.calls} calls` }),
+          evidence('Destination', { text: `+${group.rate_prefix} ${group.label}`, note: counted(group.calls, 'call') }),
           money('Price of a minute', group.rate_minor_per_minute, currency),
           money('Spent', group.spend_minor, currency, group.held_minor > 0),
         ],
@@ -206,7 +207,10 @@ export function judgeNewSource(policy: AlertPolicy, trunks: readonly ServiceTraf
         reason: `Trunk ${trunk.name} was used from ${source.address}, an address that it had not been used from before.`,
         remediation: 'If the address is not yours, rotate the credential and set source_validation to strict.',
         evidence: [
-          evidence('Address', { text: source.address, note: `since ${source.first_seen_at}, ${source.calls} calls` }),
+          evidence('Address', {
+            text: source.address,
+            note: `since ${source.first_seen_at}, ${counted(source.calls, 'call')}`,
+          }),
           money('Spent from there', source.spend_minor, trunk.currency, true),
         ],
         suggested_actions: [credentials(trunk), calls(trunk)],
@@ -262,7 +266,7 @@ const failing = (endpoint: HealthFacts['endpoints'][number], failed_at: string, 
   severity: 'warning',
   subject: subject('webhook_endpoint', endpoint),
   trunk_id: null,
-  reason: `Webhook endpoint ${endpoint.name} has not taken an event in ${endpoint.misses} tries.`,
+  reason: `Webhook endpoint ${endpoint.name} has not taken an event in ${counted(endpoint.misses, 'try', 'tries')}.`,
   remediation: 'Check that its server runs and answers with 2xx. Events wait for 24 hours, then they are given up.',
   evidence: [
     evidence('Last error', { text: endpoint.last_error ?? 'unknown' }),

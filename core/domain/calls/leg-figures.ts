@@ -1,3 +1,4 @@
+import { counted } from '../text/counted.ts'
 /** The final media figures of a leg, from the counters of its whole life, and their sums (design section 11). */
 
 /** The counters of a leg that the figures need, as the media worker reports them. */
@@ -82,7 +83,7 @@ export interface LegFigures {
 export function figuresInWords(leg: LegFigures): string {
   const address = leg.remote_address === null ? 'no address' : `${leg.remote_address} port ${leg.remote_port}`
   const figures = [
-    `${leg.packets_received} packets received, ${leg.packets_sent} sent, ${leg.packets_lost} lost`,
+    `${counted(leg.packets_received, 'packet')} received, ${leg.packets_sent} sent, ${leg.packets_lost} lost`,
     ...(leg.jitter_ms === null ? [] : [`jitter ${leg.jitter_ms.toFixed(1)} ms`]),
     ...(leg.rtt_ms === null ? [] : [`round trip ${leg.rtt_ms.toFixed(0)} ms`]),
     ...(leg.mos === null ? [] : [`MOS ${leg.mos.toFixed(2)}`]),

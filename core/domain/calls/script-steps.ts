@@ -1,4 +1,5 @@
 import { hostOf, userOrHost } from '../sip/address.ts'
+import { counted } from '../text/counted.ts'
 
 /** A step of a call's script, as a person reads it. `at` is the time of the line in the run's log. */
 export interface ScriptStep {
@@ -27,7 +28,9 @@ const COMMANDS: Readonly<Record<string, (command: Facts) => readonly Told[]>> = 
   play: ({ items }) => listOf(items).map(itemTold),
   digits_on: () => [{ verb: 'Gather', text: 'waits for keys' }],
   recognize: ({ language }) => [{ verb: 'Gather', text: `listens for speech in ${said(language)}` }],
-  send_digits: ({ digits }) => [{ verb: 'Play', text: `sends ${said(digits).replace(/[wW]/g, '').length} keys` }],
+  send_digits: ({ digits }) => [
+    { verb: 'Play', text: `sends ${counted(said(digits).replace(/[wW]/g, '').length, 'key')}` },
+  ],
   record: ({ max_seconds }) => [{ verb: 'Record', text: `records for at most ${said(max_seconds)} s` }],
   dial_child: ({ target }) => [{ verb: 'Dial', text: dialled(factsOf(target)) }],
   bridge: () => [{ verb: 'Dial', text: 'both sides are joined' }],

@@ -1,5 +1,6 @@
 import { type DestinationGroup, isNew, type ServiceTraffic } from '../alerts/judge.ts'
 import type { AlertKind } from '../alerts/types.ts'
+import { counted } from '../text/counted.ts'
 
 /** Proposes prefixes to close automatically, from the traffic of a service (design, "Containment"). */
 
@@ -63,7 +64,7 @@ function reasonToClose(
   if (stranger && dear && leads)
     return {
       reason_category: 'account_compromise',
-      reason_detail: `${group.calls} calls to ${where} from the new source ${stranger.address}`,
+      reason_detail: `${counted(group.calls, 'call')} to ${where} from the new source ${stranger.address}`,
       alert_kind: 'new_source_ip',
       alert_key: [stranger.address],
     }
@@ -73,17 +74,17 @@ function reasonToClose(
   if (leads && (over_ceiling || (over && group.calls >= rules.velocity_min_calls)) && (dear || fresh))
     return {
       reason_category: 'spend_velocity',
-      reason_detail: `${group.calls} calls to ${where} within ${service.window_seconds} s made most of the spend`,
+      reason_detail: `${counted(group.calls, 'call')} to ${where} within ${service.window_seconds} s made most of the spend`,
       alert_kind: 'spend_velocity',
       alert_key: [],
     }
   if (!dear) return null
   if (fresh && group.calls >= BURST_FIRST_SEEN)
-    return risk(`${group.calls} calls to ${where}, which was never called before`, group)
+    return risk(`${counted(group.calls, 'call')} to ${where}, which was never called before`, group)
   if (group.settled >= BURST_SHORT && group.short >= group.settled * SHORT_SHARE)
     return risk(`${group.short} of ${group.settled} calls to ${where} were shorter than 6 s`, group)
   if (service.night && group.earlier_nights === 0 && group.calls >= BURST_NIGHT)
-    return risk(`${group.calls} calls at night to ${where}, which is not called at night`, group)
+    return risk(`${counted(group.calls, 'call')} at night to ${where}, which is not called at night`, group)
   return null
 }
 

@@ -1,4 +1,5 @@
 import { codedAmount } from '../rating/amounts.ts'
+import { counted } from '../text/counted.ts'
 import { REASONS, type Reason, type ReasonEntry } from './table.ts'
 
 /**
@@ -99,13 +100,24 @@ export function voiceErrorOf(reason: Reason, facts: ReasonFacts = {}): VoiceErro
 }
 
 function fill(template: string, facts: ReasonFacts, of_money = false): string {
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+  return template.replace(PLACEHOLDER, (_, name: string, one?: string, many?: string) => {
     const value = facts[name]
-    if (value === null || value === undefined || value === '') return 'none'
+    if (one !== undefined && typeof value === 'number') return counted(value, one, many)
+    const after = many === undefined ? '' : ` ${many}`
+    if (value === null || value === undefined || value === '') return `none${after}`
     const text = of_money && typeof value === 'number' ? codedAmount(value) : String(value)
-    return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text
+    return `${text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text}${after}`
   })
 }
+
+/** A placeholder: its fact, and of a number what is said of one and of several. */
+const PLACEHOLDER = /\{(\w+)(?::([^|}]+)\|([^}]+))?\}/g
+
+/** Returns a sentence of the table as documents show it, with its placeholders: `{value} calls are in progress`. */
+export const templateInWords = (template: string): string =>
+  template.replace(PLACEHOLDER, (_, name: string, _one?: string, many?: string) =>
+    many === undefined ? `{${name}}` : `{${name}} ${many}`,
+  )
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 

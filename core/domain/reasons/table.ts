@@ -19,7 +19,8 @@ export interface ReasonEntry {
   /** Seconds for a Retry-After header. */
   readonly retry_after_seconds: number | null
   /**
-   * The sentence for people. `{name}` is replaced by the fact of that name, so that the offending value is in it.
+   * The sentence for people. `{name}` is replaced by the fact of that name, so that the offending value is in it;
+   * `{value:call is|calls are}` by a number with what is said of one and of several.
    */
   readonly sentence: string
   /** The remedy. */
@@ -242,7 +243,7 @@ export const REASONS = {
     http: 429,
     voice: 20429,
     voice_http: 429,
-    sentence: '{value} calls are in progress and the concurrency of {name} is {limit}',
+    sentence: '{value:call is|calls are} in progress and the concurrency of {name} is {limit}',
     mend: 'Wait until a call ends, or raise the concurrency.',
   }),
   cps_exceeded: limit({
@@ -252,7 +253,7 @@ export const REASONS = {
     voice_http: 429,
     sip_number: 32001,
     retry_after_seconds: 1,
-    sentence: '{value} calls were placed within a second and the calls per second of {name} are {limit}',
+    sentence: '{value:call was|calls were} placed within a second and the calls per second of {name} are {limit}',
     mend: 'Slow down, or raise the calls per second.',
   }),
   daily_spend_exceeded: spend(
@@ -271,7 +272,7 @@ export const REASONS = {
     voice: 20403,
     voice_http: 403,
     sip_number: 32015,
-    sentence: 'max_call_duration_seconds of {name} is {limit}, and {value} seconds are reached',
+    sentence: 'max_call_duration_seconds of {name} is {limit}, and {value:second is|seconds are} reached',
     mend: 'Raise max_call_duration_seconds; 0 admits no call.',
   }),
 
@@ -343,21 +344,21 @@ export const REASONS = {
 
   // How running calls end.
   spend_exhausted: limit({
-    sentence: 'the money for the call ended after {value} seconds: {limit}',
+    sentence: 'the money for the call ended after {value:second|seconds}: {limit}',
     mend: 'Raise the cap, or top the balance up.',
   }),
   media_timeout: unknown({
     sip_number: 32014,
-    sentence: 'no media came from either side for {value} seconds',
+    sentence: 'no media came from either side for {value:second|seconds}',
     mend: 'Look for NAT or a firewall between the peer and the media addresses.',
   }),
   session_expired: unknown({
-    sentence: 'the session was not refreshed within {value} seconds',
+    sentence: 'the session was not refreshed within {value:second|seconds}',
     mend: 'Look whether the peer still answers re-INVITE and UPDATE.',
   }),
   no_ack: unknown({
     sip_number: 32022,
-    sentence: 'no ACK came for the answer within {value} seconds',
+    sentence: 'no ACK came for the answer within {value:second|seconds}',
     mend: 'Look for NAT between the peer and us, and for a wrong Contact.',
   }),
   document_failed: caller({
@@ -637,7 +638,7 @@ export const REASONS = {
   }),
   policy_in_use: caller({
     http: 409,
-    sentence: 'policy {name} is attached to {value} services',
+    sentence: 'policy {name} is attached to {value:service|services}',
     mend: 'Detach it first, or delete with detach=true.',
   }),
   policy_archived: caller({ http: 409, sentence: 'policy {name} is archived', mend: 'Use a live policy.' }),
@@ -683,12 +684,12 @@ export const REASONS = {
   }),
   price_leap: caller({
     http: 409,
-    sentence: '{limit} prices move tenfold or more, such as {value}',
+    sentence: '{limit:price moves|prices move} tenfold or more, such as {value}',
     mend: 'Check the unit and the currency of the list, then import it with confirm_leaps (strowger: --confirm).',
   }),
   number_limit: limit({
     http: 409,
-    sentence: '{name} may hold {limit} numbers, and would hold {value}',
+    sentence: '{name} may hold {limit:number|numbers}, and would hold {value}',
     mend: 'Release numbers that are not used; an operator gives more.',
   }),
   order_unaffordable: limit({
@@ -699,7 +700,7 @@ export const REASONS = {
   }),
   prices_end: caller({
     http: 409,
-    sentence: 'the list of {value} prices ends {limit} that are in force, such as {name}',
+    sentence: 'the list of {value:price|prices} ends {limit:that is|that are} in force, such as {name}',
     mend: 'Check that the list is whole, then import it with confirm_ended (strowger: --confirm).',
   }),
   organization_suspended: caller({

@@ -2,6 +2,7 @@ import type { CodecName } from '../codecs/codec.ts'
 import { readSdp } from '../codecs/sdp.ts'
 import type { TlsVerification } from '../network/tls-verification.ts'
 import { REASONS } from '../reasons/index.ts'
+import { counted } from '../text/counted.ts'
 
 /** Evaluates the measurements of a trunk test: one sentence and one remedy each. */
 
@@ -282,16 +283,16 @@ export function judgeHeard(where: string, media: MediaFacts): Verdict {
   const least = media.seconds * PACKETS_PER_SECOND * LEAST_SHARE
   if (media.packets_received === 0)
     return failed(
-      `One way only: ${media.packets_sent} packets went to ${media.remote ?? 'the peer'} and none came back from ${where}.`,
+      `One way only: ${counted(media.packets_sent, 'packet')} went to ${media.remote ?? 'the peer'} and none came back from ${where}.`,
       `Check that the peer sends RTP to us, that its firewall lets it out, and the address in its SDP (${media.signalled ?? 'none'}).`,
     )
   if (media.packets_received < least)
     return failed(
-      `Only ${media.packets_received} packets came from ${where} in ${media.seconds} s.`,
+      `Only ${counted(media.packets_received, 'packet')} came from ${where} in ${media.seconds} s.`,
       'Look for loss on the way, and for silence suppression at the peer.',
     )
   const lost = media.packets_lost / (media.packets_received + media.packets_lost)
-  const figures = `${media.packets_received} packets in, ${(lost * 100).toFixed(1)} % lost, jitter ${media.jitter_ms.toFixed(1)} ms${media.mos === null ? '' : `, MOS ${media.mos.toFixed(2)}`}`
+  const figures = `${counted(media.packets_received, 'packet')} in, ${(lost * 100).toFixed(1)} % lost, jitter ${media.jitter_ms.toFixed(1)} ms${media.mos === null ? '' : `, MOS ${media.mos.toFixed(2)}`}`
   if (lost > 0.1) return failed(`Heard from ${where}: ${figures}.`, 'More than a tenth was lost: look at the network.')
   return passed(`Heard from ${where}: ${figures}.`)
 }
@@ -301,12 +302,12 @@ export function judgeSent(where: string, media: MediaFacts): Verdict {
     return failed(`Nothing was sent to ${where}.`, 'The peer asked for no media (hold, or an address of 0.0.0.0).')
   if (media.remote_packets_lost === null)
     return skipped(
-      `${media.packets_sent} packets went to ${media.remote ?? where}; the peer sends no RTCP reports, so that it is not known what arrived.`,
+      `${counted(media.packets_sent, 'packet')} went to ${media.remote ?? where}; the peer sends no RTCP reports, so that it is not known what arrived.`,
     )
   if (media.remote_packets_lost >= media.packets_sent * 0.5)
     return failed(
-      `${where} reports that it lost ${media.remote_packets_lost} of our ${media.packets_sent} packets.`,
+      `${where} reports that it lost ${media.remote_packets_lost} of our ${counted(media.packets_sent, 'packet')}.`,
       'Check that the firewall of the peer lets our RTP in (addresses and ports: GET /v1/platform/endpoints).',
     )
-  return passed(`${where} reports ${media.remote_packets_lost} lost of our ${media.packets_sent} packets.`)
+  return passed(`${where} reports ${media.remote_packets_lost} lost of our ${counted(media.packets_sent, 'packet')}.`)
 }

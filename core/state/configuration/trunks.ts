@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { rangeKey } from '../../domain/identity/address.ts'
+import { counted } from '../../domain/text/counted.ts'
 import { liveCalls } from '../calls/counters.ts'
 import type {
   Db,
@@ -318,14 +319,14 @@ export interface TrunkNumbers {
 /** Describes what prevents the release of a trunk; null when nothing does. */
 export async function trunkReferences(db: Db, trunk_id: string): Promise<string | null> {
   const live = (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
-  if (live > 0) return `${live} calls in progress`
+  if (live > 0) return `${counted(live, 'call')} in progress`
   const numbers = await db
     .selectFrom('number')
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('route_kind', '=', 'trunk')
     .where('route_id', '=', trunk_id)
     .executeTakeFirstOrThrow()
-  if (Number(numbers.count) > 0) return `${numbers.count} numbers routed to it`
+  if (Number(numbers.count) > 0) return `${counted(Number(numbers.count), 'number')} routed to it`
   const subtrunks = await db
     .selectFrom('subtrunk')
     .select(eb => eb.fn.countAll<number>().as('count'))

@@ -1,3 +1,4 @@
+import { counted } from '../../domain/text/counted.ts'
 import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../db.ts'
 import { queueProcedure } from '../port.ts'
 import { FIRST_HASH, hashOf, type UnchainedEvent } from '../procedures/audit-chain.ts'
@@ -109,7 +110,11 @@ export async function verifyChain(db: Db, organization_id: string, expected?: st
     }
     if (rows.length === BATCH) continue
     const missing = (end?.events ?? 0) - events
-    if (missing > 0) return broken(null, `${missing} events after the last one were removed`)
+    if (missing > 0)
+      return broken(
+        null,
+        `${counted(missing, 'event after the last one was', 'events after the last one were')} removed`,
+      )
     if (events > 0 && !end) return broken(null, 'the record of where the chain ends was removed')
     if (!met) return broken(null, 'the expected hash is not in it: it was chained anew, or is another one')
     return { intact: true, events, head: previous }

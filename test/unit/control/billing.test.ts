@@ -8,8 +8,6 @@ import { statements } from '../../../control/reconcilers/statements.ts'
 import { daysOf, moneyText, periodsBefore, type Statement } from '../../../core/domain/billing/statement.ts'
 import { EVENT_KINDS } from '../../../core/domain/webhooks/kinds.ts'
 import { iso, systemClock } from '../../../core/runtime/clock.ts'
-import { newId } from '../../../core/runtime/ids.ts'
-import { insertCall } from '../../../core/state/calls/running-calls.ts'
 import { stockNumbers } from '../../../core/state/configuration/numbers.ts'
 import { reportApplied } from '../../../core/state/configuration/snapshot.ts'
 import { brokenInvariants } from '../../../core/state/maintenance/invariants.ts'
@@ -17,6 +15,7 @@ import { readStatement } from '../../../core/state/money/billing.ts'
 import { chargeNumbers } from '../../../core/state/money/number-charges.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
+import { type Charge, chargedCall } from '../../support/charges.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
@@ -433,86 +432,10 @@ const trunkBody = (name: string) => ({
   source_validation: 'relaxed',
 })
 
-interface Charge {
-  readonly day: string
-  readonly trunk_id: string | null
-  readonly label: string
-  /** Null while the call runs and reserves 77 minor units. */
-  readonly charge_minor: number | null
-  readonly seconds: number
-}
-
 async function addCharge(w: ControlPlane, charge: Charge): Promise<void> {
-  const { day, trunk_id, label, charge_minor, seconds } = charge
-  const sid = newId.call()
-  const at = `${day}T09:00:00.000Z`
-  const { project_id } = w.demo
-  await w.state.transaction(async trx => {
-    await insertCall(
-      trx,
-      {
-        sid,
-        project_id,
-        account_sid: null,
-        parent_call_sid: null,
-        origin: 'trunk',
-        direction: 'outbound',
-        from_number: '+2342010000001',
-        to_number: '+2348030000001',
-        status: 'completed',
-        trunk_id,
-        carrier_id: null,
-        number_id: null,
-        application_id: null,
-        sip_call_id: null,
-        request: null,
-        node_id: null,
-        queued_at: at,
-        initiated_at: at,
-        ringing_at: at,
-        answered_at: at,
-        ended_at: at,
-        duration_seconds: seconds,
-        sip_code: 200,
-        reason: null,
-        ended_by: 'caller',
-        decision_trace: null,
-      },
-      Date.parse(at),
-    )
-    const project = await trx.selectFrom('project').select('billing_account_id').executeTakeFirstOrThrow()
-    await trx
-      .insertInto('reservation')
-      .values({
-        call_sid: sid,
-        project_id,
-        billing_account_id: project.billing_account_id,
-        billing: 'rated',
-        destination: '2348030000001',
-        price_book_id: null,
-        price_book_revision: null,
-        rate_id: null,
-        rate_prefix: '234',
-        rate_label: label,
-        rate_micro: 0,
-        rate_unit: 'minute',
-        increment_initial_seconds: 1,
-        increment_additional_seconds: 1,
-        currency: 'NGN',
-        day,
-        held_minute: 0,
-        caps: '[]',
-        held_minor: charge_minor === null ? 77 : 0,
-        paid_until_seconds: null,
-        begun_at: at,
-        settled_at: charge_minor === null ? null : at,
-        duration_seconds: charge_minor === null ? null : seconds,
-        billed_seconds: charge_minor === null ? null : seconds,
-        charge_minor,
-      })
-      .execute()
-  })
-  if (charge_minor !== null) await bookCharge(w, sid, charge_minor, at)
+  const sid = await chargedCall(w, charge)
+  const { day, charge_minor } = charge
+  if (charge_minor !== null) await bookCharge(w, sid, charge_minor, `${day}T09:00:00.000Z`)
 }
 
 /** Books the charge of a call, as its end does. */

@@ -18,11 +18,13 @@ interface PartProps {
   readonly set: (carrier: OperatorCarrier) => void
 }
 
+const BACK = { href: hrefOf('/operator/carriers'), text: 'Carriers' }
+
 export function CarrierPage({ params }: PageProps) {
   const path = `/operator/v1/carriers/${params['id']}`
   const of = useData<OperatorCarrier>(path)
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Carrier', back: BACK }}>
       {carrier => (
         <>
           <Head carrier={carrier} path={path} set={of.set} />
@@ -54,7 +56,7 @@ function Head({ carrier, path, set }: PartProps) {
     <>
       <PageHead
         title={carrier.name}
-        back={{ href: hrefOf('/operator/carriers'), text: 'Carriers' }}
+        back={BACK}
         badges={<CarrierState of={carrier} />}
         sub={<Id value={carrier.id} />}
         actions={

@@ -24,15 +24,16 @@ export function CustomerPage({ params }: PageProps) {
   const path = `/operator/v1/organizations/${id}`
   const of = useData<OperatorOrganization>(path)
   const [asking, setAsking] = useState(false)
+  const back = { href: hrefOf('/operator/customers'), text: 'Customers' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Customer', back }}>
       {customer => {
         const verb = customer.status === 'active' ? 'suspend' : 'resume'
         return (
           <>
             <PageHead
               title={customer.name}
-              back={{ href: hrefOf('/operator/customers'), text: 'Customers' }}
+              back={back}
               badges={<Status of={customer.status} />}
               sub={
                 <>

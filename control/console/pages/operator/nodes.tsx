@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../../core/domain/text/counted.ts'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNode, OperatorRegistration, OperatorSettings } from '../../lib/api-types.ts'
 import { useAction, useData } from '../../lib/data.ts'
@@ -51,7 +52,8 @@ function NodeList() {
       {drained && (
         <Dialog title={`Drain ${drained.id}`} onClose={() => setDrained(null)}>
           <Notice tone="warn">
-            It takes no new calls. When its {count(drained.live_calls)} running calls have ended, its platform stops.
+            It takes no new calls. When its {counted(drained.live_calls, 'running call has', 'running calls have')}{' '}
+            ended, its platform stops.
           </Notice>
           <div class="actions">
             <Button

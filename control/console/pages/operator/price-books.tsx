@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../../../core/domain/text/counted.ts'
 import { readBytes } from '../../lib/api.ts'
 import type { OperatorPriceBook, OperatorProject, OperatorRate } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
-import { count, counted, when, words } from '../../lib/format.ts'
+import { count, when, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { saveAs } from '../../lib/save-as.ts'
 import type { ListOf } from '../../lib/types.ts'
@@ -100,13 +101,14 @@ export function PriceBookPage({ params }: PageProps) {
         `${name.replaceAll(/\W+/g, '-')}.csv`,
       ),
     )
+  const back = { href: hrefOf('/operator/rates'), text: 'Price books' }
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Price book', back }}>
       {book => (
         <>
           <PageHead
             title={book.name}
-            back={{ href: hrefOf('/operator/rates'), text: 'Price books' }}
+            back={back}
             badges={<Badge>{words(book.direction)}</Badge>}
             sub={
               <>

@@ -19,7 +19,7 @@ export function OperatorProjectPage({ params }: PageProps) {
   const of = useData<OperatorProject>(path)
   const checklist = useData<GoLiveChecklist>(`${path}/checklist`, { poll_ms: CHECKLIST_MS })
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={{ title: 'Project', back: { href: hrefOf('/operator/customers'), text: 'Customers' } }}>
       {project => (
         <>
           <Head project={project} path={path} set={of.set} />

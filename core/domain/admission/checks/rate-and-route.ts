@@ -1,4 +1,5 @@
 import { minuteMinor } from '../../rating/price.ts'
+import { counted } from '../../text/counted.ts'
 import { passed, refused, skipped } from '../findings.ts'
 import type { Check } from '../types.ts'
 
@@ -17,6 +18,6 @@ export const rateAndRoute: Check = {
       return refused('no_rate', { value: number.e164, name: price_book ? `"${price_book.name}"` : 'of the project' })
     if (routes === 0) return refused('no_route', { value: number.e164 })
     const price = rate ? `rate +${rate.prefix} ${rate.label}` : 'not billed'
-    return passed(`${price}, ${routes} ${routes === 1 ? 'route' : 'routes'}`, routes, rate ? minuteMinor(rate) : null)
+    return passed(`${price}, ${counted(routes, 'route')}`, routes, rate ? minuteMinor(rate) : null)
   },
 }

@@ -1,15 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { LegFigures } from '../../../../core/domain/calls/leg-figures.ts'
 import { createMetrics } from '../../../../core/runtime/metrics.ts'
+import { TREE } from '../../../../core/runtime/tree.ts'
 import { createCallMetrics } from '../../../../signaling/b2bua/metrics.ts'
 import t from '../../../support/harness/index.ts'
 
 const CALL = { origin: 'trunk', status: 'completed', carrier_id: null, project_id: 'prj_1', seconds: 30 }
 const LEG = { side: 'caller', mos: 4.2, jitter_ms: 12, packets_received: 990, packets_lost: 10 } as LegFigures
 
-/** Debian's `prometheus` has it; machines without it check the same rules by the other tests. */
-const PROMTOOL = ['/usr/bin/promtool', '/usr/local/bin/promtool'].find(existsSync)
+/** Set-up takes it from Debian's `prometheus`; machines without it check the same rules by the other tests. */
+const PROMTOOL = ['/usr/bin/promtool', '/usr/local/bin/promtool', join(TREE, 'build/promtool/promtool')].find(
+  existsSync,
+)
 
 function metrics() {
   let now_ms = 0

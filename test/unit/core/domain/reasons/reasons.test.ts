@@ -7,8 +7,10 @@ import {
   reasonMend,
   reasonSentence,
   sipRefusal,
+  templateInWords,
   voiceErrorOf,
 } from '../../../../../core/domain/reasons/index.ts'
+import { counted } from '../../../../../core/domain/text/counted.ts'
 import t from '../../../../support/harness/index.ts'
 
 const ALL = Object.keys(REASONS) as Reason[]
@@ -24,7 +26,7 @@ t.test('every reason has a sentence, a remedy, and codes within their ranges', a
     )
     t.ok(entry.http === null || (entry.http >= 400 && entry.http < 600), reason)
     t.equal(entry.voice === null, entry.voice_http === null, `${reason}: a voice number has a status`)
-    for (const placeholder of `${entry.sentence}${entry.mend}`.match(/\{\w+\}/g) ?? [])
+    for (const placeholder of `${templateInWords(entry.sentence)}${entry.mend}`.match(/\{[^}]*\}/g) ?? [])
       t.match(placeholder, /^\{(value|limit|name)\}$/, reason)
   }
   t.equal(isReason('no_rate'), true)
@@ -79,6 +81,15 @@ t.test('every projection of a refusal contains the offending value', async t => 
   })
   t.match(reasonMend('DESTINATION_CONTAINED', facts), /containment/)
   t.equal(sipRefusal('cps_exceeded').headers['Retry-After'], '1')
+})
+
+t.test('one thing is one, several are several, in sentences and documents', async t => {
+  const told = (value: number) => reasonSentence('concurrency_exceeded', { value, limit: 1, name: 'trunk PBX' })
+  t.equal(told(1), '1 call is in progress and the concurrency of trunk PBX is 1')
+  t.equal(told(1200), '1,200 calls are in progress and the concurrency of trunk PBX is 1')
+  t.match(templateInWords(REASONS.concurrency_exceeded.sentence), /^\{value\} calls are in progress/)
+  t.equal(counted(1, 'try', 'tries'), '1 try')
+  t.equal(counted(0, 'rate'), '0 rates')
 })
 
 t.test('a peer’s value cannot inject into our headers', async t => {

@@ -61,7 +61,7 @@ t.test('detects removed, moved, added and cut-off events', async t => {
   }
   t.match(await check(), { intact: true })
   await drop(w, last.id)
-  t.match(await check(), { intact: false, event_id: null, why: '1 events after the last one were removed' })
+  t.match(await check(), { intact: false, event_id: null, why: '1 event after the last one was removed' })
   await put(w, last)
 
   await drop(w, second.id)
