@@ -22,7 +22,7 @@ import { runningSupervisor } from './pid-file.ts'
 import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
 import { orSayWhy } from './say.ts'
 import { inStaging } from './staging.ts'
-import { withState } from './state.ts'
+import { withCopy } from './state.ts'
 import { give, progress, tell } from './terminal.ts'
 import { hasState, markPlace } from './where-state-is.ts'
 
@@ -66,7 +66,7 @@ export const backupCommand = (): Command =>
     .argument('<file>', 'archive to write, such as strowger.tar.gz')
     .option('--json', 'as JSON')
     .action((file: string, { json }: Json) =>
-      withState(async (state, config) => {
+      withCopy(async (copyTo, config) => {
         const target = resolve(file)
         if (existsSync(target)) throw new StartRefused(`${file} exists already`)
         // Before the database is copied, which may take long.
@@ -78,7 +78,7 @@ export const backupCommand = (): Command =>
           const copy = join(staging, name)
           const copied = () => bytesOf(copy)
           await telling('copying the database', 'copied', copied, () =>
-            database_url === null ? state.maintenance.copyTo(copy) : dump(database_url, staging),
+            database_url === null ? copyTo(copy) : dump(database_url, staging),
           )
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
           const written = () => bytesOf(packed)

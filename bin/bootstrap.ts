@@ -12,6 +12,7 @@ import type { AuditActor } from '../core/state/people/audit.ts'
 import { presentConfig } from './installation.ts'
 import { type PlatformFile, sipAddresses } from './platform-file.ts'
 import { orSayWhy } from './say.ts'
+import { refuseOlder } from './state.ts'
 import { give, terminal } from './terminal.ts'
 
 /** The output of `strowger bootstrap --json`. Third-party tools rely on it (design section 9). */
@@ -50,6 +51,7 @@ const ranBy = (user: string): AuditActor => ({
 
 /** Returns the demo project with a fresh API key that has all scopes. */
 export async function bootstrap(config: Config): Promise<Bootstrapped> {
+  refuseOlder(config)
   const state = await openState({ ...config, here: true })
   try {
     await refuseForeignKey(state, config.master_key, iso(Date.now()))

@@ -22,6 +22,7 @@ import { standing } from './least-privilege.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { refuseForeignAddresses, tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
+import { refuseOlder } from './state.ts'
 import { fail, give, show, tell, terminal } from './terminal.ts'
 import { hasState, refuseOtherPlace } from './where-state-is.ts'
 
@@ -32,6 +33,7 @@ async function rows(config: Settings): Promise<Finding[]> {
   let state: State
   try {
     refuseOtherPlace(config)
+    refuseOlder(config)
     state = await openState({ ...config, here: true })
   } catch (error) {
     if (database_url !== null && failure(error) === 'away') {

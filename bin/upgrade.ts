@@ -33,7 +33,8 @@ export const upgradeCommand = (): Command =>
     .option('--json', 'as JSON')
     .action((release: string | undefined, options: Options) =>
       orSayWhy(async () => {
-        if (options.rehearse) return withState(async state => give(`${JSON.stringify(await rehearse(state))}\n`))
+        if (options.rehearse)
+          return withState(async state => give(`${JSON.stringify(await rehearse(state))}\n`), { migrates: true })
         if (options.back) return goBack()
         if (options.continue) return goOn()
         if (release === undefined || !(options.check || options.link))

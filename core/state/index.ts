@@ -17,6 +17,7 @@ export {
 } from './port.ts'
 export type { Value } from './procedures/query.ts'
 export * from './schema/index.ts'
+export { missingMigration } from './sqlite/older.ts'
 export { keepDatabase, setBackDatabase } from './sqlite/set-back.ts'
 export { damageOf, isDatabase } from './sqlite/soundness.ts'
 export { DATABASE_FILE } from './sqlite/store.ts'

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { DATABASE_FILE } from '../../../core/state/index.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { putEmptyDatabase } from '../../support/fresh-state.ts'
@@ -67,4 +68,27 @@ t.test('a backup holds recordings that grow and prompts, and a broken one change
   t.equal((await run('--data', elsewhere, 'restore', archive)).code, 0)
   for (const name of [DATABASE_FILE, 'master.key', 'prompts/welcome.wav', 'tls'])
     t.ok(existsSync(join(elsewhere, name)), name)
+})
+
+t.test('data of an older version is backed up as it is, and no command but a start brings it up to date', async t => {
+  const folder = t.testdir()
+  const data_dir = join(folder, 'data')
+  mkdirSync(data_dir)
+  const database = new Database(join(data_dir, DATABASE_FILE))
+  t.teardown(() => database.close())
+  database.exec(readFileSync('fixtures/schemas/first.sql', 'utf8'))
+  writeFileSync(join(data_dir, 'master.key'), `${'07'.repeat(32)}\n`)
+  const run = (...words: string[]) => runCommand(words, { env: { STROWGER_DATA: data_dir } })
+  const schema = () => database.prepare('select count(*) from kysely_migration').pluck().get()
+  const before = schema()
+  const archive = join(folder, 'backup.tar.gz')
+  for (const words of [['calls', 'list'], ['bootstrap', '--json'], ['upgrade', '--check', folder], ['drain']])
+    t.match(await run(...words), { code: 1, stderr: /data is of an older version of Strowger .* use the command of/ })
+  t.match((await run('doctor')).stdout, /data is of an older version/)
+  t.match(await run('backup', archive), { code: 0 })
+  t.equal(schema(), before, 'the version that wrote it can still use it')
+
+  const elsewhere = join(folder, 'elsewhere')
+  t.equal((await run('--data', elsewhere, 'restore', archive)).code, 0)
+  t.match(await run('--data', elsewhere, 'calls', 'list'), { code: 0 })
 })
