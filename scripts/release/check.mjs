@@ -43,17 +43,25 @@ const PORTS = [
 ]
 const CALL = ['call', '+2348030000001', '--markup', '<Response><Pause length="1"/></Response>']
 
+/** How much of the log an error tells. */
+const LOGGED = 4000
+
 /** Starts the platform by this command. Resolves when it is up, with how to stop it. */
 async function start(root, words) {
-  const child = spawn('unshare', below(root, words), { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn('unshare', below(root, words), { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise(resolve => child.once('exit', resolve))
   let printed = ''
+  let logged = ''
+  // An exception that nobody expects prints the whole line of the bundle that it comes from.
+  child.stderr.setEncoding('utf8').on('data', text => {
+    logged = (logged + text).slice(-LOGGED)
+  })
   await new Promise((resolve, reject) => {
     child.stdout.on('data', chunk => {
       printed += chunk
       if (printed.includes('Strowger is up')) resolve()
     })
-    child.once('exit', code => reject(new Error(`it ended with ${code}: ${printed}`)))
+    child.once('close', code => reject(new Error(`it ended with ${code}: ${printed}${logged}`)))
   })
   return async () => {
     child.kill('SIGTERM')

@@ -16,7 +16,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ARCHITECTURES, folderOf, hasCommand, toolsFor } from './architecture.mjs'
 import { closure, contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
@@ -78,18 +78,11 @@ function compiled(part, files, node_folder) {
   const flags = `-ffile-prefix-map=${here}=. -g0`
   const { env: cross } = tools
   const more = Object.fromEntries(['CFLAGS', 'CXXFLAGS'].map(name => [name, `${flags} ${cross[name] ?? ''}`]))
-  const env = { ...process.env, ...cross, ...more }
-  const words = [
-    gyp,
-    'rebuild',
-    '-C',
-    join(WORK, part),
-    ...tools.words,
-    `--nodedir=${join(here, node_folder)}`,
-    '-j',
-    'max',
-    '--silent',
-  ]
+  // node-gyp prefers the settings of npm, which may name other headers, to its own words.
+  const headers = join(here, node_folder)
+  const settings = { npm_config_nodedir: headers, npm_package_config_node_gyp_nodedir: headers }
+  const env = { ...process.env, ...cross, ...more, ...settings }
+  const words = [gyp, 'rebuild', '-C', join(WORK, part), ...tools.words, '-j', 'max', '--silent']
   run(process.execPath, words, { env })
   return join(WORK, part, 'build/Release')
 }
@@ -186,6 +179,8 @@ else {
   const [command, ...words] = [...tools.runs, join(tree, 'node/bin/node')]
   // V8 hashes the names in the code by a random seed, and takes code of any.
   run(command, [...words, '--random-seed=1', 'scripts/bundle/compile.cjs', join(tree, 'build/bundle')])
+  // A driver for another Node.js would be equal in both builds.
+  run(command, [...words, '-e', `new (require('${resolve(tree)}/node_modules/better-sqlite3'))(':memory:')`])
 }
 writeFileSync(join(tree, 'THIRD-PARTY-LICENCES.txt'), licences(node_folder))
 const bom = billOfMaterials({ manifest, lock, runtime, system: NEEDED, time: new Date(epoch * 1000).toISOString() })
