@@ -58,6 +58,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...TLS,
     ...LINK,
     'drachtio_100rel',
+    'link',
     'master_key',
     'database_url',
   ],

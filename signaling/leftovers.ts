@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pruneMediaQuality } from '../core/state/calls/media-quality.ts'
 import { unfinishedRecordings, updateRecording } from '../core/state/calls/recordings.ts'
 import { pruneRegistrations } from '../core/state/calls/registrations.ts'
+import { pruneNonceClaims } from '../core/state/nodes/nonce-claims.ts'
 import type { CallContext } from './b2bua/context.ts'
 import { MediaRefusal } from './b2bua/media.ts'
 
@@ -36,10 +37,11 @@ export async function finishLeftRecordings(ctx: CallContext): Promise<number> {
 const DAY_MS = 86_400_000
 const MEDIA_QUALITY_DAYS = 30
 
-/** Removes expired data: run logs, media quality samples and registrations. */
+/** Removes expired data: run logs, media quality samples, registrations and claims of nonces. */
 export async function prune(ctx: CallContext): Promise<void> {
   const now_ms = ctx.clock.now()
   await pruneRegistrations(ctx.state.db, now_ms)
+  await pruneNonceClaims(ctx.state.db, now_ms)
   await pruneMediaQuality(ctx.state.db, now_ms - MEDIA_QUALITY_DAYS * DAY_MS)
   await pruneRunLogs(join(ctx.config.data_dir, 'runs'), now_ms - ctx.config.run_log_days * DAY_MS)
 }

@@ -7,7 +7,7 @@ import type { Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
-import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
+import { machineNonces, sharedNonces, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
 import type { State } from '../core/state/index.ts'
@@ -19,6 +19,7 @@ import {
   saveDraining,
   signalingNodes,
 } from '../core/state/nodes/nodes.ts'
+import { claimNonce } from '../core/state/nodes/nonce-claims.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import type { AdmissionContext } from './admission/context.ts'
 import { createAdmissionGate } from './admission/gate.ts'
@@ -70,6 +71,8 @@ interface NodeOptions {
   readonly objects: ObjectStore | null
   readonly metrics: Registry
   readonly stir: Stir
+  /** The key of the digest nonces that all machines accept; null: those of this machine are its own. */
+  readonly nonce_key: Buffer | null
 }
 
 interface SignalingNode {
@@ -109,7 +112,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways, unseal: unsealed })
   const digest = new DigestAuthenticator({
     ...{ clock, realm: config.domain, snapshot },
-    crypto: digestCrypto(config.drachtio_secret),
+    nonces: options.nonce_key ? sharedNonces(options.nonce_key) : machineNonces(config.drachtio_secret),
+    claim: nonce => claimNonce(state.db, nonce, clock.now()),
     proved: digestProofs({ state, clock, log }),
     guessed: (trunk_id, address) =>
       void noteGuesser(state.db, { trunk_id, address, now: iso(clock.now()) }).catch(err =>
@@ -118,7 +122,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   const tokens = new AuthTokens(config.master_key, snapshot)
   const authToken = (project_id: string): string | null => tokens.of(project_id)
-  const registrar = new Registrar({ digest, state, clock, log, snapshot, domain: config.domain, authToken })
+  const { machine_id } = machine
+  const others = options.nonce_key ? bus : null
+  const registrar = new Registrar({
+    ...{ digest, state, clock, log, snapshot, domain: config.domain, authToken, machine_id, others },
+  })
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
   const least_ms = inherits ? ORPHANS_MS : 0
@@ -126,7 +134,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await drain.look()
   const ctx: AdmissionContext = {
     node_id: id,
-    machine_id: machine.machine_id,
+    machine_id,
     config,
     clock,
     log,
@@ -248,6 +256,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       housekeeping.cancel()
       unlink()
       await Promise.all([health.stop(), registrations.stop()])
+      await registrar.stop()
       await configuration.stop()
       await presence.stop()
       sip.close()

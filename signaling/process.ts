@@ -7,6 +7,7 @@ import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
+import { linkKey, sharedNonceKey } from '../core/runtime/secrets.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
@@ -38,10 +39,15 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     ...{ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) },
     keeper: left,
   })
+  const { machine_id } = machineOf(config.data_dir)
+  // Machines that share a database share the nonces, too.
+  const nonce_key = config.database_url === null ? null : sharedNonceKey(config.master_key)
   const edge = await serveEdge({
     path: join(config.run_dir, EDGE_SOCKET),
     state,
-    edge_id: machineOf(config.data_dir).machine_id,
+    edge_id: machine_id,
+    nonce_key,
+    links: config.link && { own: { machine_id, ...config.link }, key: linkKey(config.master_key) },
     bus,
     log,
     clock: systemClock,
@@ -59,6 +65,7 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     objects,
     metrics,
     stir: new Stir({ config, http, clock: systemClock, log }),
+    nonce_key,
   })
   await loadUndici()
   const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })

@@ -1,12 +1,14 @@
 import { createConnection, type Socket } from 'node:net'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock, Timer } from '../core/runtime/clock.ts'
-import type { FromEdge, ToEdge } from '../core/runtime/edge-link.ts'
+import type { FromEdge, MachineAt, ToEdge } from '../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { Sleeper } from '../core/runtime/sleeper.ts'
 import { callsOfCallIds, messagesOfLostCalls } from '../core/state/calls/ladder.ts'
 import { readEdgeFacts } from '../core/state/configuration/edge-facts.ts'
 import type { State } from '../core/state/index.ts'
+import { linksOfOthers, saveEdgeLink } from '../core/state/nodes/edge-links.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import { keepLadder } from './ladder-keeper.ts'
 
@@ -15,6 +17,7 @@ const RETRY_MS = 250
 const DRAIN_MS = 2000
 /** How far back the edge looks for calls that its previous run lost. */
 const LEFT_MS = 10 * 60_000
+const MACHINES_MS = 2_000
 
 interface EdgeServer {
   /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
@@ -26,6 +29,10 @@ interface EdgeServerOptions {
   readonly state: Pick<State, 'db'>
   /** The id of the edge at the other end. */
   readonly edge_id: string
+  /** The key of the digest nonces that all machines accept; null: the edge makes its own. */
+  readonly nonce_key: Buffer | null
+  /** Where the edges of other machines reach this one, and the key of their links; null: they do not. */
+  readonly links: { readonly own: MachineAt; readonly key: Buffer } | null
   readonly bus: Bus
   readonly log: Log
   readonly clock: Clock
@@ -36,13 +43,14 @@ interface EdgeServerOptions {
  * and answers its queries. Rejects when the first read of the configuration fails.
  */
 export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
-  const { path, state, edge_id, bus, log, clock } = options
+  const { path, state, edge_id, nonce_key, links, bus, log, clock } = options
   const ladder = keepLadder({ db: state.db, edge_id, log, clock })
   let edge: Socket | undefined
   let retry: Timer | undefined
   let stopping = false
   let drained = (): void => undefined
   let facts = ''
+  let machines = ''
 
   const following = await followConfiguration(state, log, {
     failed: 'the configuration of the SIP edge cannot be read: the one of before remains in force',
@@ -55,6 +63,23 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     },
   })
   const off = bus.on('configuration', following.look)
+  await saveEdgeLink(state.db, edge_id, links?.own ?? null)
+  const lookForMachines = async ({ own, key }: NonNullable<typeof links>): Promise<void> => {
+    const others = await linksOfOthers(state.db, own.machine_id)
+    const line = jsonLine({ kind: 'machines', links: { own, key: key.toString('hex'), others } } satisfies ToEdge)
+    if (line === machines) return
+    machines = line
+    edge?.write(machines)
+  }
+  const looking =
+    links &&
+    new Sleeper({
+      work: () => lookForMachines(links),
+      failed: err => log.warn({ err }, 'the machines of the installation cannot be read'),
+      every: { clock, period_ms: MACHINES_MS },
+    })
+  const unhear = bus.on('nodes', () => void looking?.wake())
+  void looking?.wake()
   const hear = async (from: Socket, message: FromEdge): Promise<void> => {
     if (message.kind === 'drained') drained()
     else if (message.kind === 'messages') {
@@ -76,6 +101,8 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     const opened = createConnection(path)
     opened.on('connect', () => {
       edge = opened
+      say(opened, { kind: 'nonces', key: nonce_key?.toString('hex') ?? null })
+      opened.write(machines)
       opened.write(facts)
     })
     readJsonLines(opened, value => void hear(opened, value as FromEdge))
@@ -91,6 +118,8 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     async stop() {
       stopping = true
       off()
+      unhear()
+      await looking?.stop()
       following.stop()
       retry?.cancel()
       await new Promise<void>(resolve => {

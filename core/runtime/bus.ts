@@ -10,7 +10,7 @@ import type { Log } from './log.ts'
  * Topics of wake-ups. Losing a wake-up costs latency, never state: every listener also polls the rows at long
  * intervals.
  */
-const TOPICS = ['configuration', 'calls', 'commands', 'outbox', 'jobs', 'exports', 'nodes'] as const
+const TOPICS = ['configuration', 'calls', 'commands', 'outbox', 'jobs', 'exports', 'nodes', 'registrations'] as const
 export type Topic = (typeof TOPICS)[number]
 
 export interface Bus {

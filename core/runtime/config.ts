@@ -69,6 +69,8 @@ export interface Settings extends SpeechEngines {
   /** Run packet threads at real-time priority where the process has the right. */
   readonly media_realtime: boolean
   readonly database_url: string | null
+  /** Where the edges of other machines reach this machine's; null: they do not. */
+  readonly link: { readonly host: string; readonly port: number } | null
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
@@ -212,6 +214,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     log_level: read(env, v.log),
     ...mediaPlane(env),
     database_url: read(env, v.database_url),
+    link: read(env, v.link),
     redis_url: read(env, v.redis_url),
     recordings_quota_bytes: read(env, v.recordings),
     dead_call_seconds: read(env, v.dead_call),

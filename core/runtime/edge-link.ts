@@ -20,6 +20,21 @@ export interface EdgeFacts {
   readonly realms: readonly { readonly realm: string; readonly host: string | null }[]
 }
 
+/** Where the edge of a machine hears those of the others. */
+export interface MachineAt {
+  readonly machine_id: string
+  readonly host: string
+  readonly port: number
+}
+
+/** The machines whose edges lend each other their flows. */
+export interface MachineLinks {
+  readonly own: MachineAt
+  /** The key of the links between them, in hex. */
+  readonly key: string
+  readonly others: readonly MachineAt[]
+}
+
 /** Messages from the edge to the node. */
 export type FromEdge =
   /** SIP messages to store. `again`: the previous node may have stored some of them without confirming. */
@@ -38,6 +53,10 @@ export type FromEdge =
 
 /** Messages from the node to the edge. */
 export type ToEdge =
+  /** Sent first. `key`, in hex: of the digest nonces that all machines accept; null: the edge's own are accepted. */
+  | { readonly kind: 'nonces'; readonly key: string | null }
+  /** Sent on connection and after each change, when the machine has a private address. */
+  | { readonly kind: 'machines'; readonly links: MachineLinks }
   /** Sent on connection and after each change. */
   | { readonly kind: 'facts'; readonly facts: EdgeFacts }
   | { readonly kind: 'kept'; readonly id: number }

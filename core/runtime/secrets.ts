@@ -4,12 +4,15 @@ import {
   createHash,
   createHmac,
   hash,
+  hkdfSync,
   randomBytes,
   scrypt,
   timingSafeEqual,
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { DigestAlgorithm, DigestCrypto } from '../domain/identity/index.ts'
+import type { Clock } from './clock.ts'
+import { bootId } from './machine.ts'
 
 const sha256 = (value: string | Buffer): Buffer => hash('sha256', value, 'buffer')
 
@@ -79,14 +82,48 @@ export const digestHash = (algorithm: DigestAlgorithm, text: string): string => 
 export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>
   createHash(algorithm).update(`${username}:${realm}:${password}`).digest('hex')
 
+/** How digest nonces are made. Processes accept the nonces of those that make them in the same way. */
+export interface Nonces {
+  readonly crypto: DigestCrypto
+  /** The time in a nonce. */
+  readonly now_ms: (clock: Clock) => number
+  /** How far the clocks of the processes may be apart. */
+  readonly ahead_ms: number
+  /** Whether other machines accept the nonces too. */
+  readonly shared: boolean
+}
+
 /**
- * Returns the crypto functions of digest authentication. Processes with the same control link secret accept the same
- * nonces: the edge challenges strangers and signaling verifies their responses. Without a secret, nonces are valid only
- * in this process.
+ * The nonces of one machine. Processes with the same control link secret accept the same: the edge challenges strangers
+ * and signaling verifies their responses. Without a secret, nonces are valid only in this process. They use the
+ * monotonic clock, so that a jump of the wall clock does not make them stale; it begins again with each boot, and so do
+ * the nonces.
  */
-export function digestCrypto(link_secret: string): DigestCrypto {
+export function machineNonces(link_secret: string): Nonces {
   const key =
-    link_secret === '' ? randomBytes(32) : createHmac('sha256', link_secret).update('strowger digest nonces').digest()
+    link_secret === ''
+      ? randomBytes(32)
+      : createHmac('sha256', link_secret).update(`strowger digest nonces ${bootId()}`).digest()
+  return { crypto: digestCrypto(key), now_ms: clock => clock.monotonic_ms(), ahead_ms: 0, shared: false }
+}
+
+/** The key of the nonces that all machines of an installation accept. The label changes with the nonces' form. */
+export const sharedNonceKey = (master_key: Buffer): Buffer =>
+  Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger digest nonces 1', 32))
+
+/** The pre-shared key of the links between the edges of an installation. */
+export const linkKey = (master_key: Buffer): Buffer =>
+  Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger links of edges 1', 32))
+
+/** The nonces of all machines of an installation. Their only common time is the wall clock. */
+export const sharedNonces = (key: Buffer): Nonces => ({
+  crypto: digestCrypto(key),
+  now_ms: clock => clock.now(),
+  ahead_ms: 30_000,
+  shared: true,
+})
+
+function digestCrypto(key: Buffer): DigestCrypto {
   return {
     hash: digestHash,
     hmac: text => createHmac('sha256', key).update(text).digest('hex'),

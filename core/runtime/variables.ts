@@ -311,6 +311,12 @@ export const VARIABLES = {
       databaseUrl,
     ),
   ),
+  link: variable(
+    'STROWGER_LINK',
+    '',
+    'HOST:PORT where the other machines reach this one, on a private network; unset: it lends no SIP connections',
+    endpoint,
+  ),
   redis_url: secret(variable('STROWGER_REDIS_URL', '', 'kept for Redis, which this version does not use', optional)),
 } as const
 

@@ -1,7 +1,7 @@
 import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
 import { hostOf, uriOf } from '../../core/domain/sip/address.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import type { DigestAuthenticator } from '../trunks/digest.ts'
+import type { ClientOutcome, DigestAuthenticator, DigestOutcome } from '../trunks/digest.ts'
 import {
   type CarrierConfig,
   holdsNumber,
@@ -20,12 +20,14 @@ export type CallingPeer =
   /** A browser client. Its calls belong to the project, as those of automation do. */
   | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
 
-/** Identifies the peer. */
+type Identified = CallingPeer | InviteRefused
+
+/** Identifies the peer. Only the first use of a nonce that several machines accept has to wait. */
 export function identify(
   ctx: AdmissionContext,
   digest: DigestAuthenticator,
   invite: InboundInvite,
-): CallingPeer | InviteRefused {
+): Identified | Promise<Identified> {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
   // Check this before the sources: a browser may share its address with a trunk.
@@ -45,8 +47,20 @@ export function identify(
   }
   const named = found.kind === 'challenge' ? found.named : null
   const outcome = digest.check(invite)
+  if (outcome instanceof Promise) return outcome.then(checked => trunkOf(ctx, invite, named, checked))
+  return trunkOf(ctx, invite, named, outcome)
+}
+
+/** Returns the trunk whose password the caller has proved. `named`: the only one that its address may prove. */
+function trunkOf(
+  ctx: AdmissionContext,
+  invite: InboundInvite,
+  named: { readonly id: string } | null,
+  outcome: DigestOutcome,
+): Identified {
+  const { address } = invite.source
   if (outcome.kind === 'authenticated') {
-    const known = snapshot.trunks.get(outcome.trunk_id)
+    const known = ctx.snapshot().trunks.get(outcome.trunk_id)
     const trunk = named === null || named.id === known?.id ? known : undefined
     // A strict trunk may authenticate only from its own addresses (design section 4).
     if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address))) {
@@ -74,8 +88,18 @@ function identifyClient(
   digest: DigestAuthenticator,
   invite: InboundInvite,
   project_id: string,
-): CallingPeer | InviteRefused {
+): Identified | Promise<Identified> {
   const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
+  if (outcome instanceof Promise) return outcome.then(checked => clientOf(ctx, invite, project_id, checked))
+  return clientOf(ctx, invite, project_id, outcome)
+}
+
+function clientOf(
+  ctx: AdmissionContext,
+  invite: InboundInvite,
+  project_id: string,
+  outcome: ClientOutcome,
+): Identified {
   if (outcome.kind === 'challenge') return new InviteRefused(outcome)
   if (outcome.kind === 'refused') return new InviteRefused({ kind: 'stranger' })
   greet(invite)

@@ -36,7 +36,8 @@ export async function receiveInvite(
   digest: DigestAuthenticator,
   invite: InboundInvite,
 ): Promise<void> {
-  const read = readRequest(ctx, digest, invite)
+  const peer = identify(ctx, digest, invite)
+  const read = readRequest(ctx, invite, peer instanceof Promise ? await peer.catch(unclaimed) : peer)
   const outcome = read instanceof InviteRefused ? read : await callOf(ctx, invite, read)
   if (outcome instanceof InviteRefused) answerRefused(ctx, invite, outcome)
 }
@@ -49,12 +50,15 @@ interface Request {
   readonly destination: CallDestination | null
 }
 
+/** The state could not tell whether another machine has accepted the nonce. */
+const unclaimed = (err: unknown): InviteRefused =>
+  refusedFor('state_unavailable', { value: err instanceof Error ? err.message : 'unknown' })
+
 function readRequest(
   ctx: AdmissionContext,
-  digest: DigestAuthenticator,
   invite: InboundInvite,
+  peer: CallingPeer | InviteRefused,
 ): Request | InviteRefused {
-  const peer = identify(ctx, digest, invite)
   if (peer instanceof InviteRefused) return peer
   if (ctx.draining()) return refusedFor('draining')
   if (peer.kind === 'carrier' && !peer.carrier.enabled)

@@ -2,6 +2,7 @@ import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
 import { readChallenges } from '../../core/domain/identity/digest-answer.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
+import type { MachineLinks } from '../../core/runtime/edge-link.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
@@ -19,6 +20,7 @@ import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
 import { hostPorts } from './control/wire.ts'
 import { type KeptMessage, leftCalls } from './left-calls.ts'
+import { Machines } from './machines/machines.ts'
 import { type EdgeLog, EdgeStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
@@ -138,6 +140,8 @@ export interface Edge {
   unblockSource(host: string): boolean
   /** Handshakes from now on, in both directions, use these certificates and rules. Open connections stay. */
   renewTls(tls: TlsOptions): void
+  /** Lends flows to these machines' edges, and borrows theirs. Resolves when the edge listens for them. */
+  learnMachines(links: MachineLinks): Promise<void>
   /**
    * Ends the calls that an earlier run left behind, as reconstructed from its messages (see left-calls.ts). Returns the
    * number of legs.
@@ -176,6 +180,16 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const bindings = new ContactBindings(clock)
   let server: ServerSide | undefined
   let strangers: Strangers | undefined
+  const machines: Machines = new Machines({
+    clock,
+    log,
+    transport: () => stack.transport,
+    isOwn: request => core.legOf(request) !== undefined,
+    admits: received => isConfiguredSource(received.source.host) || guard.admits(received),
+    receive: received => {
+      if (!guard.silences(received.source.host)) stack.transactions.receive(received)
+    },
+  })
   const stack = await EdgeStack.open({
     listeners: options.listeners,
     tls: options.tls,
@@ -186,10 +200,12 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     limits,
     tcp_above_bytes: options.tcp_above_bytes,
     mayReach: options.mayReach,
+    machines,
     dropped: (host, connection) =>
       guard.silences(host) || (connection !== undefined && guard.refuses(host, connection)),
     onMessage: options.onMessage,
     user: {
+      relays: (message, received) => machines.relays(message, received),
       request: transaction => server?.request(transaction),
       ack: (message, received) => server?.ack(message, received),
       cancel: (cancel, invite) => server?.cancel(cancel, invite),
@@ -283,12 +299,14 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     blockSource: (host, duration_ms) => guard.block(host, duration_ms),
     unblockSource: host => guard.unblock(host),
     renewTls: tls => stack.renewTls(tls),
+    learnMachines: links => machines.learn(links),
     endLeftCalls: messages => {
       const left = leftCalls(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
       for (const call of left) endLeftCall(stack, call)
       return left.length
     },
     close: () => {
+      machines.close()
       control.close()
       stack.close()
     },

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
-import type { EdgeFacts, FromEdge, ToEdge } from '../../core/runtime/edge-link.ts'
+import type { EdgeFacts, FromEdge, MachineLinks, ToEdge } from '../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../core/runtime/json-lines.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
@@ -31,6 +31,10 @@ export interface NodeLink {
   leftMessages(sip_call_ids: readonly string[]): Promise<readonly CallMessage[]>
   /** Returns the call that each Call-ID belongs to. Rejects when no node answers. */
   callsOf(sip_call_ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Called when a node connects, before it sends facts, with the key of the nonces that all machines accept. */
+  onNonces: (key: Buffer | null) => void
+  /** Called when a node connects and after each change, when this machine has links to others. */
+  onMachines: (links: MachineLinks) => void
   /** Called when a node connects and after each change of the configuration. */
   onFacts: (facts: EdgeFacts) => void
   /** Called when the node is about to stop. The node waits until this resolves, so that pending messages are kept. */
@@ -50,7 +54,9 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     if (open && node) say({ kind: 'messages', id: open.id, again: open.again, messages: open.messages })
   }
   const hear = (message: ToEdge): void => {
-    if (message.kind === 'facts') link.onFacts(message.facts)
+    if (message.kind === 'nonces') link.onNonces(message.key === null ? null : Buffer.from(message.key, 'hex'))
+    else if (message.kind === 'machines') link.onMachines(message.links)
+    else if (message.kind === 'facts') link.onFacts(message.facts)
     else if (message.kind === 'drain') void link.onDrain().then(() => say({ kind: 'drained' }))
     else if (message.kind === 'kept' || message.kind === 'lost') {
       if (open?.id === message.id) open.settle(message.kind === 'kept')
@@ -92,6 +98,8 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
       if (answer.kind !== 'calls') throw new Error('the signaling node could not read the calls of Call-IDs')
       return new Map(answer.calls)
     },
+    onNonces: () => undefined,
+    onMachines: () => undefined,
     onFacts: () => undefined,
     onDrain: () => Promise.resolve(),
     close: () => {

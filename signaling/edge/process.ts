@@ -6,7 +6,7 @@ import { addressesOf, ConfigError, loadSettings, type Settings } from '../../cor
 import { EDGE_SOCKET } from '../../core/runtime/edge-link.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { type Figure, type Registry, registerFigures } from '../../core/runtime/metrics.ts'
-import { digestCrypto } from '../../core/runtime/secrets.ts'
+import { machineNonces, type Nonces, sharedNonces } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { tlsOptions } from './certificates.ts'
 import { type ConfiguredPeers, configuredPeers } from './configured-peers.ts'
@@ -38,10 +38,15 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   const own_addresses = addressesOf(config).map(({ host }) => host)
   const hep = config.hep && exportHep({ ...config.hep, own_addresses }, node.callsOf, log)
   const gate = closedGate()
-  const edge = await open(config, log, { peers, ready: gate.opened }, message => {
+  let nonces = machineNonces(config.drachtio_secret)
+  node.onNonces = key => {
+    nonces = key ? sharedNonces(key) : machineNonces(config.drachtio_secret)
+  }
+  const edge = await open(config, log, { peers, ready: gate.opened, nonces: () => nonces }, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
+  node.onMachines = links => void edge.learnMachines(links)
   beginWith(node, { peers, unwritten, edge, log, open: gate.open })
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
@@ -99,7 +104,11 @@ function beginWith(
 async function open(
   config: Settings,
   log: ProcessContext['log'],
-  { peers, ready }: { readonly peers: ConfiguredPeers; readonly ready: Promise<void> },
+  {
+    peers,
+    ready,
+    nonces,
+  }: { readonly peers: ConfiguredPeers; readonly ready: Promise<void>; readonly nonces: () => Nonces },
   onMessage: (message: TracedMessage) => void,
 ) {
   const ports = [
@@ -123,7 +132,7 @@ async function open(
       ownsAddress: peers.ownsAddress,
       mayReach: peers.mayReach,
       strangers: {
-        crypto: digestCrypto(config.drachtio_secret),
+        nonces,
         domain: config.domain,
         realms: peers.realms,
         known: peers.known,

@@ -2,7 +2,13 @@ import { boundedMap } from '../../core/domain/bounded-map.ts'
 import type { TlsVerification } from '../../core/domain/network/tls-verification.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
-import { type DnsSource, type Located, Locator, systemDns } from '../../core/runtime/sip/locate.ts'
+import {
+  type DnsSource,
+  type Located,
+  Locator,
+  type Destination as Place,
+  systemDns,
+} from '../../core/runtime/sip/locate.ts'
 import { viaFor } from './dialog/dialog.ts'
 import { newBranch } from './sip/ids.ts'
 import type { Draft, SipMessage } from './sip/message.ts'
@@ -12,6 +18,7 @@ import { parseUri } from './sip/uri.ts'
 import { DEFAULT_TIMER_SCALE, type TimerScale } from './timers.ts'
 import { type ClientEvents, type ClientTransaction, UNHEARD } from './transaction/client.ts'
 import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
+import type { StreamConnection } from './transport/connection.ts'
 import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
 import {
   DEFAULT_TRANSPORT_LIMITS,
@@ -62,6 +69,16 @@ export interface StackOptions {
   readonly tcp_above_bytes?: number | undefined
   /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
   readonly mayReach?: ((named: TransportDestination, peer: TransportDestination) => boolean) | undefined
+  /** The edges of other machines. */
+  readonly machines?: OtherMachines | undefined
+}
+
+/** What the stack needs of the edges of other machines (machines/machines.ts). */
+export interface OtherMachines {
+  /** Begins the tags and branches of this edge, so that others know whose they are; '' while there are no others. */
+  readonly mark: string
+  /** Gives the flow of a peer that reaches another machine's edge; undefined when that edge cannot be reached. */
+  flow(machine_id: string, peer: Place, then: (flow: StreamConnection | undefined) => void): void
 }
 
 /** A request as it was sent. */
@@ -100,6 +117,8 @@ export type NextHop =
       readonly peer?: TransportDestination | undefined
       /** How the peer's TLS certificate is verified. Default: the stack's own setting. */
       readonly tls?: TlsVerification | undefined
+      /** The machine whose edge has a flow to this address. Default: this one. */
+      readonly machine_id?: string | undefined
     }
   | { readonly destination: TransportDestination }
 
@@ -109,6 +128,7 @@ export class EdgeStack {
   readonly locator: Locator
   readonly clock: Clock
   readonly log: EdgeLog
+  readonly #machines: OtherMachines | undefined
   readonly #tcp_above: number
   readonly #mayReach: (named: TransportDestination, peer: TransportDestination) => boolean
   /** Peers that refused TCP after a large request was switched to it, with the time of the refusal. */
@@ -119,6 +139,7 @@ export class EdgeStack {
     this.transactions = transactions
     this.clock = clock
     this.log = options.log ?? silentLog
+    this.#machines = options.machines
     this.#tcp_above = options.tcp_above_bytes ?? 1_300
     this.#mayReach = options.mayReach ?? (() => true)
     this.locator = new Locator({
@@ -166,6 +187,11 @@ export class EdgeStack {
     return new EdgeStack(options, transport, transactions, clock)
   }
 
+  /** Begins the tags and branches of this edge. */
+  get mark(): string {
+    return this.#machines?.mark ?? ''
+  }
+
   renewTls(tls: TlsOptions): void {
     this.transport.renewTls(tls)
   }
@@ -193,13 +219,26 @@ export class EdgeStack {
       if (!uri) queueMicrotask(() => events.unreachable('scheme', undefined))
       else {
         this.locator.locate(uri, (located: Located) => {
-          if (located.kind === 'found') attempt.begin(this.#judged(located.destinations, hop))
+          if (located.kind === 'found' && hop.machine_id) this.#borrow(attempt, hop.machine_id, located.destinations)
+          else if (located.kind === 'found') attempt.begin(this.#judged(located.destinations, hop))
           else if (hop.peer) attempt.begin([hop.peer])
           else attempt.fail(located.why === 'family' ? 'transport' : located.why)
         })
       }
     }
     return attempt
+  }
+
+  // The address is a literal, so it is one destination. A datagram may also leave here: not each peer is behind a NAT.
+  #borrow(attempt: Attempts, machine_id: string, [peer]: readonly TransportDestination[]): void {
+    if (!peer || !this.#machines) {
+      attempt.fail('transport')
+      return
+    }
+    this.#machines.flow(machine_id, peer, connection => {
+      if (connection) attempt.begin([{ ...peer, connection }])
+      else attempt.begin(peer.protocol === 'udp' ? [peer] : [])
+    })
   }
 
   // A peer may name any address in Contact or Record-Route. If none of them is allowed, the request goes to the address
@@ -232,7 +271,7 @@ export class EdgeStack {
    * RFC 3261 §18.1.1: switches a request too large for UDP to TCP, unless the peer refused TCP in the last 10 minutes.
    */
   suits(destination: TransportDestination, bytes: number): TransportDestination {
-    if (destination.protocol !== 'udp' || bytes <= this.#tcp_above) return destination
+    if (destination.protocol !== 'udp' || bytes <= this.#tcp_above || destination.connection) return destination
     const tcp: TransportDestination = { ...destination, protocol: 'tcp' }
     if (!this.transport.listenerFor('tcp', destination.host)) return destination
     const refused = this.#udp_only.get(`${destination.host}|${destination.port}`)
@@ -301,12 +340,14 @@ class Attempts implements OutgoingRequest {
   }
 
   #try(located: TransportDestination): void {
-    let listener = this.#stack.transport.listenerFor(located.protocol, located.host) ?? located.connection?.listener
+    const { connection } = located
+    const own = connection?.lent ? undefined : this.#stack.transport.listenerFor(located.protocol, located.host)
+    let listener = own ?? connection?.listener
     if (!listener) {
       this.#next('transport')
       return
     }
-    const branch = newBranch()
+    const branch = newBranch(this.#stack.mark)
     let draft = this.#build(listener)
     draft.headers.unshift({ rank: 0, id: 'via', name: 'Via', value: viaFor(listener, branch) })
     let text = draft.serialize()

@@ -7,7 +7,9 @@ import {
   compileRealms,
   createReplayTable,
   type DigestAlgorithm,
-  type DigestCrypto,
+  type DigestFacts,
+  type DigestSecret,
+  type DigestVerdict,
   forgetExpired,
   Md5Clients,
   makeNonce,
@@ -17,14 +19,15 @@ import {
   type ReplayTable,
   readNonce,
   realmFor,
+  takeNonce,
   verifyDigest,
 } from '../../core/domain/identity/index.ts'
 import { hostOf, uriOf } from '../../core/domain/sip/address.ts'
 import { clientPassword, readClientToken } from '../../core/runtime/client-token.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
-import { digestHa1 } from '../../core/runtime/secrets.ts'
+import { digestHa1, type Nonces } from '../../core/runtime/secrets.ts'
 import type { SipRequest } from '../drachtio/types.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { DigestCredential, Snapshot } from './snapshot.ts'
 
 /**
  * Digest authentication of trunks and clients (RFC 3261 §22, RFC 7616, RFC 8760): qop=auth, MD5 and SHA-256, each nonce
@@ -37,13 +40,14 @@ export type DigestOutcome =
   /** No credential exists, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
-type ClientOutcome =
+export type ClientOutcome =
   | { readonly kind: 'authenticated'; readonly token: ClientToken }
   | { readonly kind: 'challenge'; readonly challenges: readonly string[] }
   /** The account is not active, the token has expired, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
 const MAX_GUESSERS = 10_000
+const MAX_NONCES = 100_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
 /** After so many wrong passwords of one address the edge blocks it. */
@@ -54,11 +58,14 @@ const PROVEN_MS = 2 * 3_600_000
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
 
 export class DigestAuthenticator {
-  readonly #crypto: DigestCrypto
+  readonly #nonces: Nonces
+  readonly #claim: (nonce: string) => Promise<boolean>
+  /** Claims that are being written, by nonce. */
+  readonly #claiming = new Map<string, Promise<boolean>>()
   readonly #clock: Clock
   readonly #realm: string
   readonly #snapshot: () => Snapshot
-  readonly #replays: ReplayTable = createReplayTable()
+  readonly #replays: ReplayTable
   readonly #guesses = boundedMap<string, { count: number; since_ms: number }>(MAX_GUESSERS)
   /** Flows that have proved a password, and until when. They do not share the guess limit of their address. */
   readonly #proven = boundedMap<string, number>(MAX_GUESSERS)
@@ -72,8 +79,10 @@ export class DigestAuthenticator {
     readonly clock: Clock
     readonly realm: string
     readonly snapshot: () => Snapshot
-    /** Makes and verifies nonces with the same key as the embedded edge. */
-    readonly crypto: DigestCrypto
+    /** The embedded edge makes its nonces in the same way. */
+    readonly nonces: Nonces
+    /** Claims a shared nonce for this process; false when one has claimed it before. Rejects as the state does. */
+    readonly claim: (nonce: string) => Promise<boolean>
     /** Called whenever a trunk's peer has proved a password. */
     readonly proved: (trunk_id: string, address: string) => void
     /** Called once a minute for an address that guesses, with the trunk whose user it named last. */
@@ -82,33 +91,46 @@ export class DigestAuthenticator {
     this.#told = options.proved
     this.#guessedOf = options.guessed
     this.#clock = options.clock
-    this.#crypto = options.crypto
+    this.#nonces = options.nonces
+    this.#claim = options.claim
+    const { shared } = options.nonces
+    // Our predecessor forgot the counts of this machine's nonces when it ended. Claims of shared ones are kept.
+    const since_ms = shared ? Number.NEGATIVE_INFINITY : options.nonces.now_ms(options.clock) - 1
+    this.#replays = createReplayTable(MAX_NONCES, { shared, since_ms })
     this.#realm = options.realm
     this.#snapshot = options.snapshot
   }
 
-  check(request: SipRequest): DigestOutcome {
+  /** Authenticates a trunk's user. Only the first use of a shared nonce has to wait, for its claim. */
+  check(request: SipRequest): Awaitable<DigestOutcome> {
     const snapshot = this.#snapshot()
     if (snapshot.credentials.size === 0) return { kind: 'refused' }
     if (this.#guessing(request)) return { kind: 'refused' }
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false)
     this.#md5_clients.answered(clientOf(request))
-    // Nonces use the monotonic clock, so that a jump of the wall clock does not make them stale.
-    const now_ms = this.#clock.monotonic_ms()
+    const { crypto, now_ms: nowOf, ahead_ms } = this.#nonces
+    const now_ms = nowOf(this.#clock)
     this.#sweep(now_ms)
     const holder = request.source
-    const { state } = readNonce(this.#crypto, authorization.nonce, now_ms, holder)
+    const { state } = readNonce(crypto, authorization.nonce, now_ms, holder, ahead_ms)
     if (state === 'forged') return this.#challenge(request, false)
     const wall_ms = this.#clock.now()
     const credentials = (snapshot.credentials.get(authorization.username) ?? []).filter(
       known => known.realm === authorization.realm && (known.valid_until_ms === null || known.valid_until_ms > wall_ms),
     )
     const { method, uri: request_uri } = request
-    const facts = { authorization, method, request_uri, credentials, now_ms, holder }
-    const outcome = verifyDigest(this.#crypto, this.#replays, facts)
+    const facts = { authorization, method, request_uri, credentials, now_ms, ahead_ms, holder }
+    return after(this.#verify(facts), outcome => this.#judged(request, outcome, credentials))
+  }
+
+  #judged(
+    request: SipRequest,
+    outcome: Verified<DigestCredential>,
+    credentials: readonly DigestCredential[],
+  ): DigestOutcome {
     if (outcome.kind === 'authenticated') {
-      this.#proved(request, now_ms)
+      this.#proved(request)
       const { trunk_id, id } = outcome.credential
       this.#told(trunk_id, request.source.address)
       return { kind: 'authenticated', trunk_id, credential_id: id }
@@ -128,12 +150,13 @@ export class DigestAuthenticator {
   checkClient(
     request: SipRequest,
     { project_id, auth_token }: { readonly project_id: string; readonly auth_token: string | null },
-  ): ClientOutcome {
+  ): Awaitable<ClientOutcome> {
     if (auth_token === null || this.#guessing(request)) return { kind: 'refused' }
     const realm = clientDomain(project_id, this.#realm)
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false, realm)
-    const now_ms = this.#clock.monotonic_ms()
+    const { now_ms: nowOf, ahead_ms } = this.#nonces
+    const now_ms = nowOf(this.#clock)
     this.#sweep(now_ms)
     const { username } = authorization
     const token = readClientToken(username)
@@ -149,10 +172,13 @@ export class DigestAuthenticator {
           ]
         : []
     const { method, uri: request_uri } = request
-    const facts = { authorization, method, request_uri, credentials, now_ms, holder: request.source }
-    const outcome = verifyDigest(this.#crypto, this.#replays, facts)
+    const facts = { authorization, method, request_uri, credentials, now_ms, ahead_ms, holder: request.source }
+    return after(this.#verify(facts), outcome => this.#clientJudged(request, outcome, realm))
+  }
+
+  #clientJudged(request: SipRequest, outcome: Verified<{ readonly token: ClientToken }>, realm: string): ClientOutcome {
     if (outcome.kind === 'authenticated') {
-      this.#proved(request, now_ms)
+      this.#proved(request)
       const { token: known } = outcome.credential
       // The token is valid but expired. That is no guess, and a new challenge would not help.
       if (known.expires_at_seconds * 1000 <= this.#clock.now()) return { kind: 'refused' }
@@ -163,9 +189,34 @@ export class DigestAuthenticator {
     return this.#challenge(request, false, realm)
   }
 
+  #verify<Credential extends DigestSecret>(facts: DigestFacts<Credential>): Awaitable<Verified<Credential>> {
+    const { crypto } = this.#nonces
+    const outcome = verifyDigest(crypto, this.#replays, facts)
+    if (outcome.kind !== 'unclaimed') return outcome
+    return this.#claimOnce(outcome.nonce, outcome.issued_ms).then(ours => {
+      const again = ours ? verifyDigest(crypto, this.#replays, facts) : outcome
+      return again.kind === 'unclaimed' ? { kind: 'stale' } : again
+    })
+  }
+
+  /** Claims a nonce. Requests that use it meanwhile wait for the same claim. */
+  #claimOnce(nonce: string, issued_ms: number): Promise<boolean> {
+    const running = this.#claiming.get(nonce)
+    if (running) return running
+    const claimed = this.#claim(nonce)
+      .then(ours => {
+        if (ours) takeNonce(this.#replays, nonce, issued_ms)
+        return ours
+      })
+      .finally(() => this.#claiming.delete(nonce))
+    this.#claiming.set(nonce, claimed)
+    return claimed
+  }
+
   #challenge(request: SipRequest, stale: boolean, realm = this.#realmFor(request)) {
     const now_ms = this.#clock.monotonic_ms()
-    const nonce = makeNonce(this.#crypto, now_ms, randomBytes(4).toString('hex'), request.source)
+    const { crypto, now_ms: nowOf } = this.#nonces
+    const nonce = makeNonce(crypto, nowOf(this.#clock), randomBytes(4).toString('hex'), request.source)
     const { transport } = request.source
     // sip.js reads only the last challenge and supports only MD5. A second challenge would lock browsers out.
     const alone = transport === 'ws' || transport === 'wss' || this.#md5_clients.challenged(clientOf(request), now_ms)
@@ -203,11 +254,17 @@ export class DigestAuthenticator {
     return known.count
   }
 
-  #proved({ source }: SipRequest, now_ms: number): void {
-    const key = flowKey(source)
-    this.#proven.set(key, now_ms + PROVEN_MS)
+  #proved({ source }: SipRequest): void {
+    this.#proven.set(flowKey(source), this.#clock.monotonic_ms() + PROVEN_MS)
   }
 }
+
+type Awaitable<T> = T | Promise<T>
+type Verified<Credential> = Exclude<DigestVerdict<Credential>, { readonly kind: 'unclaimed' }>
+
+/** Applies `then` at once when the value is known. */
+const after = <T, R>(value: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
+  value instanceof Promise ? value.then(then) : then(value)
 
 type Source = SipRequest['source']
 

@@ -1,13 +1,18 @@
 import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
+import { MACHINE_PARAMETER } from '../../core/domain/network/next-hop.ts'
 import { hostOf, readAddress, readAddresses } from '../../core/domain/sip/address.ts'
 import { splitList } from '../../core/domain/sip/uri.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
-import { type Clock, iso } from '../../core/runtime/clock.ts'
+import type { Bus } from '../../core/runtime/bus.ts'
+import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
+  countRegistrations,
   liveRegistrations,
   pruneRegistrations,
   type RegistrationRow,
+  registrationsSince,
   removeRegistrations,
   saveRegistration,
 } from '../../core/state/calls/registrations.ts'
@@ -25,7 +30,7 @@ interface Contact {
   readonly uri: string
   /**
    * The next hop: the connection that registered it. Over UDP it is the source address if the contact names another,
-   * because the peer is then behind a NAT; otherwise null.
+   * because the peer is then behind a NAT; otherwise null. What registered at another machine is reached by its edge.
    */
   readonly proxy: string | null
   /** The source address of the REGISTER, which the peer has proved to own. */
@@ -43,6 +48,12 @@ const DEFAULT_SECONDS = 3600
 const LEAST_SECONDS = 60
 const MOST_SECONDS = 7200
 const MAX_CONTACTS = 10
+/** How often the changes of other machines are read, however they are told. */
+const FOLLOW_MS = 5_000
+/** All rows are read at most this often. */
+const ALL_MS = 1_000
+/** How far the clocks of machines may be apart before a change is only found by the number of rows. */
+const CLOCKS_MS = 60_000
 
 interface RegistrarOptions {
   readonly digest: DigestAuthenticator
@@ -54,6 +65,9 @@ interface RegistrarOptions {
   readonly domain: string
   /** Returns the voice account's current token; null when the project has no active account. */
   readonly authToken: (project_id: string) => string | null
+  readonly machine_id: string
+  /** Wakes the nodes of other machines that register contacts too; null: there are none. */
+  readonly others: Bus | null
 }
 
 /** The user whose contacts a REGISTER changes. */
@@ -70,21 +84,81 @@ const clientKey = (project_id: string, client: string): string => `client:${proj
 
 export class Registrar {
   readonly #options: RegistrarOptions
-  /** Keyed by credential and contact. The database is written first, so that a successor of this node has them too. */
+  /**
+   * Keyed by credential and contact. The database is written first, so that other nodes and a successor of this one
+   * have them too.
+   */
   readonly #rows = new Map<string, RegistrationRow>()
+  readonly #following: Sleeper | null
+  readonly #unhear: () => void
+  /** When the changes of others were last read, on the wall clock, and all rows, on the monotonic one. */
+  #changes_ms = 0
+  #all_ms = 0
+  #again: Timer | null = null
 
   constructor(options: RegistrarOptions) {
     this.#options = options
+    const { others, clock, log } = options
+    this.#following =
+      others &&
+      new Sleeper({
+        work: () => this.#follow(),
+        failed: err => log.warn({ err }, 'the registrations of other machines cannot be read'),
+        every: { clock, period_ms: FOLLOW_MS },
+      })
+    this.#unhear = others?.on('registrations', () => void this.#following?.wake()) ?? (() => undefined)
   }
 
   async load(): Promise<void> {
     const { state, clock } = this.#options
     await pruneRegistrations(state.db, clock.now())
-    for (const row of await liveRegistrations(state.db, clock.now())) this.#rows.set(keyOf(row), row)
+    await this.#readAll(clock.now())
   }
 
+  async stop(): Promise<void> {
+    this.#unhear()
+    this.#again?.cancel()
+    await this.#following?.stop()
+  }
+
+  /** The number of contacts that this machine has registered. */
   get size(): number {
-    return this.#rows.size
+    let own = 0
+    for (const row of this.#rows.values()) if (this.#isOwn(row)) own++
+    return own
+  }
+
+  /** Reads what other machines have changed. What they have removed shows in the number of rows. */
+  async #follow(): Promise<void> {
+    const { state, clock } = this.#options
+    const now_ms = clock.now()
+    for (const row of await registrationsSince(state.db, this.#changes_ms - CLOCKS_MS)) this.#rows.set(keyOf(row), row)
+    this.#changes_ms = now_ms
+    const now = iso(now_ms)
+    for (const [key, { expires_at }] of this.#rows) if (expires_at <= now) this.#rows.delete(key)
+    if ((await countRegistrations(state.db, now_ms)) === this.#rows.size) return
+    const early_ms = ALL_MS - (clock.monotonic_ms() - this.#all_ms)
+    if (early_ms <= 0) await this.#readAll(now_ms)
+    else this.#again ??= clock.after(early_ms, () => this.#wake())
+  }
+
+  #wake(): void {
+    this.#again = null
+    void this.#following?.wake()
+  }
+
+  async #readAll(now_ms: number): Promise<void> {
+    const rows = await liveRegistrations(this.#options.state.db, now_ms)
+    const found = new Map(rows.map(row => [keyOf(row), row]))
+    // What this node registers meanwhile may be missing among them.
+    for (const [key, row] of this.#rows) if (!found.has(key) && row.registered_at < iso(now_ms)) this.#rows.delete(key)
+    for (const [key, row] of found) this.#rows.set(key, row)
+    this.#changes_ms = now_ms
+    this.#all_ms = this.#options.clock.monotonic_ms()
+  }
+
+  #isOwn({ machine_id }: RegistrationRow): boolean {
+    return machine_id === '' || machine_id === this.#options.machine_id
   }
 
   /** Returns the live contacts of the trunk's users. */
@@ -93,7 +167,7 @@ export class Registrar {
     const live: Contact[] = []
     for (const [key, row] of this.#rows) {
       if (row.expires_at <= now) this.#rows.delete(key)
-      else if (row.trunk_id === trunk_id) live.push(contactOf(row))
+      else if (row.trunk_id === trunk_id) live.push(this.#contactOf(row))
     }
     return live
   }
@@ -105,27 +179,25 @@ export class Registrar {
     return [...this.#rows.values()]
       .filter(row => row.credential_id === key && row.expires_at > now)
       .sort((a, b) => (a.registered_at < b.registered_at ? 1 : -1))
-      .map(contactOf)
+      .map(row => this.#contactOf(row))
   }
 
   async handle(request: InboundRequest): Promise<void> {
     const { log, domain } = this.#options
     const project_id = projectOfClientDomain(hostOf(request.uri), domain)
-    const owner = project_id === null ? this.#digestUser(request) : this.#client(request, project_id)
-    if (!owner) return
-    const { credential_id } = owner
     try {
-      await this.#register(request, owner)
+      const owner = await (project_id === null ? this.#digestUser(request) : this.#client(request, project_id))
+      if (owner) await this.#register(request, owner)
     } catch (err) {
-      log.error({ err, credential_id }, 'a registration was not saved')
+      log.error({ err, source: request.source.address }, 'a registration was not saved')
       request.respond(503, { headers: { 'Retry-After': '5' } })
     }
   }
 
   /** Authenticates a digest user; null when the request has been answered. */
-  #digestUser(request: InboundRequest): Owner | null {
+  async #digestUser(request: InboundRequest): Promise<Owner | null> {
     const { digest, snapshot } = this.#options
-    const outcome = digest.check(request)
+    const outcome = await digest.check(request)
     if (outcome.kind === 'challenge') {
       request.respond(401, { challenges: outcome.challenges })
       return null
@@ -139,9 +211,9 @@ export class Registrar {
     return { credential_id: outcome.credential_id, trunk_id: trunk.id, until_ms: Number.POSITIVE_INFINITY }
   }
 
-  #client(request: InboundRequest, project_id: string): Owner | null {
+  async #client(request: InboundRequest, project_id: string): Promise<Owner | null> {
     const { digest, authToken } = this.#options
-    const outcome = digest.checkClient(request, { project_id, auth_token: authToken(project_id) })
+    const outcome = await digest.checkClient(request, { project_id, auth_token: authToken(project_id) })
     if (outcome.kind === 'challenge') {
       request.respond(401, { challenges: outcome.challenges })
       return null
@@ -189,6 +261,7 @@ export class Registrar {
         source_address: request.source.address,
         source_port: request.source.port,
         transport: request.source.transport,
+        machine_id: this.#options.machine_id,
         user_agent: request.header('user-agent')?.slice(0, 200) ?? null,
         registered_at: iso(now_ms),
         expires_at: iso(Math.min(until_ms, now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000)),
@@ -209,6 +282,7 @@ export class Registrar {
       await removeRegistrations(state.db, credential_id, row.contact)
       this.#rows.delete(keyOf(row))
     }
+    this.#options.others?.ring('registrations')
     const contacts = bound.map(row => {
       const left = Math.max(0, Math.round((Date.parse(row.expires_at) - now_ms) / 1000))
       return `<${row.contact}>;expires=${left}`
@@ -216,22 +290,22 @@ export class Registrar {
     log.info({ credential_id, trunk_id, contacts: contacts.length, source: request.source.address }, 'registered')
     request.respond(200, { headers: contacts.length === 0 ? {} : { Contact: contacts.join(', ') } })
   }
+
+  #contactOf(row: RegistrationRow): Contact {
+    const { contact, source_address, source_port, transport, machine_id } = row
+    const flow = `sip:${uriHost(source_address)}:${source_port}${transport === 'udp' ? '' : `;transport=${transport}`}`
+    const direct = transport === 'udp' && hostOf(contact) === source_address
+    const own = this.#isOwn(row)
+    return {
+      uri: contact,
+      proxy: own ? (direct ? null : flow) : `${flow};${MACHINE_PARAMETER}=${machine_id}`,
+      proven_host: source_address,
+      transport,
+    }
+  }
 }
 
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
-
-function contactOf(row: RegistrationRow): Contact {
-  const transport = row.transport === 'udp' ? '' : `;transport=${row.transport}`
-  return {
-    uri: row.contact,
-    proxy:
-      row.transport === 'udp' && hostOf(row.contact) === row.source_address
-        ? null
-        : `sip:${uriHost(row.source_address)}:${row.source_port}${transport}`,
-    proven_host: row.source_address,
-    transport: row.transport,
-  }
-}
 
 const readContacts = (header: string, default_seconds: number): Asked[] =>
   readAddresses(header)

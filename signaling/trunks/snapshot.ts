@@ -35,7 +35,7 @@ export interface SealedCredentials {
   readonly password_sealed: string
 }
 
-interface DigestCredential {
+export interface DigestCredential {
   readonly id: string
   readonly trunk_id: string
   readonly realm: string

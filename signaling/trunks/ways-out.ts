@@ -1,5 +1,6 @@
 import { uriHost } from '../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
+import { MACHINE_PARAMETER } from '../../core/domain/network/next-hop.ts'
 import {
   type TlsVerification,
   VERIFICATION_PARAMETER,
@@ -37,8 +38,14 @@ export interface WayAsked extends Partial<WayOutAsked> {
   readonly tls?: TlsVerification | undefined
 }
 
+/** A located address. */
+interface Hop extends Destination {
+  /** The machine whose edge has the flow; unset: any edge reaches it. */
+  readonly machine_id?: string | undefined
+}
+
 /** A checked address. The request goes there, even if the name resolves differently by then. */
-export interface Way extends Destination {
+export interface Way extends Hop {
   /** The address as a URI for the SIP server. */
   readonly proxy: string
 }
@@ -105,10 +112,10 @@ export class WaysOut {
 
   /** Returns the addresses of a target to which we may send, in the order to try them. */
   async find(asked: WayAsked): Promise<Ways> {
-    const located: Destination[] = []
-    for (const { uri, tls } of hopsOf(asked)) {
+    const located: Hop[] = []
+    for (const { uri, tls, machine_id } of hopsOf(asked)) {
       const found = await this.#locate(uri)
-      if (found.kind === 'found') located.push(...found.destinations.map(found => ({ ...found, tls })))
+      if (found.kind === 'found') located.push(...found.destinations.map(found => ({ ...found, tls, machine_id })))
       else if (located.length === 0) return { kind: 'failed', detail: FAILURES[found.why] }
     }
     const facts = this.#current()
@@ -138,10 +145,11 @@ export class WaysOut {
     return found.kind === 'found' ? (found.ways[0]?.host ?? null) : null
   }
 
-  #proxyOf({ host, port, protocol, tls }: Destination): string {
+  #proxyOf({ host, port, protocol, tls, machine_id }: Hop): string {
+    const by = machine_id && this.#sip.verifies_targets ? `;${MACHINE_PARAMETER}=${machine_id}` : ''
     const told = protocol === 'tls' && tls && this.#sip.verifies_targets
     const how = told ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
-    return `sip:${uriHost(host)}:${port};transport=${protocol}${how}`
+    return `sip:${uriHost(host)}:${port};transport=${protocol}${how}${by}`
   }
 
   answered(way: Destination): void {
@@ -196,10 +204,10 @@ export class WaysOut {
  * Returns the URIs to resolve. Requests to a registered contact use the connection that registered it. If that is gone,
  * they go to the contact's own address, provided that it has the same host.
  */
-function hopsOf({ uri, proxy, tls }: WayAsked): { uri: string; tls?: TlsVerification | undefined }[] {
+function hopsOf({ uri, proxy, tls }: WayAsked): (Pick<Hop, 'tls' | 'machine_id'> & { readonly uri: string })[] {
   if (proxy === undefined) return [{ uri, tls }]
   const [by, own] = [parseUri(proxy), parseUri(uri)]
   const stream = by && ['tcp', 'tls'].includes(protocolOf(by) ?? 'udp')
-  const flow = { uri: proxy, tls: { mode: 'flow' } } as const
+  const flow = { uri: proxy, tls: { mode: 'flow' }, machine_id: by?.params.get(MACHINE_PARAMETER) } as const
   return stream && own?.host === by.host ? [flow, { uri }] : [flow]
 }

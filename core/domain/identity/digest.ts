@@ -14,7 +14,7 @@ export interface DigestCrypto {
 }
 
 /** The stored form of a password: H(username:realm:password) per algorithm. */
-interface DigestSecret {
+export interface DigestSecret {
   readonly ha1_md5: string
   readonly ha1_sha256: string
 }
@@ -48,14 +48,24 @@ const macOf = (crypto: DigestCrypto, body: string, { transport, address }: Nonce
 
 type NonceState = { readonly state: 'valid' | 'stale'; readonly issued_ms: number } | { readonly state: 'forged' }
 
-export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number, holder: NonceHolder): NonceState {
+/**
+ * Reads a nonce. Nonces of other machines may come from a clock that is up to `ahead_ms` ahead; with the default, 0, a
+ * nonce from the future is stale.
+ */
+export function readNonce(
+  crypto: DigestCrypto,
+  nonce: string,
+  now_ms: number,
+  holder: NonceHolder,
+  ahead_ms = 0,
+): NonceState {
   const match = /^([0-9a-z]{1,12})\.([0-9a-f]{8,64})\.([0-9a-f]{24})$/.exec(nonce)
   if (!match) return { state: 'forged' }
   const [, issued = '', random = '', mac = ''] = match
   if (!crypto.equal(macOf(crypto, `${issued}.${random}`, holder), mac)) return { state: 'forged' }
   const issued_ms = Number.parseInt(issued, 36)
   // A nonce from the future was issued before the clock was set back, so its age is unknown.
-  const fresh = issued_ms <= now_ms && now_ms - issued_ms <= NONCE_LIFETIME_MS
+  const fresh = issued_ms <= now_ms + ahead_ms && now_ms - issued_ms <= NONCE_LIFETIME_MS
   return { state: fresh ? 'valid' : 'stale', issued_ms }
 }
 
@@ -124,7 +134,7 @@ export function readParameters(text: string): Map<string, string> | null {
 const algorithmOf = (name = 'MD5'): DigestAlgorithm | null =>
   DIGEST_ALGORITHMS.find(algorithm => algorithm.toLowerCase() === name.toLowerCase()) ?? null
 
-interface DigestFacts<Credential extends DigestSecret> {
+export interface DigestFacts<Credential extends DigestSecret> {
   readonly authorization: Authorization
   readonly method: string
   /** The request-URI, unmodified. */
@@ -132,14 +142,18 @@ interface DigestFacts<Credential extends DigestSecret> {
   /** The credentials of this username and realm that are valid now. During a rotation both old and new are valid. */
   readonly credentials: readonly Credential[]
   readonly now_ms: number
+  /** See `readNonce`. */
+  readonly ahead_ms?: number
   /** The client that sent the Authorization. */
   readonly holder: NonceHolder
 }
 
-type DigestOutcome<Credential> =
+export type DigestVerdict<Credential> =
   | { readonly kind: 'authenticated'; readonly credential: Credential }
   /** The response is correct but the nonce is too old: challenge again with stale=true and count no failure. */
   | { readonly kind: 'stale' }
+  /** The response is correct, and another machine may have accepted the nonce: claim it first (`takeNonce`). */
+  | { readonly kind: 'unclaimed'; readonly nonce: string; readonly issued_ms: number }
   | { readonly kind: 'refused'; readonly why: 'forged_nonce' | 'uri_mismatch' | 'wrong_password' | 'replayed' }
 
 const NOBODY: DigestSecret = { ha1_md5: '0'.repeat(32), ha1_sha256: '0'.repeat(64) }
@@ -152,10 +166,10 @@ export function verifyDigest<Credential extends DigestSecret>(
   crypto: DigestCrypto,
   replays: ReplayTable,
   facts: DigestFacts<Credential>,
-): DigestOutcome<Credential> {
-  const { authorization, method, request_uri, credentials, now_ms, holder } = facts
+): DigestVerdict<Credential> {
+  const { authorization, method, request_uri, credentials, now_ms, ahead_ms, holder } = facts
   const right = matching(crypto, authorization, method, credentials)
-  const nonce = readNonce(crypto, authorization.nonce, now_ms, holder)
+  const nonce = readNonce(crypto, authorization.nonce, now_ms, holder, ahead_ms)
   if (nonce.state === 'forged') return { kind: 'refused', why: 'forged_nonce' }
   if (!right) return { kind: 'refused', why: 'wrong_password' }
   if (!sameUri(authorization.uri, request_uri)) return { kind: 'refused', why: 'uri_mismatch' }
@@ -165,6 +179,8 @@ export function verifyDigest<Credential extends DigestSecret>(
       return { kind: 'authenticated', credential: right }
     case 'forgotten':
       return { kind: 'stale' }
+    case 'unclaimed':
+      return { kind: 'unclaimed', nonce: authorization.nonce, issued_ms: nonce.issued_ms }
     case 'replayed':
       return { kind: 'refused', why: 'replayed' }
   }
@@ -211,18 +227,22 @@ function core(uri: string): string {
 /**
  * The nonce counts already used. The table is bounded and evicts the oldest nonce first. A nonce at least as old as an
  * evicted one gets a stale challenge, so eviction never lets a replay through. One process owns the table.
+ *
+ * The counts of a nonce are in one table only. When several machines accept the same nonces (`shared`), the first that
+ * claims a nonce counts it, and the others answer it with a stale challenge.
  */
 export interface ReplayTable {
   readonly max_nonces: number
+  readonly shared: boolean
   readonly used: Map<string, { readonly issued_ms: number; highest: number; window: bigint }>
   forgotten_until_ms: number
 }
 
-export const createReplayTable = (max_nonces = 100_000): ReplayTable => ({
-  max_nonces,
-  used: new Map(),
-  forgotten_until_ms: Number.NEGATIVE_INFINITY,
-})
+/** `since_ms`: older nonces are stale, because an earlier process may have counted them. */
+export const createReplayTable = (
+  max_nonces = 100_000,
+  { shared = false, since_ms = Number.NEGATIVE_INFINITY } = {},
+): ReplayTable => ({ max_nonces, shared, used: new Map(), forgotten_until_ms: since_ms })
 
 // UDP may reorder a user's requests. Each count less than this far behind the highest is accepted once.
 const WINDOW = 64
@@ -233,12 +253,12 @@ export function acceptCount(
   nonce: string,
   issued_ms: number,
   count: number,
-): 'accepted' | 'replayed' | 'forgotten' {
+): 'accepted' | 'replayed' | 'forgotten' | 'unclaimed' {
   const known = table.used.get(nonce)
   if (!known) {
     if (issued_ms <= table.forgotten_until_ms) return 'forgotten'
-    if (table.used.size >= table.max_nonces) forgetOldest(table)
-    table.used.set(nonce, { issued_ms, highest: count, window: 1n })
+    if (table.shared) return 'unclaimed'
+    store(table, nonce, { issued_ms, highest: count, window: 1n })
     return 'accepted'
   }
   const ahead = count - known.highest
@@ -251,6 +271,17 @@ export function acceptCount(
   if (-ahead >= WINDOW || (known.window & bit) !== 0n) return 'replayed'
   known.window |= bit
   return 'accepted'
+}
+
+/** Begins to count a nonce that this process has claimed. */
+export const takeNonce = (table: ReplayTable, nonce: string, issued_ms: number): void =>
+  store(table, nonce, { issued_ms, highest: 0, window: 0n })
+
+type Counts = ReplayTable['used'] extends Map<string, infer Value> ? Value : never
+
+function store(table: ReplayTable, nonce: string, counts: Counts): void {
+  if (table.used.size >= table.max_nonces) forgetOldest(table)
+  table.used.set(nonce, counts)
 }
 
 /** Removes expired nonces. Callers run it periodically. */

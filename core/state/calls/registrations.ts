@@ -25,6 +25,19 @@ export const removeRegistrations = async (
 export const liveRegistrations = (db: Db | Trx, now_ms: number): Promise<RegistrationRow[]> =>
   db.selectFrom('registration').selectAll().where('expires_at', '>', iso(now_ms)).execute()
 
+/** Returns the rows that changed since then, expired ones among them. */
+export const registrationsSince = (db: Db | Trx, since_ms: number): Promise<RegistrationRow[]> =>
+  db.selectFrom('registration').selectAll().where('registered_at', '>=', iso(since_ms)).execute()
+
+export const countRegistrations = async (db: Db | Trx, now_ms: number): Promise<number> => {
+  const { count } = await db
+    .selectFrom('registration')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('expires_at', '>', iso(now_ms))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export const pruneRegistrations = async (db: Db | Trx, now_ms: number): Promise<void> => {
   await db.deleteFrom('registration').where('expires_at', '<=', iso(now_ms)).execute()
 }

@@ -28,6 +28,7 @@ import * as recoveryCodes from './0039-recovery-codes.ts'
 import * as listeningNotice from './0040-listening-notice.ts'
 import * as exportsOfMachines from './0041-exports-of-machines.ts'
 import * as delaysOfCalls from './0042-delays-of-calls.ts'
+import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
@@ -61,5 +62,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0040-listening-notice': listeningNotice,
   '0041-exports-of-machines': exportsOfMachines,
   '0042-delays-of-calls': delaysOfCalls,
+  '0044-machines': machines,
   '0045-proof-of-the-key': proofOfTheKey,
 }

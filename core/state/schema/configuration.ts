@@ -325,6 +325,13 @@ export interface NodeTable {
   draining_at: Instant | null
 }
 
+/** Where the edge of a machine hears those of other machines. */
+export interface EdgeLinkTable {
+  machine_id: string
+  host: string
+  port: number
+}
+
 /** The store's clock for one boot of the machine (core/state/sqlite/store-clock.ts). */
 export interface StoreClockTable {
   boot_id: string
@@ -338,6 +345,13 @@ export interface TaskLeaseTable {
   /** Name of the process (core/runtime/machine.ts). */
   holder: string
   until: Instant
+}
+
+/** A digest nonce that one machine counts, and that no other accepts. */
+export interface NonceClaimTable {
+  /** The HMAC in the nonce. */
+  mac: string
+  expires_at: Instant
 }
 
 /** A node's applied revision of a resource. The lowest of all live nodes is effective (design section 8). */

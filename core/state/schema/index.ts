@@ -37,6 +37,8 @@ export interface Schema {
   node: configuration.NodeTable
   store_clock: configuration.StoreClockTable
   task_lease: configuration.TaskLeaseTable
+  nonce_claim: configuration.NonceClaimTable
+  edge_link: configuration.EdgeLinkTable
   apply_report: configuration.ApplyReportTable
   idempotency: configuration.IdempotencyTable
   call: calls.CallTable

@@ -44,7 +44,10 @@ export interface RegistrationTable {
   source_address: string
   source_port: number
   transport: string
+  /** The machine whose edge received the REGISTER; empty in rows of before there were several. */
+  machine_id: Generated<string>
   user_agent: string | null
+  /** When the row last changed. A removed contact expired then. */
   registered_at: Instant
   expires_at: Instant
 }

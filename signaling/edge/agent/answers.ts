@@ -78,7 +78,7 @@ export class Answers {
     // RFC 3261 §12.1.1: each response that creates a dialog, even an early one, needs a Contact.
     const own_contact =
       (success && invites) || (leg && status < 200) || (success && request.method === 'UPDATE' && pending.leg)
-        ? contactForAnswer(received.listener, request)
+        ? contactInAnswer(pending, received, request)
         : undefined
     addOwnHeaders(draft, command, 'response', received.listener)
     const contact = addContacts(draft, command, received.listener, own_contact)
@@ -124,7 +124,7 @@ export class Answers {
   #chooseTag(pending: PendingServer, command: CommandMessage): void {
     if (pending.to_tag !== '' || command.status === 100) return
     const to = commandHeader(command, 'to')
-    pending.to_tag = (to === undefined ? '' : tagOf(to)) || newTag()
+    pending.to_tag = (to === undefined ? '' : tagOf(to)) || newTag(this.#core.stack.mark)
   }
 
   // The first 1xx above 100 creates an early leg. A 2xx creates a leg if there was none.
@@ -236,3 +236,7 @@ export class Answers {
 function requires(command: CommandMessage, tag: string): boolean {
   return command.headers.some(h => h.id === 'require' && hasToken(h.value, tag))
 }
+
+/** A request that came by another machine's edge does not change where the peer reaches us. */
+const contactInAnswer = (pending: PendingServer, received: Received, request: SipMessage): string =>
+  received.connection?.lent && pending.leg ? pending.leg.dialog.contact : contactForAnswer(received.listener, request)

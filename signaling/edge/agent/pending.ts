@@ -51,7 +51,7 @@ export class PendingRequests {
 
   /** Returns our To tag. Chooses one if there is none yet. */
   toTag(pending: PendingServer): string {
-    if (pending.to_tag === '') pending.to_tag = newTag()
+    if (pending.to_tag === '') pending.to_tag = newTag(this.#core.stack.mark)
     return pending.to_tag
   }
 

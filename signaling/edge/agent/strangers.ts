@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import {
   challenges,
   type DigestAlgorithm,
-  type DigestCrypto,
   Md5Clients,
   makeNonce,
   type NonceHolder,
@@ -13,6 +12,7 @@ import {
   realmFor,
 } from '../../../core/domain/identity/index.ts'
 import { strangerAdvice } from '../../../core/domain/reasons/index.ts'
+import type { Nonces } from '../../../core/runtime/secrets.ts'
 import { METHODS } from '../sip/headers.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
@@ -29,7 +29,7 @@ import type { SourceGuard } from './guard.ts'
 
 export interface StrangerOptions {
   /** The application must be able to read its nonces. */
-  readonly crypto: DigestCrypto
+  readonly nonces: () => Nonces
   /** The default realm, and the parent domain of browser clients. */
   readonly domain: string
   readonly realms: () => Realms
@@ -72,8 +72,9 @@ export class Strangers {
   answersOurs(request: SipMessage, received: Received): boolean {
     const authorization = parseAuthorization(request.get('authorization')?.trim() ?? '')
     if (!authorization) return false
-    const now_ms = this.#core.clock.monotonic_ms()
-    return readNonce(this.#options.crypto, authorization.nonce, now_ms, holderOf(received)).state !== 'forged'
+    const { crypto, now_ms, ahead_ms } = this.#options.nonces()
+    const now = now_ms(this.#core.clock)
+    return readNonce(crypto, authorization.nonce, now, holderOf(received), ahead_ms).state !== 'forged'
   }
 
   /** Returns the standing of a request's sender. `done`: the request was answered or is dropped. */
@@ -109,7 +110,7 @@ export class Strangers {
   }
 
   #challenge(request: SipMessage, received: Received): Standing {
-    const { crypto, domain, realms } = this.#options
+    const { nonces, domain, realms } = this.#options
     const now_ms = this.#core.clock.monotonic_ms()
     const known = realms()
     const host = parseUri(request.uri)?.host ?? ''
@@ -134,7 +135,8 @@ export class Strangers {
       return 'unproven'
     }
     const realm = is_client ? host.toLowerCase() : realmFor(known, host, domain)
-    const nonce = makeNonce(crypto, now_ms, randomBytes(4).toString('hex'), holderOf(received))
+    const { crypto, now_ms: nowOf } = nonces()
+    const nonce = makeNonce(crypto, nowOf(this.#core.clock), randomBytes(4).toString('hex'), holderOf(received))
     // sip.js reads only the last challenge and supports only MD5.
     const web = received.protocol === 'ws' || received.protocol === 'wss'
     const alone = this.#md5_clients.challenged(client, now_ms) || web
@@ -145,7 +147,7 @@ export class Strangers {
 
   #answer(request: SipMessage, received: Received, status: number, headers: Pong['headers'] = []): 'done' {
     // RFC 3261 §8.2.7: a stateless server gives each retransmission of a request the same tag.
-    const tag = this.#options.crypto.hmac(`${request.branch} ${request.call_id}`).slice(0, 10)
+    const tag = this.#options.nonces().crypto.hmac(`${request.branch} ${request.call_id}`).slice(0, 10)
     const draft = draftResponse(request, status, tag)
     for (const { name, value } of headers) draft.add(name, value)
     const text = smallAnswer(draft, received)

@@ -1,3 +1,4 @@
+import { MACHINE_PARAMETER } from '../../../core/domain/network/next-hop.ts'
 import { readVerification, VERIFICATION_PARAMETER } from '../../../core/domain/network/tls-verification.ts'
 import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import { defaultPort, protocolOf } from '../../../core/runtime/sip/locate.ts'
@@ -95,7 +96,7 @@ export class ClientSide {
     }
     const { method } = command
     const given_from = commandHeader(command, 'from')
-    const tag = (given_from === undefined ? '' : tagOf(given_from)) || newTag()
+    const tag = (given_from === undefined ? '' : tagOf(given_from)) || newTag(this.#core.stack.mark)
     const call_id = commandHeader(command, 'call-id') ?? newCallId()
     const seq = parseCSeq(commandHeader(command, 'cseq'))?.seq ?? newSequence()
     const build = (listener: Listener): Draft => newRequest(command, listener, { tag, call_id, seq })
@@ -270,7 +271,9 @@ function newRequest(
 /** Returns the given next hop. Its certificate must prove the host of the request-URI (RFC 5922 §7.1). */
 function toldHop(next_hop: string, uri: SipUri | undefined): NextHop {
   const to = bare(next_hop)
-  return { uri: to, server_name: uri?.host, tls: readVerification(parseUri(to)?.params.get(VERIFICATION_PARAMETER)) }
+  const told = parseUri(to)?.params
+  const tls = readVerification(told?.get(VERIFICATION_PARAMETER))
+  return { uri: to, server_name: uri?.host, tls, machine_id: told?.get(MACHINE_PARAMETER) }
 }
 
 /** Returns the URI of a next hop, which is a bare URI with parameters or an address in angle brackets. */

@@ -134,7 +134,7 @@ export class ServerSide {
       return
     }
     const pending = this.#pending.of(invite)
-    const tag = pending ? this.#pending.toTag(pending) : newTag()
+    const tag = pending ? this.#pending.toTag(pending) : newTag(this.#core.stack.mark)
     cancel.respond(draftResponse(cancel.request, 200, tag), 200)
     invite.respond(draftResponse(invite.request, 487, tag), 487)
     if (!pending) return

@@ -25,14 +25,24 @@ function token(length: number): string {
   return made.toString('latin1', 0, length)
 }
 
-/** Returns a Via branch with the magic cookie of RFC 3261 §8.1.1.7 and 84 random bits. */
-export function newBranch(): string {
-  return `z9hG4bK${token(14)}`
+const COOKIE = 'z9hG4bK'
+/** Length of a mark. */
+export const MARK = 4
+
+/**
+ * Returns a Via branch with the magic cookie of RFC 3261 §8.1.1.7, the mark of the edge that makes it, and 84 random
+ * bits.
+ */
+export function newBranch(mark = ''): string {
+  return `${COOKIE}${mark}${token(14)}`
 }
 
-/** Returns a From or To tag of 78 random bits (RFC 3261 §19.3 requires 32). */
-export function newTag(): string {
-  return token(13)
+/** Returns the mark in a branch; other edges' branches may have anything there. */
+export const markInBranch = (branch: string): string => branch.slice(COOKIE.length, COOKIE.length + MARK)
+
+/** Returns a From or To tag: the mark of the edge that makes it and 78 random bits (RFC 3261 §19.3 requires 32). */
+export function newTag(mark = ''): string {
+  return `${mark}${token(13)}`
 }
 
 /** Returns a Call-ID without a host part, so that it reveals no address. */

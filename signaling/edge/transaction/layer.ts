@@ -31,6 +31,11 @@ export interface TransactionUser {
   readonly cancel: (cancel: ServerTransaction, invite: ServerTransaction | undefined) => void
   /** A message is malformed. Returns false to suppress the response, because the source is answered too often. */
   readonly malformed?: ((received: Received, why: string) => boolean) | undefined
+  /**
+   * Passes on a message that belongs to another machine's edge: a request in its dialog, or a response to its request.
+   * Returns false for any other.
+   */
+  readonly relays?: ((message: SipMessage, received: Received) => boolean) | undefined
   /** Called for each request that matches no transaction, before any state is created. Default: all are peers'. */
   readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
   /**
@@ -186,7 +191,7 @@ export class TransactionLayer {
    * host is noticed without waiting for Timer B.
    */
   silent(destination: TransportDestination, refused: () => void): void {
-    if (destination.protocol !== 'udp') return
+    if (destination.protocol !== 'udp' || destination.connection) return
     const key = `${destination.host}|${destination.port}`
     const heard = this.#heard.get(key)
     if (heard !== undefined && this.#options.clock.monotonic_ms() - heard.last_ms < 5_000) return
@@ -274,6 +279,7 @@ export class TransactionLayer {
   #response(message: SipMessage, received: Received): void {
     const transaction = this.#clients.get(clientKey(message.branch, message.cseq.method))
     if (!transaction) {
+      if (this.#options.user.relays?.(message, received)) return
       this.counters.stray++
       this.#traceStray(received)
       return
@@ -285,6 +291,7 @@ export class TransactionLayer {
   }
 
   #request(message: SipMessage, received: Received): void {
+    if (message.to_tag !== '' && this.#options.user.relays?.(message, received)) return
     const key = serverKey(message, received)
     this.#offered(message.via, received)
     fixVia(message, received)

@@ -67,6 +67,11 @@ export class StreamConnection {
     this.#framer = new StreamFramer(setup.limits.message_bytes)
   }
 
+  /** Whether another machine's edge holds the connection and sends for us. */
+  get lent(): boolean {
+    return false
+  }
+
   get open(): boolean {
     return this.#open
   }

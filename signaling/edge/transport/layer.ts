@@ -121,8 +121,8 @@ export class TransportLayer {
    * proved what the destination requires.
    */
   connectionFor(to: TransportDestination): StreamConnection | undefined {
-    if (to.protocol === 'udp') return undefined
     if (to.connection?.open) return to.connection
+    if (to.protocol === 'udp') return undefined
     return this.#connections.to(to.protocol, to.host, to.port, this.#proofOf(to))
   }
 
@@ -147,7 +147,7 @@ export class TransportLayer {
     let connection = to.connection?.open ? to.connection : undefined
     const listener = connection?.listener ?? this.listenerFor(to.protocol, to.host)
     if (!listener) return undefined
-    if (to.protocol === 'udp') {
+    if (to.protocol === 'udp' && !connection) {
       if (traced) this.#traceSent(listener, to, text, retransmission)
       const datagram = this.#datagrams.find(d => d.listener === listener)
       datagram?.socket.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {

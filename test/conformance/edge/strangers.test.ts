@@ -3,12 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
 import { compileRealms } from '../../../core/domain/identity/index.ts'
-import { digestCrypto } from '../../../core/runtime/secrets.ts'
+import { machineNonces, type Nonces, sharedNonceKey, sharedNonces } from '../../../core/runtime/secrets.ts'
 import { createEdge, type TracedMessage } from '../../../signaling/edge/index.ts'
 import t, { type Test } from '../../support/harness/index.ts'
 import { digestAnswer } from '../../support/phone.ts'
 import { until } from '../../support/wait.ts'
-import { final, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
+import { final, finalTo, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
 import { startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
@@ -26,7 +26,7 @@ async function guarded(t: Test, over: Parameters<typeof world>[1] = {}): Promise
   const w = await world(t, {
     isConfiguredSource: host => host === CONFIGURED,
     strangers: {
-      crypto: digestCrypto('cymru'),
+      nonces: () => machineNonces('cymru'),
       domain: REALM,
       realms: () => compileRealms([{ realm: REALM, host: null }]),
       heard_per_second: 0,
@@ -62,7 +62,11 @@ t.test('until the edge knows its peers it answers 503 and lets no application in
     listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
     control: { host: '127.0.0.1', port: 0, secret: 'cymru', ready },
     isConfiguredSource: () => known,
-    strangers: { crypto: digestCrypto('cymru'), domain: REALM, realms: () => compileRealms([]), known: () => known },
+    strangers: {
+      ...{ nonces: () => machineNonces('cymru'), domain: REALM },
+      realms: () => compileRealms([]),
+      known: () => known,
+    },
     onMessage: message => kept.push(message),
   })
   t.teardown(() => edge.close())
@@ -90,7 +94,12 @@ t.test(
     const { edge, port } = await world(t, {
       isConfiguredSource: () => false,
       strangers: {
-        ...{ crypto: digestCrypto('cymru'), domain: REALM, realms: () => compileRealms([]), heard_per_second: 0 },
+        ...{
+          nonces: () => machineNonces('cymru'),
+          domain: REALM,
+          realms: () => compileRealms([]),
+          heard_per_second: 0,
+        },
       },
     })
     const peer = await Peer.open(t)
@@ -232,13 +241,43 @@ t.test('a nonce that was sent to another address is refused before the applicati
   t.equal(robot.seen.length, 0)
 })
 
+t.test(
+  'a nonce of another machine of the installation reaches the application, and that of a foreign one not',
+  async t => {
+    const key = sharedNonceKey(Buffer.alloc(32, 1))
+    const foreign = sharedNonceKey(Buffer.alloc(32, 2))
+    const edge = (nonces: Nonces) =>
+      guarded(t, {
+        strangers: {
+          ...{ nonces: () => nonces, domain: REALM, heard_per_second: 0 },
+          realms: () => compileRealms([{ realm: REALM, host: null }]),
+        },
+      })
+    const [near, far, other] = [
+      await edge(sharedNonces(key)),
+      await edge(sharedNonces(key)),
+      await edge(sharedNonces(foreign)),
+    ]
+    const peer = await Peer.open(t)
+    const challenged = async ({ port }: World): Promise<string> => {
+      peer.send(request('REGISTER', peer.port, { headers: ['Expires: 3600'] }), port)
+      return await peer.next(status(401))
+    }
+    const challenge = await challenged(near)
+    const answer = request('REGISTER', peer.port, { headers: ['Expires: 3600', asking('good', challenge)] })
+    peer.send(answer, other.port)
+    t.not(nonceOf(await peer.next(finalTo(answer))), nonceOf(challenge), 'it challenges again, with a nonce of its own')
+    t.equal(other.robot.seen.length, 0)
+    const again = request('REGISTER', peer.port, { headers: ['Expires: 3600', asking('good', challenge)] })
+    peer.send(again, far.port)
+    t.match(await peer.next(finalTo(again)), /^SIP\/2\.0 200 /)
+    t.equal(far.robot.seen.length, 1)
+  },
+)
+
 t.test('the application may accept a source that the edge does not know, within a limit per second', async t => {
-  const { crypto, domain, realms } = {
-    ...{ crypto: digestCrypto('cymru'), domain: REALM },
-    realms: () => compileRealms([]),
-  }
   const { port, robot, kept } = await guarded(t, {
-    strangers: { crypto, domain, realms },
+    strangers: { nonces: () => machineNonces('cymru'), domain: REALM, realms: () => compileRealms([]) },
     // With the clock stopped, all requests are in one second.
     clock: testClock(0),
   })

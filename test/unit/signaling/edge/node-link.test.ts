@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { CallMessage } from '../../../../core/domain/ladder/message.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
-import type { EdgeFacts } from '../../../../core/runtime/edge-link.ts'
+import type { EdgeFacts, MachineLinks } from '../../../../core/runtime/edge-link.ts'
 import { insertMessages } from '../../../../core/state/calls/ladder.ts'
+import { saveEdgeLink } from '../../../../core/state/nodes/edge-links.ts'
+import { registerNode } from '../../../../core/state/nodes/nodes.ts'
 import type { TracedMessage } from '../../../../signaling/edge/index.ts'
 import { Journal, readJournal } from '../../../../signaling/edge/journal.ts'
 import { writeLadder } from '../../../../signaling/edge/ladder.ts'
@@ -46,7 +48,8 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
     ladder,
     state,
     data_dir: w.data_dir,
-    node: () => serveEdge({ path, state, edge_id: 'mac_1', bus: { ...rung, on }, log, clock: systemClock }),
+    node: (nonce_key: Buffer | null = null, links: Parameters<typeof serveEdge>[0]['links'] = null) =>
+      serveEdge({ path, state, edge_id: 'mac_1', nonce_key, links, bus: { ...rung, on }, log, clock: systemClock }),
     /** Announces a new configuration revision, as every change of the configuration does. */
     changed: async () => {
       await state.db
@@ -117,7 +120,16 @@ t.test('the messages that a killed edge left are stored once, even if the node h
 t.test('a node sends the edge its configuration at once, and again when a change affects the edge', async t => {
   const { w, link, node: start, changed } = await desk(t)
   const told: EdgeFacts[] = []
-  link.onFacts = facts => void told.push(facts)
+  const keys: (string | undefined)[] = []
+  let key: string | undefined
+  link.onNonces = given => {
+    key = given?.toString()
+  }
+  link.onFacts = facts => {
+    told.push(facts)
+    // The edge serves strangers once it has the facts.
+    keys.push(key)
+  }
   const first = await start()
   t.teardown(() => first.stop())
   await until('the edge has the configuration', () => told.length === 1)
@@ -128,10 +140,34 @@ t.test('a node sends the edge its configuration at once, and again when a change
   await changed()
   await until('the edge has the carrier', () => told.length === 2)
   t.match(told[1], { carriers: [{ cidrs: ['203.0.113.0/24'] }] }, 'nothing was sent in between')
-  const second = await start()
+  const second = await start(Buffer.from('the key of all machines'))
   t.teardown(() => second.stop())
   await until('the next node sends it again', () => told.length === 3)
+  t.same(keys, [undefined, undefined, 'the key of all machines'], 'nonces come first')
   t.same(told[2], told[1])
+})
+
+t.test('a node tells the edge where the edges of other machines are, and when one comes', async t => {
+  const { state, link, node: start } = await desk(t)
+  const machine = async (id: string, port: number | null): Promise<void> => {
+    const node = { id: `node_${id}`, kind: 'signaling', machine_id: id, boot_id: 'boot', pid: 1 } as const
+    await registerNode(state.db, node, Date.now())
+    await saveEdgeLink(state.db, id, port === null ? null : { host: '192.0.2.1', port })
+  }
+  await machine('mac_2', 7002)
+  await machine('mac_3', null)
+  // Its node was lost.
+  await saveEdgeLink(state.db, 'mac_5', { host: '192.0.2.1', port: 7005 })
+  const told: MachineLinks[] = []
+  link.onMachines = links => void told.push(links)
+  const own = { machine_id: 'mac_1', host: '192.0.2.1', port: 7001 }
+  const node = await start(null, { own, key: Buffer.from([1, 255]) })
+  t.teardown(() => node.stop())
+  await until('the edge knows the other machine', () => told.length > 0)
+  const other = { machine_id: 'mac_2', host: '192.0.2.1', port: 7002 }
+  t.same(told.at(-1), { own, key: '01ff', others: [other] }, 'without those that lend nothing or are gone')
+  await machine('mac_4', 7004)
+  await until('it hears of the new one', () => told.at(-1)?.others.length === 2)
 })
 
 t.test('queries of the edge are answered from the database, and fail when no node can answer', async t => {

@@ -1,14 +1,31 @@
-import { digestCrypto, digestHa1 } from '../../../../core/runtime/secrets.ts'
+import {
+  digestHa1,
+  machineNonces,
+  type Nonces,
+  sharedNonceKey,
+  sharedNonces,
+} from '../../../../core/runtime/secrets.ts'
+import { claimNonce } from '../../../../core/state/nodes/nonce-claims.ts'
 import { DigestAuthenticator, type DigestOutcome } from '../../../../signaling/trunks/digest.ts'
 import { EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
+import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
 import { digestAnswer } from '../../../support/phone.ts'
 
 const URI = 'sip:+2348030000001@pbx.example'
 const secret = { username: 'pbx', realm: 'example.org', password: 'hello' }
 
-function desk() {
-  let now_ms = 1_000_000
+/** A node that authenticates. Without `claim`, its machine is the only one. */
+function desk({
+  nonces = machineNonces(''),
+  claim = () => Promise.reject(new Error('a machine alone claims nothing')),
+  start_ms = 1_000_000,
+}: {
+  nonces?: Nonces
+  claim?: (nonce: string) => Promise<boolean>
+  start_ms?: number
+} = {}) {
+  let now_ms = start_ms
   const credential = {
     id: 'dig_1',
     trunk_id: 'trk_1',
@@ -29,17 +46,17 @@ function desk() {
   const guesses: string[] = []
   const authenticator = new DigestAuthenticator({
     ...{ clock, realm: 'fallback.example', snapshot: () => snapshot },
-    crypto: digestCrypto(''),
+    ...{ nonces, claim },
     proved: (trunk_id, address) => proofs.push(`${trunk_id} ${address}`),
     guessed: (trunk_id, address) => guesses.push(`${trunk_id} ${address}`),
   })
-  const check = (
+  const ask = (
     authorization: string | null,
     uri = URI,
     address = '10.0.0.1',
     from = '<sip:pbx@10.0.0.1>;tag=1',
     flow: { port?: number; transport?: 'udp' | 'tcp' } = {},
-  ): DigestOutcome =>
+  ): DigestOutcome | Promise<DigestOutcome> =>
     authenticator.check({
       method: 'INVITE',
       uri,
@@ -50,6 +67,12 @@ function desk() {
       content: () => ({ sdp: '', parts: [], refused: null, notes: [] }),
       source: { address, port: 5060, transport: 'udp', ...flow },
     })
+  /** The outcome at once: nothing was claimed. */
+  const check = (...asked: Parameters<typeof ask>): DigestOutcome => {
+    const outcome = ask(...asked)
+    if (outcome instanceof Promise) throw new Error('the outcome waits for a claim')
+    return outcome
+  }
   const challenge = (address?: string): string => {
     const outcome = check(null, URI, address)
     if (outcome.kind !== 'challenge') throw new Error(outcome.kind)
@@ -59,6 +82,7 @@ function desk() {
     digestAnswer({ algorithm: 'SHA-256', ...secret, nonce: '', nc: '00000001', uri: URI, ...over })
   return {
     check,
+    ask,
     proofs,
     guesses,
     challenge,
@@ -194,4 +218,64 @@ t.test('without any credential a request is refused, not challenged', async t =>
   const d = desk()
   d.empty()
   t.same(d.check(null), { kind: 'refused' })
+})
+
+t.test('a node that starts again accepts no nonce of before', async t => {
+  const nonces = machineNonces('one secret')
+  const before = desk({ nonces })
+  const answer = before.answer({ nonce: before.challenge() })
+  t.equal(before.check(answer).kind, 'authenticated')
+  const after = desk({ nonces, start_ms: 1_000_100 })
+  t.match(after.check(answer), { kind: 'challenge', challenges: [/stale=true/] }, 'its predecessor has counted it')
+  t.equal(after.check(after.answer({ nonce: after.challenge() })).kind, 'authenticated')
+})
+
+t.test('machines accept a nonce of each other once, and its counts where it was used first', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const nonces = sharedNonces(sharedNonceKey(Buffer.alloc(32, 1)))
+  const claim = (nonce: string): Promise<boolean> => claimNonce(w.state.db, nonce, NOW_MS)
+  const machine = (start_ms = NOW_MS) => desk({ nonces, claim, start_ms })
+  const [a, b] = [machine(), machine()]
+  const stale = { kind: 'challenge', challenges: [/stale=true/] }
+  const kinds = async (...outcomes: ReturnType<typeof a.ask>[]): Promise<string[]> =>
+    (await Promise.all(outcomes)).map(({ kind }) => kind).sort()
+
+  const nonce = a.challenge()
+  const first = a.answer({ nonce })
+  t.match(await b.ask(first), { kind: 'authenticated', trunk_id: 'trk_1' }, 'challenged by one, answered at the other')
+  t.match(await a.ask(first), stale, 'a replay at the machine that made the nonce')
+  t.match(b.check(first), stale, 'a replay at the same machine')
+  t.match(b.check(b.answer({ nonce, nc: '00000002' })), { kind: 'authenticated' }, 'the next count waits for nothing')
+  t.match(await a.ask(a.answer({ nonce, nc: '00000003' })), stale, 'no other machine counts it')
+
+  const raced = a.answer({ nonce: a.challenge() })
+  t.same(await kinds(a.ask(raced), b.ask(raced)), ['authenticated', 'challenge'], 'the same at both at once')
+  const own = a.challenge()
+  const counts = ['00000002', '00000001', '00000002'].map(nc => a.ask(a.answer({ nonce: own, nc })))
+  t.same(await kinds(...counts), ['authenticated', 'authenticated', 'challenge'], 'counts that come together')
+  const successor = machine()
+  t.match(await successor.ask(a.answer({ nonce: own, nc: '00000004' })), stale, 'a node that starts again counts none')
+
+  const early = machine(NOW_MS - 20_000)
+  t.equal((await early.ask(a.answer({ nonce: a.challenge() }))).kind, 'authenticated', 'its clock is 20 s behind')
+  t.match(machine(NOW_MS - 3_600_000).check(a.answer({ nonce: a.challenge() })), stale, 'its clock is an hour behind')
+  const foreign = desk({ nonces: sharedNonces(sharedNonceKey(Buffer.alloc(32, 2))), claim, start_ms: NOW_MS })
+  t.match(
+    foreign.check(a.answer({ nonce: a.challenge() })),
+    { kind: 'challenge', challenges: [/qop="auth"$/] },
+    'a platform with another master key takes it for forged',
+  )
+  t.equal((await b.ask(b.answer({ nonce: a.challenge(), password: 'wrong' }))).kind, 'challenge')
+  t.equal((await b.ask(b.answer({ nonce: a.challenge('10.0.0.9') }))).kind, 'challenge', 'sent to another address')
+})
+
+t.test('while claims cannot be written, no shared nonce is accepted', async t => {
+  const nonces = sharedNonces(sharedNonceKey(Buffer.alloc(32, 1)))
+  let away = true
+  const d = desk({ nonces, claim: () => (away ? Promise.reject(new Error('away')) : Promise.resolve(true)) })
+  const answer = d.answer({ nonce: d.challenge() })
+  await t.rejects(Promise.resolve(d.ask(answer)), /away/)
+  away = false
+  t.equal((await d.ask(answer)).kind, 'authenticated', 'the state is back')
 })

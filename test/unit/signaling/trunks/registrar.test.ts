@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import pino from 'pino'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
@@ -6,6 +7,7 @@ import { Registrar } from '../../../../signaling/trunks/registrar.ts'
 import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
+import { until } from '../../../support/wait.ts'
 
 t.test('a Contact with maddr or an invalid URI is refused with 400', async t => {
   const w = await admissionWorld()
@@ -22,6 +24,7 @@ t.test('a Contact with maddr or an invalid URI is refused with 400', async t => 
     snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([['trk_1', trunk]]) }),
     domain: 'localhost',
     authToken: () => null,
+    ...{ machine_id: 'mac_1', others: null },
   })
   const register = async (contact: string, transport: 'udp' | 'tcp' = 'udp'): Promise<number> => {
     let code = 0
@@ -57,4 +60,67 @@ t.test('a Contact with maddr or an invalid URI is refused with 400', async t => 
     ],
     'a connection, or an address behind a NAT, is reached by the way that the REGISTER came',
   )
+})
+
+t.test('a contact that registers at one machine is called by another, by way of the first', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const heard = new EventEmitter()
+  const others = {
+    ring: (topic: string) => void heard.emit(topic),
+    on: (topic: string, listener: () => void) => {
+      heard.on(topic, listener)
+      return () => void heard.off(topic, listener)
+    },
+    close: async () => undefined,
+  }
+  const trunk = { id: 'trk_1', enabled: true, source_validation: 'relaxed' } as TrunkConfig
+  const machine = async (machine_id: string) => {
+    const registrar = new Registrar({
+      digest: {
+        check: async () => ({ kind: 'authenticated', credential_id: 'cred_1', trunk_id: 'trk_1' }),
+      } as unknown as DigestAuthenticator,
+      ...{
+        state: w.state,
+        clock: systemClock,
+        log: pino({ level: 'silent' }),
+        domain: 'localhost',
+        machine_id,
+        others,
+      },
+      snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([['trk_1', trunk]]) }),
+      authToken: () => null,
+    })
+    await registrar.load()
+    t.teardown(() => registrar.stop())
+    const register = async (contact: string, transport: 'udp' | 'wss' = 'udp', expires = '3600'): Promise<string> =>
+      new Promise(resolve => {
+        void registrar.handle({
+          ...{ method: 'REGISTER', uri: 'sip:localhost', call_id: '1', headers: {}, body: '' },
+          source: { address: '192.0.2.7', port: 49_152, transport },
+          header: (name: string) => ({ contact, expires })[name] ?? null,
+          respond: (status: number, options?: { headers?: Record<string, string> }) =>
+            resolve(`${status} ${options?.headers?.['Contact'] ?? ''}`),
+        } as InboundRequest)
+      })
+    return { registrar, register, called: () => registrar.contacts('trk_1').map(({ uri, proxy }) => [uri, proxy]) }
+  }
+  const [a, b] = [await machine('mac_a'), await machine('mac_b')]
+  await a.register('<sip:u@192.0.2.7:5080>')
+  await a.register('<sip:v@browser.invalid>', 'wss')
+  await until('the other machine knows both', () => b.called().length === 2)
+  t.same(b.called(), [
+    ['sip:u@192.0.2.7:5080', 'sip:192.0.2.7:49152;x-machine=mac_a'],
+    ['sip:v@browser.invalid', 'sip:192.0.2.7:49152;transport=wss;x-machine=mac_a'],
+  ])
+  t.same(a.called()[0], ['sip:u@192.0.2.7:5080', null], 'at its own machine it is called as ever')
+  t.equal(b.registrar.size, 0, 'each contact counts at one machine')
+
+  t.match(await b.register('<sip:v@browser.invalid>', 'wss'), /u@192.*v@browser/, 'the answer has all contacts')
+  t.same(b.called()[1], ['sip:v@browser.invalid', 'sip:192.0.2.7:49152;transport=wss'], 'the browser has moved')
+  await until('the first machine knows', () => a.called()[1]?.[1]?.endsWith(';x-machine=mac_b'))
+  await b.register('<sip:u@192.0.2.7:5080>', 'udp', '0')
+  await until('what was removed at one is gone at the other', () => a.called().length === 1)
+  const late = await machine('mac_c')
+  t.equal(late.called().length, 1, 'a machine that comes later has read the rows')
 })
