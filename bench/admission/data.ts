@@ -28,7 +28,7 @@ export interface Sizes {
   readonly rates: number
 }
 
-export const PROJECT_ID = 'prj_bench'
+const PROJECT_ID = 'prj_bench'
 const POLICY_ID = 'pol_bench'
 
 /** Yields sources spread over all of 10.0.0.0/8. A third of them are /24 networks. */
@@ -69,6 +69,29 @@ const rate = (prefix: string): Rate => ({
 
 /** Returns the digits of a Nigerian mobile number. */
 export const hypotheticalCall = (i: number): string => `234803${(1_000_000 + ((i * 7_919) % 9_000_000)).toString()}`
+
+export const NOW_MS = Date.parse('2026-03-02T09:00:00.000Z')
+export const sidOf = (i: number): string => `CA${i.toString().padStart(32, '0')}`
+
+/** Returns what signaling asks for a call of a trunk's peer. Each comes 100 ms of the store's time after the last. */
+export function requestOf(i: number, sizes: Sizes): AdmissionRequest {
+  const trunk = (i * 7919) % sizes.trunks
+  return {
+    call_sid: sidOf(i),
+    part: 'outbound',
+    way: 'peer',
+    node_id: 'node_bench',
+    project_id: PROJECT_ID,
+    service: { type: 'trunk', id: `trk_${trunk}` },
+    called: `+${hypotheticalCall(i)}`,
+    caller: `+23420${(10_000_000 + trunk).toString()}`,
+    transport: 'udp',
+    offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
+    own_targets: 1,
+    now_ms: NOW_MS + i,
+    store_ms: 1_000_000 + i * 100,
+  }
+}
 
 /** Returns the row of a call from a trunk's peer, with the fields that signaling keeps of its INVITE. */
 export function callOf({

@@ -15,8 +15,10 @@ import {
   callOf,
   fillState,
   hypotheticalCall,
-  PROJECT_ID,
+  NOW_MS,
+  requestOf,
   type Sizes,
+  sidOf,
   someFacts,
   someRates,
   someRules,
@@ -36,7 +38,6 @@ const LIMITS = { lookup_us: 5, admit_us: 20, state_us: 250, growth: 1.5 } as con
 const calls = Number(process.argv[process.argv.indexOf('--calls') + 1]) || 3000
 /** Concurrent admissions of a busy node. */
 const AT_ONCE = 16
-const NOW_MS = Date.parse('2026-03-02T09:00:00.000Z')
 
 interface Measure {
   readonly identify_us: number
@@ -128,7 +129,7 @@ async function measureState(state: State, sizes: Sizes, folder: string) {
   }
   const roundTrip = () => state.db.selectFrom('configuration').select('id').execute()
   const settlement = (i: number) => () =>
-    releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
+    releaseAdmission(state.db, { call_sid: sidOf(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
   for (let i = 0; i < calls; i++) {
     if (i === Math.floor(calls / 4)) cpu = process.cpuUsage()
     // Measure round trips rarely: each wakes two threads, which would slow down the next admission.
@@ -174,7 +175,7 @@ async function measureCalls(state: State, sizes: Sizes, data_dir: string) {
       if (!decided.admitted) throw new Error(`call ${i} was refused: ${decided.sentence}`)
     }
     ;(after ? admit_after : admit).push(await timed(admitted))
-    await releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
+    await releaseAdmission(state.db, { call_sid: sidOf(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
   }
   await other.close()
   return { admit, admit_after }
@@ -187,31 +188,8 @@ function readNumbers({ called, caller }: AdmissionRequest): void {
   for (const given of [called, caller]) parseNumber(given, 'NG')
 }
 
-function requestOf(i: number, sizes: Sizes): AdmissionRequest {
-  const trunk = (i * 7919) % sizes.trunks
-  return {
-    call_sid: sid(i),
-    part: 'outbound',
-    way: 'peer',
-    node_id: 'node_bench',
-    project_id: PROJECT_ID,
-    service: { type: 'trunk', id: `trk_${trunk}` },
-    called: `+${hypotheticalCall(i)}`,
-    caller: `+23420${(10_000_000 + trunk).toString()}`,
-    transport: 'udp',
-    offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
-    own_targets: 1,
-    now_ms: NOW_MS + i,
-    store_ms: 1_000_000 + i * 100,
-  }
-}
-
 function perSecond(us: number): number {
   return Math.round(1_000_000 / us)
-}
-
-function sid(i: number): string {
-  return `CA${i.toString().padStart(32, '0')}`
 }
 
 async function timed(run: () => Promise<unknown>): Promise<number> {

@@ -21,3 +21,6 @@ export function missingFrom(known: readonly CallMessage[], messages: readonly Ca
   const keys = new Set(known.map(keyOf))
   return messages.filter(message => !keys.has(keyOf(message)))
 }
+
+/** The longest Call-ID of a message that is kept, in characters. Those of devices have less than 150. */
+export const LONGEST_CALL_ID = 1000

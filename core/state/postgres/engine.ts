@@ -7,8 +7,8 @@ import type { Schema } from '../schema/index.ts'
 import { Compiler } from './dialect.ts'
 import type { Reply } from './link.ts'
 import type { Pool } from './pool.ts'
+import { ProcedureTurns } from './procedure-turns.ts'
 import { runProcedure } from './run-procedure.ts'
-import { inTurn } from './turns.ts'
 import { rowsOfJson, withNumbers, withNumbersAfter } from './values.ts'
 
 /** Compiles statements without a database. */
@@ -27,16 +27,15 @@ export function postgresEngine(pool: Pool, busy_timeout_ms: number): Engine {
     const { rows, numAffectedRows = 0n } = await handle.executeQuery(CompiledQuery.raw(sql, [...values]))
     return { rows: rows as Reply['rows'], changes: Number(numAffectedRows) }
   }
+  const turns = new ProcedureTurns(pool, busy_timeout_ms)
   const call = (handle: Db | Trx, name: ProcedureName, input: unknown, within_ms = busy_timeout_ms) =>
     awaitUnchanged(() =>
       handle.isTransaction
         ? inSavepoint(
             sql => run(handle, sql, []),
-            () => runProcedure(name, input, (sql, values) => run(handle, sql, values), null),
+            () => runProcedure(name, input, { run: (sql, values) => run(handle, sql, values), send: null }, null),
           )
-        : inTurn(pool, within_ms, (link, now_ms) =>
-            runProcedure(name, input, (sql, values) => link.run(sql, values), now_ms),
-          ),
+        : turns.call(name, input, within_ms),
     )
   return {
     compiler: postgresCompiler,

@@ -47,6 +47,8 @@ export class Link {
   readonly #client: Client
   readonly #counts: Counts
   #broken = false
+  /** Replies to what was sent. */
+  readonly #sent: Promise<Replied>[] = []
   /** How often each of the first texts has run, and its name once it is prepared. */
   readonly #texts = new Map<string, { readonly name: string; runs: number }>()
 
@@ -70,6 +72,8 @@ export class Link {
       query_timeout: statement_ms + GRACE_MS,
       idle_in_transaction_session_timeout: IDLE_MS,
       keepAlive: true,
+      // What is sent does not wait for the reply before.
+      pipeline: true,
       types: { getTypeParser: parserOf as Client['getTypeParser'] },
     })
     const link = new Link(client, counts)
@@ -89,17 +93,37 @@ export class Link {
 
   /** Runs a statement, or several without values, of which the last one's reply counts. @throws StateError */
   async run(sql: string, values: readonly unknown[] = []): Promise<Reply> {
-    const name = values.length > 0 ? this.#nameOf(sql) : null
-    const query = { text: sql, values: values.map(parameterOf) }
-    const { rows, rowCount } = await this.#ask(name === null ? query : { ...query, name })
+    const { rows, rowCount } = await this.#asked(sql, values)
     if (sql === COMMIT) this.#counts.commits++
     return { rows: rows as Reply['rows'], changes: rowCount ?? 0 }
+  }
+
+  /**
+   * Sends a write of the open transaction, whose reply nobody needs. The server runs it before what is sent later; when
+   * it fails, so does `settled`, and the transaction cannot be committed.
+   */
+  send(sql: string, values: readonly unknown[]): void {
+    const replied = this.#asked(sql, values)
+    this.#sent.push(replied)
+    // `settled` tells of the failure.
+    replied.catch(() => undefined)
+  }
+
+  /** Resolves when the server has run all that was sent. @throws StateError, that of the first failure */
+  async settled(): Promise<void> {
+    for (const replied of this.#sent.splice(0)) await replied
   }
 
   /** Runs a statement. Returns the values of each row, in the order of its columns. @throws StateError */
   async rows(sql: string, values: readonly unknown[]): Promise<readonly (readonly Value[])[]> {
     const { rows } = await this.#ask({ text: sql, values: values.map(parameterOf), rowMode: 'array' })
     return rows as Value[][]
+  }
+
+  #asked(sql: string, values: readonly unknown[]): Promise<Replied> {
+    const name = values.length > 0 ? this.#nameOf(sql) : null
+    const query = { text: sql, values: values.map(parameterOf) }
+    return this.#ask(name === null ? query : { ...query, name })
   }
 
   async #ask(query: QueryConfig | QueryArrayConfig): Promise<Replied> {

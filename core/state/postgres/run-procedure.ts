@@ -5,7 +5,12 @@ import type { Reply } from './link.ts'
 import { NOW_MS } from './turns.ts'
 import { storable, withNumbers } from './values.ts'
 
-type Run = (sql: string, values: readonly Value[]) => Promise<Reply>
+/** Runs the statements of a procedure in its transaction. */
+interface Runner {
+  run(sql: string, values: readonly Value[]): Promise<Reply>
+  /** Sends a write of which the procedure wants no rows, and waits for nothing. Null: such a runner is not at hand. */
+  readonly send: ((sql: string, values: readonly Value[]) => void) | null
+}
 
 interface Asked {
   readonly sql: string
@@ -30,16 +35,16 @@ class Unanswered extends Error {
 /**
  * Runs a procedure, which waits for nothing, over a connection, for which one waits. At a statement without an answer
  * the procedure is interrupted; with the answer it runs again from its beginning, where the earlier answers lead it to
- * the next statement (decision 1054). `run` runs a statement in the procedure's transaction.
+ * the next statement (decision 1054). Writes that return nothing are sent, and do not interrupt it.
  */
 export async function runProcedure(
   name: ProcedureName,
   input: unknown,
-  run: Run,
+  { run, send }: Runner,
   now_ms: number | null,
 ): Promise<unknown> {
   if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
-  const log = new AnswerLog(name, now_ms)
+  const log = new AnswerLog(name, now_ms, send)
   // A procedure that changed its input would find another one at its next run.
   const given = frozen(storable(input))
   for (;;) {
@@ -60,10 +65,12 @@ class AnswerLog {
   readonly #answers: Answered[] = []
   readonly #ids: string[] = []
   #now_ms: number | null
+  readonly #send: Runner['send']
 
-  constructor(name: ProcedureName, now_ms: number | null) {
+  constructor(name: ProcedureName, now_ms: number | null, send: Runner['send']) {
     this.#name = name
     this.#now_ms = now_ms
+    this.#send = send
   }
 
   answer(asked: Asked, rows: readonly Row[], changes: number): void {
@@ -82,9 +89,13 @@ class AnswerLog {
       return answered
     }
     // The author of a statement asserts the type of its rows.
-    const rows = <R extends object>(sql: string, ...values: readonly Value[]): R[] => [
-      ...(next(sql, values).rows as readonly R[]),
-    ]
+    const rows = <R extends object>(sql: string, ...values: readonly Value[]): R[] => {
+      if (this.#send && statements === this.#answers.length && RETURNS_NOTHING.test(sql)) {
+        this.#send(withNumbers(sql), values)
+        this.answer({ sql, values }, [], 0)
+      }
+      return [...(next(sql, values).rows as readonly R[])]
+    }
     return Object.assign(rows, {
       changes: (sql: string, ...values: readonly Value[]) => next(sql, values).changes,
       now_ms: () => {
@@ -100,6 +111,9 @@ class AnswerLog {
     })
   }
 }
+
+/** A write without `returning`. Who wants to know how many rows it changed asks by `changes`. */
+const RETURNS_NOTHING = /^\s*(?:insert|update|delete)\b(?!.*\breturning\b)/is
 
 const READ_NOW = `select ${NOW_MS} as now_ms`
 

@@ -24,6 +24,7 @@ export async function beginTurn(link: Link, within_ms: number): Promise<number> 
 
 /** Undoes the transaction. A connection that broke has none: the server undoes it. */
 export async function rollBack(link: Link): Promise<void> {
+  await link.settled().catch(() => undefined)
   if (link.broken) return
   await link.run('rollback').catch(() => link.destroy())
 }
@@ -40,7 +41,11 @@ export async function inTurn<T>(
     return await pool.use(until_ms - performance.now(), async link => {
       try {
         const value = await work(link, await beginTurn(link, until_ms - performance.now()))
-        await link.run(COMMIT)
+        // The server makes it a rollback when something that was sent has failed.
+        const committed = link.run(COMMIT)
+        committed.catch(() => undefined)
+        await link.settled()
+        await committed
         return value
       } catch (error) {
         await rollBack(link)

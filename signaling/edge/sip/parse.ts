@@ -1,3 +1,4 @@
+import { LONGEST_CALL_ID } from '../../../core/domain/ladder/message.ts'
 import { headerKind, isToken } from './headers.ts'
 import { SipMessage } from './message.ts'
 import { parseDigits, parseNameAddress, parseUri, parseVia, splitList } from './uri.ts'
@@ -178,6 +179,7 @@ export function checkRequest(message: SipMessage): Refusal {
   const call_id = message.get('call-id')
   if (from === undefined || to === undefined) return { status: 400, why: 'From or To is missing' }
   if (call_id === undefined || call_id === '' || hasSpace(call_id)) return { status: 400, why: 'Call-ID is missing' }
+  if (call_id.length > LONGEST_CALL_ID) return { status: 400, why: 'Call-ID is too long' }
   const { cseq, from: from_address, to: to_address } = message
   if (cseq.method === '') return { status: 400, why: 'CSeq is missing or malformed' }
   if (cseq.method !== message.method) return { status: 400, why: 'CSeq names another method' }

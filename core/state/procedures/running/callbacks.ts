@@ -1,3 +1,4 @@
+import { hash as digest } from 'node:crypto'
 import { toldCallId } from '../../../domain/calls/foreign.ts'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../../domain/calls/request.ts'
@@ -48,6 +49,9 @@ const insertOutbox = inserting('outbox', [
   ...(['attempts', 'next_attempt_at', 'delivered', 'given_up', 'created_at'] as const),
 ])
 
+/** Rows are found by the key, and an index of PostgreSQL has no room for a longer text. */
+const LONG_URL = 500
+
 /** Queues a request in the outbox. Requests about one call to one URL leave in order. */
 export function enqueueCallback(query: Query, wanted: Enqueued): void {
   const { kind, call_sid, project_id, url, method } = wanted
@@ -58,7 +62,7 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
     project_id,
     url,
     method,
-    ordering_key: `${wanted.ordering ?? call_sid} ${url}`,
+    ordering_key: `${wanted.ordering ?? call_sid} ${url.length > LONG_URL ? digest('sha256', url) : url}`,
     parameters: JSON.stringify(shownParameters(wanted.parameters)),
     event_id: query.uuid(),
     attempts: 0,

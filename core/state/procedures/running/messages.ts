@@ -1,4 +1,4 @@
-import type { CallMessage } from '../../../domain/ladder/message.ts'
+import { type CallMessage, LONGEST_CALL_ID } from '../../../domain/ladder/message.ts'
 import { insertingRows, type Query } from '../query.ts'
 
 export interface MessagesOfEdge {
@@ -20,8 +20,10 @@ const insert = insertingRows('sip_message', [
 
 /** Inserts SIP messages of calls for their ladder diagrams. */
 export function insertMessageRows(query: Query, { edge_id, messages }: MessagesOfEdge): void {
+  // A stranger's Call-ID that no index can hold must not keep others' messages out.
+  const kept = messages.filter(({ sip_call_id }) => sip_call_id.length <= LONGEST_CALL_ID)
   insert(
     query,
-    messages.map(message => ({ ...message, edge_id })),
+    kept.map(message => ({ ...message, edge_id })),
   )
 }

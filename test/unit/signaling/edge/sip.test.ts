@@ -138,6 +138,18 @@ t.test('a stream yields the same messages across any chunk boundaries', async t 
   t.match(new StreamFramer(100).push('A sip:a SIP/2.0\r\nl: 1\r\nl: 2\r\n\r\n'), [{ kind: 'broken', status: 400 }])
 })
 
+t.test('a Call-ID that no store can index is refused with 400', async t => {
+  for (const [length, status] of [
+    [1000, undefined],
+    [1001, 400],
+  ] as const) {
+    const text = `OPTIONS sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: <sip:c@d>;tag=1\r\nTo: <sip:a@b>\r\nCall-ID: ${'x'.repeat(length)}\r\nCSeq: 1 OPTIONS\r\n\r\n`
+    const parsed = parseMessage(text)
+    t.equal(parsed.kind, 'message')
+    if (parsed.kind === 'message') t.equal(checkRequest(parsed.message)?.status, status)
+  }
+})
+
 t.test('headers of 20,000 delimiters, quadratic for a parser that backtracks, are refused with 400', async t => {
   // A parser that backtracks would take quadratic time for each of these.
   for (const unit of ['"', '\\"', ';', ',', '<', ';a="', '(', ' ', '%']) {

@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
+import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
 import { listShortCodes } from '../../../../../core/state/configuration/settings.ts'
 import { DATABASE_FILE, failure, isEmptyDatabase, openRowReader, type State } from '../../../../../core/state/index.ts'
@@ -238,6 +240,59 @@ t.test('nothing is in a list without values, and null is the least value of an o
     ['sho_prj_1', 'prj_1'],
     ['sho_prj_2', 'prj_2'],
   ])
+})
+
+t.test('procedures that share a turn fail alone, and those that come too late have done nothing', async t => {
+  const database_url = await postgresDatabase()
+  const state = await closing(t, opened(database_url))
+  const callback = (at: number) =>
+    callProcedure(state.db, 'enqueue_callback', {
+      ...({ kind: 'status_callback', call_sid: `CA${at}`, url: 'http://x.example/', method: 'POST' } as const),
+      ...{ project_id: 'prj_1', parameters: {}, now_ms: Date.parse(NOW) },
+    })
+  const fails = () => callProcedure(state.db, 'append_audit', { organization_id: 'org_1' } as never)
+  const asked = [callback(1), callback(2), fails(), callback(3), fails(), callback(4)]
+  const ended = await Promise.allSettled(asked)
+  t.same(
+    ended.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+  )
+  await t.rejects(fails(), { name: 'StateError', message: /null value in column/ }, 'alone, too')
+  const sids = async () =>
+    (await state.db.selectFrom('outbox').select('call_sid').orderBy('id').execute()).map(row => row.call_sid)
+  t.same(await sids(), ['CA1', 'CA2', 'CA3', 'CA4'])
+  await state.transaction(async trx => {
+    await bumpConfiguration(trx)
+    const late = callProcedure(state.db, 'prune_hours', null, 20)
+    t.equal(failure(await late.catch(error => error)), 'busy')
+  })
+  t.same((await sids()).length, 4)
+})
+
+t.test('texts of strangers that no index can hold disturb nobody', async t => {
+  const { db } = await closing(t, postgresState())
+  // No part of it repeats, so nothing compresses it.
+  const long = Array.from({ length: 80 }, (_, at) => hash('sha256', String(at))).join('')
+  const message = {
+    at_ms: 1,
+    direction: 'in',
+    protocol: 'udp',
+    local: '',
+    remote: '',
+    retransmission: 0,
+    text: '',
+  } as const
+  const messages = [long, 'short'].map(sip_call_id => ({ ...message, sip_call_id }))
+  await insertMessages(db, { edge_id: 'edg_1', messages })
+  t.same(await db.selectFrom('sip_message').select('sip_call_id').execute(), [{ sip_call_id: 'short' }])
+  const callback = {
+    ...({ kind: 'status_callback', call_sid: 'CA1', url: `http://x.example/${long}`, method: 'POST' } as const),
+    ...{ project_id: 'prj_1', parameters: {}, now_ms: Date.parse(NOW) },
+  }
+  for (const _ of [1, 2]) await callProcedure(db, 'enqueue_callback', callback)
+  const rows = await db.selectFrom('outbox').select(['url', 'ordering_key']).execute()
+  t.same(new Set(rows.map(row => row.ordering_key)).size, 1, 'they leave in order')
+  t.equal(rows[1]?.url, callback.url)
 })
 
 t.test('tells its size, and refuses work when it is closed', async t => {
