@@ -1,4 +1,4 @@
-import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { wrongTarget } from '../../core/domain/webhooks/target.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import {
   type ConferenceRow,
@@ -111,8 +111,10 @@ export const Heard = input('HeardRequest', {
 })
 
 /** Reads what is to be heard. Refuses a URL that is not absolute. */
-export const soundOf = ({ url, method = 'POST' }: Static<typeof Heard>, pointer = '/url') =>
-  parseTarget(url).ok ? { url, method } : invalid(pointer, 'is not an absolute http or https URL')
+export const soundOf = ({ url, method = 'POST' }: Static<typeof Heard>, pointer = '/url') => {
+  const wrong = wrongTarget(url)
+  return wrong === null ? { url, method } : invalid(pointer, wrong)
+}
 
 const about = (conference: { readonly sid: string; readonly friendly_name: string }, summary: string): Change => ({
   resource: {
@@ -299,8 +301,8 @@ export const conferences = [
     example: { muted: true },
     async run({ db, project, conference, participant, body, services }) {
       const { hold_url, coached_call_id, ...rest } = body
-      if (typeof hold_url === 'string' && !parseTarget(hold_url).ok)
-        return invalid('/hold_url', 'is not an absolute http or https URL')
+      const wrong = typeof hold_url === 'string' ? wrongTarget(hold_url) : null
+      if (wrong !== null) return invalid('/hold_url', wrong)
       if (Object.keys(body).length === 0) return invalid('', 'changes nothing')
       const change = {
         ...rest,

@@ -1,5 +1,5 @@
 import { RECOGNIZERS, VOICES } from '../../core/domain/speech/engines.ts'
-import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { wrongTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { NumberRow } from '../../core/state/configuration/numbers.ts'
@@ -104,7 +104,8 @@ export const applicationChange = (
 function badUrl(body: Partial<Record<'voice_url' | 'fallback_url' | 'status_callback_url', string | null>>) {
   for (const name of ['voice_url', 'fallback_url', 'status_callback_url'] as const) {
     const url = body[name]
-    if (url && !parseTarget(url).ok) return invalid(`/${name}`, 'is not an absolute http or https URL')
+    const wrong = url ? wrongTarget(url) : null
+    if (wrong !== null) return invalid(`/${name}`, wrong)
   }
   return null
 }

@@ -1,5 +1,5 @@
 import { EVENT_KINDS } from '../../core/domain/webhooks/kinds.ts'
-import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { parseTarget, wrongTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { seal } from '../../core/runtime/secrets.ts'
 import {
@@ -124,9 +124,10 @@ const settings = {
 
 /** Refuses a malformed URL, and user info in it: that would leak into logs and answers. Signatures authenticate us. */
 function badUrl(url: string) {
+  const wrong = wrongTarget(url)
+  if (wrong !== null) return invalid('/url', wrong)
   const parsed = parseTarget(url)
-  if (!parsed.ok) return invalid('/url', 'is not an absolute http or https URL')
-  return parsed.target.credentials ? invalid('/url', 'must not have a user name or password') : null
+  return parsed.ok && parsed.target.credentials ? invalid('/url', 'must not have a user name or password') : null
 }
 
 const ONE = '/webhook-endpoints/{endpoint_id}'

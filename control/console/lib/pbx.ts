@@ -40,6 +40,12 @@ const inUri = (host: string): string => (host.includes(':') ? `[${host}]` : host
 
 const KNOWN_BY_ADDRESS = 'known by its address: no user, no password'
 
+/** A registered PBX is called at its Contact (RFC 3261 §10), so the called number is in To alone. */
+const numberInTo = (user: string): string => `
+exten => ${user},1,Set(TO=\${PJSIP_HEADER(read,To)})
+ same => n,Set(TO=\${CUT(TO,@,1)})
+ same => n,Goto(\${CUT(TO,:,2)},1)`
+
 export function asterisk(facts: PbxFacts): string {
   const { host, port, transport, username, password } = facts
   const server = `sip:${inUri(host)}:${port}${transport === 'udp' ? '' : `\\;transport=${transport}`}`
@@ -97,7 +103,7 @@ match=${host}
 
 ; /etc/asterisk/extensions.conf
 [from-strowger]
-exten => _+X.,1,Dial(PJSIP/100)
+exten => _+X.,1,Dial(PJSIP/100)${username === null ? '' : numberInTo(username)}
 [to-strowger]
 exten => _+X.,1,Set(CALLERID(num)=+YOURNUMBER)
  same => n,Dial(PJSIP/\${EXTEN}@strowger,60)
@@ -117,6 +123,7 @@ export function freeswitch(facts: PbxFacts): string {
     <param name="register-transport" value="${transport}"/>
     <param name="expire-seconds" value="300"/>
     <param name="ping" value="30"/>
+    <param name="extension" value="auto_to_user"/>
     <param name="caller-id-in-from" value="true"/>
   </gateway>
 </include>

@@ -36,19 +36,26 @@ export const bodyOf = (form: ApplicationForm) => ({
   status_callback_url: form.status_callback_url.trim() === '' ? null : form.status_callback_url.trim(),
 })
 
-export function ApplicationFields({
-  form,
-  set,
-  action,
-}: {
-  form: ApplicationForm
-  set: (changes: Partial<ApplicationForm>) => void
-  action: Action
-}) {
+interface FieldsProps {
+  /** The form was asked for, and takes the focus. */
+  readonly asked?: boolean
+  readonly form: ApplicationForm
+  readonly set: (changes: Partial<ApplicationForm>) => void
+  readonly action: Action
+}
+
+export function ApplicationFields({ asked = false, form, set, action }: FieldsProps) {
   const at = (pointer: string) => ({ problem: action.problem, at: pointer })
   return (
     <>
-      <TextField label="Name" value={form.name} onInput={name => set({ name })} required autoFocus {...at('/name')} />
+      <TextField
+        label="Name"
+        value={form.name}
+        onInput={name => set({ name })}
+        required
+        autoFocus={asked}
+        {...at('/name')}
+      />
       <div class="grid-2">
         <TextField
           label="Document address"
@@ -163,7 +170,12 @@ export function Applications() {
             problem={action.problem}
             fields={['/name', '/voice_url', '/voice_method', '/fallback_url', '/status_callback_url']}
           >
-            <ApplicationFields form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
+            <ApplicationFields
+              asked
+              form={adding}
+              set={changes => setAdding({ ...adding, ...changes })}
+              action={action}
+            />
           </Form>
         </Dialog>
       )}

@@ -55,6 +55,8 @@ const EMPTY: PolicyForm = {
 }
 
 interface FieldsProps {
+  /** The form was asked for, and takes the focus. */
+  readonly asked?: boolean
   readonly form: PolicyForm
   readonly set: (changes: Partial<PolicyForm>) => void
   readonly action: Action
@@ -69,7 +71,7 @@ export const PolicyFields = (props: FieldsProps) => (
       value={props.form.name}
       onInput={name => props.set({ name })}
       required
-      autoFocus
+      autoFocus={props.asked ?? false}
       {...placesIn(props.action)('/name')}
     />
     <div class="grid-2">
@@ -244,7 +246,7 @@ export function Policies() {
             problem={action.problem}
             fields={POLICY_FIELDS}
           >
-            <PolicyFields form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
+            <PolicyFields asked form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
           </Form>
         </Dialog>
       )}

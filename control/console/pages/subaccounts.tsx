@@ -34,6 +34,8 @@ const bodyOf = (name: string, configuration: Configuration) => ({
 })
 
 interface FieldsProps {
+  /** The form was asked for, and takes the focus. */
+  readonly asked?: boolean
   readonly name: string
   readonly onName: (name: string) => void
   readonly value: Configuration
@@ -41,11 +43,19 @@ interface FieldsProps {
   readonly action: Action
 }
 
-const Fields = ({ name, onName, value, onInput, action }: FieldsProps) => {
+const Fields = ({ asked = false, name, onName, value, onInput, action }: FieldsProps) => {
   const at = (pointer: string) => ({ problem: action.problem, at: `/configuration/${pointer}` })
   return (
     <>
-      <TextField label="Name" value={name} onInput={onName} problem={action.problem} at="/name" required autoFocus />
+      <TextField
+        label="Name"
+        value={name}
+        onInput={onName}
+        problem={action.problem}
+        at="/name"
+        required
+        autoFocus={asked}
+      />
       <div class="grid-2">
         <NumberField
           label="Calls at once"
@@ -167,7 +177,7 @@ function Create({ onClose }: { onClose: () => void }) {
         problem={action.problem}
         fields={['/name', '/configuration']}
       >
-        <Fields name={name} onName={setName} value={value} onInput={setValue} action={action} />
+        <Fields asked name={name} onName={setName} value={value} onInput={setValue} action={action} />
       </Form>
     </Dialog>
   )

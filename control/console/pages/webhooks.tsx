@@ -63,15 +63,15 @@ const findKinds = (document: OpenApi): readonly string[] =>
     .map(schema => schema.properties?.['event_kinds']?.items?.enum)
     .find(values => values !== undefined) ?? ['call.ended']
 
-function Fields({
-  form,
-  set,
-  action,
-}: {
-  form: EndpointForm
-  set: (changes: Partial<EndpointForm>) => void
-  action: Action
-}) {
+interface FieldsProps {
+  /** The form was asked for, and takes the focus. */
+  readonly asked?: boolean
+  readonly form: EndpointForm
+  readonly set: (changes: Partial<EndpointForm>) => void
+  readonly action: Action
+}
+
+function Fields({ asked = false, form, set, action }: FieldsProps) {
   const all = useEventKinds()
   return (
     <>
@@ -86,7 +86,7 @@ function Fields({
         problem={action.problem}
         at="/url"
         required
-        autoFocus
+        autoFocus={asked}
       />
       <TextField
         label="Description"
@@ -177,7 +177,7 @@ export function Webhooks() {
       {adding && (
         <Dialog title="Add an endpoint" onClose={() => setAdding(null)}>
           <Form onSubmit={() => void add()} submit="Add" busy={action.busy} problem={action.problem} fields={FIELDS}>
-            <Fields form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
+            <Fields asked form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
           </Form>
         </Dialog>
       )}

@@ -55,6 +55,12 @@ export function parseTarget(text: string, base?: string): ParsedTarget {
   }
 }
 
+/** What a refusal says of a field that is no URL which can be requested; null when it is one. */
+export function wrongTarget(text: string): string | null {
+  const parsed = parseTarget(text)
+  return parsed.ok ? null : `is not an absolute http or https URL: ${parsed.detail}`
+}
+
 /** Adds parameters to a URL's query. The existing query stays unchanged, and a fragment stays last. */
 export function withParameters(url: string, encoded: string): string {
   if (encoded === '') return url

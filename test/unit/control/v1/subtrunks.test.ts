@@ -255,6 +255,11 @@ t.test('a webhook or application URL that cannot be requested is refused when it
     const errors = [{ pointer: '/voice_url' }]
     t.match(application, { status: 422, body: { errors } }, `application ${JSON.stringify(url)}`)
   }
+  const smtp = await post(w, '/v1/webhook-endpoints', {
+    url: 'http://app.example.com:25/',
+    event_kinds: ['call.ended'],
+  })
+  t.match(smtp, { status: 422, body: { errors: [{ message: /port 25 is not for HTTP/ }] } }, 'it says what is wrong')
 })
 
 t.test("a subaccount's key can attach only the default policy and the policies of the subaccount's trunks", async t => {
