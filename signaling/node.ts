@@ -10,6 +10,7 @@ import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { machineNonces, sharedNonces, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
+import { writeCall } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
 import { extendReservation } from '../core/state/money/reservations.ts'
 import {
@@ -31,6 +32,7 @@ import { MediaHub } from './b2bua/media.ts'
 import { ALLOW } from './b2bua/methods.ts'
 import { createCallMetrics } from './b2bua/metrics.ts'
 import { CallRegistry } from './b2bua/registry.ts'
+import { UnwrittenEnds } from './b2bua/unwritten-ends.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
@@ -100,6 +102,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   options.left.belongTo(id)
   // The replacement of a node that was draining continues the drain.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id, machine))
+  const ends = new UnwrittenEnds(config.data_dir, log)
+  // Before the calls of the process that left them are ended as lost.
+  await ends.writeLeft(({ sid, steps }) => writeCall(state.db, sid, steps))
   await endLost(options, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
@@ -140,6 +145,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     log,
     bus,
     state,
+    ends,
     sip,
     media,
     gate,

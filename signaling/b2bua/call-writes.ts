@@ -17,15 +17,21 @@ export type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attemp
 
 /** The writes of one call, in the order of its events: each write waits for the ones before it. */
 export class CallWrites {
-  readonly #ctx: Pick<NodeServices, 'state' | 'clock' | 'bus'>
+  readonly #ctx: Pick<NodeServices, 'state' | 'clock' | 'bus' | 'ends'>
   readonly #sid: string
   readonly #log: Log
   #last: Promise<unknown> = Promise.resolve()
   /** Steps that the next write carries together. */
   #steps: CallStep[] = []
   #due: Timer | 'now' | null = null
+  /** The steps that are not written yet, in order. */
+  readonly #unwritten = new Set<CallStep>()
+  #end: CallStep | null = null
+  /** The last attempt to write has failed. */
+  #away = false
+  #kept = false
 
-  constructor(ctx: Pick<NodeServices, 'state' | 'clock' | 'bus'>, sid: string, log: Log) {
+  constructor(ctx: Pick<NodeServices, 'state' | 'clock' | 'bus' | 'ends'>, sid: string, log: Log) {
     this.#ctx = ctx
     this.#sid = sid
     this.#log = log
@@ -46,7 +52,7 @@ export class CallWrites {
 
   /** Writes a step that must not be lost. Transient errors are retried until the write succeeds. */
   step(step: CallStep): void {
-    this.#steps.push(step)
+    this.#add(step)
     if (this.#due === 'now') return
     this.#due?.cancel()
     this.#due = 'now'
@@ -55,16 +61,38 @@ export class CallWrites {
 
   /** Like `step`, for steps that nobody waits for: the write goes with the next step or after `LAZY_MS`. */
   attempt(step: AttemptStep): void {
-    this.#steps.push(step)
+    this.#add(step)
     this.#due ??= this.#ctx.clock.after(LAZY_MS, () => void this.#send())
   }
 
   /** Writes the last step with all pending ones; undefined when the write failed. */
   async end(step: Extract<CallStep, { readonly step: 'end' }>): Promise<CallWritten | undefined> {
+    this.#unwritten.add(step)
+    this.#end = step
+    if (this.#away) this.#keep()
     // Transactions that have begun are written before the end.
     await this.#last
     this.#steps.push(step)
     return await this.#send()
+  }
+
+  #add(step: CallStep): void {
+    this.#steps.push(step)
+    this.#unwritten.add(step)
+  }
+
+  /** Keeps what is not written in a file, once the call has ended. The end comes last: nothing can change it. */
+  #keep(): void {
+    const end = this.#end
+    if (end === null || this.#kept) return
+    this.#kept = true
+    const others = [...this.#unwritten].filter(step => step !== end)
+    this.#ctx.ends.keep({ sid: this.#sid, steps: [...others, end] })
+  }
+
+  #settle(steps: readonly CallStep[]): Promise<void> | undefined {
+    for (const step of steps) this.#unwritten.delete(step)
+    return this.#kept && this.#unwritten.size === 0 ? this.#ctx.ends.forget(this.#sid) : undefined
   }
 
   async #send(): Promise<CallWritten | undefined> {
@@ -84,10 +112,18 @@ export class CallWrites {
       try {
         const written = await writeCall(state.db, this.#sid, steps)
         if (written.told > 0) bus.ring('outbox')
+        this.#away = false
+        const settled = this.#settle(steps)
+        if (settled) await settled
         return written
       } catch (err) {
         this.#log.error({ err, tries }, 'a change of the call is not saved yet')
-        if (!isPassing(err) && tries >= MAX_TRIES) return undefined
+        if (!isPassing(err) && tries >= MAX_TRIES) {
+          await this.#settle(steps)
+          return undefined
+        }
+        this.#away = true
+        this.#keep()
         await pause(clock, Math.min(RETRY_MS, 50 * 2 ** tries))
       }
     }

@@ -12,6 +12,7 @@ import type { Stir } from '../trunks/stir.ts'
 import type { WaysOut } from '../trunks/ways-out.ts'
 import type { MediaHub } from './media.ts'
 import type { CallMetrics } from './metrics.ts'
+import type { UnwrittenEnds } from './unwritten-ends.ts'
 
 /** What one leg uses of its node. */
 export interface LegServices {
@@ -36,6 +37,8 @@ export interface NodeServices {
   readonly log: Log
   readonly bus: Bus
   readonly state: State
+  /** Ends of calls that the state could not take yet. */
+  readonly ends: UnwrittenEnds
   readonly sip: SipStack
   readonly media: MediaHub
   readonly metrics: CallMetrics

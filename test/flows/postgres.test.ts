@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import { bootstrap } from '../../bin/bootstrap.ts'
@@ -149,6 +149,17 @@ t.test('a platform on PostgreSQL', async t => {
       talk.line.hangUp()
       t.match(await until('its record', () => recordOf(talk)), { status: 'completed' })
     }
+
+    // The process that had to write an end is killed before it could.
+    const unwritten = await call()
+    const kept = () => existsSync(join(w.data_dir, 'unwritten-ends', `${unwritten.sid}.json`))
+    await server.breakOff()
+    unwritten.line.hangUp()
+    await until('its end is in a file', kept)
+    await w.kill('signaling', () => server.comeBack())
+    const record = await until('its record', () => recordOf(unwritten))
+    t.match(record, { status: 'completed', reason: null }, 'not lost with its node')
+    await until('the file is gone', () => !kept())
   })
 })
 
