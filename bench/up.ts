@@ -21,6 +21,7 @@ export interface Made {
   readonly auth_token: string
   readonly project_id: string
   readonly numbers: readonly string[]
+  readonly console: { readonly email: string; readonly password: string | null }
 }
 
 interface Running {
@@ -61,7 +62,7 @@ export async function startIn(
   const env = { ...own, ...(server ? server.env : {}) }
   const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const halt = async (): Promise<void> => {
-    if (up.exitCode === null) {
+    if (up.exitCode === null && up.signalCode === null) {
       const ended = once(up, 'exit')
       up.kill('SIGTERM')
       await ended

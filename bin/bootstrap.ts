@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
@@ -23,21 +23,27 @@ export interface Bootstrapped {
   readonly account_sid: string
   readonly auth_token: string
   readonly numbers: readonly string[]
-  readonly console: { readonly email: string; readonly password: string }
+  readonly console: { readonly email: string; readonly password: string | null }
   readonly sip: PlatformFile['sip']
 }
 
-/** Returns the demo project and creates it if missing. The data folder keeps its member's first password. */
-export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string }> {
-  const console_password = consolePassword(config.data_dir)
+/**
+ * Returns the demo project and creates it if missing. The data folder of the machine that makes it keeps its member's
+ * first password; null: another machine made it.
+ */
+export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string | null }> {
+  const file = join(config.data_dir, 'console-password')
+  const had_file = existsSync(file)
   const { master_key } = config
-  const hashOfPassword = () => hashPassword(console_password)
-  const demo = await ensureDemo(state, { master_key, now: iso(Date.now()), hashOfPassword })
-  return { ...demo, console_password }
+  const hashOfPassword = () => hashPassword(consolePassword(file))
+  const demo = await ensureDemo(state, { master_key, now: iso(state.clock.now()), hashOfPassword })
+  // Two machines have started at once, and the other one was first.
+  if (!demo.created && !had_file) rmSync(file, { force: true })
+  return { ...demo, console_password: existsSync(file) ? readFileSync(file, 'utf8').trim() : null }
 }
 
-function consolePassword(data_dir: string): string {
-  const file = join(data_dir, 'console-password')
+/** Writes the password before the member has it: a crash in between must not lose it. */
+function consolePassword(file: string): string {
   if (!existsSync(file)) writeFileSync(file, `${randomBytes(12).toString('base64url')}\n`, { mode: 0o600 })
   return readFileSync(file, 'utf8').trim()
 }

@@ -21,6 +21,10 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     about: 'take no new call, let those that run end by themselves, then stop the platform',
     load: async () => (await import('./drain.ts')).drainCommand(),
   },
+  cluster: {
+    about: 'the machines that share a database: how they stand, and taking one out of service',
+    load: async () => (await import('./cluster.ts')).clusterCommand(),
+  },
   status: {
     about: 'the service, its version and its health in one screen; exit code 1 when no calls are taken',
     load: async () => (await import('./status.ts')).statusCommand(),

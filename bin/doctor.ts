@@ -5,10 +5,12 @@ import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import { failure, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
+import { differingSettings, listMachines } from '../core/state/nodes/machines.ts'
 import { features } from '../native/index.ts'
 import { painted, toneOf } from './colour.ts'
 import { configurationLines } from './config.ts'
@@ -51,10 +53,24 @@ async function rows(config: Settings): Promise<Finding[]> {
         ok: broken.length === 0,
         mend: `${broken.join('; ')}. For counters run: strowger limits recount. Report it in any case`,
       },
+      ...(await agreement(state, config)),
     ]
   } finally {
     await state.close()
   }
+}
+
+/** Checks that machines which share the database were started with the same settings. */
+async function agreement(state: State, { data_dir }: Settings): Promise<Finding[]> {
+  const machines = await listMachines(state.db)
+  const { machine_id } = machineOf(data_dir)
+  const own = machines.find(({ id }) => id === machine_id)
+  if (!own || machines.length < 2) return []
+  const differs = machines.flatMap(({ id, settings }) => {
+    const names = differingSettings(own.settings, settings)
+    return names.length === 0 ? [] : [`${id} has other values of ${names.join(', ')}`]
+  })
+  return [{ what: 'the machines have the same settings', ok: differs.length === 0, mend: differs.join('; ') }]
 }
 
 /** Checks that the ports are free. While the platform runs, it holds them itself. */

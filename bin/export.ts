@@ -2,13 +2,12 @@ import { createWriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { Command, Option } from 'commander'
 import { callExports } from '../control/reconcilers/call-exports.ts'
-import { TaskLease, tasksOf } from '../control/reconcilers/task-lease.ts'
 import { counted } from '../core/domain/text/counted.ts'
 import { connectBus } from '../core/runtime/bus.ts'
-import { systemClock } from '../core/runtime/clock.ts'
 import { createLog } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { TaskLease, tasksOf } from '../core/state/nodes/task-lease.ts'
 import { ask, askInto } from './operator-route.ts'
 import { withState } from './state.ts'
 import { complain, terminal } from './terminal.ts'
@@ -77,7 +76,7 @@ const standardOutput = (): Writable => new Writable({ write: (chunk, _encoding, 
 function finished(begun: Job): Promise<Job> {
   return withState(async (state, config) => {
     const log = createLog('cli', config)
-    const clock = systemClock
+    const { clock } = state
     const machine = machineOf(config.data_dir)
     const lease = new TaskLease({ name: tasksOf(machine), machine, state, clock, log })
     const bus = connectBus(config.run_dir)

@@ -70,7 +70,7 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
     const services = {
       state,
       bus,
-      clock: systemClock,
+      clock: state.clock,
       log,
       settings: { ...config, tls_cert_file: null },
       objects: null,

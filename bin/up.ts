@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
 import type { TlsOptions } from '../core/runtime/certificate.ts'
-import { iso, systemClock } from '../core/runtime/clock.ts'
+import { iso, pause, systemClock } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
@@ -12,8 +12,9 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addBootstrapKey, BOOTSTRAP_KEY_HOURS, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
-import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
+import { DATABASE_FILE, damageOf, openBridge, openState } from '../core/state/index.ts'
 import { refuseForeignKey } from '../core/state/maintenance/key-proof.ts'
+import { putMachine } from '../core/state/nodes/machines.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
 import { tlsOptions } from '../signaling/edge/certificates.ts'
 import { seedDemo } from './bootstrap.ts'
@@ -28,6 +29,7 @@ import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { serviceManager } from './service-manager.ts'
 import { type Plan, supervise } from './supervisor.ts'
+import { refuseTwin, TWIN_MS, thisMachine } from './this-machine.ts'
 import { markPlace, refuseOtherPlace } from './where-state-is.ts'
 
 export const upCommand = (): Command =>
@@ -47,10 +49,12 @@ async function up(config: Config, env: Environment): Promise<void> {
   const unlock = lock(config)
   refuseState(config, unlock)
   writePlatform(config, env, iso(Date.now()))
-  const hub = await createBusHub(config.run_dir, log)
+  const bridge = await openBridge(config.database_url, log)
+  const hub = await createBusHub(config.run_dir, log, bridge)
   const ports = await internalPorts(config)
   const release = (): void => {
     hub.close()
+    void bridge?.close()
     unlock()
   }
   let lines: readonly string[] = []
@@ -125,16 +129,19 @@ const FIRST_START = { type: 'operator', id: null, name: 'strowger up', detail: '
 
 /** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
-  const { machine_id } = machineOf(config.data_dir)
+  const machine = machineOf(config.data_dir)
+  const { machine_id } = machine
   const state = await openState({ ...config, here: true, migrates: { lone_machine: machine_id } })
   try {
-    const now = iso(Date.now())
+    const now = iso(state.clock.now())
     await refuseForeignKey(state, config.master_key, now)
+    if (config.database_url !== null) await refuseTwin(state, machine, () => pause(systemClock, TWIN_MS))
     markPlace(config)
     // The platform has stopped since the last drain, for whatever reason, so that drain is over.
     await askToDrain(state.db, machine_id, null)
+    await putMachine(state.db, thisMachine(config, machine_id), state.clock.now())
     const demo = await seedDemo(config, state)
-    await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
+    await putSandboxCarrier(state, { machine_id, host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
     const api_key = demo.created ? await addBootstrapKey(state, demo.project_id, now, FIRST_START) : null
     const { host } = config
@@ -146,7 +153,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       `  project    ${demo.project_id}`,
       `  account    ${demo.account_sid}   ${shown ? `token ${demo.auth_token}` : HIDDEN}`,
       `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
-      `  console    ${demo.email}   ${shown ? `password ${demo.console_password}` : HIDDEN}`,
+      `  console    ${demo.email}   ${shown && demo.console_password !== null ? `password ${demo.console_password}` : HIDDEN}`,
       api_key === null
         ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
         : `  API key    ${api_key}  (for ${BOOTSTRAP_KEY_HOURS} h)`,

@@ -11,7 +11,7 @@ const APIS: readonly (readonly [api: string, begins: RegExp])[] = [
   ['voice', /^\/2010-04-01\b/],
   ['general', /^(\/sandbox)?\/api\/v1\b/],
   ['console', /^\/console\b/],
-  ['operations', /^\/(healthz|readyz|metrics)$/],
+  ['operations', /^\/(healthz|readyz|readyz\/machine|metrics)$/],
 ]
 
 const apiOf = (url: string): string => APIS.find(([, begins]) => begins.test(url.replace(/[?#].*/, '')))?.[0] ?? 'other'

@@ -1,6 +1,5 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { loadCertificate } from '../core/runtime/certificate.ts'
-import { systemClock } from '../core/runtime/clock.ts'
 import { type Config, httpBindOf, loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
@@ -31,7 +30,7 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const services = {
     state,
     bus,
-    clock: systemClock,
+    clock: state.clock,
     log,
     settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
     objects: config.s3 && createObjectStore(config.s3, log),

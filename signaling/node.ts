@@ -110,7 +110,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const calls = new CallRegistry()
   const metrics = createCallMetrics(options.metrics, clock)
   const media = new MediaHub(options.media, log)
-  const configuration = new Configuration({ state, node_id: id, clock, bus, log })
+  const configuration = new Configuration({ state, node_id: id, machine_id: machine.machine_id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current
   const ways = new WaysOut({ config, clock, snapshot, sip })
   const unsealed = (sealed: string): string => unseal(config.master_key, sealed)
@@ -224,7 +224,13 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   media.onDown(() => endAll(calls, 'node_lost', log))
   options.media.on('up', () => commands.look())
 
-  const presence = new Presence({ node_id: id, machine, state, clock, log, sip, media: options.media })
+  const presence = new Presence({
+    ...{ node_id: id, machine, state, clock, log, sip, media: options.media },
+    wasLost() {
+      endAll(calls, 'node_lost', log)
+      configuration.reportAgain()
+    },
+  })
   const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, {})

@@ -2,7 +2,15 @@ import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { isGone, type Machine } from '../core/runtime/machine.ts'
 import type { State } from '../core/state/index.ts'
-import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes/nodes.ts'
+import {
+  HEARTBEAT_MS,
+  heartbeat,
+  type NodeRow,
+  registerAgain,
+  registerNode,
+  removeNode,
+  tellLink,
+} from '../core/state/nodes/nodes.ts'
 import type { SipStack } from './drachtio/types.ts'
 
 interface PresenceOptions {
@@ -13,6 +21,8 @@ interface PresenceOptions {
   readonly log: Log
   readonly sip: Pick<SipStack, 'connected' | 'onLink'>
   readonly media: { readonly connected: boolean; on(event: 'up' | 'down', listener: () => void): void }
+  /** Called when others have declared this node lost: they end its calls and delete what it has reported. */
+  readonly wasLost: () => void
 }
 
 /**
@@ -71,20 +81,23 @@ export class Presence {
   }
 
   async #keepAlive(): Promise<void> {
-    const { state, clock, log, node_id, machine } = this.#options
+    const { state, clock, log, node_id, machine, wasLost } = this.#options
     try {
       if (await heartbeat(state.db, node_id, clock.now())) return
-      // Others declared us lost, for example after a long suspension, and wrote our CDRs. Continue under the same id.
+      // For example after a long suspension, or without the database. Their CDRs say that our calls have ended.
       log.warn({ node_id }, 'other nodes considered this node lost')
-      await registerOwnNode(state, node_id, machine, clock)
+      await state.transaction(trx => registerAgain(trx, ownNode(node_id, machine), clock.now()))
+      wasLost()
     } catch (err) {
       log.error({ err }, 'heartbeat failed')
     }
   }
 }
 
+const ownNode = (id: string, machine: Machine) => ({ id, kind: 'signaling', ...machine, pid: process.pid }) as const
+
 export const registerOwnNode = (state: State, id: string, machine: Machine, clock: Clock): Promise<void> =>
-  registerNode(state.db, { id, kind: 'signaling', ...machine, pid: process.pid }, clock.now())
+  registerNode(state.db, ownNode(id, machine), clock.now())
 
 /** Whether the process of another node on this machine is gone: its calls can end without waiting for a timeout. */
 export const isDead = (row: NodeRow, own_id: string, machine: Machine): boolean =>

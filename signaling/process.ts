@@ -28,15 +28,16 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     database_url: config.database_url,
     inline_here: systemClock,
   })
+  const { clock } = state
   exposeState(state, metrics)
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
   const objects = config.s3 && createObjectStore(config.s3, log)
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
-  const left = new LeftDialogs({ server: `${drachtio.host}:${drachtio.port}`, state, clock: systemClock, log })
+  const left = new LeftDialogs({ server: `${drachtio.host}:${drachtio.port}`, state, clock, log })
   const sip = connectStack({
-    ...{ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) },
+    ...{ ...drachtio, secret, log, clock, reliable, served: servedAt(config) },
     keeper: left,
   })
   const { machine_id } = machineOf(config.data_dir)
@@ -50,7 +51,7 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     links: config.link && { own: { machine_id, ...config.link }, key: linkKey(config.master_key) },
     bus,
     log,
-    clock: systemClock,
+    clock,
   })
   const node = await startSignaling({
     config,
@@ -59,16 +60,16 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     sip,
     left,
     bus,
-    clock: systemClock,
+    clock,
     log,
     voice: createVoiceRequester({ http }),
     objects,
     metrics,
-    stir: new Stir({ config, http, clock: systemClock, log }),
+    stir: new Stir({ config, http, clock, log }),
     nonce_key,
   })
   await loadUndici()
-  const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })
+  const messages = startMessages({ config, state, sip, bus, clock, log })
   return {
     drain: node.drain,
     async stop() {

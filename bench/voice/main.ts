@@ -49,7 +49,12 @@ async function measure(made: Made): Promise<Measured> {
   const web = await webServer(answered_ms)
   const state = await openState({ data_dir })
   try {
-    await putSandboxCarrier(state, { host: '127.0.0.1', port: network.port, now: new Date().toISOString() })
+    await putSandboxCarrier(state, {
+      machine_id: 'mac_1',
+      host: '127.0.0.1',
+      port: network.port,
+      now: new Date().toISOString(),
+    })
     await state.transaction(trx => bumpConfiguration(trx))
     // Warm up: wait until the nodes know the network, and fill the cache of prompts.
     await until('a call is heard', async () => {

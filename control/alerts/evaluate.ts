@@ -48,6 +48,7 @@ type Scene = AlertContext & {
 export const alerts: Reconciler = {
   name: 'alerts',
   period_ms: 5000,
+  runs: 'once',
   topics: ['jobs'],
   async run(services) {
     const overruled = await overruledSources(services.state.db)
@@ -98,6 +99,7 @@ export function fraudWatch(): Reconciler {
   return {
     name: 'fraud-watch',
     period_ms: 1000,
+    runs: 'once',
     async run(services) {
       while (await noteSources(services.state));
       const now_ms = services.clock.now()

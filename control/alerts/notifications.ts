@@ -18,6 +18,7 @@ export const notifications = (channels: Channels): Reconciler => {
   return {
     name: 'alert-notifications',
     period_ms: 1000,
+    runs: 'once',
     topics: ['outbox'],
     async run(services) {
       const room = AT_ONCE - busy.size

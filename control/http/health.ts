@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { iso } from '../../core/runtime/clock.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { collectMetrics } from '../../core/runtime/metrics.ts'
 import { PROOF, proofOfKey, sameSecret } from '../../core/runtime/secrets.ts'
 import type { NodeTable } from '../../core/state/index.ts'
@@ -20,9 +21,9 @@ interface Readiness {
 
 /**
  * Reports whether calls can be placed: signaling runs and is not draining, its link to the edge and the media worker
- * are up, and the state is writable.
+ * are up, and the state is writable. With a machine, its own processes must do so, else those of any machine.
  */
-async function readiness({ state, clock, log }: Services): Promise<Readiness> {
+async function readiness({ state, clock, log }: Services, machine_id?: string): Promise<Readiness> {
   const state_writable = await state.probe().then(
     () => true,
     err => {
@@ -30,17 +31,21 @@ async function readiness({ state, clock, log }: Services): Promise<Readiness> {
       return false
     },
   )
-  const fresh = await freshKinds({ state, clock }).catch(() => new Set<string>())
+  const fresh = await freshKinds({ state, clock }, machine_id).catch(() => new Set<string>())
   const checks = { state_writable, ...Object.fromEntries(NEEDED.map(kind => [kind, fresh.has(kind)])) }
   return { ready: Object.values(checks).every(Boolean), checks }
 }
 
-async function freshKinds({ state, clock }: Pick<Services, 'state' | 'clock'>): Promise<Set<string>> {
+async function freshKinds(
+  { state, clock }: Pick<Services, 'state' | 'clock'>,
+  machine_id: string | undefined,
+): Promise<Set<string>> {
   const rows = await state.db
     .selectFrom('node')
     .select('kind')
     .where('heartbeat_at', '>=', iso(clock.now() - FRESH_MS))
     .where('draining_at', 'is', null)
+    .$if(machine_id !== undefined, query => query.where('machine_id', '=', machine_id ?? ''))
     .execute()
   return new Set(rows.map(row => row.kind))
 }
@@ -54,6 +59,15 @@ type Page = (ctx: Context) => Promise<void> | void
 export function healthPages(services: Services): Readonly<Record<string, Page>> {
   const { clock, settings } = services
   const limiter = createRateLimiter(READINESS)
+  const ready =
+    (machine_id?: () => string): Page =>
+    async ctx => {
+      const { allowed, headers } = limiter.take(addressGroup(ctx.req), clock.monotonic_ms(), clock.now())
+      if (!allowed) throw new Refused(refuse('rate_limited', { value: 'of requests from this address' }, { headers }))
+      const { ready, checks } = await readiness(services, machine_id?.())
+      ctx.status = ready ? 200 : 503
+      ctx.body = { status: ready ? 'ready' : 'not_ready', checks }
+    }
   return {
     '/healthz': ctx => {
       // A command of this machine asks whose platform it reached before it sends a token.
@@ -61,13 +75,8 @@ export function healthPages(services: Services): Readonly<Record<string, Page>> 
       if (/^[0-9a-f]{64}$/.test(challenge)) ctx.set(PROOF.given, proofOfKey(settings.master_key, challenge))
       ctx.body = { status: 'up' }
     },
-    '/readyz': async ctx => {
-      const { allowed, headers } = limiter.take(addressGroup(ctx.req), clock.monotonic_ms(), clock.now())
-      if (!allowed) throw new Refused(refuse('rate_limited', { value: 'of requests from this address' }, { headers }))
-      const { ready, checks } = await readiness(services)
-      ctx.status = ready ? 200 : 503
-      ctx.body = { status: ready ? 'ready' : 'not_ready', checks }
-    },
+    '/readyz': ready(),
+    '/readyz/machine': ready(() => machineOf(settings.data_dir).machine_id),
     '/metrics': async ctx => {
       if (!isLocal(ctx.req) && !hasToken(ctx.req, settings.metrics_token)) {
         const headers = { 'WWW-Authenticate': 'Bearer realm="strowger metrics"' }

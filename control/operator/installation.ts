@@ -1,5 +1,13 @@
+import { machineOf } from '../../core/runtime/machine.ts'
 import { listCarriers } from '../../core/state/configuration/carriers.ts'
 import type { Db } from '../../core/state/index.ts'
+import {
+  aliveKinds,
+  configurationOfNodes,
+  differingSettings,
+  listMachines,
+  type MachineRow,
+} from '../../core/state/nodes/machines.ts'
 import { LOST_AFTER_MS, listNodes, type NodeRow, setDraining } from '../../core/state/nodes/nodes.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import { Count64, Flag, Instant, list, listOf, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
@@ -18,6 +26,62 @@ const Node = resource('OperatorNode', {
   heartbeat_at: Instant,
   draining_at: nullable(Instant, { description: 'When it stopped taking new calls; null while it takes them.' }),
 })
+
+const Machine = resource('OperatorMachine', {
+  id: Type.String(),
+  host: Type.String(),
+  base_url: Type.String(),
+  sip_port: Count64,
+  version: Type.String(),
+  state: oneOf('running', 'draining', 'impaired', 'down'),
+  here: Flag,
+  processes: list(Type.String()),
+  live_calls: Count64,
+  configuration_behind: Count64,
+  other_settings: list(Type.String()),
+  started_at: Instant,
+  seen_at: Instant,
+})
+
+/** What is the same for all machines of an answer. */
+interface Seen {
+  readonly nodes: readonly NodeRow[]
+  readonly calls: ReadonlyMap<string, number>
+  readonly configuration: Awaited<ReturnType<typeof configurationOfNodes>>
+  /** The machine that answers; undefined when it was never started. */
+  readonly own: MachineRow | undefined
+  readonly now_ms: number
+}
+
+function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
+  const nodes = seen.nodes.filter(({ machine_id }) => machine_id === row.id)
+  const processes = aliveKinds(nodes, row.id, seen.now_ms - LOST_AFTER_MS)
+  const signaling = processes.includes('signaling') ? nodes.filter(isInService) : []
+  const applied = signaling.map(({ id }) => seen.configuration.of.get(id) ?? 0)
+  const whole = WHOLE.every(kind => processes.includes(kind))
+  const draining = signaling.some(({ draining_at }) => draining_at !== null)
+  const last = [row.seen_at, ...nodes.map(({ heartbeat_at }) => heartbeat_at)].sort().at(-1) ?? row.seen_at
+  return {
+    id: row.id,
+    host: row.host,
+    base_url: row.base_url,
+    sip_port: row.sip_port,
+    version: row.version,
+    state: processes.length === 0 ? 'down' : draining ? 'draining' : whole ? 'running' : 'impaired',
+    here: row.id === seen.own?.id,
+    processes,
+    live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),
+    configuration_behind: applied.length === 0 ? 0 : Math.max(0, seen.configuration.saved - Math.min(...applied)),
+    other_settings: seen.own ? differingSettings(seen.own.settings, row.settings) : [],
+    started_at: row.started_at,
+    seen_at: last,
+  }
+}
+
+const isInService = ({ kind, lost_at }: NodeRow): boolean => kind === 'signaling' && lost_at === null
+
+/** The processes without which a machine takes no calls. */
+const WHOLE: readonly NodeRow['kind'][] = ['edge', 'media', 'signaling']
 
 async function liveCallsByNode(db: Db): Promise<ReadonlyMap<string, number>> {
   const rows = await db
@@ -106,6 +170,27 @@ export const installation = [
       const now_ms = services.clock.now()
       const data = (await listNodes(db)).map(row => presentNode(row, calls.get(row.id) ?? 0, now_ms))
       return { status: 200, body: { data } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/machines',
+    summary: 'List the machines that share the database, with their load and state',
+    scope: 'operator:read',
+    context: 'organization',
+    replies: { 200: listOf(Machine) },
+    async run({ db, services: { clock, settings } }) {
+      const rows = await listMachines(db)
+      const { machine_id } = machineOf(settings.data_dir)
+      const seen: Seen = {
+        nodes: await listNodes(db),
+        calls: await liveCallsByNode(db),
+        configuration: await configurationOfNodes(db),
+        own: rows.find(({ id }) => id === machine_id),
+        now_ms: clock.now(),
+      }
+      return { status: 200, body: { data: rows.map(row => presentMachine(row, seen)) } }
     },
   }),
 

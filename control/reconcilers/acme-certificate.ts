@@ -32,7 +32,7 @@ export interface AcmeService {
 export const acmeCertificate = (service: AcmeService): Reconciler => ({
   name: 'acme_certificate',
   period_ms: PERIOD_MS,
-  on: 'each machine',
+  runs: 'each machine',
   run: ({ settings, clock, log }) => renewCertificate(service, settings.data_dir, clock, log),
 })
 

@@ -33,6 +33,7 @@ export function auditEvents(): Reconciler {
   return {
     name: 'audit-events',
     period_ms: 1000,
+    runs: 'once',
     topics: ['jobs'],
     async run(services) {
       await tellChanges(services)

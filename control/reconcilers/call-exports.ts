@@ -75,7 +75,7 @@ export function callExports({
     period_ms: 5000,
     // A topic of its own: a slice wakes nothing else. The listeners of `jobs` would look at all their rows each time.
     topics: ['exports'],
-    on: 'each machine',
+    runs: 'each machine',
     async run(services) {
       const { state, bus, clock, settings } = services
       const { machine_id } = machineOf(settings.data_dir)

@@ -18,6 +18,7 @@ const BATCH = 500
 export const convergence: Reconciler = {
   name: 'convergence',
   period_ms: 500,
+  runs: 'once',
   topics: ['jobs'],
   async run({ state: { db }, clock }) {
     const attachments = await unappliedAttachments(db, BATCH)

@@ -15,6 +15,7 @@ const CONTROL_DAYS = 30
 export const expiredRows: Reconciler = {
   name: 'expired-rows',
   period_ms: 60_000,
+  runs: 'once',
   async run({ state, clock }) {
     const now_ms = clock.now()
     const now = iso(now_ms)

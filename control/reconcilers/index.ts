@@ -1,6 +1,7 @@
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { machineOf } from '../../core/runtime/machine.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
+import { TASKS, TaskLease, tasksOf } from '../../core/state/nodes/task-lease.ts'
 import { emailChannel, smtpSettings } from '../alerts/channels.ts'
 import { alerts, fraudWatch } from '../alerts/evaluate.ts'
 import { notifications } from '../alerts/notifications.ts'
@@ -14,6 +15,7 @@ import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
+import { machines } from './machines.ts'
 import { numberCharges } from './number-charges.ts'
 import { numberImports } from './number-imports.ts'
 import { priceBookDrafts } from './price-book-drafts.ts'
@@ -22,7 +24,6 @@ import { type Reconciler, type RunningReconciler, runReconciler } from './reconc
 import { recordingFiles, recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
-import { TASKS, TaskLease, tasksOf } from './task-lease.ts'
 import { traces } from './traces.ts'
 import { trunkProgress } from './trunk-progress.ts'
 import { trunkTests } from './trunk-tests.ts'
@@ -31,6 +32,7 @@ import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 /** Every background task of the control plane except the deliveries, which need an HTTP client. */
 const RECONCILERS: readonly Reconciler[] = [
   lostNodes,
+  machines,
   trunkProgress,
   convergence,
   quarantines,
@@ -51,8 +53,8 @@ const RECONCILERS: readonly Reconciler[] = [
 ]
 
 /**
- * Starts the background tasks. A task runs in one control process at a time, of the installation or of the machine;
- * when that process ends, another takes over.
+ * Starts the background tasks. Each says where it runs (`Reconciler.runs`). A task that one process runs for others is
+ * taken over by another one when that process ends.
  */
 export async function startReconcilers(
   services: Services & {
@@ -96,8 +98,8 @@ export async function startReconcilers(
     ...(services.acme === null ? [] : [acmeCertificate(services.acme)]),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
   ].map(reconciler => {
-    const needed = reconciler.on === 'each machine' ? own : lease
-    return runReconciler(reconciler, services, failures, () => needed.held)
+    const mayRun = { once: () => lease.held, 'each machine': () => own.held, everywhere: () => true }[reconciler.runs]
+    return runReconciler(reconciler, services, failures, mayRun)
   })
   return {
     async stop() {

@@ -5,6 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 export const orphanedLeases: Reconciler = {
   name: 'orphaned-leases',
   period_ms: 5000,
+  runs: 'once',
   async run({ state, clock, log }) {
     const returned = await sweepLeases(state, { now_ms: clock.now() })
     if (returned > 0) log.warn({ calls: returned }, 'slots and money of lost calls were released')
@@ -15,6 +16,7 @@ export const orphanedLeases: Reconciler = {
 export const oldLeases: Reconciler = {
   name: 'old-leases',
   period_ms: 3_600_000,
+  runs: 'once',
   async run({ state, clock }) {
     await pruneAdmission(state.db, clock.now())
   },

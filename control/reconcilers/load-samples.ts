@@ -9,6 +9,7 @@ export function loadSamples(): Reconciler {
   return {
     name: 'load-samples',
     period_ms: PERIOD_MS,
+    runs: 'once',
     async run({ state, clock }) {
       const now_ms = clock.monotonic_ms()
       // Another process may have had this task for a while. A sample then stands for two periods at most.

@@ -5,6 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 export const lostNodes: Reconciler = {
   name: 'lost-nodes',
   period_ms: 5000,
+  runs: 'everywhere',
   async run({ state, clock, bus, log }) {
     const ended = await endCallsOfLostNodes(state, clock)
     if (ended.length === 0) return

@@ -5,6 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 export const numberCharges: Reconciler = {
   name: 'number-charges',
   period_ms: 600_000,
+  runs: 'once',
   async run({ state, clock, log }) {
     const charged = await chargeNumbers(state, clock.now())
     if (charged > 0) log.info({ charged }, 'the month of numbers was charged')

@@ -5,6 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 export const numberImports: Reconciler = {
   name: 'number-imports',
   period_ms: 5000,
+  runs: 'once',
   topics: ['jobs'],
   async run({ state, clock }) {
     while ((await stepImports(state, clock.now())) > 0);

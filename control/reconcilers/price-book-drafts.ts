@@ -5,5 +5,6 @@ import type { Reconciler } from './reconciler.ts'
 export const priceBookDrafts: Reconciler = {
   name: 'price-book-drafts',
   period_ms: 600_000,
+  runs: 'once',
   run: ({ state, clock }) => dropOldDrafts(state, clock.now()),
 }

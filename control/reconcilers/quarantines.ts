@@ -6,6 +6,7 @@ import type { Reconciler } from './reconciler.ts'
 export const quarantines: Reconciler = {
   name: 'quarantines',
   period_ms: 60_000,
+  runs: 'once',
   async run({ state, clock, log }) {
     const numbers = await endQuarantines(state.db, iso(clock.now()))
     if (numbers > 0) log.info({ numbers }, 'numbers left quarantine')

@@ -12,8 +12,12 @@ export interface Reconciler {
   readonly name: string
   readonly period_ms: number
   readonly topics?: readonly Topic[]
-  /** Where it runs: in one process of the installation (the default), or in one of each machine, for its files. */
-  readonly on?: 'each machine'
+  /**
+   * Where it runs. `once`: in one process of the installation, and in another one when that has ended. `each machine`:
+   * in one process of each machine, for its files. `everywhere`: in every control process, each with a share of the
+   * rows, which it claims.
+   */
+  readonly runs: 'once' | 'each machine' | 'everywhere'
   run(services: Services): Promise<void>
   /** Ends the work that runs left in the background. */
   stop?(): Promise<void>

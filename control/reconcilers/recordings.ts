@@ -28,7 +28,7 @@ const hereOf = ({ settings }: Services): string => machineOf(settings.data_dir).
 export const recordingSealing: Reconciler = {
   name: 'recording-sealing',
   period_ms: 3000,
-  on: 'each machine',
+  runs: 'each machine',
   async run(services) {
     const { state, settings, log, clock } = services
     for (const { sid, file } of await plainRecordings(state.db, hereOf(services), BATCH)) {
@@ -62,7 +62,7 @@ export function recordingUpload(): Reconciler {
   return {
     name: 'recording-upload',
     period_ms: 3000,
-    on: 'each machine',
+    runs: 'each machine',
     async run(services) {
       const { state, settings, log, clock, objects } = services
       if (!objects || clock.monotonic_ms() < not_before_ms) return
@@ -95,6 +95,7 @@ export function recordingUpload(): Reconciler {
 export const recordingRetention: Reconciler = {
   name: 'recording-retention',
   period_ms: 60_000,
+  runs: 'once',
   async run({ state, clock, log }) {
     await dateRecordings(state.db, 1000)
     const expired = await expireRecordings(state, clock.now())
@@ -107,7 +108,7 @@ export const recordingRetention: Reconciler = {
 export const recordingFiles: Reconciler = {
   name: 'recording-files',
   period_ms: 60_000,
-  on: 'each machine',
+  runs: 'each machine',
   async run(services) {
     const { state, clock } = services
     await removeFiles(services)

@@ -5,6 +5,7 @@ import type { Reconciler } from './reconciler.ts'
 export const retentionJobs: Reconciler = {
   name: 'retention-jobs',
   period_ms: 5000,
+  runs: 'once',
   topics: ['jobs'],
   async run({ state, clock }) {
     let open = (await runningRetentionJobs(state.db)).map(({ id }) => id)

@@ -11,6 +11,7 @@ const PATIENCE_MS = 3 * 86_400_000
 export const statements: Reconciler = {
   name: 'statements',
   period_ms: 600_000,
+  runs: 'once',
   async run({ state, clock, log }) {
     const now_ms = clock.now()
     const organizations = await state.db.selectFrom('organization').selectAll().execute()

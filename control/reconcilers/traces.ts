@@ -29,6 +29,7 @@ export function traces(otlp_url: string): Reconciler {
   return {
     name: NAME,
     period_ms: 2000,
+    runs: 'once',
     async run({ state: { db }, clock }) {
       exporter ??= openExporter(`${otlp_url}/v1/traces`)
       const now_ms = clock.now()

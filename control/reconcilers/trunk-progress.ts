@@ -21,6 +21,7 @@ import type { Reconciler } from './reconciler.ts'
 export const trunkProgress: Reconciler = {
   name: 'trunk-progress',
   period_ms: 2000,
+  runs: 'once',
   topics: ['jobs'],
   async run(services) {
     await finishReleases(services)

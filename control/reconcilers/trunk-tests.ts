@@ -14,6 +14,7 @@ const AT_ONCE = 5
 export const trunkTests: Reconciler = {
   name: 'trunk-tests',
   period_ms: 30_000,
+  runs: 'once',
   async run({ state, clock, bus }) {
     const now_ms = clock.now()
     await endLostTestRuns(state.db, now_ms)

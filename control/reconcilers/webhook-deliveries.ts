@@ -27,6 +27,7 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
   return {
     name: 'webhook-deliveries',
     period_ms: 1000,
+    runs: 'everywhere',
     topics: ['outbox'],
     async run(services) {
       const { state, clock, bus, log } = services
@@ -53,6 +54,7 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
 export const oldDeliveries: Reconciler = {
   name: 'old-deliveries',
   period_ms: 3_600_000,
+  runs: 'once',
   async run({ state, clock }) {
     await dropOldDeliveries(state.db, iso(clock.now() - KEPT_MS))
   },

@@ -13,6 +13,9 @@ import type { Log } from './log.ts'
 const TOPICS = ['configuration', 'calls', 'commands', 'outbox', 'jobs', 'exports', 'nodes', 'registrations'] as const
 export type Topic = (typeof TOPICS)[number]
 
+/** Topics whose rows one machine writes and reads: a machine sends its own callbacks, and writes its own exports. */
+const OF_ONE_MACHINE: ReadonlySet<Topic> = new Set(['outbox', 'exports'])
+
 export interface Bus {
   /**
    * Wakes the listeners of `topic` in every process, this one included: its rows changed. The first ring leaves at
@@ -32,18 +35,41 @@ const GAP_MS = 25
 const MAX_LINE_BYTES = 64
 const busPath = (run_dir: string): string => join(run_dir, 'bus.sock')
 
-/** Creates the hub, which runs in the supervisor and forwards each ring to all the other processes. */
-export function createBusHub(run_dir: string, log: Log): Promise<{ close(): void }> {
+/** Carries rings between the hubs of machines. It may lose some. */
+export interface BusBridge {
+  /** Sends a ring to the hubs of the other machines. */
+  ring(topic: Topic): void
+  /** Sets the only listener to their rings. It also hears what it may have missed while the bridge was down. */
+  onRing(listener: (topic: Topic) => void): void
+  close(): Promise<void>
+}
+
+export const topicNamed = (name: string): Topic | undefined => TOPICS.find(known => known === name)
+
+/** The topics that a bridge carries. */
+export const SHARED_TOPICS: readonly Topic[] = TOPICS.filter(topic => !OF_ONE_MACHINE.has(topic))
+
+/**
+ * Creates the hub, which runs in the supervisor and forwards each ring to all the other processes, and with a bridge to
+ * those of other machines. A ring that came over the bridge does not go back.
+ */
+export function createBusHub(run_dir: string, log: Log, bridge: BusBridge | null = null): Promise<{ close(): void }> {
   const members = new Set<Socket>()
+  const tell = (line: string, but: Socket | null): void => {
+    for (const member of members) if (member !== but && member.writable) member.write(`${line}\n`)
+  }
   const server: Server = createServer(socket => {
     members.add(socket)
     socket.on('close', () => members.delete(socket))
     socket.on('error', error => log.debug({ err: error }, 'bus member went away'))
     onLines(socket, line => {
       if (line.length > MAX_LINE_BYTES) return
-      for (const other of members) if (other !== socket && other.writable) other.write(`${line}\n`)
+      tell(line, socket)
+      const topic = topicNamed(line)
+      if (topic && !OF_ONE_MACHINE.has(topic)) bridge?.ring(topic)
     })
   })
+  bridge?.onRing(topic => tell(topic, null))
   rmSync(busPath(run_dir), { force: true })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -77,7 +103,7 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
       clock.after(500, connect)
     })
     onLines(attempt, line => {
-      const topic = TOPICS.find(known => known === line)
+      const topic = topicNamed(line)
       if (topic) heard.emit(topic)
     })
   }

@@ -1,3 +1,5 @@
+import type { BusBridge } from '../runtime/bus.ts'
+import type { Log } from '../runtime/log.ts'
 import type { RowReader, State } from './port.ts'
 import type { Migrates } from './postgres/shared-schema.ts'
 import type { TakenTable } from './postgres/take-over.ts'
@@ -80,4 +82,11 @@ export async function copyToPostgres(options: {
   } finally {
     source.close()
   }
+}
+
+/** Opens the way of rings between machines that share a database; null: none is shared. @throws StartRefused */
+export async function openBridge(database_url: string | null, log: Log): Promise<BusBridge | null> {
+  if (database_url === null) return null
+  const { openRings } = await import('./postgres/store.ts')
+  return openRings(database_url, log)
 }

@@ -1,4 +1,5 @@
 import type { CompiledQuery, DialectAdapter, Kysely, RawBuilder } from 'kysely'
+import type { Clock } from '../runtime/clock.ts'
 import type { Db, Trx } from './db.ts'
 import type { Value } from './procedures/query.ts'
 import type { In, Out, ProcedureName } from './procedures/table.ts'
@@ -9,6 +10,8 @@ import type { Schema } from './schema/index.ts'
 /** An open state: the database, its transactions and its maintenance. */
 export interface State {
   readonly db: Db
+  /** The clock that times of rows are of: that of the machine, or of the server which several machines share. */
+  readonly clock: Clock
   /**
    * Runs `work` in one write transaction and resolves once the commit is on disk (decision 0591). Inside, use only
    * `trx`: a statement through `db` is not part of the transaction, and awaiting it there may deadlock.

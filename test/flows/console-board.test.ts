@@ -304,7 +304,12 @@ t.test('pages that draw what happened', async t => {
     await page.waitForLoadState('networkidle')
     t.same(shapes(), [], 'other pages do without the shapes of the countries')
     // A destination is covered by a rate and a route.
-    await putSandboxCarrier(w.state, { host: '127.0.0.1', port: UNHEARD_PORT, now: iso(w.clock.now()) })
+    await putSandboxCarrier(w.state, {
+      machine_id: 'mac_1',
+      host: '127.0.0.1',
+      port: UNHEARD_PORT,
+      now: iso(w.clock.now()),
+    })
     const book = { project_id: w.demo.project_id, direction: 'outbound', currency: 'NGN' } as const
     const minute = { rate_unit: 'minute', increment_initial_seconds: 60, increment_additional_seconds: 60 } as const
     const nigeria = { ...minute, prefix: '234', label: 'Nigeria', rate_micro: 9_000_000_000 }

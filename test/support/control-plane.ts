@@ -216,7 +216,7 @@ async function newKey(state: State, project_id: string, changes: Partial<ApiKeyR
 
 /** Configures a sandbox carrier, so that every number has a route. Nothing listens at its port. */
 export const openSandbox = (w: Pick<ControlPlane, 'state'>): Promise<void> =>
-  putSandboxCarrier(w.state, { host: '127.0.0.1', port: 9, now: iso(Date.now()) })
+  putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 9, now: iso(Date.now()) })
 
 let keys = 0
 /** Returns an Idempotency-Key that is unique in this process. */

@@ -59,6 +59,12 @@ export async function breakable(t: Test) {
   return { url: await made('voice'), another: () => made('another'), breakOff, comeBack }
 }
 
+/** Starts a server with an empty database outside of a test. `atEnd` gets what ends it. Returns the database's URL. */
+export async function ownServer(atEnd: (undo: () => Promise<void>) => void): Promise<{ readonly url: string }> {
+  const { port } = await newServer(atEnd)
+  return { url: `postgres://strowger@127.0.0.1:${port}/postgres` }
+}
+
 /** Makes a server in a folder of its own and starts it. `prepare` changes its data before. */
 async function newServer(atEnd: (undo: () => Promise<void>) => void, prepare?: (data: string) => void) {
   const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', shared_buffers: '32MB' }

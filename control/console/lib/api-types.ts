@@ -1055,6 +1055,22 @@ export interface OperatorLimitedSource {
   readonly carrier: OperatorOverrulingCarrier | null
 }
 
+export interface OperatorMachine {
+  readonly id: string
+  readonly host: string
+  readonly base_url: string
+  readonly sip_port: number
+  readonly version: string
+  readonly state: 'running' | 'draining' | 'impaired' | 'down'
+  readonly here: boolean
+  readonly processes: readonly string[]
+  readonly live_calls: number
+  readonly configuration_behind: number
+  readonly other_settings: readonly string[]
+  readonly started_at: string
+  readonly seen_at: string
+}
+
 export interface OperatorMargin {
   readonly key: string | null
   readonly calls: number

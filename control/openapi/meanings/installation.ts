@@ -43,6 +43,12 @@ export const INSTALLATION: Readonly<Record<string, string>> = {
 
   alive: 'True: it gave a sign of life within the last seconds.',
   'OperatorNode.kind': 'What the process does.',
+  'OperatorMachine.version': 'Version of Strowger that it was started with.',
+  'OperatorMachine.state': 'Whether it takes calls: impaired says that one of its processes is missing.',
+  here: 'True: it answers this request.',
+  processes: 'Kinds of its processes that gave a sign of life within the last seconds.',
+  configuration_behind: 'Changes of the configuration that it has not applied yet.',
+  other_settings: 'Settings in which it differs from the machine that answers, and should not.',
   base_url: 'Address of the API and the console.',
   host: 'Address that peers see in SIP and SDP.',
   'OperatorSettings.domain': 'SIP domain of the installation.',

@@ -64,48 +64,56 @@ export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =
     .execute()
 
 /**
- * Ends the calls of lost nodes with a CDR of reason `node_lost`. A call ends at the node's last heartbeat, because it
- * ran at least until then. Each call is its own transaction, so several nodes may do this concurrently.
+ * Ends the calls of a node that was declared lost, with a CDR of reason `node_lost`. A call ends at the node's last
+ * heartbeat, because it ran at least until then. Each call is its own transaction, so several nodes may do this
+ * concurrently. When the node registers again meanwhile, it ends the others itself.
  */
-export async function endCallsOfNodes(
+export async function endCallsOfLostNode(
   state: State,
-  nodes: readonly { readonly id: string; readonly heartbeat_at: string }[],
+  node: { readonly id: string; readonly heartbeat_at: string },
   now_ms: number,
 ): Promise<string[]> {
+  const calls = await state.db
+    .selectFrom('call')
+    .select(['sid', 'answered_at'])
+    .where('node_id', '=', node.id)
+    .where('ended_at', 'is', null)
+    .execute()
   const ended: string[] = []
-  for (const node of nodes) {
-    const calls = await state.db
-      .selectFrom('call')
-      .select(['sid', 'answered_at'])
-      .where('node_id', '=', node.id)
-      .where('ended_at', 'is', null)
-      .execute()
-    for (const call of calls) {
-      const ended_ms = Math.min(
-        now_ms,
-        Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0),
-      )
-      if (await endLostCall(state, call, { cause: 'node_lost', ended_ms })) ended.push(call.sid)
-    }
+  for (const call of calls) {
+    const ended_ms = Math.min(now_ms, Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0))
+    const by_us = await state.transaction(
+      async trx => (await isLost(trx, node.id)) && endLost(trx, call, { cause: 'node_lost', ended_ms }),
+    )
+    if (by_us) ended.push(call.sid)
   }
   return ended
 }
 
+const isLost = async (trx: Trx, node_id: string): Promise<boolean> => {
+  const node = await trx.selectFrom('node').select('lost_at').where('id', '=', node_id).executeTakeFirst()
+  return (node?.lost_at ?? null) !== null
+}
+
 /** Ends a call that no node runs any more, in its own transaction. Returns false when it has already ended. */
-export function endLostCall(
-  state: State,
-  call: Pick<CallRow, 'sid' | 'answered_at'>,
-  { cause, ended_ms }: { readonly cause: 'node_lost' | 'internal'; readonly ended_ms: number },
-): Promise<boolean> {
-  return state.transaction(async trx => {
-    const row = await finishCall(trx, call.sid, {
-      ending: ending({ cause, answered: call.answered_at !== null }),
-      ended_ms,
-      pdd_ms: null,
-      media: null,
-    })
-    return row !== undefined
+export const endLostCall = (state: State, call: LostCall, facts: LostFacts): Promise<boolean> =>
+  state.transaction(trx => endLost(trx, call, facts))
+
+type LostCall = Pick<CallRow, 'sid' | 'answered_at'>
+
+interface LostFacts {
+  readonly cause: 'node_lost' | 'internal'
+  readonly ended_ms: number
+}
+
+async function endLost(trx: Trx, call: LostCall, { cause, ended_ms }: LostFacts): Promise<boolean> {
+  const row = await finishCall(trx, call.sid, {
+    ending: ending({ cause, answered: call.answered_at !== null }),
+    ended_ms,
+    pdd_ms: null,
+    media: null,
   })
+  return row !== undefined
 }
 
 export type { Decided } from '../procedures/running/admit.ts'

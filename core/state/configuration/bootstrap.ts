@@ -181,21 +181,34 @@ export async function addAdminKey(
 
 const SANDBOX_CARRIER_ID = 'car_sandbox'
 
+const sandboxTarget = (machine_id: string): string => `${SANDBOX_CARRIER_ID}_${machine_id}`
+
 /**
- * Writes the sandbox carrier as an ordinary carrier with one target and one route for every number. It has no sources,
- * because it only receives calls. It listens on `port` in this run; null disables it.
+ * Writes the sandbox carrier as an ordinary carrier with one route for every number, and a target for each machine. It
+ * has no sources, because it only receives calls. That of this machine listens on `port`; null: it has none.
  */
 export async function putSandboxCarrier(
   state: State,
-  options: { readonly host: string; readonly port: number | null; readonly now: string },
+  options: { readonly machine_id: string; readonly host: string; readonly port: number | null; readonly now: string },
 ): Promise<void> {
-  const { host, port, now } = options
+  const { machine_id, host, port, now } = options
   const id = SANDBOX_CARRIER_ID
   await state.transaction(async trx => {
-    await trx.deleteFrom('carrier_target').where('carrier_id', '=', id).execute()
+    // Before there were several machines, the only target had a name without one.
+    const own = [sandboxTarget(machine_id), `${id}_target`]
+    await trx.deleteFrom('carrier_target').where('carrier_id', '=', id).where('id', 'in', own).execute()
+    if (port !== null) {
+      const sip_uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port}`
+      const target = { id: sandboxTarget(machine_id), carrier_id: id, sip_uri, transport: 'udp' } as const
+      await trx
+        .insertInto('carrier_target')
+        .values({ ...target, priority: 0, weight: 100, enabled: 1 })
+        .execute()
+    }
+    const targets = await trx.selectFrom('carrier_target').select('id').where('carrier_id', '=', id).execute()
     await trx.deleteFrom('carrier_route').where('carrier_id', '=', id).execute()
     await trx.deleteFrom('carrier').where('id', '=', id).execute()
-    if (port !== null) {
+    if (targets.length > 0) {
       const codecs = JSON.stringify(['PCMU', 'PCMA'])
       const carrier = {
         id,
@@ -206,13 +219,7 @@ export async function putSandboxCarrier(
         revision: 1,
         created_at: now,
       } as const
-      const sip_uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port}`
-      const target = { id: `${id}_target`, carrier_id: id, sip_uri, transport: 'udp' } as const
       await trx.insertInto('carrier').values(carrier).execute()
-      await trx
-        .insertInto('carrier_target')
-        .values({ ...target, priority: 0, weight: 100, enabled: 1 })
-        .execute()
       await trx
         .insertInto('carrier_route')
         .values({ id: `${id}_route`, carrier_id: id, prefix: '', priority: 1000, cost_minor: 0 })
@@ -220,4 +227,14 @@ export async function putSandboxCarrier(
     }
     await bumpConfiguration(trx)
   })
+}
+
+/** Leaves out the sandbox carriers of other machines where this machine has its own. */
+export function ownSandbox<Target extends { readonly id: string; readonly carrier_id: string }>(
+  targets: readonly Target[],
+  machine_id: string,
+): readonly Target[] {
+  const own = sandboxTarget(machine_id)
+  if (!targets.some(({ id }) => id === own)) return targets
+  return targets.filter(({ id, carrier_id }) => carrier_id !== SANDBOX_CARRIER_ID || id === own)
 }

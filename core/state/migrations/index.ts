@@ -28,6 +28,7 @@ import * as recoveryCodes from './0039-recovery-codes.ts'
 import * as listeningNotice from './0040-listening-notice.ts'
 import * as exportsOfMachines from './0041-exports-of-machines.ts'
 import * as delaysOfCalls from './0042-delays-of-calls.ts'
+import * as knownMachines from './0043-known-machines.ts'
 import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 
@@ -62,6 +63,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0040-listening-notice': listeningNotice,
   '0041-exports-of-machines': exportsOfMachines,
   '0042-delays-of-calls': delaysOfCalls,
+  '0043-known-machines': knownMachines,
   '0044-machines': machines,
   '0045-proof-of-the-key': proofOfTheKey,
 }

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { type Clock, iso } from '../../runtime/clock.ts'
 import type { KnownProcess } from '../../runtime/machine.ts'
-import { endCallsOfNodes } from '../calls/running-calls.ts'
+import { endCallsOfLostNode } from '../calls/running-calls.ts'
 import type { Db, NodeTable, Trx } from '../db.ts'
 import type { State } from '../port.ts'
 
@@ -23,12 +23,13 @@ export async function registerNode(
     .execute()
 }
 
-/** Updates a node's heartbeat. Returns false when its row is gone: others declared it lost and ended its calls. */
+/** Updates a node's heartbeat. Returns false when others have declared it lost. */
 export async function heartbeat(db: Db | Trx, id: string, now_ms: number): Promise<boolean> {
   const result = await db
     .updateTable('node')
     .set({ heartbeat_at: iso(now_ms) })
     .where('id', '=', id)
+    .where('lost_at', 'is', null)
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
 }
@@ -41,6 +42,33 @@ export async function removeNode(trx: Trx, id: string): Promise<void> {
     .deleteFrom('node')
     .where('id', 'in', [id, `${id}-edge`, `${id}-media`])
     .execute()
+}
+
+/** Registers a node that others declared lost once more, under its id. It must end the calls that it had until then. */
+export async function registerAgain(trx: Trx, node: Parameters<typeof registerNode>[1], now_ms: number): Promise<void> {
+  await trx.deleteFrom('node').where('id', '=', node.id).execute()
+  await registerNode(trx, node, now_ms)
+}
+
+/**
+ * Marks a node as lost, unless it has given another sign of life than `heartbeat_at` meanwhile: the observer may have
+ * been suspended since it judged.
+ */
+async function declareLost(db: Db, { id, heartbeat_at }: NodeRow, now_ms: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('node')
+    .set({ lost_at: iso(now_ms) })
+    .where('id', '=', id)
+    .where('heartbeat_at', '=', heartbeat_at)
+    .where('lost_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Deletes a lost node, unless it has registered again. */
+async function removeLost(trx: Trx, id: string): Promise<void> {
+  const lost = await trx.selectFrom('node').select('id').where('id', '=', id).where('lost_at', 'is not', null).execute()
+  if (lost.length > 0) await removeNode(trx, id)
 }
 
 /** Keeps the row of a signaling node's link while the link is up. A fresh heartbeat means that calls can use it. */
@@ -81,35 +109,27 @@ interface Seen {
   readonly since_ms: number
 }
 
+/** Observers look every 5 s. One that did not for this long was stopped or without storage, as others may have been. */
+const BLIND_AFTER_MS = 10_000
+
 /**
  * Finds silent nodes by the observer's own monotonic clock. Heartbeats are wall times, and a wall clock that jumps by
  * an hour must not end calls (threats §2.10).
  */
 export class NodeWatch {
   readonly #seen = new Map<string, Seen>()
-  #looked_ms: number | null = null
+  #looked_ms = Number.NEGATIVE_INFINITY
 
   /** Returns the nodes whose heartbeat has not changed during 15 s of observation. */
-  silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at'>>(
-    nodes: readonly Node[],
-    { now, monotonic_ms }: { now: number; monotonic_ms: number },
-  ): Node[] {
-    const first = this.#looked_ms === null
-    // An observer that was itself stopped or without storage cannot judge the silence of others.
-    if (this.#looked_ms !== null && monotonic_ms - this.#looked_ms > LOST_AFTER_MS) this.#seen.clear()
+  silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at'>>(nodes: readonly Node[], monotonic_ms: number): Node[] {
+    if (monotonic_ms - this.#looked_ms > BLIND_AFTER_MS) this.#seen.clear()
     this.#looked_ms = monotonic_ms
     const silent: Node[] = []
     for (const node of nodes) {
       const { id, heartbeat_at } = node
       const known = this.#seen.get(id)
-      if (known?.heartbeat_at === heartbeat_at) {
-        if (monotonic_ms - known.since_ms > LOST_AFTER_MS) silent.push(node)
-        continue
-      }
-      // At its first look an observer can only compare wall clocks.
-      const before_ms = first ? Math.max(0, now - Date.parse(heartbeat_at)) : 0
-      this.#seen.set(id, { heartbeat_at, since_ms: monotonic_ms - before_ms })
-      if (before_ms > LOST_AFTER_MS) silent.push(node)
+      if (known?.heartbeat_at !== heartbeat_at) this.#seen.set(id, { heartbeat_at, since_ms: monotonic_ms })
+      else if (monotonic_ms - known.since_ms >= LOST_AFTER_MS) silent.push(node)
     }
     const ids = new Set(nodes.map(({ id }) => id))
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
@@ -156,7 +176,8 @@ function watchOf(state: State): NodeWatch {
 
 /**
  * Ends the calls of signaling nodes that have been silent for 15 s, and deletes those nodes. `dead` reports nodes that
- * are known to be gone, such as a predecessor on this machine whose process has exited. Returns the ended calls' sids.
+ * are known to be gone, such as a predecessor on this machine whose process has exited. What another observer began and
+ * did not finish goes on. Returns the ended calls' sids.
  */
 export async function endCallsOfLostNodes(
   state: State,
@@ -165,11 +186,17 @@ export async function endCallsOfLostNodes(
 ): Promise<string[]> {
   // While the state cannot be written, a missing heartbeat proves nothing.
   await state.probe()
-  const now = clock.now()
+  const now_ms = clock.now()
   const nodes = await signalingNodes(state.db)
-  const silent = new Set(watchOf(state).silent(nodes, { now, monotonic_ms: clock.monotonic_ms() }))
-  const lost = nodes.filter(node => silent.has(node) || (options.dead?.(node) ?? false))
-  const ended = await endCallsOfNodes(state, lost, now)
-  for (const node of lost) await state.transaction(trx => removeNode(trx, node.id))
+  const silent = new Set(watchOf(state).silent(nodes, clock.monotonic_ms()))
+  const ended: string[] = []
+  for (const node of nodes) {
+    if (node.lost_at === null) {
+      const gone = silent.has(node) || (options.dead?.(node) ?? false)
+      if (!gone || !(await declareLost(state.db, node, now_ms))) continue
+    }
+    ended.push(...(await endCallsOfLostNode(state, node, now_ms)))
+    await state.transaction(trx => removeLost(trx, node.id))
+  }
   return ended
 }

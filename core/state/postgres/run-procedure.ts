@@ -2,7 +2,7 @@ import { newId } from '../../runtime/ids.ts'
 import type { Query, Row, Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Reply } from './link.ts'
-import { NOW_MS } from './turns.ts'
+import { READ_NOW } from './turns.ts'
 import { storable, withNumbers } from './values.ts'
 
 /** Runs the statements of a procedure in its transaction. */
@@ -114,8 +114,6 @@ class AnswerLog {
 
 /** A write without `returning`. Who wants to know how many rows it changed asks by `changes`. */
 const RETURNS_NOTHING = /^\s*(?:insert|update|delete)\b(?!.*\breturning\b)/is
-
-const READ_NOW = `select ${NOW_MS} as now_ms`
 
 /** Freezes plain data in depth. */
 function frozen<T>(value: T): T {

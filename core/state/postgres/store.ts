@@ -1,12 +1,18 @@
 import { Kysely, sql } from 'kysely'
+import type { BusBridge } from '../../runtime/bus.ts'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { databaseName, hostsOf } from '../../runtime/database-url.ts'
+import { FollowedClock } from '../../runtime/followed-clock.ts'
+import type { Log } from '../../runtime/log.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import { type State, StateError } from '../port.ts'
 import type { Schema } from '../schema/index.ts'
 import { postgresDialect } from './dialect.ts'
 import { postgresEngine } from './engine.ts'
 import { Pool } from './pool.ts'
+import { PostgresRings } from './rings.ts'
 import { type Migrates, migrateShared } from './shared-schema.ts'
+import { READ_NOW } from './turns.ts'
 
 interface Opening {
   /** `postgres://user:password@host1:port,host2:port/database`. */
@@ -19,6 +25,8 @@ interface Opening {
   readonly connections?: number
   /** How long a statement may take. */
   readonly statement_ms?: number
+  /** The clock of this machine. */
+  readonly own_clock?: Clock
 }
 
 const BUSY_TIMEOUT_MS = 5000
@@ -34,9 +42,7 @@ export function poolOf(
   database_url: string,
   { size = CONNECTIONS, statement_ms = STATEMENT_MS }: { readonly size?: number; readonly statement_ms?: number } = {},
 ): Pool {
-  const hosts = hostsOf(database_url)
-  if (!hosts) throw new StartRefused('the database URL is not of the form postgres://user:password@host:port/database')
-  return new Pool({ hosts, size, connect_ms: CONNECT_MS, statement_ms })
+  return new Pool({ hosts: hostsIn(database_url), size, connect_ms: CONNECT_MS, statement_ms })
 }
 
 /**
@@ -53,8 +59,17 @@ export async function openPostgres(options: Opening): Promise<State> {
   const engine = postgresEngine(pool, busy_timeout_ms)
   const db = new Kysely<Schema>({ dialect: postgresDialect({ engine, pool, busy_timeout_ms }) })
   const transaction: State['transaction'] = work => db.transaction().execute(work)
+  const readNow = () =>
+    pool.use(CONNECT_MS * hostsIn(database_url).length, async link =>
+      Number((await link.run(READ_NOW)).rows[0]?.['now_ms']),
+    )
+  const clock = await FollowedClock.follow(readNow, options.own_clock ?? systemClock).catch(async error => {
+    await pool.close()
+    throw error
+  })
   return {
     db,
+    clock,
     transaction,
     shortTransaction: transaction,
     maintenance: {
@@ -76,7 +91,12 @@ export async function openPostgres(options: Opening): Promise<State> {
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
-    close: () => db.destroy(),
+    async close() {
+      clock.stop()
+      await db.destroy()
+      // Kysely closes only what it has used.
+      await pool.close()
+    },
   }
 }
 
@@ -93,6 +113,16 @@ export async function isEmpty(database_url: string): Promise<boolean> {
 
 const TABLES = `select count(*) as tables from pg_class
   where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm')`
+
+/** Opens the way of rings between machines. It connects when it can. @throws StartRefused */
+export const openRings = (database_url: string, log: Log): BusBridge =>
+  new PostgresRings({ hosts: hostsIn(database_url), log })
+
+function hostsIn(database_url: string): NonNullable<ReturnType<typeof hostsOf>> {
+  const hosts = hostsOf(database_url)
+  if (!hosts) throw new StartRefused('the database URL is not of the form postgres://user:password@host:port/database')
+  return hosts
+}
 
 /** Migrates over a connection of its own, whose statements may take long. */
 async function bringUpToDate(database_url: string, migrates: Migrates): Promise<void> {

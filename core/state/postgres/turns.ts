@@ -7,7 +7,8 @@ import type { Pool } from './pool.ts'
 const TURN = 'pg_advisory_xact_lock(1400140399, 2003265906)'
 
 /** Milliseconds of the server's clock, which stands in for the store's clock (decision 0641). */
-export const NOW_MS = 'floor(extract(epoch from clock_timestamp()) * 1000)'
+const NOW_MS = 'floor(extract(epoch from clock_timestamp()) * 1000)'
+export const READ_NOW = `select ${NOW_MS} as now_ms`
 
 /**
  * Begins a transaction with the turn of writers. Fails as busy when it cannot have it within `within_ms`. Returns the
@@ -17,7 +18,7 @@ export async function beginTurn(link: Link, within_ms: number): Promise<number> 
   // Each statement sees what was committed before it, so the first one after the lock sees the earlier turns.
   const { rows } = await link.run(
     `begin isolation level read committed; set local lock_timeout = ${Math.max(1, Math.floor(within_ms))};
-    select ${TURN}; select ${NOW_MS} as now_ms`,
+    select ${TURN}; ${READ_NOW}`,
   )
   return Number(rows[0]?.['now_ms'])
 }

@@ -323,6 +323,23 @@ export interface NodeTable {
   heartbeat_at: Instant
   /** Since when a signaling node takes no new calls; null while it takes them. */
   draining_at: Instant | null
+  /** When others declared a signaling node lost, because of its silence. They end its calls and delete the row. */
+  lost_at: Generated<Instant | null>
+}
+
+/** A machine: what its platform was started with. */
+export interface MachineTable {
+  id: string
+  /** Its address for peers. */
+  host: string
+  base_url: string
+  sip_port: number
+  version: string
+  /** JSON: hashes of the settings that all machines must have in common, by name. */
+  settings: string
+  started_at: Instant
+  /** A machine that was not seen for days is forgotten. */
+  seen_at: Instant
 }
 
 /** Where the edge of a machine hears those of other machines. */

@@ -34,6 +34,7 @@ export interface Schema {
   number: configuration.NumberTable
   configuration: configuration.ConfigurationTable
   key_proof: configuration.KeyProofTable
+  machine: configuration.MachineTable
   node: configuration.NodeTable
   store_clock: configuration.StoreClockTable
   task_lease: configuration.TaskLeaseTable

@@ -83,6 +83,7 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
   if (serves && local) parts.reader = () => local.reader
   return {
     db,
+    clock: systemClock,
     transaction,
     shortTransaction: serves && local ? shortTransactionOf(local, log, transaction) : transaction,
     maintenance: {

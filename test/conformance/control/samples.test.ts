@@ -19,7 +19,7 @@ import { nameOf } from './recipes.ts'
 /** Runs the samples of the references as a reader does: in a shell, and as a program. */
 
 const w = await controlPlane(t, { rate_limit: { burst: 1_000_000, per_second: 1_000_000 } })
-await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
 const { account_sid, auth_token, numbers } = w.demo
 const environment = {
   STROWGER_URL: w.base_url,

@@ -13,6 +13,8 @@ import Database from 'better-sqlite3'
 import type { Command } from 'commander'
 import { TREE } from '../../../core/runtime/tree.ts'
 import { DATABASE_FILE, openState, type State } from '../../../core/state/index.ts'
+import { putMachine } from '../../../core/state/nodes/machines.ts'
+import { registerNode } from '../../../core/state/nodes/nodes.ts'
 import { INSTALLATION } from '../../../core/state/people/audit.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { allCommands, helpOf, runCommand } from '../../support/command-line.ts'
@@ -40,6 +42,9 @@ const OF_ALL = new Set(['completion'])
 const RATES = 'fixtures/rates/standard.csv'
 const MASTER_KEY = '07'.repeat(32)
 
+/** A machine that has been silent for long, whenever the test runs. */
+const MACHINE = { id: 'mac_0123456789abcdef', host: '203.0.113.7', sip_port: 5060, version: '0.1.0' }
+
 /** Values for the arguments and mandatory options of commands, by their names, or by the command and their names. */
 type Things = Readonly<Record<string, string>>
 
@@ -55,6 +60,10 @@ async function prepared(t: Parameters<typeof controlPlane>[0]) {
     if (code !== 0) throw new Error(stderr)
     return JSON.parse(stdout).id
   }
+  const silent_ms = Date.parse('2026-11-01T00:00:00Z')
+  await putMachine(w.state.db, { ...MACHINE, base_url: `http://${MACHINE.host}:8080`, settings: '{}' }, silent_ms)
+  const process_of = { machine_id: MACHINE.id, boot_id: 'boot_1', pid: 1 }
+  await registerNode(w.state.db, { id: 'node_0123456789ab', kind: 'signaling', ...process_of }, silent_ms)
   const trunk_id = await trunkOf(w, 'Head office Lagos')
   await insertTestAlert(w)
   const containment_id = await insertTestContainment(w)
@@ -81,6 +90,7 @@ async function prepared(t: Parameters<typeof controlPlane>[0]) {
     ...{ first: '+2342015550000', minor: '5000', name: 'Ibadan Link', key: 'https-port', decision: 'approve' },
     ...{ to: '+2348030000002', file: RATES, document: RATES, import_id: 'imp_none', source_id: 'src_none' },
     'carriers id': carrier,
+    machine_id: MACHINE.id,
     // It would wait for a signaling node.
     'carriers test id': 'car_none',
     'limits id': project_id,

@@ -14,6 +14,7 @@ t.test('a node that was declared lost while its writes were blocked registers on
   const { state, data_dir, close } = await admissionWorld()
   t.teardown(close)
   let beat = (): void => undefined
+  let told_lost = 0
   const clock = {
     ...standingClock(new Date(NOW_MS).toISOString()),
     every: (_period_ms: number, run: () => void) => {
@@ -28,6 +29,9 @@ t.test('a node that was declared lost while its writes were blocked registers on
     ...{ node_id: 'node_1', machine: HERE, state, clock, log },
     sip: { connected: true, onLink: () => () => undefined },
     media: { connected: true, on: () => undefined },
+    wasLost: () => {
+      told_lost++
+    },
   })
 
   // Another process locks the database for several heartbeats, and removes this node meanwhile.
@@ -45,5 +49,6 @@ t.test('a node that was declared lost while its writes were blocked registers on
     lines.map(({ msg }) => msg),
     ['other nodes considered this node lost'],
   )
+  t.equal(told_lost, 1, 'it can end the calls that others ended')
   t.same(await nodes(), [], 'stop removes all of its rows')
 })

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { counted } from '../../../../core/domain/text/counted.ts'
 import { ask } from '../../lib/api.ts'
-import type { OperatorNode, OperatorRegistration, OperatorSettings } from '../../lib/api-types.ts'
+import type { OperatorMachine, OperatorNode, OperatorRegistration, OperatorSettings } from '../../lib/api-types.ts'
 import { useAction, useData } from '../../lib/data.ts'
 import { bytes, count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
@@ -27,11 +27,44 @@ import { toast } from '../../ui/toast.tsx'
 export const Nodes = () => (
   <>
     <PageHead title="Nodes" sub="The processes of the installation, and what it runs with." />
+    <Machines />
     <NodeList />
     <Registrations />
     <Settings />
   </>
 )
+
+const TONES = { running: 'good', draining: 'warn', impaired: 'warn', down: 'bad' } as const
+
+/** The machines that share the database. One alone needs no list. */
+function Machines() {
+  const of = useData<ListOf<OperatorMachine>>('/operator/v1/machines', { poll_ms: 4000 })
+  return (
+    <Loaded of={of}>
+      {({ data }) =>
+        data.length > 1 && (
+          <Card title="Machines" flush>
+            <Table
+              label="Machines"
+              rows={data}
+              keyOf={row => row.id}
+              columns={[
+                { title: 'Machine', cell: row => <span class="mono">{row.id.slice(0, 12)}</span> },
+                { title: 'State', cell: row => <Badge tone={TONES[row.state]}>{words(row.state)}</Badge> },
+                { title: 'Address', cell: row => row.host, wide: true },
+                { title: 'Version', cell: row => row.version, wide: true },
+                { title: 'Calls', cell: row => count(row.live_calls), right: true },
+                { title: 'Changes behind', cell: row => count(row.configuration_behind), right: true, wide: true },
+                { title: 'Other settings', cell: row => row.other_settings.join(', ') || 'none', wide: true },
+                { title: 'Last seen', cell: row => <Time at={row.seen_at} />, wide: true },
+              ]}
+            />
+          </Card>
+        )
+      }
+    </Loaded>
+  )
+}
 
 function NodeList() {
   const of = useData<ListOf<OperatorNode>>('/operator/v1/nodes', { poll_ms: 4000 })

@@ -70,7 +70,7 @@ const path = fc.oneof(
 
 t.test('random forms, queries and paths never get a 5xx', async t => {
   const w = await controlPlane(t)
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const good = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
   const sid = (await w.voice('POST', '/Calls.json', good)).body.sid
   const methods = fc.constantFrom('GET', 'POST', 'DELETE', 'PUT')

@@ -80,7 +80,7 @@ t.test('an account without the wider API gets the table of the specification, an
 t.test('every endpoint refuses wrong credentials, methods and sids', async t => {
   const w = await controlPlane(t, { rate_limit: BOUNDLESS, bad_credentials: BOUNDLESS })
   await extend(w)
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const { account_sid, auth_token } = w.demo
   const basic = (user: string, password: string) => ({
     Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
@@ -125,7 +125,7 @@ t.test('every endpoint refuses wrong credentials, methods and sids', async t => 
 t.test('no endpoint shows an account the call of another account', async t => {
   const w = await controlPlane(t, { rate_limit: BOUNDLESS, bad_credentials: BOUNDLESS })
   await extend(w)
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
   const { sid } = (await w.voice('POST', '/Calls.json', form)).body
   await w.state.db.updateTable('call').set({ account_sid: newId.account() }).where('sid', '=', sid).execute()

@@ -19,7 +19,7 @@ const asker = (w: ControlPlane) => {
 t.test('the general API queues a real call that speaks the message', async t => {
   const w = await controlPlane(t)
   const ask = asker(w)
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const { status, body } = await ask('POST', '/api/v1/calls', CALL)
   t.equal(status, 201)
   t.same(Object.keys(body), ['id', 'status', 'to', 'created_at'])

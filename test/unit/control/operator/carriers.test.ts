@@ -13,7 +13,7 @@ const boundless = { burst: 1_000_000, per_second: 1_000_000 }
 const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
 const ask = asks(w, await operatorKey(w))
 const now = new Date().toISOString()
-await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now })
+await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now })
 
 const LAGOS = {
   name: 'Lagos Telecom',

@@ -8,7 +8,12 @@ import t from '../../../support/harness/index.ts'
 // A Sunday in Lagos, an hour ahead of UTC.
 let now_ms = Date.parse('2026-03-08T02:12:00Z')
 const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
-await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: new Date(now_ms).toISOString() })
+await putSandboxCarrier(w.state, {
+  machine_id: 'mac_1',
+  host: '127.0.0.1',
+  port: 5999,
+  now: new Date(now_ms).toISOString(),
+})
 const { body: organization } = await w.ask('GET', '/v1/organization')
 const { body: policies } = await w.ask('GET', '/v1/outbound-policies')
 const standard = policies.data.find((one: { system_default: boolean }) => one.system_default)

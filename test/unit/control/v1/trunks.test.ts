@@ -265,7 +265,8 @@ t.test('the effective revision is the lowest of the live nodes, and 0 without a 
 })
 
 t.test('calls of a lost node end with reason node_lost, and the node is deleted', async t => {
-  const w = await controlPlane(t, { clock: standingClock() })
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const at = iso(w.clock.now() - 20_000)
   await w.state.db
     .insertInto('node')
@@ -304,7 +305,10 @@ t.test('calls of a lost node end with reason node_lost, and the node is deleted'
       updated_at: at,
     })
     .execute()
-  await lostNodes.run({ ...w })
+  for (let looks = 0; looks < 4; looks++) {
+    await lostNodes.run({ ...w })
+    clock.move(5000)
+  }
   const cdr = await w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
   t.match(cdr, { status: 'completed', reason: 'node_lost' })
   t.same(await w.state.db.selectFrom('node').selectAll().execute(), [])

@@ -1,5 +1,6 @@
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
+import { machineOf } from '../../../../core/runtime/machine.ts'
 import { digestProofs } from '../../../../signaling/trunks/digest-proofs.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
@@ -474,6 +475,11 @@ t.test('health, readiness, error pages and the OpenAPI document need no credenti
   for (const kind of ['signaling', 'edge', 'media'] as const)
     await w.state.db.insertInto('node').values({ id: kind, kind, pid: 1, started_at: now, heartbeat_at: now }).execute()
   t.equal((await w.ask('GET', '/readyz', { key: null })).status, 200)
+  const machine = () => w.ask('GET', '/readyz/machine', { key: null })
+  t.equal((await machine()).status, 503, 'another machine takes calls, this one does not')
+  const { machine_id } = machineOf(w.settings.data_dir)
+  await w.state.db.updateTable('node').set({ machine_id }).execute()
+  t.equal((await machine()).status, 200)
   t.match((await w.ask('GET', '/docs/errors/validation_failed', { key: null })).text, 'validation_failed')
   t.match((await w.ask('GET', '/docs/errors/21210', { key: null })).text, 'caller_not_owned')
   t.equal((await w.ask('GET', '/docs/errors/nonsense', { key: null })).status, 404)

@@ -149,7 +149,7 @@ t.test('usage: what calls took and cost, in all, by day, by month', async t => {
 
 t.test('streams, recording servers, transcriptions and messages of a call that talks', async t => {
   const [from = ''] = w.demo.numbers
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(w.clock.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(w.clock.now()) })
   const { sid } = await client.calls.create({ from, to: '+2348030000001', twiml: '<Response/>' })
   const live = (changes: object) => w.state.db.updateTable('call').set(changes).where('sid', '=', sid).execute()
   const commands = async () =>

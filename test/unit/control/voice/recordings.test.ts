@@ -235,7 +235,7 @@ t.test('a recording that came to nothing is no resource', async t => {
 t.test('a project at its quota cannot place recorded calls, but can place calls without recording', async t => {
   const w = await controlPlane(t)
   const now = iso(Date.now())
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now })
   const consent = { project_id: w.demo.project_id, accepted_at: now, accepted_by: 'mem_x', terms_version: '1' }
   await w.state.transaction(trx => acceptRecordingConsent(trx, consent))
   const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }

@@ -50,7 +50,7 @@ async function start(t: Test) {
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })
   })
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   return { state, master_key, base_url: `http://127.0.0.1:${port}`, data_dir }
 }
 

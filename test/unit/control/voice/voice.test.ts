@@ -21,7 +21,7 @@ const GOOD = { To: TO, From: FROM, Twiml: '<Response><Say>hello</Say></Response>
 /** Starts a control plane with a carrier, so that calls have a route. */
 async function plane(t: Parameters<typeof controlPlane>[0]): Promise<ControlPlane> {
   const w = await controlPlane(t)
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   return w
 }
 
@@ -308,7 +308,7 @@ t.test('a create that admission refuses gets the refusal at once', async t => {
     status: 400,
     body: { code: 21214, details: { reason: 'no_route' } },
   })
-  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  await putSandboxCarrier(w.state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
   const ceiling = { project_id: w.demo.project_id, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null }
   const none = { max_call_duration_seconds: null, max_destination_rate_minor: null, revision: 1, updated_at: iso(0) }
   await w.state.db

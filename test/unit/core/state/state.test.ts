@@ -100,10 +100,10 @@ t.test('creates the demo project once, and its secrets are not readable in the f
 t.test('the sandbox carrier has the address of this run, or is disabled', async t => {
   const state = await openState({ data_dir })
   const targets = () => state.db.selectFrom('carrier_target').select('sip_uri').execute()
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
-  await putSandboxCarrier(state, { host: '::1', port: 6000, now })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '::1', port: 6000, now })
   t.same(await targets(), [{ sip_uri: 'sip:[::1]:6000' }])
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: null, now })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: null, now })
   t.same(await targets(), [])
   await state.close()
 })

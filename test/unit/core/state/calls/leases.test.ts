@@ -431,9 +431,9 @@ t.test('the sandbox carrier takes no call of a live project, and a real one none
     return outcome.admitted ? 'admitted' : outcome.reason
   }
   await state.db.deleteFrom('carrier').execute()
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: 9, now })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: 9, now })
   t.same([await verdict(0), await verdict(1)], ['no_route', 'admitted'])
-  await putSandboxCarrier(state, { host: '127.0.0.1', port: null, now })
+  await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: null, now })
   const target = { sip_uri: 'sip:192.0.2.9', transport: 'udp', priority: 1, weight: 1 } as const
   const route = { prefix: '', priority: 1, cost_minor: 0 }
   await addCarrier(state, { name: 'Telco', codecs: ['PCMU'], sources: [], targets: [target], routes: [route] }, now)

@@ -1,9 +1,11 @@
 import { voiceService } from '../../../../../core/domain/admission/index.ts'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
-import { admitRow, endCallsOfNodes, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { admitRow, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { endCallsOfLostNodes, registerNode } from '../../../../../core/state/nodes/nodes.ts'
 import { type ControlPlane, controlPlane, openSandbox } from '../../../../support/control-plane.ts'
 import t from '../../../../support/harness/index.ts'
+import { MACHINE } from '../../../../support/machine.ts'
 
 // A queued call of the API holds nothing: it takes its slots when a node admits it, and every end gives them back.
 
@@ -77,7 +79,7 @@ t.test('a queued call holds no slot, and none is left however it ends', async t 
   const lost = await queued()
   await admitted(lost)
   await w.state.db.updateTable('call').set({ node_id: NODE }).where('sid', '=', lost).execute()
-  const heartbeat_at = new Date(w.clock.now()).toISOString()
-  await endCallsOfNodes(w.state, [{ id: NODE, heartbeat_at }], w.clock.now())
+  await registerNode(w.state.db, { id: NODE, kind: 'signaling', ...MACHINE, pid: 1 }, w.clock.now())
+  t.same(await endCallsOfLostNodes(w.state, w.clock, { dead: ({ id }) => id === NODE }), [lost])
   t.equal(await held(w), NONE, 'its node is lost')
 })

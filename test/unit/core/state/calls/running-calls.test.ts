@@ -144,8 +144,9 @@ t.test('ends calls of a node without a heartbeat as lost; those of a live one co
     await insertCall(trx, newCall(project_id, 'CA2', { node_id: 'node_2' }), NOW)
     await insertCall(trx, newCall(project_id, 'CA3'), NOW)
   })
-  await heartbeat(state.db, 'node_2', NOW + 20_000)
   const clock = (ms: number) => ({ now: () => NOW + ms, monotonic_ms: () => ms })
+  for (const ms of [5000, 12_000]) t.same(await endCallsOfLostNodes(state, clock(ms)), [], 'not yet')
+  await heartbeat(state.db, 'node_2', NOW + 12_000)
   const ended = await endCallsOfLostNodes(state, clock(20_000))
   t.same(ended.sort(), ['CA1', 'CA3'])
   t.match(await findCall(state.db, 'CA1'), { status: 'completed', reason: 'node_lost', duration_seconds: 5 })
@@ -158,22 +159,26 @@ t.test('ends calls of a node without a heartbeat as lost; those of a live one co
 
 t.test('judges a node’s silence by the observer’s monotonic clock, not by the wall clock', async t => {
   const HOUR = 3_600_000
-  const row = (id: string, heartbeat_ms: number) =>
-    ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms), draining_at: null }) as const
-  const look = (watch: NodeWatch, steady_ms: number, wall_ms: number, nodes: ReturnType<typeof row>[]) =>
-    watch.silent(nodes, { now: NOW + wall_ms, monotonic_ms: steady_ms }).map(({ id }) => id)
+  const row = (id: string, heartbeat_ms: number) => ({ id, heartbeat_at: at(heartbeat_ms) })
+  const look = (watch: NodeWatch, steady_ms: number, nodes: ReturnType<typeof row>[]) =>
+    watch.silent(nodes, steady_ms).map(({ id }) => id)
   const watch = new NodeWatch()
-  t.same(look(watch, 0, 0, [row('lives', 0), row('gone', -16_000)]), ['gone'], 'the first look compares wall clocks')
-  t.same(look(watch, 5000, HOUR + 5000, [row('lives', 4000)]), [], 'an hour forward, before its next heartbeat')
-  t.same(look(watch, 10_000, HOUR + 10_000, [row('lives', HOUR + 9000)]), [])
-  t.same(look(watch, 15_000, 15_000, [row('lives', HOUR + 9000)]), [], 'an hour back')
-  for (const steady_ms of [20_000, 25_000]) t.same(look(watch, steady_ms, steady_ms, [row('lives', HOUR + 9000)]), [])
-  t.same(look(watch, 26_000, 26_000, [row('lives', HOUR + 9000)]), ['lives'], 'dead, with a future heartbeat')
+  t.same(look(watch, 0, [row('lives', 0), row('gone', -HOUR)]), [], 'one look tells nothing, however old it seems')
+  t.same(look(watch, 5000, [row('lives', HOUR), row('gone', -HOUR)]), [], 'its clock was set forward')
+  t.same(look(watch, 10_000, [row('lives', -HOUR), row('gone', -HOUR)]), [], 'and back')
+  t.same(look(watch, 15_000, [row('lives', -HOUR + 1), row('gone', -HOUR)]), ['gone'])
+  for (const steady_ms of [20_000, 25_000]) t.same(look(watch, steady_ms, [row('lives', -HOUR + 1)]), [])
+  t.same(look(watch, 30_000, [row('lives', -HOUR + 1)]), ['lives'])
+})
+
+t.test('an observer that was stopped or without storage for a while begins to watch anew', async t => {
+  const nodes = [{ id: 'lives', heartbeat_at: at(0) }]
   const away = new NodeWatch()
-  t.same(look(away, 0, 0, [row('lives', 0)]), [])
-  t.same(look(away, 60_000, 60_000, [row('lives', 0)]), [], 'an observer absent for a minute has seen no silence')
-  t.same(look(away, 70_000, 70_000, [row('lives', 0)]), [])
-  t.same(look(away, 75_100, 75_100, [row('lives', 0)]), ['lives'])
+  t.same(away.silent(nodes, 0), [])
+  t.same(away.silent(nodes, 10_000), [])
+  t.same(away.silent(nodes, 20_001), [], 'the database was away for 10 s, and the node may not have reached it yet')
+  t.same(away.silent(nodes, 30_000), [])
+  t.same(away.silent(nodes, 35_001), nodes)
 })
 
 t.test('measures a call’s duration by the monotonic clock despite wall clock jumps', async t => {

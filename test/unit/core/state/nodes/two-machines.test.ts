@@ -1,13 +1,24 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { newId } from '../../../../../core/runtime/ids.ts'
 import type { Machine } from '../../../../../core/runtime/machine.ts'
 import { insertMessages, messagesOfLostCalls } from '../../../../../core/state/calls/ladder.ts'
 import { unfinishedRecordings } from '../../../../../core/state/calls/recordings.ts'
-import { insertCall } from '../../../../../core/state/calls/running-calls.ts'
+import { endCallsOfLostNode, insertCall } from '../../../../../core/state/calls/running-calls.ts'
 import {
   listCarrierRegistrations,
   saveRegistrationState,
 } from '../../../../../core/state/configuration/carrier-registrations.ts'
-import { askToDrain, endCallsOfLostNodes, isAskedToDrain, removeNode } from '../../../../../core/state/nodes/nodes.ts'
+import { DATABASE_FILE } from '../../../../../core/state/index.ts'
+import {
+  askToDrain,
+  endCallsOfLostNodes,
+  heartbeat,
+  isAskedToDrain,
+  registerAgain,
+  removeNode,
+  signalingNodes,
+} from '../../../../../core/state/nodes/nodes.ts'
 import { isDead, registerOwnNode } from '../../../../../signaling/presence.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
@@ -53,6 +64,43 @@ t.test('a starting node ends the calls of its predecessor, not those of another 
   const nodes = await state.db.selectFrom('node').select('id').orderBy('id').execute()
   t.same(nodes, [{ id: 'node_here' }, { id: 'node_there' }])
 })
+
+t.test('an observer that was suspended after its judgement ends no call of a node that lives', async t => {
+  const { state, data_dir } = await twoNodes(t)
+  const other = new Database(join(data_dir, DATABASE_FILE))
+  t.teardown(() => other.close())
+  const later = new Date(NOW_MS + 60_000).toISOString()
+  const dead = ({ id }: { id: string }) => {
+    other.prepare('update node set heartbeat_at = ? where id = ?').run(later, id)
+    return true
+  }
+  t.same(await endCallsOfLostNodes(state, clock, { dead }), [])
+  const open = await state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+  t.equal(open.length, 2)
+})
+
+t.test(
+  'another observer finishes what one that died began; a node that registers again keeps its new calls',
+  async t => {
+    const w = await twoNodes(t)
+    const { state } = w
+    const mark = (id: string) => state.db.updateTable('node').set({ lost_at: at }).where('id', '=', id).execute()
+    await mark('node_there')
+    t.equal(await heartbeat(state.db, 'node_there', NOW_MS), false, 'it is told at its next heartbeat')
+    t.same(await endCallsOfLostNodes(state, clock), ['CA-node_there'])
+    const cdrs = await state.db.selectFrom('cdr').select(['call_sid', 'reason']).execute()
+    t.same(cdrs, [{ call_sid: 'CA-node_there', reason: 'node_lost' }])
+    t.equal((await state.db.selectFrom('node').select('id').execute()).length, 1)
+
+    await mark('node_before')
+    const again = { id: 'node_before', kind: 'signaling', ...HERE, pid: 1 } as const
+    await state.transaction(trx => registerAgain(trx, again, NOW_MS))
+    const [row] = await signalingNodes(state.db)
+    t.match(row, { id: 'node_before', lost_at: null })
+    t.same(await endCallsOfLostNode(state, { id: 'node_before', heartbeat_at: at }, NOW_MS), [], 'it ends them itself')
+    t.equal(await heartbeat(state.db, 'node_before', NOW_MS), true)
+  },
+)
 
 t.test('a carrier is registered with while any machine is, whatever the others report', async t => {
   const { state } = await twoNodes(t)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
+import { systemClock } from '../../../../../core/runtime/clock.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
 import { listShortCodes } from '../../../../../core/state/configuration/settings.ts'
@@ -141,6 +142,16 @@ t.test('a transaction and a procedure that cannot have their turn in time fail a
   })
   await holder.transaction(bumpConfiguration)
   t.match(await other.db.selectFrom('configuration').selectAll().execute(), [{ revision: 3 }])
+})
+
+t.test('the clock of its rows is that of the server: a machine whose clock is an hour off agrees', async t => {
+  const database_url = await postgresDatabase()
+  const own_clock = { ...systemClock, now: () => Date.now() + 3_600_000 }
+  const state = await closing(t, openPostgres({ database_url, own_clock }))
+  const before_ms = Date.now()
+  const shown_ms = state.clock.now()
+  // Half of the time that the first answer took is in doubt.
+  t.ok(Math.abs(shown_ms - before_ms) < 600_000, `${shown_ms - before_ms} ms`)
 })
 
 t.test('a process that is lost in a transaction has written nothing, and the next one has its turn', async t => {

@@ -1,8 +1,8 @@
-import { TaskLease } from '../../../../control/reconcilers/task-lease.ts'
-import { standingClock } from '../../../support/clock.ts'
-import { controlPlane } from '../../../support/control-plane.ts'
-import t from '../../../support/harness/index.ts'
-import { MACHINE } from '../../../support/machine.ts'
+import { TaskLease } from '../../../../../core/state/nodes/task-lease.ts'
+import { standingClock } from '../../../../support/clock.ts'
+import { controlPlane } from '../../../../support/control-plane.ts'
+import t from '../../../../support/harness/index.ts'
+import { MACHINE } from '../../../../support/machine.ts'
 
 // A task lease: one process holds it, and another takes it over when that process ends.
 

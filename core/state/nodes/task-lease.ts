@@ -1,8 +1,8 @@
-import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { Log } from '../../core/runtime/log.ts'
-import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
-import type { State } from '../../core/state/index.ts'
-import { holdTask, releaseTask, TASK_LEASE_MS } from '../../core/state/nodes/task-leases.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import { isGone, type Machine, processName, processNamed } from '../../runtime/machine.ts'
+import type { State } from '../index.ts'
+import { holdTask, releaseTask, TASK_LEASE_MS } from './task-leases.ts'
 
 const RENEW_MS = 5000
 /** Ends before the lease that others see, because a run that begins at the last moment takes a while. */
@@ -22,7 +22,7 @@ interface TaskLeaseOptions {
   readonly log: Log
 }
 
-/** The lease of a task that only one process may run at a time. */
+/** The lease of a task that only one process may run at a time. Its times are of the clock that all machines share. */
 export class TaskLease {
   readonly #options: TaskLeaseOptions
   readonly #holder: string

@@ -1,0 +1,96 @@
+import { Command } from 'commander'
+import { StartRefused } from '../core/runtime/start-refused.ts'
+import { print, printTable } from './operator-print.ts'
+import { ask } from './operator-route.ts'
+import type { Column } from './table.ts'
+import { fail, give, tell } from './terminal.ts'
+
+interface Json {
+  readonly json?: boolean
+}
+
+/** A machine as `GET /operator/v1/machines` shows it. */
+interface Machine {
+  readonly id: string
+  readonly host: string
+  readonly base_url: string
+  readonly version: string
+  readonly state: 'running' | 'draining' | 'impaired' | 'down'
+  readonly here: boolean
+  readonly processes: readonly string[]
+  readonly live_calls: number
+  readonly configuration_behind: number
+  readonly other_settings: readonly string[]
+  readonly seen_at: string
+}
+
+interface Node {
+  readonly id: string
+  readonly kind: string
+  readonly machine_id: string
+}
+
+const COLUMNS: readonly Column<Machine>[] = [
+  { title: 'machine', text: ({ id, here }) => (here ? `${id} (here)` : id) },
+  { title: 'state', text: ({ state }) => state, states: true },
+  { title: 'calls', text: ({ live_calls }) => String(live_calls), right: true },
+  { title: 'address', text: ({ host }) => host },
+  { title: 'version', text: ({ version }) => version, rank: 1 },
+  { title: 'behind', text: ({ configuration_behind }) => String(configuration_behind), right: true, rank: 1 },
+  { title: 'processes', text: ({ processes }) => processes.join(' ') || '-', rank: 2 },
+  { title: 'last seen', text: ({ seen_at }) => seen_at, rank: 2 },
+]
+
+const machinesNow = async (): Promise<readonly Machine[]> =>
+  ((await ask('get /machines')) as { data: readonly Machine[] }).data
+
+/** Sentences on what an operator should mend: machines whose settings or versions differ. */
+function complaints(machines: readonly Machine[]): string[] {
+  const versions = [...new Set(machines.filter(({ state }) => state !== 'down').map(({ version }) => version))]
+  return [
+    ...machines
+      .filter(({ other_settings }) => other_settings.length > 0)
+      .map(({ id, other_settings }) => `${id} has other values than this machine: ${other_settings.join(', ')}`),
+    ...(versions.length > 1 ? [`the machines run several versions: ${versions.join(', ')}`] : []),
+  ]
+}
+
+/** Shows the machines that share a database, and takes one of them out of service. */
+export function clusterCommand(): Command {
+  const command = new Command('cluster')
+  command
+    .command('status')
+    .description('machines with their state, calls and versions; exit code 1 when one is not whole')
+    .option('--json', 'as JSON')
+    .action(async ({ json }: Json) => {
+      const machines = await machinesNow()
+      if (json) give(`${JSON.stringify(machines)}\n`)
+      else {
+        printTable(machines, COLUMNS)
+        for (const sentence of complaints(machines)) tell(`${sentence}\n`)
+      }
+      if (machines.some(({ state }) => state === 'impaired' || state === 'down')) fail()
+    })
+  command
+    .command('drain')
+    .description('give a machine no new calls; when its last has ended, its platform stops')
+    .argument('<machine_id>')
+    .option('--cancel', 'give it calls again')
+    .option('--json', 'as JSON')
+    .action(async (machine_id: string, { cancel, json = false }: Json & { cancel?: true }) => {
+      const { data } = (await ask('get /nodes')) as { data: readonly Node[] }
+      const nodes = data.filter(node => node.machine_id.startsWith(machine_id) && node.kind === 'signaling')
+      if (new Set(nodes.map(node => node.machine_id)).size > 1)
+        throw new StartRefused(`several machines begin with ${machine_id}`)
+      if (nodes.length === 0) throw new StartRefused(`no signaling node runs on a machine ${machine_id}`)
+      const answers = []
+      for (const { id } of nodes)
+        answers.push(
+          await ask(cancel ? 'post /nodes/{node_id}/take-calls' : 'post /nodes/{node_id}/drain', {
+            params: { node_id: id },
+          }),
+        )
+      print(answers, { json })
+    })
+  return command
+}

@@ -1,0 +1,73 @@
+import type { Selectable } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import { CONFIGURATION } from '../configuration/snapshot.ts'
+import type { Db, MachineTable, Trx } from '../db.ts'
+import type { NodeRow } from './nodes.ts'
+
+/** The machines that share the state: who they are, and how they stand. */
+
+export type MachineRow = Selectable<MachineTable>
+
+/** A machine that was not seen for this long is forgotten. */
+const KEPT_MS = 30 * 86_400_000
+
+/** Writes what a machine was started with. */
+export async function putMachine(
+  db: Db | Trx,
+  machine: Omit<MachineRow, 'started_at' | 'seen_at'>,
+  now_ms: number,
+): Promise<void> {
+  const row = { ...machine, started_at: iso(now_ms), seen_at: iso(now_ms) }
+  await db
+    .insertInto('machine')
+    .values(row)
+    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
+    .execute()
+}
+
+/** Notes that a machine runs, and forgets those that have not for long. */
+export async function seeMachine(db: Db, id: string, now_ms: number): Promise<void> {
+  await db
+    .updateTable('machine')
+    .set({ seen_at: iso(now_ms) })
+    .where('id', '=', id)
+    .execute()
+  await db
+    .deleteFrom('machine')
+    .where('seen_at', '<', iso(now_ms - KEPT_MS))
+    .execute()
+}
+
+/** Lists the machines in the order of their ids. */
+export const listMachines = (db: Db | Trx): Promise<MachineRow[]> =>
+  db.selectFrom('machine').selectAll().orderBy('id').execute()
+
+/** How far each signaling node has come with the configuration: its revision by node, and the saved one. */
+export async function configurationOfNodes(
+  db: Db,
+): Promise<{ readonly saved: number; readonly of: ReadonlyMap<string, number> }> {
+  const saved = await db.selectFrom('configuration').select('revision').executeTakeFirst()
+  const rows = await db
+    .selectFrom('apply_report')
+    .select(['node_id', 'revision'])
+    .where('resource_id', '=', CONFIGURATION)
+    .execute()
+  return { saved: saved?.revision ?? 0, of: new Map(rows.map(({ node_id, revision }) => [node_id, revision])) }
+}
+
+/** Reports whether a machine runs whole: which kinds of its processes have given a sign of life since `since_ms`. */
+export const aliveKinds = (nodes: readonly NodeRow[], machine_id: string, since_ms: number): NodeRow['kind'][] => {
+  const alive = nodes.filter(
+    ({ machine_id: of, heartbeat_at, lost_at }) =>
+      of === machine_id && lost_at === null && Date.parse(heartbeat_at) >= since_ms,
+  )
+  return [...new Set(alive.map(({ kind }) => kind))].sort()
+}
+
+/** Names the settings in which a machine differs from another one. */
+export function differingSettings(one: string, other: string): string[] {
+  const [ours, theirs] = [hashesIn(one), hashesIn(other)]
+  return [...new Set([...Object.keys(ours), ...Object.keys(theirs)])].filter(name => ours[name] !== theirs[name]).sort()
+}
+
+const hashesIn = (json: string): Readonly<Record<string, string>> => JSON.parse(json)

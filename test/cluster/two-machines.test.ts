@@ -1,0 +1,157 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runCommand } from '../support/command-line.ts'
+import t from '../support/harness/index.ts'
+import { postgresDatabase } from '../support/postgres.ts'
+import { openSoftphone } from '../support/softphone.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// Two whole machines share one PostgreSQL. A call lives on one of them; ceilings, money, configuration and commands are
+// those of both. One of them falls silent, comes back, and at last loses its power.
+
+const CALLED = '+2348030004711'
+const CEILING = 3
+
+/** The processes of a platform by name, including the supervisor. */
+const pidsOf = ({ data_dir }: World): (readonly [name: string, pid: number])[] =>
+  readdirSync(join(data_dir, 'run'))
+    .filter(name => name.endsWith('.pid'))
+    .map(name => [name.slice(0, -4), Number(readFileSync(join(data_dir, 'run', name), 'utf8'))])
+
+/** Simulates a power loss. Kills the supervisor first, because it would restart the others. */
+async function losesPower(w: World): Promise<void> {
+  const pids = pidsOf(w)
+    .sort(([name]) => (name === 'supervisor' ? -1 : 1))
+    .map(([, pid]) => pid)
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  await until('every process is gone', () => pids.every(pid => !existsSync(`/proc/${pid}`)))
+}
+
+t.test('two machines on one PostgreSQL', async t => {
+  const settings = { STROWGER_SANDBOX: 'off' }
+  const database = await postgresDatabase()
+  const a = await world(t, { ...settings, STROWGER_HOST: '127.0.0.2', STROWGER_DATABASE_URL: database })
+  const b = await world(t, { ...settings, STROWGER_HOST: '127.0.0.3' }, a)
+  const { db } = a.state
+  const [own = ''] = a.numbers
+  const desk = await openSoftphone(t, '127.0.0.81')
+  const far_end = await openSoftphone(t, '127.0.0.82')
+  const target = { sip_uri: `sip:${far_end.address}:${far_end.port}`, transport: 'udp', priority: 1, weight: 1 }
+
+  const dial = (w: World) => desk.dial(`sip:${CALLED}@${w.sip.host}:${w.sip.port}`, { from: own })
+  const callBy = async (w: World) => {
+    const near = await dial(w)
+    const far = await far_end.incoming(CALLED)
+    await far.answer()
+    await near.answered()
+    near.hum(440)
+    far.hum(880)
+    const newest = db.selectFrom('call').select(['sid', 'answered_at']).orderBy('position', 'desc').limit(1)
+    const sid = await until('the answer is written', async () => {
+      const { sid, answered_at } = await newest.executeTakeFirstOrThrow()
+      return answered_at !== null && sid
+    })
+    return { near, far, sid }
+  }
+  type Talk = Awaited<ReturnType<typeof callBy>>
+  const heard = async ({ near, far }: Talk, why: string): Promise<void> => {
+    for (const line of [near, far]) line.rtp.received.length = 0
+    await Promise.all([near.hears(880), far.hears(440)])
+    t.equal(near.ended ?? far.ended, null, why)
+  }
+  const running = () => db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+  const cdrsOf = (sid: string) =>
+    db.selectFrom('cdr').select(['reason', 'status']).where('call_sid', '=', sid).execute()
+  const heldBy = (sid: string) =>
+    db.selectFrom('lease').select('call_sid').where('call_sid', '=', sid).where('ended_at', 'is', null).execute()
+  const stateOf = async (): Promise<{ readonly machines: readonly string[]; readonly code: number | null }> => {
+    const env = { STROWGER_DATA: a.data_dir, STROWGER_HOST: '127.0.0.2', STROWGER_DATABASE_URL: database }
+    const { stdout, code } = await runCommand(['cluster', 'status', '--json'], { env, state: a.state })
+    const machines: { host: string; state: string; live_calls: number }[] = JSON.parse(stdout)
+    return { code, machines: machines.map(({ host, state, live_calls }) => `${host} ${state} ${live_calls}`).sort() }
+  }
+
+  // What one machine writes, both have applied when the API says so.
+  const trunk_id = await a.addTrunk(desk.address, { targets: [target] })
+  const talk = await callBy(b)
+  await heard(talk, 'the other machine takes the calls of a trunk that one machine has written')
+  await until(
+    'each shows what the other runs',
+    async () => (await stateOf()).machines.join() === '127.0.0.2 running 0,127.0.0.3 running 1',
+  )
+  const ended = await a.manage('POST', `/live-calls/${talk.sid}/hang-up`)
+  t.equal(ended.status, 200)
+  await Promise.all([talk.near.over(), talk.far.over()])
+  t.pass('a request to one machine ends a call of the other')
+
+  t.test('a trunk’s ceiling holds for both together: none over, none under', async t => {
+    await a.state.transaction(trx =>
+      trx.updateTable('trunk').set({ concurrency: CEILING }).where('id', '=', trunk_id).execute(),
+    )
+    const dialled = await Promise.all([a, b, a, b, a, b, a, b].map(dial))
+    const answered = new Set<string>()
+    for (let calls = 0; calls < CEILING; calls++) {
+      const far = await far_end.incoming(CALLED)
+      await far.answer()
+      answered.add(far.header('call-id') ?? '')
+    }
+    await until('each call is answered or refused', () => dialled.every(({ final }) => final !== null))
+    const finals = dialled.map(({ final }) => final)
+    t.same(finals.filter(final => final === 200).length, CEILING)
+    t.same(new Set(finals), new Set([200, 503]))
+    t.equal((await running()).length, CEILING)
+    t.equal(answered.size, CEILING)
+    dialled.find(({ final }) => final === 200)?.hangUp()
+    await until('a slot is back', async () => (await running()).length === CEILING - 1)
+    const next = await callBy(b)
+    t.equal(next.near.final, 200, 'who comes next has the slot, on whichever machine')
+    for (const line of [next.near, ...dialled.filter(({ final }) => final === 200)]) line.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+  })
+
+  t.test('a machine that falls silent loses its calls once, and ends them itself when it comes back', async t => {
+    const [kept, lost] = [await callBy(a), await callBy(b)]
+    const silent = b.pid('signaling')
+    process.kill(silent, 'SIGSTOP')
+    t.teardown(() => process.kill(silent, 'SIGCONT'))
+    const cdr = await until('another machine ends its call', async () => {
+      const rows = await cdrsOf(lost.sid)
+      return rows.length > 0 && rows
+    })
+    t.match(cdr, [{ reason: 'node_lost', status: 'completed' }])
+    t.same(await heldBy(lost.sid), [], 'its slots are back')
+    t.equal(lost.near.ended, null, 'while it is silent, its telephones go on')
+    process.kill(silent, 'SIGCONT')
+    await Promise.all([lost.near.over(), lost.far.over()])
+    t.match(await cdrsOf(lost.sid), [{ reason: 'node_lost' }], 'one CDR')
+    await until('it takes part again', async () => (await stateOf()).code === 0)
+    const again = await callBy(b)
+    await heard(again, 'it takes calls')
+    await heard(kept, 'the call of the other machine was not disturbed')
+    for (const { near } of [kept, again]) near.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+  })
+
+  t.test('kill -9 of a machine: its calls alone fail, and the other one closes them', async t => {
+    const [kept, lost] = [await callBy(a), await callBy(b)]
+    await losesPower(b)
+    const cdr = await until('its call is ended', async () => {
+      const rows = await cdrsOf(lost.sid)
+      return rows.length > 0 && rows
+    })
+    t.match(cdr, [{ reason: 'node_lost', status: 'completed' }])
+    t.same(await heldBy(lost.sid), [])
+    await until(
+      'its processes are forgotten',
+      async () => (await stateOf()).machines.join() === '127.0.0.2 running 1,127.0.0.3 down 0',
+    )
+    t.equal((await stateOf()).code, 1, 'a program sees that a machine is down')
+    await heard(kept, 'the call of the other machine goes on')
+    const { near } = await callBy(a)
+    for (const line of [near, kept.near]) line.hangUp()
+    await until('nothing stays in progress', async () => (await running()).length === 0)
+    const charged = await db.selectFrom('cdr').select('call_sid').execute()
+    t.equal(new Set(charged.map(({ call_sid }) => call_sid)).size, charged.length, 'one CDR each')
+  })
+})
