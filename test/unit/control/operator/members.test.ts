@@ -1,11 +1,11 @@
 import { OPERATOR_SCOPES } from '../../../../core/domain/access/scopes.ts'
-import { hashPassword } from '../../../../core/runtime/secrets.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
 import { saveSecurity, securityOf } from '../../../../core/state/people/second-factors.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { asks, customer, operatorKey, trailOf } from '../../../support/operators.ts'
+import { hashOnce } from '../../../support/passwords.ts'
 
 // What operators do for, and against, the people of their customers.
 
@@ -20,7 +20,7 @@ async function person(name: string) {
   const { organization_id } = await customer(ask, name)
   const email = `${name.replace(' ', '.').toLowerCase()}@people.example`
   const member = { id: `mem_${name}`, organization_id, email, role: 'org:admin', operator: 0 } as const
-  const row = { ...member, password_hash: await hashPassword(PASSWORD), created_at: new Date().toISOString() }
+  const row = { ...member, password_hash: await hashOnce(PASSWORD), created_at: new Date().toISOString() }
   await w.state.transaction(trx => insertMember(trx, row))
   return { ...member, organization_id }
 }

@@ -1,6 +1,5 @@
 import { webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
-import { hashPassword } from '../../../../core/runtime/secrets.ts'
 import {
   insertDelivery,
   listEndpoints,
@@ -11,12 +10,13 @@ import { insertMember } from '../../../../core/state/people/organizations.ts'
 import { alertWorld, setBalance } from '../../../support/alert-world.ts'
 import { freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { hashOnce } from '../../../support/passwords.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 t.test('alerts about money reach billing members, by the API and by mail, and no others reach them', async t => {
   const w = await alertWorld(t)
   const { organization_id } = await w.state.db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
-  const password_hash = await hashPassword('a long enough password')
+  const password_hash = await hashOnce('a long enough password')
   await w.state.transaction(async trx => {
     for (const name of ['billing', 'engineer', 'viewer'] as const) {
       const member = { id: `mem_${name}`, organization_id, email: `${name}@acme.example`, role: `org:${name}` } as const
