@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { LogLevel } from './config.ts'
+import { standardError } from './log-output.ts'
 
 export type Log = Logger
 
@@ -42,8 +43,7 @@ export function createLog(
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths, censor: '[secret]' },
   }
-  // Log to standard error: standard output carries a command's result.
-  return pino(settings, destination ?? pino.destination(2))
+  return pino(settings, destination ?? standardError)
 }
 
 const quoteDashes = (path: string): string =>

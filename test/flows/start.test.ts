@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -131,14 +141,17 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
     STROWGER_HTTPS_PORT: String(await freePort()),
   }
   const data_dir = env['STROWGER_DATA'] ?? ''
+  // The disk of its log is full all the while.
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
   const child = spawn('bin/strowger', ['up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', full],
   })
   const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))
   let printed = ''
-  child.stdout.on('data', chunk => {
+  child.stdout?.on('data', chunk => {
     printed += chunk
   })
   // A renewal tool may come at any moment.
@@ -241,6 +254,9 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
     pids.every(pid => existsSync(`/proc/${pid}`)),
     'no process was started again',
   )
+  const edge_pid = (): number => Number(readFileSync(join(data_dir, 'run', 'edge.pid'), 'utf8'))
+  process.kill(edge_pid(), 'SIGKILL')
+  await until('the edge runs again, although nobody can be told', () => !pids.includes(edge_pid()))
   child.kill('SIGTERM')
   t.equal(await exited, 0)
   for (const pid of pids) t.notOk(existsSync(`/proc/${pid}`), `process ${pid} is gone`)
