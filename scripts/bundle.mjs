@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, w
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { LEFT_OUT } from './bundle/left-out.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const TARGET = 'build/bundle'
@@ -25,20 +26,6 @@ const ENTRIES = [
   'signaling/edge/process',
   'signaling/process',
   'signaling/sandbox/process',
-]
-
-/** Packages that stay in node_modules: they have native code, find files beside themselves, or few calls need them. */
-const LEFT_OUT = [
-  /^@opentelemetry\//,
-  'better-sqlite3',
-  'drachtio-srf',
-  'mpg123-decoder',
-  'nodemailer',
-  'pdfkit',
-  'pg',
-  'swagger-ui-dist',
-  'wasm-media-encoders',
-  'werift',
 ]
 
 /** A platform that runs may still load chunks of the previous bundle. */

@@ -41,9 +41,15 @@ export const production = lock =>
 
 export const nameOf = path => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/** Whether a file of a package is left out: types and maps for developers, and the sources of the database driver. */
+/**
+ * Whether a file of a package is left out: what developers read, maps, tests, modules for browsers, and the sources of
+ * the database driver. Each file costs an installation the time of a fsync(2).
+ */
 export const isLeftOut = file =>
-  /\.(d\.[cm]?ts|map)$/.test(file) ||
+  /\.([cm]?ts|map|flow|ya?ml)$/.test(file) ||
+  /(?<!\/licen[cs]e)\.(md|markdown)$/i.test(file) ||
+  /^node_modules\/(@[^/]+\/)?[^/]+\/(tests?|__tests__|docs|examples?|benchmarks?|coverage|\.[^/]+)(\/|$)/.test(file) ||
+  /^node_modules\/@opentelemetry\/[^/]+\/build\/esm?(next)?(\/|$)/.test(file) ||
   /^node_modules\/better-sqlite3\/(?!package\.json$|lib(\/|$)|LICENSE)/.test(file) ||
   /(^|\/)\.stamp/.test(file)
 

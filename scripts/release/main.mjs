@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { LEFT_OUT } from '../bundle/left-out.mjs'
 import { ARCHITECTURES, folderOf, hasCommand, toolsFor } from './architecture.mjs'
 import { closure, contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
 import { makePackage, NEEDED, RECOMMENDED } from './debian.mjs'
@@ -111,16 +112,11 @@ function stripped(from, to) {
   run(tools.strip, ['--strip-unneeded', '-o', to, from])
 }
 
-/** Names of the packages that the bundle leaves outside itself: what its files import. */
-function leftOutside() {
-  const names = Object.keys(manifest.dependencies)
-  const texts = readJson('build/bundle/files.json')
-    .filter(name => name.endsWith('.js'))
-    .map(name => readFileSync(join('build/bundle', name), 'utf8'))
-  // `swagger-ui-dist` is found by its path, not imported.
-  const used = name => texts.some(text => new RegExp(`["'\`]${name}(/[^"'\`]*)?["'\`]`).test(text))
-  return names.filter(used)
-}
+/** Names of the packages that the bundle leaves outside itself. */
+const leftOutside = () =>
+  Object.keys(manifest.dependencies).filter(name =>
+    LEFT_OUT.some(one => (typeof one === 'string' ? one === name : one.test(name))),
+  )
 
 /** Packages that have another library inside, compiled to WebAssembly: its name, licence and source. */
 const INSIDE = {
@@ -176,11 +172,14 @@ stage(join(node_folder, 'bin/node'), 'node/bin/node')
 stage(join(node_folder, 'LICENSE'), 'node/LICENSE')
 if (tools.runs === null) say(`no compiled code in the bundle: apt-get install qemu-user, which runs ${arch}`)
 else {
-  const [command, ...words] = [...tools.runs, join(tree, 'node/bin/node')]
+  const [command, ...words] = [...tools.runs, resolve(tree, 'node/bin/node')]
   // V8 hashes the names in the code by a random seed, and takes code of any.
   run(command, [...words, '--random-seed=1', 'scripts/bundle/compile.cjs', join(tree, 'build/bundle')])
-  // A driver for another Node.js would be equal in both builds.
-  run(command, [...words, '-e', `new (require('${resolve(tree)}/node_modules/better-sqlite3'))(':memory:')`])
+  // What a running platform finds outside of the bundle. A driver for another Node.js would be equal in both builds.
+  const tried = leftOutside().map(name => `await import('${name}')`)
+  const script = `${tried.join(';')};new (await import('better-sqlite3')).default(':memory:')`
+  const there = { cwd: join(tree, 'build/bundle') }
+  run(command, [...words, '--input-type=module', '-e', script], there)
 }
 writeFileSync(join(tree, 'THIRD-PARTY-LICENCES.txt'), licences(node_folder))
 const bom = billOfMaterials({ manifest, lock, runtime, system: NEEDED, time: new Date(epoch * 1000).toISOString() })

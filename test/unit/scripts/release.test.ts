@@ -46,6 +46,10 @@ t.test('a package comes with all that it needs, the nearest version first, and w
   const driver = 'node_modules/better-sqlite3'
   const paths = [driver, `${driver}/lib`, `${driver}/lib/index.js`, `${driver}/deps`, `${driver}/src/x.cpp`]
   t.same(paths.map(isLeftOut), [false, false, false, true, true], 'the database driver without its sources')
+  const kept = ['x/LICENSE.md', 'x/lib/test.js', 'x/js/Helvetica.afm', '@opentelemetry/api/build/src', '@x/docs.js']
+  const left = ['x/README.md', 'x/lib/x.ts', 'x/test', '@x/y/docs/a.js', '@opentelemetry/api/build/esm', 'x/.github']
+  const found = (names: string[]) => names.filter(name => isLeftOut(`node_modules/${name}`))
+  t.same([found(kept), found(left)], [[], left], 'what only developers read')
 })
 
 t.test('the bill of materials names every package of production with hash and licence, and no other', async t => {
