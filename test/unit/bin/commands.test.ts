@@ -8,10 +8,12 @@ const OPEN_THE_STATE = new Set([
   ...['audit.ts', 'backup.ts', 'bootstrap.ts', 'call.ts', 'doctor.ts', 'drain.ts', 'export.ts', 'installation.ts'],
   ...[
     'ladder.ts',
+    'migrate.ts',
     'operator-route.ts',
     'rate.ts',
     'reads.ts',
     'replay.ts',
+    'say.ts',
     'short-ids.ts',
     'state.ts',
     'status.ts',
@@ -20,6 +22,7 @@ const OPEN_THE_STATE = new Set([
     'top.ts',
     'up.ts',
     'upgrade.ts',
+    'where-state-is.ts',
   ],
 ])
 
