@@ -53,7 +53,8 @@ t.test(
       writeFileSync(join(folder, name, 'bin/strowger'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
       return join(folder, name)
     }
-    const env = { STROWGER_DATA: w.settings.data_dir, STROWGER_MASTER_KEY: '07'.repeat(32) }
+    const PATH = process.env['PATH'] ?? ''
+    const env = { PATH, STROWGER_DATA: w.settings.data_dir, STROWGER_MASTER_KEY: '07'.repeat(32) }
     mkdirSync(w.settings.run_dir, { recursive: true })
     const check = async (file: string, columns: number | null = 200) => {
       const before = await w.state.db.selectFrom('call').selectAll().execute()

@@ -79,8 +79,9 @@ process.on('beforeExit', () => {
   writeSync(1, '\\0')
   writeSync(3, '\\0')
   process.argv = [node, main, ...commands[begun].split(' ')]
-  delete require.cache[loader]
-  void import(main + '?' + begun++)
+  for (const path of [loader, main]) delete require.cache[path]
+  // What is loaded already keeps no process of Node.js 24 alive.
+  setImmediate(() => void import(main + '?' + begun++))
 })`
 
 interface Ran {
