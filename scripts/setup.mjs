@@ -69,7 +69,10 @@ const all_packages = npmPackages({
 const compilers = machine.command('ccache') ? { CC: 'ccache gcc', CXX: 'ccache g++' } : {}
 const prefix = dirname(dirname(process.execPath))
 const headers = existsSync(join(prefix, 'include/node/node.h')) ? { npm_config_nodedir: prefix } : {}
+/** The node-gyp of npm, which names it to its scripts. A global prefix of the user holds no npm. */
 const gypOfNpm = () => {
+  const { npm_config_node_gyp: named } = process.env
+  if (named && existsSync(named)) return named
   const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
   return join(execFileSync('npm', ['root', '-g'], options).trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
 }

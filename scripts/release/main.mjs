@@ -74,7 +74,9 @@ function node() {
 function compiled(part, files, node_folder) {
   mkdirSync(join(WORK, part), { recursive: true })
   for (const file of files) cpSync(join(part, file), join(WORK, part, file), { recursive: true })
-  const gyp = join(run('npm', ['root', '-g']).toString().trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
+  // npm names it to the scripts that it runs.
+  const { npm_config_node_gyp: gyp } = process.env
+  if (!gyp) throw new Error('make a release by npm run release')
   const here = process.cwd()
   const flags = `-ffile-prefix-map=${here}=. -g0`
   const { env: cross } = tools
