@@ -54,6 +54,7 @@ import { DigestAuthenticator } from './trunks/digest.ts'
 import { digestProofs } from './trunks/digest-proofs.ts'
 import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
+import { RegistrationTurn } from './trunks/registration-turn.ts'
 import { Shares } from './trunks/shares.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
@@ -189,12 +190,20 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     hosts: addressesOf(config).map(({ host }) => host),
     unseal: unsealed,
   })
-  configuration.onChange(snapshot => {
+  // Machines that share a state share their carriers, too.
+  const turn = options.nonce_key
+    ? new RegistrationTurn({
+        ...{ machine, state, clock, log, draining: () => drain.on },
+        changed: mine => registrations.apply(snapshot(), mine),
+      })
+    : null
+  configuration.onChange(current => {
     void ways.learn()
-    health.apply(snapshot)
-    registrations.apply(snapshot)
+    health.apply(current)
+    registrations.apply(current, turn?.mine ?? true)
   })
   await configuration.refresh()
+  void turn?.look()
 
   sip.onInvite(invite => {
     const taken = receiveInvite(ctx, digest, invite).catch(err => {
@@ -268,6 +277,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       housekeeping.cancel()
       unlink()
       await Promise.all([health.stop(), registrations.stop()])
+      await turn?.stop()
       await registrar.stop()
       await configuration.stop()
       await presence.stop()

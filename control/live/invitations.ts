@@ -71,6 +71,7 @@ export async function invite(
     number_id: number.id,
     application_id: number.route_kind === 'voice_application' ? number.route_id : null,
     request: JSON.stringify(request),
+    conference_sid: sid,
     now_ms,
   })
   if (!('row' in placed)) return invalid('/to', `is refused: ${problemOf(placed.refused, placed.facts).detail}`)

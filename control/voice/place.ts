@@ -32,6 +32,7 @@ export async function place(db: Db | Trx, placing: Placing): Promise<CallRow | V
     number_id: number.id,
     application_id,
     request: JSON.stringify(request),
+    conference_sid: request.conference?.sid,
     now_ms,
   })
   return 'row' in placed ? placed.row : forReason(placed.refused, placed.facts)

@@ -134,7 +134,10 @@ interface WhisperEnded {
   readonly outcome: 'finished' | 'hangup' | 'failed'
 }
 
-/** `number` is set when the conference refused this leg: 16020 full, 16025 label in use, 13240 coach unknown. */
+/**
+ * `number` is set when the conference refused this leg: 16020 full, 16025 label in use, 13240 coach unknown, 16090 it
+ * runs on another machine.
+ */
 interface ConferenceLeft {
   readonly type: 'conference_left'
   readonly id: string

@@ -128,6 +128,15 @@ export interface RoomRefusal {
   readonly detail: string
 }
 
+/** The number of a room that another machine has. */
+const ELSEWHERE = 16090
+
+/** A room is mixed by the media worker of one machine, which a call of another machine cannot reach. */
+export const elsewhere = (name: string): RoomRefusal => ({
+  number: ELSEWHERE,
+  detail: `the conference "${name}" runs on another machine, and only calls of that machine can join it`,
+})
+
 /** Returns the refusal of the media worker that has a number. */
 export const refusedBy = (error: unknown): RoomRefusal | null =>
   error instanceof MediaRefusal && error.reason === 'conference_full' ? { number: FULL, detail: error.detail } : null

@@ -1,10 +1,13 @@
 import { rfc2822 } from '../../core/domain/calls/parameters.ts'
+import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { changeConference, claimConference } from '../../core/state/calls/conferences.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
 import { CallRecorder } from './recorder.ts'
 import {
   beepsOn,
+  elsewhere,
   newParticipant,
   newRoom,
   type Participant,
@@ -19,7 +22,10 @@ import { saveEnded, saveJoined, saveLeft, saveStarted, saveVoice } from './room-
 import type { ScriptServices } from './services.ts'
 import { queueCallback } from './tell.ts'
 
-/** The conferences of this node: participants, start and callbacks. The media worker mixes the audio. */
+/**
+ * The conferences of this node: participants, start and callbacks. The media worker mixes the audio. Where several
+ * machines share the state, a node claims the name of a conference before its first participant enters it.
+ */
 
 /** Why a participant left whom the API took out, as `ReasonParticipantLeft` has it. */
 export const KICKED = 'participant_updated_via_api'
@@ -27,6 +33,10 @@ export const KICKED = 'participant_updated_via_api'
 export class Rooms {
   readonly #services: ScriptServices
   readonly #rooms = new Map<string, Room>()
+  /** Claims that are being written, by key of the room. */
+  readonly #claims = new Map<string, Promise<RoomRefusal | null>>()
+  /** Who waits for a claim. */
+  readonly #coming = new Map<RoomScript, { readonly key: string; readonly left: () => void }>()
 
   constructor(services: ScriptServices) {
     this.#services = services
@@ -40,7 +50,62 @@ export class Rooms {
     const { host } = script
     const { account_sid } = host.call.facts
     const key = `${account_sid} ${command.name}`
-    const room = this.#rooms.get(key) ?? newRoom(key, host, command.name)
+    const room = this.#rooms.get(key)
+    if (room || this.#services.config.database_url === null)
+      this.#take(room ?? newRoom(key, host, command.name), script, command, emit)
+    else void this.#come(key, script, command, emit)
+  }
+
+  /** Brings a script into a room that this node must claim first. It may leave meanwhile. */
+  async #come(key: string, script: RoomScript, command: JoinConference, emit: (event: Event) => void): Promise<void> {
+    const left = (): void => emit({ type: 'conference_left', id: command.id, number: null, detail: null })
+    this.#coming.set(script, { key, left })
+    const refusal = await this.#claim(key, script, command.name)
+    const room = this.#rooms.get(key)
+    if (this.#coming.delete(script)) {
+      if (room) this.#take(room, script, command, emit)
+      else emit({ type: 'conference_left', id: command.id, ...(refusal ?? elsewhere(command.name)) })
+    } else if (room) this.#forget(room)
+  }
+
+  /** Makes a room of this node, or returns that another one has it. */
+  #claim(key: string, { host }: RoomScript, name: string): Promise<RoomRefusal | null> {
+    const running = this.#claims.get(key)
+    if (running) return running
+    const { state, clock, node_id } = this.#services
+    const room = newRoom(key, host, name)
+    const { project_id, facts, log } = host.call
+    const about = { sid: room.sid, project_id, account_sid: facts.account_sid, friendly_name: name, node_id }
+    const claimed = state
+      .transaction(trx => claimConference(trx, about, clock.now()))
+      .catch(err => {
+        // Callers meet on their machine at least.
+        log.warn({ err, conference: name }, 'it is unknown whether a conference runs on another machine')
+        return true
+      })
+      .then(ours => {
+        this.#claims.delete(key)
+        if (!ours) return elsewhere(name)
+        this.#rooms.set(key, room)
+        return null
+      })
+    this.#claims.set(key, claimed)
+    return claimed
+  }
+
+  /** Ends a room that everybody left before entering it. */
+  #forget(room: Room): void {
+    if (room.participants.length > 0 || [...this.#coming.values()].some(({ key }) => key === room.key)) return
+    this.#rooms.delete(room.key)
+    const { state, clock } = this.#services
+    const now_ms = clock.now()
+    const ended = { ended_at: iso(now_ms), reason_ended: 'last-participant-left' }
+    // Its claim is void after a minute anyway.
+    void state.transaction(trx => changeConference(trx, room.sid, ended, now_ms)).catch(() => undefined)
+  }
+
+  #take(room: Room, script: RoomScript, command: JoinConference, emit: (event: Event) => void): void {
+    const { key } = room
     const refusal = roomRefusalOf(room, command)
     if (refusal) {
       emit({ type: 'conference_left', id: command.id, ...refusal })
@@ -62,6 +127,9 @@ export class Rooms {
 
   /** Takes a script out of its room, by command or because its leg has ended. */
   leave(script: RoomScript, reason = 'participant_left'): void {
+    const coming = this.#coming.get(script)
+    this.#coming.delete(script)
+    coming?.left()
     for (const room of this.#rooms.values()) {
       const participant = room.participants.find(other => other.script === script)
       if (participant) this.out(room, participant, reason)

@@ -66,15 +66,16 @@ export class CarrierRegistrations {
     return [...this.#kept.values()].filter(kept => kept.registered).length
   }
 
-  apply(snapshot: Snapshot): void {
+  /** `mine`: this node is the one that registers. Otherwise its registrations end. */
+  apply(snapshot: Snapshot, mine = true): void {
     for (const [id, kept] of this.#kept) {
-      const carrier = snapshot.carriers.get(id)
+      const carrier = mine ? snapshot.carriers.get(id) : undefined
       const wanted = carrier?.enabled ? carrier.registration : null
       if (wanted && keyOf(wanted) === kept.key) continue
       this.#kept.delete(id)
       this.#end(id, kept)
     }
-    for (const { id, enabled, registration } of snapshot.carriers.values()) {
+    for (const { id, enabled, registration } of mine ? snapshot.carriers.values() : []) {
       if (!enabled || !registration || this.#kept.has(id)) continue
       const kept = new Kept(id, registration, this.#options)
       this.#kept.set(id, kept)

@@ -2,7 +2,7 @@ import { voiceService } from '../../domain/admission/index.ts'
 import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
 import { wouldAdmit } from './admission/own-line.ts'
 import type { AdmissionRequest } from './admission/request.ts'
-import { number, type Query, tuples } from './query.ts'
+import { number, type Query, text, tuples } from './query.ts'
 import { type CallRow, insertCallRow, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API to queue. */
@@ -21,11 +21,17 @@ export interface PlaceInput {
   readonly now_ms: number
   /** JSON of core/domain/calls/request.ts. */
   readonly request: string
+  /** The conference that the call is for. */
+  readonly conference_sid?: string | undefined
 }
 
 export type Placed = { readonly row: CallRow } | { readonly refused: Reason; readonly facts: ReasonFacts }
 
 const INSERT_COMMAND = `insert into call_command (call_sid, kind, payload, created_at) values ${tuples(1, 4)}`
+
+/** The live node that runs a conference. Only its calls can join. */
+const NODE_OF_CONFERENCE =
+  'select node.id from conference inner join node on node.id = conference.node_id where conference.sid = ?'
 
 /** Counts signaling nodes and draining ones. When all drain, calls are refused; without any node they wait for one. */
 const DRAINING = `select count(*) as nodes, count(draining_at) as draining from node where kind = 'signaling'`
@@ -55,10 +61,16 @@ export function placeApiCall(query: Query, input: PlaceInput): Placed {
     application_id: input.application_id,
     request: input.request,
     queued_at: at,
+    node_id: nodeOf(query, input.conference_sid),
   }
   const row = rowOf(call, insertCallRow(query, call, input.now_ms), input.now_ms)
   query(INSERT_COMMAND, input.sid, 'originate', '{}', at)
   return { row }
+}
+
+function nodeOf(query: Query, conference_sid: string | undefined): string | null {
+  const [node] = conference_sid === undefined ? [] : query(NODE_OF_CONFERENCE, conference_sid)
+  return node ? text(node, 'id') : null
 }
 
 const askOf = ({ sid, project_id, application_id, to_number, from_number, caller_id, now_ms }: PlaceInput) =>

@@ -138,6 +138,21 @@ t.test('a registered contact is reached over its connection, then at its own add
   )
 })
 
+t.test('a contact of another machine is reached by that machine, which no customer can name', async t => {
+  const { proxies } = ways(t, {})
+  const proven_host = '192.168.1.7'
+  const there = { uri: 'sip:u@4.4.4.4', proxy: 'sip:192.168.1.7:4000;transport=ws;x-machine=mac_b', proven_host }
+  t.same(await proxies(there), ['sip:192.168.1.7:4000;transport=ws;x-machine=mac_b'])
+  t.same(
+    await proxies({ uri: 'sip:u@192.168.1.7:4000;transport=tcp;x-machine=mac_b', proven_host }),
+    ['sip:192.168.1.7:4000;transport=tcp'],
+    'the address that a customer gives says nothing of machines',
+  )
+  t.match(await proxies({ ...there, proven_host: '192.168.1.8' }), /private|not|address/, 'the guard is the same')
+  const drachtio = ways(t, {}, {}, { verifies_targets: false })
+  t.same(await drachtio.proxies(there), ['sip:192.168.1.7:4000;transport=ws'], 'another SIP server knows no machines')
+})
+
 t.test('private peers are loopback addresses in development, otherwise only the listed ones', async t => {
   const development = ways(t, {}, { STROWGER_HOST: '127.0.0.1' })
   t.same(await development.proxies({ uri: 'sip:1@127.0.0.2' }), ['sip:127.0.0.2:5060;transport=udp'])
