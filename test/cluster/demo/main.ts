@@ -66,7 +66,7 @@ async function demo(): Promise<void> {
   const machines: Machine[] = []
   for (const host of HOSTS) {
     say(`the machine on ${host} starts …`)
-    const machine = await startUp('cluster', { ...env, STROWGER_HOST: host, STROWGER_LOG: 'error' })
+    const machine = await startUp('cluster', { ...env, STROWGER_HOST: host, STROWGER_LOG: 'fatal' })
     undos.push(() => machine.stop())
     machines.push(machine)
   }

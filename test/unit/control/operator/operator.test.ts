@@ -2,9 +2,13 @@ import { OPERATOR_SCOPES, type OperatorScope } from '../../../../control/http/ac
 import type { Route } from '../../../../control/http/route.ts'
 import { OPERATOR_ROUTES } from '../../../../control/operator/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
+import { machineOf } from '../../../../core/runtime/machine.ts'
 import { hashOfNothing } from '../../../../core/runtime/secrets.ts'
 import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
+import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { openState } from '../../../../core/state/index.ts'
+import { listMachines, putMachine, seeMachine } from '../../../../core/state/nodes/machines.ts'
+import { askToDrain, registerNode } from '../../../../core/state/nodes/nodes.ts'
 import { INSTALLATION, verifyChain } from '../../../../core/state/people/audit.ts'
 import { insertOrganization, insertProject } from '../../../../core/state/people/customers.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
@@ -440,3 +444,49 @@ t.test('a destination that is worth stealing is closed until an operator opens i
   const renamed = await change(ask, 'PATCH', path, { name: body.name })
   t.same(renamed.body.risk.open, ['satellite'], 'another change leaves it open')
 })
+
+t.test(
+  'machines that share the database say how they stand, what they run, and in which settings they differ',
+  async t => {
+    const { db } = w.state
+    const here = machineOf(w.settings.data_dir).machine_id
+    const ahead_ms = w.clock.now() + 3_600_000
+    const machine = { host: '203.0.113.7', base_url: 'http://203.0.113.7', sip_port: 5060, version: '0.1.0' }
+    const put = (id: string, domain: string) =>
+      putMachine(
+        db,
+        { ...machine, id, settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }) },
+        ahead_ms,
+      )
+    const runs = async (machine_id: string, kinds: readonly ('signaling' | 'edge' | 'media')[], at_ms = ahead_ms) => {
+      for (const kind of kinds)
+        await registerNode(db, { id: `${machine_id}-${kind}`, kind, machine_id, boot_id: 'boot_1', pid: 1 }, at_ms)
+    }
+    const whole = ['signaling', 'edge', 'media'] as const
+    await put(here, 'a')
+    await runs(here, whole)
+    await put('mac_b', 'b')
+    await runs('mac_b', ['signaling', 'edge'])
+    await put('mac_c', 'a')
+    await runs('mac_c', whole)
+    await askToDrain(db, 'mac_c', ahead_ms)
+    await put('mac_d', 'a')
+    await runs('mac_d', whole, w.clock.now() - 60_000)
+    await w.state.transaction(bumpConfiguration)
+    const { data } = (await ask('GET', '/machines')).body as { data: { id: string }[] }
+    const of = (id: string) => data.find(one => one.id === id)
+    t.equal(data.length, 4)
+    t.match(of(here), { here: true, state: 'running', processes: ['edge', 'media', 'signaling'], other_settings: [] })
+    t.match(of('mac_b'), { here: false, state: 'impaired', other_settings: ['STROWGER_DOMAIN'], live_calls: 0 })
+    t.match(of('mac_c'), { state: 'draining', other_settings: [] })
+    t.match(of('mac_d'), { state: 'down', processes: [], configuration_behind: 0 })
+    const { revision } = await db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+    t.match(of(here), { configuration_behind: revision }, 'its signaling has applied nothing')
+    await seeMachine(db, here, ahead_ms + 31 * 86_400_000)
+    t.same(
+      (await listMachines(db)).map(({ id }) => id),
+      [here],
+      'machines that have not run for a month are forgotten',
+    )
+  },
+)

@@ -5,6 +5,7 @@ import type { Machine } from '../../../../../core/runtime/machine.ts'
 import { insertMessages, messagesOfLostCalls } from '../../../../../core/state/calls/ladder.ts'
 import { unfinishedRecordings } from '../../../../../core/state/calls/recordings.ts'
 import { endCallsOfLostNode, insertCall } from '../../../../../core/state/calls/running-calls.ts'
+import { ownSandbox, putSandboxCarrier } from '../../../../../core/state/configuration/bootstrap.ts'
 import {
   listCarrierRegistrations,
   saveRegistrationState,
@@ -129,6 +130,25 @@ t.test('a carrier is registered with while any machine is, whatever the others r
   await save('node_before', 'registered', 3)
   const rows = await state.db.selectFrom('carrier_registration_state').select('node_id').execute()
   t.same(rows, [{ node_id: 'node_before' }], 'an ended node leaves no row')
+})
+
+t.test('each machine calls its own sandbox carrier; one without calls that of another', async t => {
+  const { state } = await twoNodes(t)
+  const put = (machine_id: string, port: number | null) =>
+    putSandboxCarrier(state, { machine_id, host: '127.0.0.1', port, now: at })
+  const targets = () => state.db.selectFrom('carrier_target').select(['id', 'carrier_id', 'sip_uri']).execute()
+  const calledBy = async (machine_id: string) =>
+    ownSandbox(await targets(), machine_id).map(({ sip_uri }) => sip_uri.slice(-4))
+  await put('mac_1', 7001)
+  await put('mac_2', 7002)
+  t.same([await calledBy('mac_1'), await calledBy('mac_2')], [['7001'], ['7002']])
+  t.same((await calledBy('mac_3')).sort(), ['7001', '7002'])
+  await put('mac_1', 7003)
+  t.same(await calledBy('mac_1'), ['7003'], 'a start replaces the target of this machine alone')
+  await put('mac_2', null)
+  t.same(await calledBy('mac_2'), ['7003'])
+  await put('mac_1', null)
+  t.same(await state.db.selectFrom('carrier').select('id').execute(), [], 'the last one takes the carrier with it')
 })
 
 t.test('a drain and its end apply only to the requested machine', async t => {
