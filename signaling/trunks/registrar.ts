@@ -1,11 +1,12 @@
 import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
 import { MACHINE_PARAMETER } from '../../core/domain/network/next-hop.ts'
 import { hostOf, readAddress, readAddresses } from '../../core/domain/sip/address.ts'
-import { splitList } from '../../core/domain/sip/uri.ts'
+import { parseUri, splitList } from '../../core/domain/sip/uri.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
 import type { Bus } from '../../core/runtime/bus.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { protocolOf } from '../../core/runtime/sip/locate.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
   countRegistrations,
@@ -292,13 +293,16 @@ export class Registrar {
   }
 
   #contactOf(row: RegistrationRow): Contact {
-    const { contact, source_address, source_port, transport, machine_id } = row
-    const flow = `sip:${uriHost(source_address)}:${source_port}${transport === 'udp' ? '' : `;transport=${transport}`}`
+    const { contact, source_address, transport } = row
     const direct = transport === 'udp' && hostOf(contact) === source_address
-    const own = this.#isOwn(row)
+    const place = direct ? placeOf(contact) : { protocol: transport, port: row.source_port }
+    const by = place.protocol === 'udp' ? '' : `;transport=${place.protocol}`
+    const flow = `sip:${uriHost(source_address)}:${place.port}${by}`
+    // Each machine connects to a contact that needs no flow over UDP. A datagram comes from where it registered.
+    const own = this.#isOwn(row) || (direct && place.protocol !== 'udp')
     return {
       uri: contact,
-      proxy: own ? (direct ? null : flow) : `${flow};${MACHINE_PARAMETER}=${machine_id}`,
+      proxy: own ? (direct ? null : flow) : `${flow};${MACHINE_PARAMETER}=${row.machine_id}`,
       proven_host: source_address,
       transport,
     }
@@ -306,6 +310,13 @@ export class Registrar {
 }
 
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
+
+/** Where a contact says that it is. */
+function placeOf(contact: string): { readonly protocol: string; readonly port: number } {
+  const uri = parseUri(contact)
+  const protocol = (uri && protocolOf(uri)) ?? 'udp'
+  return { protocol, port: uri?.port ?? (protocol === 'tls' ? 5061 : 5060) }
+}
 
 const readContacts = (header: string, default_seconds: number): Asked[] =>
   readAddresses(header)

@@ -110,10 +110,23 @@ t.test('a contact that registers at one machine is called by another, by way of 
   await a.register('<sip:v@browser.invalid>', 'wss')
   await until('the other machine knows both', () => b.called().length === 2)
   t.same(b.called(), [
-    ['sip:u@192.0.2.7:5080', 'sip:192.0.2.7:49152;x-machine=mac_a'],
+    ['sip:u@192.0.2.7:5080', 'sip:192.0.2.7:5080;x-machine=mac_a'],
     ['sip:v@browser.invalid', 'sip:192.0.2.7:49152;transport=wss;x-machine=mac_a'],
   ])
   t.same(a.called()[0], ['sip:u@192.0.2.7:5080', null], 'at its own machine it is called as ever')
+  const [nat, tcp] = ['sip:n@10.0.0.1', 'sip:t@192.0.2.7:5080;transport=tcp']
+  await a.register(`<${nat}>, <${tcp}>`)
+  await until('the other machine knows all', () => b.called().length === 4)
+  t.same(
+    b.called().slice(2),
+    [
+      [nat, 'sip:192.0.2.7:49152;x-machine=mac_a'],
+      [tcp, null],
+    ],
+    'by what each needs',
+  )
+  await a.register(`<${nat}>, <${tcp}>`, 'udp', '0')
+  await until('they are gone', () => b.called().length === 2)
   t.equal(b.registrar.size, 0, 'each contact counts at one machine')
 
   t.match(await b.register('<sip:v@browser.invalid>', 'wss'), /u@192.*v@browser/, 'the answer has all contacts')
