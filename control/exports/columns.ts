@@ -1,6 +1,5 @@
-import { csvCell } from '../../core/domain/text/csv.ts'
-import type { ExportedColumn, ExportedField, JoinedField } from '../../core/state/calls/call-history.ts'
-import type { Value } from '../../core/state/index.ts'
+import type { ExportedField, LineField } from '../../core/state/calls/call-lines.ts'
+import type { TextRule } from '../../core/state/index.ts'
 import { Count64, Int64, nullable, resource, type TSchema, Type } from '../http/schema.ts'
 import { callFields } from '../v1/call-present.ts'
 
@@ -29,40 +28,33 @@ const FIELDS: Readonly<Record<'customer' | 'operator', Readonly<Partial<Record<E
   operator: OperatorExportedCall.properties,
 }
 
-/** How an export is written. */
-interface LineWriter {
+/** How the lines of an export are written. */
+interface LineFormat {
   /** What stands before the lines. */
   readonly head: string
-  /** What is read of each call. */
-  readonly columns: readonly ExportedColumn[]
-  /** Writes a line of each row, which has a value for each column after its position. */
-  lines(rows: readonly (readonly Value[])[]): string
+  readonly fields: readonly LineField[]
+  /** What ends a line. */
+  readonly end: string
 }
 
-/** How the fields of a format are written. Texts of ours never need quotes within, so that the store joins them. */
+/** How the fields of a format are written. */
 interface Format {
   before(name: string, at: number): string
+  readonly rule: TextRule
+  /** What stands around a text of ours, which never needs quotes within. */
   readonly quote: string
   readonly absent: string
-  /** Writes a value that is no text of ours. */
-  write(value: Value): string
   readonly end: string
 }
 
 const FORMATS: Readonly<Record<'csv' | 'jsonl', Format>> = {
   // Lines end as RFC 4180 §2 says.
-  csv: {
-    before: (_, at) => (at === 0 ? '' : ','),
-    quote: '',
-    absent: '',
-    write: value => (typeof value === 'string' ? csvCell(value) : String(value ?? '')),
-    end: '\r\n',
-  },
+  csv: { before: (_, at) => (at === 0 ? '' : ','), rule: 'csv_cell', quote: '', absent: '', end: '\r\n' },
   jsonl: {
     before: (name, at) => `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+    rule: 'json_string',
     quote: '"',
     absent: 'null',
-    write: value => JSON.stringify(value),
     end: '}\n',
   },
 }
@@ -81,46 +73,29 @@ interface Shape {
 }
 
 const shapesOf = (schema: Shape): readonly Shape[] => schema.anyOf ?? [schema]
-const isText = (schema: Shape): boolean => shapesOf(schema).some(({ type }) => type === 'string')
+const isText = ({ type }: Shape): boolean => type === 'string'
 
-/** Reports whether a value never needs quotes within: a number, a time, or a text of ours. */
-const isPlain = (name: string, schema: Shape): boolean =>
-  OURS.has(name) ||
-  shapesOf(schema).every(one => one.type !== 'string' || one.format === 'date-time' || one.enum !== undefined)
+/** How the values of a field are written: a number, or a text of ours, never needs quotes within. */
+function writeOf(name: string, schema: Shape, { quote, rule }: Format): LineField['write'] {
+  const texts = shapesOf(schema).filter(isText)
+  if (texts.length === 0) return 'number'
+  const ours = OURS.has(name) || texts.every(one => one.format === 'date-time' || one.enum !== undefined)
+  return ours ? { quote } : { rule }
+}
 
-/** Returns the writer of a format, for a customer or an operator. */
-export function lineWriter(format: 'csv' | 'jsonl', reader: 'customer' | 'operator'): LineWriter {
-  const { before, quote, absent, write, end } = FORMATS[format]
+/** Returns how lines of a format are written, for a customer or an operator. */
+export function lineFormat(format: 'csv' | 'jsonl', reader: 'customer' | 'operator'): LineFormat {
+  const how = FORMATS[format]
+  const { before, absent, end } = how
   const fields = Object.entries(FIELDS[reader]) as [ExportedField, TSchema][]
-  const columns: (ExportedField | JoinedField[])[] = []
-  // What stands before the value of a field that is written here; null of a text that the store has joined.
-  const befores: (string | null)[] = []
-  for (const [at, [field, schema]] of fields.entries()) {
-    const last = columns.at(-1)
-    const joined = { field, before: before(field, at), quote: isText(schema) ? quote : '', absent }
-    if (!isPlain(field, schema)) {
-      columns.push(field)
-      befores.push(joined.before)
-    } else if (typeof last === 'object') last.push(joined)
-    else {
-      columns.push([joined])
-      befores.push(null)
-    }
-  }
   return {
     head: format === 'csv' ? `${fields.map(([name]) => name).join(',')}${end}` : '',
-    columns,
-    lines(rows) {
-      let text = ''
-      for (const row of rows) {
-        let at = 1
-        for (const before of befores) {
-          const value = row[at++] ?? null
-          text += before === null ? value : before + write(value)
-        }
-        text += end
-      }
-      return text
-    },
+    fields: fields.map(([field, schema], at) => ({
+      field,
+      before: before(field, at),
+      write: writeOf(field, schema, how),
+      absent,
+    })),
+    end,
   }
 }

@@ -1,8 +1,9 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type HistoryFilter, readEndedCalls } from '../../core/state/calls/call-history.ts'
+import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
+import { readCallLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
-import { lineWriter } from './columns.ts'
+import { lineFormat } from './columns.ts'
 
 /** A part of a job. It is plain data, which goes to a thread. */
 export interface Slice {
@@ -62,13 +63,13 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     const whole = fstatSync(file).size >= slice.bytes
     let { after_position, rows, bytes } = whole ? slice : { after_position: slice.first_position, rows: 0, bytes: 0 }
     ftruncateSync(file, bytes)
-    const writer = lineWriter(format, project_id === null ? 'operator' : 'customer')
+    const lines = lineFormat(format, project_id === null ? 'operator' : 'customer')
     const of = project_id === null ? filter : { ...filter, project_id }
-    const add = (text: Buffer): void => {
+    const add = (text: Uint8Array): void => {
       for (let written = 0; written < text.length; ) written += writeSync(file, text, written)
       bytes += text.length
     }
-    if (bytes === 0) add(Buffer.from(writer.head))
+    if (bytes === 0) add(Buffer.from(lines.head))
     const limit = Math.min(READ_ROWS, slice.max_rows)
     let span = limit
     const enough = rows + slice.max_rows
@@ -76,13 +77,12 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
-      const found = await readEndedCalls(reader, writer.columns, of, { after: after_position, last, limit })
-      const text = Buffer.from(writer.lines(found))
-      if (bytes + text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
-      add(text)
-      rows += found.length
-      after_position = found.length === limit ? Number(found.at(-1)?.[0] ?? last) : last
-      span = found.length < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
+      const found = await readCallLines(reader, lines, of, { after: after_position, last, limit })
+      if (bytes + found.text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
+      add(found.text)
+      rows += found.rows
+      after_position = found.rows === limit ? (found.last_position ?? last) : last
+      span = found.rows < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
       starved = performance.now() - begun_ms > STARVED_MS
     }
     fdatasyncSync(file)

@@ -16,6 +16,7 @@ export {
   type State,
   StateError,
   type StateWork,
+  type TextRule,
 } from './port.ts'
 export type { Value } from './procedures/query.ts'
 export * from './schema/index.ts'

@@ -1,4 +1,4 @@
-import type { CompiledQuery, DialectAdapter, Kysely, RawBuilder } from 'kysely'
+import type { CompiledQuery, DialectAdapter, Expression, Kysely, RawBuilder } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import type { Db, Trx } from './db.ts'
 import type { Value } from './procedures/query.ts'
@@ -92,13 +92,30 @@ export interface Reader {
   derived<T>(of: object, key: string, make: () => T): T
 }
 
+/** How a text is written into a line: as a cell of CSV (`csvCell`), or as a string of JSON. */
+export type TextRule = 'csv_cell' | 'json_string'
+
+/** Returns an expression of the text that a rule makes of the text `value`; null of null. */
+export type WriteText = (rule: TextRule, value: Expression<string | null>) => RawBuilder<string | null>
+
+/** The lines of rows, one after the other. */
+export interface Lines {
+  readonly rows: number
+  /** Null: there are no rows. */
+  readonly last_position: number | null
+  /** As UTF-8. */
+  readonly text: Uint8Array
+}
+
 /**
- * Reads many rows, as arrays of their values: where millions are read, an object for each costs more than the read. It
- * writes nothing. That of SQLite blocks its thread.
+ * Reads the lines of many rows, which the engine writes: where millions are read, a value of JavaScript for each column
+ * costs more than the read. It writes nothing. That of SQLite blocks its thread.
  */
 export interface RowReader {
-  /** Returns the values of each row, in the order of the query's columns. @throws StateError */
-  rows(query: (db: Kysely<Schema>) => Compilable<unknown>): Promise<readonly (readonly Value[])[]>
+  /** Reads a query of two columns: a `position`, by which it is ordered, and a `line`. @throws StateError */
+  lines(
+    query: (db: Kysely<Schema>, write: WriteText) => Compilable<{ readonly position: number; readonly line: string }>,
+  ): Promise<Lines>
   close(): Promise<void>
 }
 

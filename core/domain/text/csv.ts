@@ -1,6 +1,6 @@
 // Spreadsheets take a cell that begins so for a formula, which may send their data to somebody (OWASP, CSV injection).
 // They do the same for the full-width signs, and behind characters that are not shown.
-const FORMULA = /^['\u00ad\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
+export const FORMULA = /^['\u00ad\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
 
 const NOT_PLAIN = new RegExp(`${FORMULA.source}|[",\\r\\n]`)
 

@@ -1,16 +1,6 @@
-import {
-  type AliasableExpression,
-  type Expression,
-  type ExpressionBuilder,
-  expressionBuilder,
-  type Selectable,
-  type SqlBool,
-  sql,
-} from 'kysely'
+import { type Expression, expressionBuilder, type Selectable, type SqlBool } from 'kysely'
 import { ending } from '../../domain/calls/endings.ts'
 import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../db.ts'
-import type { RowReader } from '../port.ts'
-import type { Value } from '../procedures/query.ts'
 import type { Schema } from '../schema/index.ts'
 import { insertCommand, pendingCommands } from './calls.ts'
 import { isLive } from './live-calls.ts'
@@ -59,7 +49,7 @@ export function listProjectCalls(
 }
 
 /** The condition of a filter on the table of calls, also where other tables are joined to it. */
-function matches(filter: HistoryFilter & { readonly project_id?: string }): Expression<SqlBool> {
+export function matches(filter: HistoryFilter & { readonly project_id?: string }): Expression<SqlBool> {
   const { project_id, status, direction, trunk_id, from, to, number, since, before, subaccount_id, live } = filter
   const { reason, call_id, application_id, parent_call_sid, ended_since, ended_before } = filter
   const eb = expressionBuilder<Schema, 'call'>()
@@ -91,100 +81,6 @@ function matches(filter: HistoryFilter & { readonly project_id?: string }): Expr
   }
   return eb.and(conditions)
 }
-
-/** Where each field of an exported call is stored. The price and its currency are known once the call is charged. */
-const EXPORTED = {
-  account_sid: 'call.account_sid',
-  application_id: 'call.application_id',
-  billed_seconds: 'reservation.billed_seconds',
-  carrier_id: 'reservation.carrier_id',
-  cost_minor: 'reservation.cost_minor',
-  destination: 'reservation.rate_label',
-  direction: 'call.direction',
-  duration_seconds: 'call.duration_seconds',
-  ended_at: 'call.ended_at',
-  ended_by: 'call.ended_by',
-  from: 'call.from_number',
-  id: 'call.sid',
-  number_id: 'call.number_id',
-  origin: 'call.origin',
-  parent_call_id: 'call.parent_call_sid',
-  price_minor: 'reservation.charge_minor',
-  project_id: 'call.project_id',
-  queued_at: 'call.queued_at',
-  reason: 'call.reason',
-  sip_code: 'call.sip_code',
-  start_time: 'call.answered_at',
-  status: 'call.status',
-  to: 'call.to_number',
-  trunk_id: 'call.trunk_id',
-} as const
-export type ExportedField = keyof typeof EXPORTED | 'currency' | 'pdd_ms'
-
-/** A field in a text that the store joins: what stands before it and around it, and in the place of a missing value. */
-export interface JoinedField {
-  readonly field: ExportedField
-  readonly before: string
-  readonly quote: string
-  readonly absent: string
-}
-
-/** What a column of `readEndedCalls` has: the value of a field, or one text of several fields. */
-export type ExportedColumn = ExportedField | readonly JoinedField[]
-
-type JoinedTables = ExpressionBuilder<Schema, 'call' | 'reservation'>
-
-function fieldOf(eb: JoinedTables, name: ExportedField): AliasableExpression<Value> {
-  if (name === 'currency')
-    return eb.case().when('reservation.charge_minor', 'is not', null).then(eb.ref('reservation.currency')).end()
-  if (name !== 'pdd_ms') return eb.ref(EXPORTED[name])
-  // Calls of before the column, and those without a delay, are looked up.
-  const recorded = eb.selectFrom('cdr').select('cdr.pdd_ms').whereRef('cdr.call_sid', '=', 'call.sid')
-  return eb.fn.coalesce('call.pdd_ms', recorded)
-}
-
-function textOf(eb: JoinedTables, { field, before, quote, absent }: JoinedField): readonly Expression<unknown>[] {
-  // As texts and literals, whose types every engine knows.
-  const value = eb.cast<string>(fieldOf(eb, field), 'text')
-  const quoted = quote === '' ? value : sql<string>`${sql.lit(quote)} || ${value} || ${sql.lit(quote)}`
-  return [sql.lit(before), absent === '' ? quoted : eb.fn.coalesce(quoted, sql.lit(absent))]
-}
-
-/**
- * Reads ended calls with their record and money in order of position: `after` (not included) to `last` (included).
- * Returns for each call its position, and then `columns`. A joined text costs less than its values, of which each
- * becomes an object of the collector.
- */
-export const readEndedCalls = (
-  reader: RowReader,
-  columns: readonly ExportedColumn[],
-  filter: HistoryFilter & { readonly project_id?: string },
-  range: { readonly after: number; readonly last: number; readonly limit: number },
-): Promise<readonly (readonly Value[])[]> =>
-  reader.rows(db =>
-    db
-      .selectFrom('call')
-      .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
-      .select('call.position')
-      .select(eb =>
-        columns.map((column, at) =>
-          typeof column === 'string'
-            ? fieldOf(eb, column).as(column)
-            : eb
-                .fn<string>(
-                  'concat',
-                  column.flatMap(joined => textOf(eb, joined)),
-                )
-                .as(`text_${at}`),
-        ),
-      )
-      .where('call.position', '>', range.after)
-      .where('call.position', '<=', range.last)
-      .where('call.ended_at', 'is not', null)
-      .where(matches(filter))
-      .orderBy('call.position')
-      .limit(range.limit),
-  )
 
 /** The lowest and the highest position of the calls of a project, or of all; null without a call. */
 export async function positionsOfCalls(

@@ -1,6 +1,7 @@
 import type { RowReader } from '../port.ts'
 import { postgresCompiler } from './engine.ts'
 import { poolOf } from './store.ts'
+import { postgresText } from './text-rules.ts'
 
 /** How long a read waits for a connection. */
 const CONNECTION_MS = 5000
@@ -9,10 +10,21 @@ const CONNECTION_MS = 5000
 export function openPostgresRows(database_url: string): RowReader {
   const pool = poolOf(database_url, { size: 1 })
   return {
-    rows(query) {
-      const { sql, parameters } = query(postgresCompiler).compile()
-      return pool.use(CONNECTION_MS, link => link.rows(sql, parameters))
+    async lines(query) {
+      const { sql, parameters } = query(postgresCompiler, postgresText).compile()
+      const [[rows = 0, last_position = null, text = null] = []] = await pool.use(CONNECTION_MS, link =>
+        link.rows(joined(sql), parameters),
+      )
+      return {
+        rows: Number(rows),
+        last_position: last_position as number | null,
+        text: Buffer.from(String(text ?? '')),
+      }
     },
     close: () => pool.close(),
   }
 }
+
+/** Joins the lines of a query within PostgreSQL. */
+const joined = (sql: string): string =>
+  `select count(*), max(position), string_agg(line, '' order by position) from (${sql}) as lines`

@@ -2,9 +2,12 @@ import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { callExports } from '../../../control/reconcilers/call-exports.ts'
-import { systemClock } from '../../../core/runtime/clock.ts'
+import { presentCall } from '../../../control/v1/call-present.ts'
+import { csvCell } from '../../../core/domain/text/csv.ts'
+import { iso, systemClock } from '../../../core/runtime/clock.ts'
+import { insertCall } from '../../../core/state/calls/running-calls.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
-import { ranCall, trunkOf } from '../../support/ended-calls.ts'
+import { queuedCall, ranCall, trunkOf } from '../../support/ended-calls.ts'
 import t from '../../support/harness/index.ts'
 import { asks, operatorKey } from '../../support/operators.ts'
 import { addTenant, asTenant } from '../../support/tenants.ts'
@@ -321,4 +324,114 @@ t.test('an operator exports the calls of all customers, with what they cost', as
   t.same((await text({ project_id: rival.demo.project_id })).length, 1)
   const blind = asks(w, await operatorKey(w, { scopes: '["operator:read"]' }))
   t.equal((await blind('POST', '/exports', { format: 'csv' })).status, 403, 'costs need operator:money')
+})
+
+t.test('a file has, byte for byte, what JavaScript writes of each call, and of no other customer’s', async t => {
+  const ask = asks(w, await operatorKey(w))
+  const hostile = [
+    ...[
+      '=1+1',
+      '+1',
+      '-1',
+      "'=1",
+      '@x',
+      'a,b',
+      'say "hi"',
+      'two\r\nlines',
+      '\ttab',
+      '\u200b=1',
+      '＝1',
+      'Zoë 😀',
+      'alice',
+    ],
+    ...['back\\slash', '\u2028', '\u007f', 'x\u0000,"y', ''],
+  ]
+  const add = async (of: ControlPlane, project_id: string, text: string, at: number) => {
+    const sid = `CA${project_id.slice(-4)}${String(at).padStart(28, '0')}`
+    const when = iso(Date.parse('2026-02-01T00:00:00Z') + at * 1000)
+    const call = queuedCall(of, sid, when, { from_number: text, to_number: hostile.at(-1 - at) ?? '' })
+    const full = at % 2 === 0
+    await w.state.transaction(trx => insertCall(trx, { ...call, project_id }, Date.parse(when)))
+    const rest = { ended_at: when, pdd_ms: full ? at : null, trunk_id: at % 3 === 0 ? trunk : null }
+    const more = { account_sid: 'AC1', application_id: 'app_1', number_id: 'num_1', parent_call_sid: 'CA9' }
+    const ends = {
+      reason: 'no_route',
+      ended_by: 'caller' as const,
+      sip_code: 404,
+      duration_seconds: at,
+      answered_at: when,
+    }
+    const set = { ...rest, ...(full ? { ...more, ...ends } : {}) } as const
+    await w.state.db.updateTable('call').set(set).where('sid', '=', sid).execute()
+    if (at % 4 === 1) return
+    await w.state.db
+      .insertInto('reservation')
+      .values({
+        ...{ call_sid: sid, project_id, billing_account_id: 'bil_1', billing: 'rated', destination: '+1' },
+        ...{ rate_label: at % 5 === 0 ? null : text, rate_micro: 1, rate_unit: 'minute', currency: 'NGN' },
+        ...{ increment_initial_seconds: 60, increment_additional_seconds: 60, day: '2026-02-01', held_minute: 0 },
+        ...{ caps: '[]', held_minor: 0, begun_at: when, cost_minor: at % 3 === 0 ? -5 : null },
+        ...{ carrier_id: at % 3 === 0 ? 'car_2' : null },
+        ...(full ? { billed_seconds: 60, charge_minor: 2 ** 53 - 1, settled_at: when } : {}),
+      })
+      .execute()
+  }
+  for (const [at, text] of hostile.entries()) {
+    await add(w, w.demo.project_id, text, at)
+    await add(rival, rival.demo.project_id, text, at)
+  }
+  const calls = await w.state.db
+    .selectFrom('call')
+    .selectAll()
+    .where('ended_at', 'is not', null)
+    .orderBy('position')
+    .execute()
+  const records = new Map((await w.state.db.selectFrom('cdr').selectAll().execute()).map(one => [one.call_sid, one]))
+  const prices = new Map(
+    (await w.state.db.selectFrom('reservation').selectAll().execute()).map(one => [one.call_sid, one]),
+  )
+  const facts = (call: (typeof calls)[number], all: boolean) => {
+    const price = prices.get(call.sid)
+    return {
+      ...presentCall(call),
+      billed_seconds: price?.billed_seconds ?? null,
+      currency: price?.charge_minor == null ? null : price.currency,
+      destination: price?.rate_label ?? null,
+      pdd_ms: call.pdd_ms ?? records.get(call.sid)?.pdd_ms ?? null,
+      price_minor: price?.charge_minor ?? null,
+      ...(all
+        ? { carrier_id: price?.carrier_id ?? null, cost_minor: price?.cost_minor ?? null, project_id: call.project_id }
+        : {}),
+    }
+  }
+  const cell = (value: string | number | null) => (typeof value === 'string' ? csvCell(value) : String(value ?? ''))
+  const csv = (rows: readonly object[]) =>
+    [Object.keys(rows[0] ?? {}).join(','), ...rows.map(row => Object.values(row).map(cell).join(',')), ''].join('\r\n')
+  const json = (rows: readonly object[]) => rows.map(row => `${JSON.stringify(row)}\n`).join('')
+  const mine = calls.filter(call => call.project_id === w.demo.project_id)
+  for (const [filter, chosen] of [
+    [{}, mine],
+    [{ trunk_id: trunk }, mine.filter(call => call.trunk_id === trunk)],
+    [{ from: '+1' }, mine.filter(call => call.from_number === '+1')],
+    [
+      { since: '2026-02-01T00:00:03Z', before: '2026-02-01T00:00:09Z' },
+      mine.filter(call => call.queued_at >= '2026-02-01T00:00:03' && call.queued_at < '2026-02-01T00:00:09'),
+    ],
+  ] as const) {
+    const rows = chosen.map(call => facts(call, false))
+    t.ok(rows.length > 0, 'the filter finds calls')
+    t.equal(await exported({ format: 'csv', filter }), csv(rows))
+    t.equal(await exported({ format: 'jsonl', filter }), json(rows))
+  }
+  const whole = calls.map(call => facts(call, true))
+  for (const [format, text] of [
+    ['csv', csv(whole)],
+    ['jsonl', json(whole)],
+  ] as const) {
+    const { body: job } = await ask('POST', '/exports', { format })
+    const small = callExports({ niceness: 0, slice_rows: 7 })
+    while ((await ask('GET', `/exports/${job.id}`)).body.state !== 'completed') await small.run(w)
+    await small.stop?.()
+    t.equal((await ask('GET', `/exports/${job.id}/file`)).text, text, 'the operator’s, in many slices')
+  }
 })

@@ -4,11 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
+import { csvCell } from '../../../../../core/domain/text/csv.ts'
 import { systemClock } from '../../../../../core/runtime/clock.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bump.ts'
 import { listShortCodes } from '../../../../../core/state/configuration/settings.ts'
-import { DATABASE_FILE, failure, isEmptyDatabase, openRowReader, type State } from '../../../../../core/state/index.ts'
+import {
+  DATABASE_FILE,
+  failure,
+  isEmptyDatabase,
+  openRowReader,
+  type State,
+  type TextRule,
+} from '../../../../../core/state/index.ts'
 import { executedMigrations } from '../../../../../core/state/maintenance/migrate.ts'
 import { MIGRATIONS } from '../../../../../core/state/migrations/index.ts'
 import { registerNode } from '../../../../../core/state/nodes/nodes.ts'
@@ -241,16 +249,37 @@ t.test('nothing is in a list without values, and null is the least value of an o
     ordered.map(({ project_id }) => project_id),
     [null, 'prj_1', 'prj_2'],
   )
+})
+
+t.test('lines of an export are written as SQLite writes them', async t => {
+  const database_url = await postgresDatabase()
+  const { db } = await closing(t, opened(database_url))
+  const said = [
+    ...['', '+2348030000001', '=1+1', '-1', "'=1", '@x', 'a,b', 'say "hi"', 'two\r\nlines', '\ttab', '\u200b=1', '＝1'],
+    ...['Côte d’Ivoire', '😀', 'back\\slash', '\u2028', '\u0001', '\u007f', '\u00ad', '\ufeff@', 'a\n'],
+  ]
+  const rows = said.map((sends_to, at) => ({ id: `sho_${at}`, project_id: null, code: String(100 + at), sends_to }))
+  await db.insertInto('short_code').values(rows).execute()
   const reader = await openRowReader({ data_dir: '/nowhere', database_url, cache_kib: 1 })
   t.teardown(() => reader.close())
-  const rows = await reader.rows(read =>
-    read.selectFrom('short_code').select(['id', 'project_id']).where('code', '=', '112').orderBy('id'),
-  )
-  t.same(rows, [
-    ['sho_null', null],
-    ['sho_prj_1', 'prj_1'],
-    ['sho_prj_2', 'prj_2'],
-  ])
+  const read = (rule: TextRule, limit: number) =>
+    reader.lines((here, written) =>
+      here
+        .selectFrom('short_code')
+        .select(sql<number>`cast(code as bigint)`.as('position'))
+        .select(eb => sql<string>`concat(${written(rule, eb.ref('sends_to'))}, '|')`.as('line'))
+        .orderBy('position')
+        .limit(limit),
+    )
+  for (const [rule, write] of [
+    ['csv_cell', csvCell],
+    ['json_string', JSON.stringify],
+  ] as const) {
+    const { text, ...counts } = await read(rule, 1000)
+    t.same(counts, { rows: said.length, last_position: 99 + said.length })
+    t.equal(Buffer.from(text).toString(), said.map(one => `${write(one)}|`).join(''))
+  }
+  t.same(await read('csv_cell', 0), { rows: 0, last_position: null, text: Buffer.alloc(0) })
 })
 
 t.test('procedures that share a turn fail alone, and those that come too late have done nothing', async t => {
