@@ -77,7 +77,7 @@ export function checkEvidence(text: string, expected?: string): EvidenceVerdict 
   const evidence = readEvidence(text)
   const { parts, digests } = evidence
   const raw = Buffer.from(evidence.public_key, 'base64url')
-  const findings: string[] = []
+  const findings = twice(text).map(name => `The member "${name}" stands twice: programs differ in which they show.`)
   for (const name of new Set([...Object.keys(digests), ...Object.keys(parts)])) {
     if (!Object.hasOwn(parts, name)) findings.push(`The part "${name}" was removed.`)
     else if (!Object.hasOwn(digests, name)) findings.push(`The part "${name}" was added.`)
@@ -95,6 +95,27 @@ function isSigned(evidence: Evidence, raw: Buffer): boolean {
   if (raw.length !== 32) return false
   const key = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, raw]), format: 'der', type: 'spki' })
   return verify(null, signedText(evidence), key, Buffer.from(evidence.signature, 'base64url'))
+}
+
+/** Strings of JSON with the colon of a member, and what opens and closes objects and lists. */
+const TOKENS = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}[\]]/g
+
+/** The names of members that an object in a JSON text has more than once. `JSON.parse` keeps the last alone. */
+function twice(text: string): string[] {
+  const open: (Set<string> | null)[] = []
+  const found = new Set<string>()
+  for (const [token, quoted, colon] of text.matchAll(TOKENS)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '[') open.push(null)
+    else if (token === '}' || token === ']') open.pop()
+    else if (colon !== undefined) {
+      const name = JSON.parse(`"${quoted}"`)
+      const names = open.at(-1)
+      if (names?.has(name)) found.add(name)
+      names?.add(name)
+    }
+  }
+  return [...found]
 }
 
 function readEvidence(text: string): Evidence {

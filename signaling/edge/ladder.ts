@@ -1,3 +1,4 @@
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import { fieldReader } from '../../core/domain/ladder/field.ts'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
@@ -13,6 +14,11 @@ const FLUSH_MS = 250
 const CLOSE_MS = 500
 /** Messages that may wait to be written. Further ones are dropped and counted, because traffic comes first. */
 const MAX_WAITING = 5000
+/**
+ * Messages of a dialog that are kept; of those that begin, answer or end a call, as many again. A known peer may send
+ * any number of requests in a call, and whoever reads the ladder reads all of it.
+ */
+const MAX_OF_DIALOG = 1000
 const callId = fieldReader('call-id', 'i')
 const cseq = fieldReader('cseq')
 const MAX_CALLS = 20_000
@@ -45,7 +51,7 @@ export function callIds(): CallIds {
 
 export interface LadderWriter {
   keep(message: TracedMessage): void
-  /** Messages that were dropped because the writer was too slow. */
+  /** Messages that were dropped because the writer was too slow, or their dialog had too many. */
   readonly left_out: number
   close(): Promise<void>
 }
@@ -62,6 +68,7 @@ export function writeLadder(
   clock: Clock,
 ): LadderWriter {
   const ids = callIds()
+  const kept = boundedMap<string, number>(MAX_CALLS)
   let waiting: CallMessage[] = [...left]
   for (const row of left) journal.append(row)
   let again = left.length > 0
@@ -95,9 +102,16 @@ export function writeLadder(
       }
       const of = ids.of(message.text)
       if (!of) return
+      const decisive = isDecisive(of.method, message.text)
+      const before = kept.get(of.call_id) ?? 0
+      if (before >= (decisive ? 2 * MAX_OF_DIALOG : MAX_OF_DIALOG)) {
+        left_out++
+        return
+      }
+      kept.set(of.call_id, before + 1)
       const row = rowOf(message, textOf(of.call_id))
       waiting.push(row)
-      if (isDecisive(of.method, message.text)) journal.append(row)
+      if (decisive) journal.append(row)
     },
     get left_out() {
       return left_out

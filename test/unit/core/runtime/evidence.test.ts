@@ -32,6 +32,20 @@ t.test('evidence as it was made is intact, however its JSON is laid out', async 
   t.equal(publishedKey(KEY), pem, 'the key follows from the master key')
 })
 
+t.test('a member that stands twice is found: other programs show the first of them, and we check the last', async t => {
+  const text = JSON.stringify(made)
+  for (const [forged, name] of [
+    [text.replace('"parts":', '"parts":{"call":{"id":"CA9"}},"parts":'), 'parts'],
+    [text.replace('"id":"CA1"', '"\\u0069d" :"CA9","id":"CA1"'), 'id'],
+    [text.replace('"mos":4.1', '"mos":1,"mos":4.1'), 'mos'],
+  ] as const) {
+    t.match(JSON.parse(forged), made, 'the last of them is unchanged')
+    t.match(checkEvidence(forged, pem), { intact: false, findings: [new RegExp(`"${name}" stands twice`)] })
+  }
+  const quoted = signedEvidence(ABOUT, { call: [{ a: '{"a":1,"a":2}' }, { a: 'b":"c' }, { a: '\\' }] }, KEY)
+  t.match(check(quoted), { intact: true }, 'texts have no members, and each object its own')
+})
+
 for (const part of Object.keys(PARTS))
   t.test(`a change of the part ${part} is found and named`, async t => {
     const deep = changed(({ parts }) => {

@@ -89,6 +89,29 @@ t.test('the node stores the messages of the edge in order', async t => {
   t.equal((await kept()).at(-1), 'last', 'a stopping node stores the pending messages')
 })
 
+t.test('a peer that fills its dialog with requests fills no ladder, and the end of its call is kept', async t => {
+  const { ladder, node: start, kept } = await desk(t)
+  const node = await start()
+  const of = (call_id: string, method: string): TracedMessage => ({
+    ...invite(call_id),
+    text: `${method} sip:x SIP/2.0\r\nCall-ID: ${call_id}\r\nCSeq: 9 ${method}\r\n\r\n`,
+  })
+  ladder.keep(invite('long'))
+  for (let n = 0; n < 1500; n++) ladder.keep(of('long', 'INFO'))
+  for (let n = 0; n < 3000; n++) ladder.keep(of('endless', 'INVITE'))
+  ladder.keep(of('long', 'BYE'))
+  ladder.keep(invite('another'))
+  const rows = await until('the last one is stored', async () => {
+    const found = await kept()
+    return found.includes('another') && found
+  })
+  await node.stop()
+  t.equal(rows.filter(id => id === 'long').length, 1001)
+  t.equal(rows.filter(id => id === 'endless').length, 2000)
+  t.same(rows.slice(-2), ['long', 'another'], 'the BYE, and other calls')
+  t.equal(ladder.left_out, 501 + 1000)
+})
+
 t.test('a message that a node received and did not confirm is stored once by the next node', async t => {
   const { ladder, node, kept, path, data_dir } = await desk(t)
   ladder.keep(invite('one'))
