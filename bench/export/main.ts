@@ -74,9 +74,12 @@ async function measured() {
   const from = { host: HOST, sip_port, caller: made.numbers[0] ?? '' }
   while (!(await isAnswered(agent, from))) await rest(LOOK_MS)
   const during = (work: Promise<unknown>) => setUpsDuring(agent, from, work)
-  const quiet = [await during(rest(QUIET_MS))]
-
   const control = pids['control'] ?? 0
+  const in_peace = cpuOf(control)
+  const quiet = [await during(rest(QUIET_MS))]
+  // What the calls alone cost the process that exports.
+  const cpu_in_peace = (cpuOf(control) - in_peace) / (QUIET_MS / 1000)
+
   const at_rest = rssOf(control)
   let most = at_rest
   const looking = setInterval(() => {
@@ -108,6 +111,7 @@ async function measured() {
     start_seconds,
     export_seconds: seconds,
     export_cpu_seconds: cpu_seconds,
+    cpu_us_a_row: ((cpu_seconds - cpu_in_peace * seconds) / ROWS) * 1e6,
     rows_a_second: ROWS / seconds,
     bytes,
     mib_above_rest: (most - at_rest) / MIB,
@@ -184,7 +188,8 @@ function report(figures: Awaited<ReturnType<typeof measured>>): void {
   console.log(
     `export       ${rest.rows} calls in ${rest.export_seconds.toFixed(1)} s: ${rest.rows_a_second.toFixed(0)} a second, ` +
       `at least ${LIMITS.rows_a_second}: ${word('rows_a_second')}; ${(rest.bytes / MIB).toFixed(0)} MiB; ` +
-      `${rest.export_cpu_seconds.toFixed(1)} s of CPU in the control process`,
+      `${rest.export_cpu_seconds.toFixed(1)} s of CPU in the control process, ` +
+      `${rest.cpu_us_a_row.toFixed(1)} µs a row above what the calls take`,
   )
   console.log(
     `memory       ${rest.mib_above_rest.toFixed(0)} MiB above rest, at most ${LIMITS.mib_above_rest}: ${word('mib_above_rest')}`,
