@@ -217,9 +217,11 @@ function Top() {
       </span>
       <div class="grow" />
       <GoTo />
-      <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
-        {live.value.connected ? 'Connected' : 'Reconnecting'}
-      </span>
+      {may('live_calls:read') && (
+        <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
+          {live.value.connected ? 'Connected' : 'Reconnecting'}
+        </span>
+      )}
       {may('service_configuration:write') && (
         <button
           type="button"

@@ -333,6 +333,7 @@ t.test('the console in a browser', async t => {
       'org:billing': { shown: ['Billing'], hidden: ['Keys and credentials', 'Members'], refused: '/keys' },
       'org:viewer': { shown: ['Trunks', 'Calls'], hidden: ['Keys and credentials', 'Webhooks'], refused: '/members' },
     }
+    const trunk = await w.state.db.selectFrom('trunk').select('id').where('name', '=', 'Head office').executeTakeFirst()
     for (const [role, { shown, hidden, refused }] of Object.entries(may)) {
       await open('/members')
       await button('Add a member').click()
@@ -355,6 +356,13 @@ t.test('the console in a browser', async t => {
         .getByText(/role|not allowed|may not/i)
         .first()
         .waitFor()
+      const hears = role !== 'org:billing'
+      t.equal(await theirs.locator('.live-dot').count(), hears ? 1 : 0, `${role}: who hears no events waits for none`)
+      if (role === 'org:viewer') {
+        await follow(theirs, `/trunks/${trunk?.id}/settings`)
+        await theirs.getByText('This is not for your role').waitFor()
+        t.equal(await theirs.getByRole('button', { name: 'Suspend the trunk' }).count(), 0, 'no form that is refused')
+      }
       await other.close()
     }
   })

@@ -30,7 +30,7 @@ export function outcomeOf(
     ? ` ${documentFailed(call) ? 'Its script failed' : 'A step of its script failed'}: ${headlineOf(fault)}.`
     : ''
   if (call.ended_at === null)
-    return { tone: fault ? 'warn' : 'note', text: `The call is ${call.status}.${failed}`, fault: number }
+    return { tone: fault ? 'warn' : 'note', text: `The call is ${plain(call.status)}.${failed}`, fault: number }
   const by =
     call.ended_by === null
       ? ''
@@ -47,7 +47,7 @@ export function outcomeOf(
       fault: number,
     }
   const code = call.sip_code === null ? '' : ` SIP ${call.sip_code}.`
-  return { tone, text: `Ended as ${call.status}${by}.${code}${failed}${reason}`, fault: number }
+  return { tone, text: `Ended as ${plain(call.status)}${by}.${code}${failed}${reason}`, fault: number }
 }
 
 type Facts = Readonly<Record<string, unknown>>

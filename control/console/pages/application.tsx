@@ -30,18 +30,7 @@ export function ApplicationPage({ params }: PageProps) {
             back={back}
             badges={<RevisionBadge desired={application.desired_revision} effective={application.effective_revision} />}
             sub={<Id value={application.id} />}
-            actions={
-              <>
-                <LinkButton href={hrefOf(`/editor?url=${encodeURIComponent(application.voice_url)}`)}>
-                  {inSandbox.value ? 'Run it against the sandbox' : 'Run it in a call'}
-                </LinkButton>
-                {write && (
-                  <Button kind="danger" onClick={() => setDeleting(true)}>
-                    Delete
-                  </Button>
-                )}
-              </>
-            }
+            actions={write && <Actions of={application} onDelete={() => setDeleting(true)} />}
           />
           <div class="columns">
             <Edit key={application.revision} application={application} path={path} onSaved={of.set} />
@@ -88,6 +77,17 @@ export function ApplicationPage({ params }: PageProps) {
     </Loaded>
   )
 }
+
+const Actions = ({ of, onDelete }: { of: Application; onDelete: () => void }) => (
+  <>
+    <LinkButton href={hrefOf(`/editor?url=${encodeURIComponent(of.voice_url)}`)}>
+      {inSandbox.value ? 'Run it against the sandbox' : 'Run it in a call'}
+    </LinkButton>
+    <Button kind="danger" onClick={onDelete}>
+      Delete
+    </Button>
+  </>
+)
 
 function Edit({
   application,

@@ -8,10 +8,10 @@ import type { Column } from '../ui/table.tsx'
 
 /** Columns of the call list that everybody sees. */
 const FIXED: readonly Column<ListedCall>[] = [
-  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '164px' },
+  { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '158px' },
   { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '156px' },
-  { title: 'Status', cell: call => <CallStatus call={call} />, width: '160px' },
-  { title: 'When', cell: call => <span class="num">{when(call.queued_at)}</span>, width: '196px' },
+  { title: 'Status', cell: call => <CallStatus call={call} />, width: '166px' },
+  { title: 'When', cell: call => <span class="num">{when(call.queued_at)}</span>, width: '186px' },
 ]
 
 const why = ({ reason, ended_by }: ListedCall): string =>
@@ -19,7 +19,7 @@ const why = ({ reason, ended_by }: ListedCall): string =>
 
 /** Columns that a person chooses, in their order. */
 const OPTIONAL = {
-  trunk: { title: 'Trunk', cell: call => call.trunk_name ?? '–', width: '100px' },
+  trunk: { title: 'Trunk', cell: call => call.trunk_name ?? '–', width: '96px' },
   direction: { title: 'Direction', cell: call => words(call.direction) },
   duration: { title: 'Duration', cell: call => duration(call.duration_seconds), right: true, width: '84px' },
   mos: { title: 'MOS', cell: call => call.mos?.toFixed(1) ?? '–', right: true, width: '60px' },

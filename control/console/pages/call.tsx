@@ -6,7 +6,19 @@ import { headlineOf } from '../lib/outcome.ts'
 import { hrefOf, type PageProps } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { Call, CallEvent, CallSummary } from '../lib/types.ts'
-import { Button, CallStatus, Card, CodeBox, Empty, Id, Loaded, PageHead, Tabs, Time } from '../ui/basics.tsx'
+import {
+  Button,
+  CallStatus,
+  Card,
+  CodeBox,
+  Empty,
+  Id,
+  Loaded,
+  NotForRole,
+  PageHead,
+  Tabs,
+  Time,
+} from '../ui/basics.tsx'
 import { ConfirmHangUp } from '../ui/dialog.tsx'
 import { Player } from '../ui/player.tsx'
 import { CallFiles } from './call-files.tsx'
@@ -78,12 +90,7 @@ export function CallPage({ params }: PageProps) {
               }))}
               current={tab}
             />
-            {tab === '' && <Summary call={call} />}
-            {tab === 'ladder' && <Ladder call_id={id} live={live} />}
-            {tab === 'decision' && <Decision call_id={id} live={live} />}
-            {tab === 'media' && <CallMedia call_id={id} live={live} />}
-            {tab === 'script' && <Script events={call.events} />}
-            {tab === 'recordings' && <Recordings call={call} />}
+            <Part tab={tab} call={call} />
             {hearing && <ListenIn call={call} onClose={() => setHearing(false)} />}
             {moving && live && <TransferCall call={call} onClose={() => setMoving(false)} />}
             {asking && live && <ConfirmHangUp call={call} onClose={() => setAsking(false)} onAsked={reload} />}
@@ -92,6 +99,18 @@ export function CallPage({ params }: PageProps) {
       }}
     </Loaded>
   )
+}
+
+function Part({ tab, call }: { tab: string; call: Call }) {
+  if (TABS.some(([name, , scope]) => name === tab && !may(scope))) return <NotForRole />
+  const live = call.ended_at === null
+  if (tab === 'ladder') return <Ladder call_id={call.id} live={live} />
+  if (tab === 'decision') return <Decision call_id={call.id} live={live} />
+  if (tab === 'media') return <CallMedia call_id={call.id} live={live} />
+  if (tab === 'script') return <Script events={call.events} />
+  if (tab === 'recordings') return <Recordings call={call} />
+  if (tab === '') return <Summary call={call} />
+  return <Empty title="There is no such part of a call" />
 }
 
 const EVENT_TONE: Readonly<Record<string, string>> = {

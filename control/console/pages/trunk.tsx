@@ -7,7 +7,21 @@ import { may } from '../lib/session.ts'
 import { noTargetAnswers } from '../lib/targets.ts'
 import type { Trunk } from '../lib/types.ts'
 import { ApplyBadge } from '../ui/apply.tsx'
-import { Badge, Card, Empty, Facts, Id, Loaded, Meter, Notice, PageHead, Status, Tabs, Time } from '../ui/basics.tsx'
+import {
+  Badge,
+  Card,
+  Empty,
+  Facts,
+  Id,
+  Loaded,
+  Meter,
+  NotForRole,
+  Notice,
+  PageHead,
+  Status,
+  Tabs,
+  Time,
+} from '../ui/basics.tsx'
 import { Table } from '../ui/table.tsx'
 import { Board } from './board.tsx'
 import { PbxConfigurations } from './pbx.tsx'
@@ -86,6 +100,7 @@ export function TrunkPage({ params }: PageProps) {
 }
 
 function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {
+  if (TABS.some(([name, , scope]) => name === tab && !may(scope))) return <NotForRole />
   if (tab === 'access') return <TrunkAccess trunk={trunk} of={of} />
   if (tab === 'numbers') return <TrunkNumbers trunk={trunk} of={of} />
   if (tab === 'tests') return <TrunkTests trunk={trunk} of={of} />

@@ -3,7 +3,7 @@ import { hrefOf } from '../lib/router.ts'
 import { inSandbox, may } from '../lib/session.ts'
 import type { CallSummary, ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { callFromPhone } from '../softphone/open.ts'
-import { Button, Card, LinkButton, PageHead, ProblemBox } from '../ui/basics.tsx'
+import { Button, Card, LinkButton, NoRows, PageHead, ProblemBox } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 
 /** Answers, says the called number, and echoes. */
@@ -33,9 +33,11 @@ export function Welcome() {
             Calls show <strong>{numbers.data?.data[0]?.e164}</strong> as the caller.
           </p>
         ) : (
-          <LinkButton href={hrefOf('/numbers/order')} kind="main-one">
-            Order a number
-          </LinkButton>
+          <NoRows of={numbers}>
+            <LinkButton href={hrefOf('/numbers/order')} kind="main-one">
+              Order a number
+            </LinkButton>
+          </NoRows>
         )}
       </Step>
       <Step
@@ -44,32 +46,36 @@ export function Welcome() {
         done={has(calls)}
       >
         <AboutTheCall />
-        <div class="row">
-          {may('service_configuration:write') && (
-            <Button
-              kind="main-one"
-              icon="phone"
-              onClick={() => callFromPhone(inSandbox.value ? SANDBOX_ECHO : '')}
-              disabled={!has(numbers)}
-            >
-              {inSandbox.value ? `Call ${SANDBOX_ECHO}` : 'Open the telephone'}
-            </Button>
-          )}
-          <LinkButton href={hrefOf('/editor')}>Or run a script</LinkButton>
-        </div>
+        {may('service_configuration:write') && <WaysToCall ready={has(numbers)} />}
         {last && <LastCall id={last.id} />}
       </Step>
       <Step number={3} title="Connect your PBX" done={has(trunks)}>
         <p>A trunk takes a name and how the PBX proves who it is. Its configuration is then ready to paste.</p>
-        <div>
-          <LinkButton href={hrefOf('/trunks/new')} kind={has(trunks) ? undefined : 'main-one'}>
-            Create a trunk
-          </LinkButton>
-        </div>
+        {may('service_configuration:write') && (
+          <div>
+            <LinkButton href={hrefOf('/trunks/new')} kind={has(trunks) ? undefined : 'main-one'}>
+              Create a trunk
+            </LinkButton>
+          </div>
+        )}
       </Step>
     </>
   )
 }
+
+const WaysToCall = ({ ready }: { ready: boolean }) => (
+  <div class="row">
+    <Button
+      kind="main-one"
+      icon="phone"
+      onClick={() => callFromPhone(inSandbox.value ? SANDBOX_ECHO : '')}
+      disabled={!ready}
+    >
+      {inSandbox.value ? `Call ${SANDBOX_ECHO}` : 'Open the telephone'}
+    </Button>
+    <LinkButton href={hrefOf('/editor')}>Or run a script</LinkButton>
+  </div>
+)
 
 const LastCall = ({ id }: { id: string }) => (
   <p>

@@ -417,6 +417,13 @@ export const Empty = ({
   </div>
 )
 
+/** Stands in place of a part of a page whose address a member has, and whose scope the role has not. */
+export const NotForRole = () => (
+  <Card flush>
+    <Empty title="This is not for your role">Ask an admin of your organization.</Empty>
+  </Card>
+)
+
 export const Tabs = ({
   items,
   current,
