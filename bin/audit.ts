@@ -49,7 +49,12 @@ export function auditCommand(): Command {
       const query = { range: 'all', limit, ...(organization === undefined ? {} : { organization_id: organization }) }
       const { data } = (await ask('get /audit', { query })) as { readonly data: readonly Told[] }
       const events = data.map(({ id, at, actor, summary, action, detail }) => ({
-        ...{ id, at, by: actor.name, summary, action, detail },
+        id,
+        at,
+        by: actor.name,
+        summary,
+        action,
+        detail,
       }))
       print(json ? data : events, json === true ? { json } : {})
     })

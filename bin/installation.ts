@@ -75,7 +75,9 @@ export function findInstallation(given: Given): Installation {
   const own = secrets.env
   const shared = Object.fromEntries(SHARED.map(({ name: shared }) => [shared, running?.settings[shared]]))
   return {
-    ...{ data_dir, source, running },
+    data_dir,
+    source,
+    running,
     env: { ...own, ...(running ? shared : {}), [name]: data_dir },
     origin: variable => {
       if (running && variable in shared) return shared[variable] === undefined ? 'default' : 'running platform'

@@ -70,7 +70,8 @@ async function move(given: string | undefined, json: boolean): Promise<void> {
       `calls are in progress (${before.running_calls}): start the platform, and run strowger drain --wait`,
     )
   const tables = await copyToPostgres({
-    ...{ data_dir, database_url },
+    data_dir,
+    database_url,
     told: ({ name, rows }) => progress(`${name}: ${rows} rows are the same`),
   })
   const after = await factsOf(await openState({ data_dir, database_url }))

@@ -3,12 +3,13 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
 import { createComputations } from '../control/http/computations.ts'
-import { perform, type Wish } from '../control/http/perform.ts'
+import { perform, type RouteRequest } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
 import type { Answer } from '../control/http/route.ts'
 import type { FieldError } from '../control/http/validate.ts'
+import { WrittenTexts } from '../control/http/written-texts.ts'
 import { Listeners } from '../control/live/listeners.ts'
 import { createMp3Encoder } from '../control/mp3/encoder.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
@@ -39,21 +40,21 @@ export class EndpointRefused extends StartRefused {
  * Does what an endpoint of /operator/v1 does, as the Unix user who runs the command: the same rules, the same
  * transaction, the same audit events. Returns the body of the answer. @throws StartRefused
  */
-export const ask = (endpoint: Endpoint, wish: Wish = {}): Promise<unknown> =>
+export const ask = (endpoint: Endpoint, wish: RouteRequest = {}): Promise<unknown> =>
   answerOf(endpoint, wish, async ({ body }) => body)
 
 /** Returns the text of a download. @throws StartRefused */
-export const askText = (endpoint: Endpoint, wish: Wish = {}): Promise<string> =>
+export const askText = (endpoint: Endpoint, wish: RouteRequest = {}): Promise<string> =>
   answerOf(endpoint, wish, ({ stream }) => (stream ? text(stream) : Promise.resolve('')))
 
 /** Writes a download into a stream, which it ends. @throws StartRefused */
-export const askInto = (endpoint: Endpoint, wish: Wish, target: Writable): Promise<void> =>
+export const askInto = (endpoint: Endpoint, wish: RouteRequest, target: Writable): Promise<void> =>
   answerOf(endpoint, wish, async ({ stream }) => {
     if (!stream) throw new Error(`${endpoint} has no file`)
     await pipeline(stream, target)
   })
 
-const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => Promise<T>): Promise<T> =>
+const answerOf = <T>(endpoint: Endpoint, wish: RouteRequest, take: (answer: Answer) => Promise<T>): Promise<T> =>
   withState(async (state, config) => {
     const route = OPERATOR_ROUTES.find(({ method, path }) => `${method} ${path}` === endpoint)
     if (!route) throw new Error(`/operator/v1 has no ${endpoint}`)
@@ -79,7 +80,7 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
       const listeners = new Listeners(systemClock)
       const computations = createComputations()
       const limits = { sign_ins: limiter, bad_credentials: limiter, computations }
-      const http = { ...services, ...limits, mp3: createMp3Encoder(), listeners }
+      const http = { ...services, ...limits, mp3: createMp3Encoder(), listeners, texts: new WrittenTexts() }
       const answer = await perform(route, await whole(state.db, wish), caller, http)
       if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
@@ -90,14 +91,14 @@ const answerOf = <T>(endpoint: Endpoint, wish: Wish, take: (answer: Answer) => P
   })
 
 /** A request in which people may have typed the first characters of ids. */
-const whole = async (db: Db, { params, query, body }: Wish): Promise<Wish> => ({
+const whole = async (db: Db, { params, query, body }: RouteRequest): Promise<RouteRequest> => ({
   ...(params ? { params: await withWholeIds(db, params) } : {}),
   ...(query ? { query: await withWholeIds(db, query) } : {}),
   ...(body ? { body: await withWholeIds(db, body) } : {}),
 })
 
 /** Every item of a paged list. */
-export async function askAll(endpoint: Endpoint, wish: Wish = {}): Promise<unknown[]> {
+export async function askAll(endpoint: Endpoint, wish: RouteRequest = {}): Promise<unknown[]> {
   const all: unknown[] = []
   let cursor: string | undefined
   do {

@@ -29,7 +29,11 @@ export const platformFile = (run_dir: string): string => join(run_dir, 'platform
 
 /** The addresses of SIP as `bootstrap` prints them. */
 export const sipAddresses = ({ host, sip_port, sips_port, ws_port }: Settings): PlatformFile['sip'] => ({
-  ...{ host, udp: sip_port, tcp: sip_port, tls: sips_port, ws: ws_port },
+  host,
+  udp: sip_port,
+  tcp: sip_port,
+  tls: sips_port,
+  ws: ws_port,
 })
 
 /** Writes what the platform of this process is, for the commands that speak to it. */

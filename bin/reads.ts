@@ -53,8 +53,16 @@ export const callsCommand = (): Command =>
     return rows.map(row => {
       const { trunk_name, mos, price_minor } = factsOf(row.sid)
       return {
-        ...{ id: row.sid, from: row.from_number, to: row.to_number, status: row.status, at: row.queued_at },
-        ...{ seconds: row.duration_seconds, trunk: trunk_name, mos, price_minor, reason: row.reason },
+        id: row.sid,
+        from: row.from_number,
+        to: row.to_number,
+        status: row.status,
+        at: row.queued_at,
+        seconds: row.duration_seconds,
+        trunk: trunk_name,
+        mos,
+        price_minor,
+        reason: row.reason,
         project_id: row.project_id,
       }
     })

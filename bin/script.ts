@@ -4,7 +4,7 @@ import { Command, Option } from 'commander'
 import { documentText } from '../core/domain/webhooks/document.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
-import { type Advice, check } from '../markup/check.ts'
+import { type Advice, checkDocument } from '../markup/check.ts'
 import type { Fetch, Fetched, RunKind, StartFacts } from '../markup/interpreter/types.ts'
 import { readText } from './files.ts'
 import { theseSettings } from './installation.ts'
@@ -27,7 +27,7 @@ export function scriptCommand(): Command {
     .option('--json', 'print the findings as JSON')
     .action((file: string, options: { url?: string; kind: RunKind; json?: boolean }) => {
       const text = readText(file)
-      const result = check(text, { kind: options.kind, url: options.url ?? null })
+      const result = checkDocument(text, { kind: options.kind, url: options.url ?? null })
       if (options.json) give(`${JSON.stringify(result)}\n`)
       else for (const advice of result.advice) tell(`${file}:${line(advice)}\n`)
       if (!result.ok) fail()

@@ -57,8 +57,14 @@ async function newest(db: Db, project_id: string | undefined): Promise<Call[]> {
   const all = db.selectFrom('call').selectAll().orderBy('position', 'desc').limit(WATCHED)
   const rows = await (project_id === undefined ? all : all.where('project_id', '=', project_id)).execute()
   return rows.map(row => ({
-    ...{ id: row.sid, at: row.updated_at, status: row.status, from: row.from_number, to: row.to_number },
-    ...{ direction: row.direction, reason: row.reason, project_id: row.project_id },
+    id: row.sid,
+    at: row.updated_at,
+    status: row.status,
+    from: row.from_number,
+    to: row.to_number,
+    direction: row.direction,
+    reason: row.reason,
+    project_id: row.project_id,
   }))
 }
 

@@ -48,7 +48,10 @@ export const testCommand = (): Command =>
         if (kind === undefined) {
           const runs = await listTestRuns(state.db, trunk.id, 20)
           const shown = runs.map(({ started_at, result, requested_kind: test, finding }) => ({
-            ...{ started_at, result, test, finding },
+            started_at,
+            result,
+            test,
+            finding,
           }))
           return print(options.json ? runs : shown, options)
         }

@@ -6,7 +6,7 @@ import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { figureSteps } from '../core/state/calls/call-steps.ts'
 import { spentOn } from '../core/state/calls/counters.ts'
-import { callsNow, listNodes, liveCalls, stateOfNode } from '../core/state/calls/project-steps.ts'
+import { callsNow, newestLiveCalls, nodesSeen, stateOfNode } from '../core/state/calls/project-steps.ts'
 import type { State } from '../core/state/index.ts'
 import { backlog } from '../core/state/maintenance/backlog.ts'
 import { ladderText } from './ladder.ts'
@@ -123,8 +123,8 @@ async function lookAt({ db }: State, most_calls: number): Promise<Top> {
     projects,
     alerts_open: waiting.alerts_open,
     containments_open: waiting.containments_open,
-    nodes: (await listNodes(db)).map(node => ({ id: node.id, kind: node.kind, state: stateOfNode(node, now_ms) })),
-    calls: (await liveCalls(db, most_calls)).map(row => ({
+    nodes: (await nodesSeen(db)).map(node => ({ id: node.id, kind: node.kind, state: stateOfNode(node, now_ms) })),
+    calls: (await newestLiveCalls(db, most_calls)).map(row => ({
       id: row.sid,
       direction: row.direction,
       from: row.from_number,

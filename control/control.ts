@@ -17,7 +17,8 @@ import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
-import type { HttpServices, Settings } from './http/services.ts'
+import type { ControlSettings, HttpServices } from './http/services.ts'
+import { WrittenTexts } from './http/written-texts.ts'
 import { listenerDoors } from './live/listener-doors.ts'
 import { Listeners } from './live/listeners.ts'
 import { createMp3Encoder } from './mp3/encoder.ts'
@@ -38,7 +39,7 @@ interface ControlOptions {
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
-  readonly settings: Settings
+  readonly settings: ControlSettings
   readonly objects?: ObjectStore | null
   readonly listen: Listening
   readonly rate_limit?: RateLimit
@@ -70,18 +71,25 @@ function consoleApis(v1: Parameters<typeof apiHandler>[0], services: HttpService
 
 type Session = ReturnType<typeof sessionAuthentication>
 
+const servicesOf = ({ state, bus, clock, log, settings, objects, bad_credentials }: ControlOptions): HttpServices => ({
+  state,
+  bus,
+  clock,
+  log,
+  settings,
+  objects: objects ?? null,
+  sign_ins: createRateLimiter(SIGN_INS),
+  bad_credentials: createRateLimiter(bad_credentials ?? BAD_CREDENTIALS),
+  computations: createComputations(),
+  mp3: createMp3Encoder(),
+  listeners: new Listeners(clock),
+  texts: new WrittenTexts(),
+})
+
 /** Starts the HTTP server of the control plane: four APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
-  const { state, bus, clock, log, settings, listen } = options
-  const services: HttpServices = {
-    ...{ state, bus, clock, log, settings },
-    objects: options.objects ?? null,
-    sign_ins: createRateLimiter(SIGN_INS),
-    bad_credentials: createRateLimiter(options.bad_credentials ?? BAD_CREDENTIALS),
-    computations: createComputations(),
-    mp3: createMp3Encoder(),
-    listeners: new Listeners(clock),
-  }
+  const { settings, listen } = options
+  const services = servicesOf(options)
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
   const v1 = {

@@ -2,13 +2,13 @@ import { type Opened, open, readStatement } from './interpreter/document.ts'
 import { resolveUrl } from './interpreter/turn.ts'
 import type { Element, RunKind } from './interpreter/types.ts'
 import { SCHEMA } from './verbs/attributes.ts'
-import type { Finding, Node, Rule } from './verbs/shape.ts'
+import type { MarkupFinding, MarkupRule, Node } from './verbs/shape.ts'
 
 /** One line of the static check. `number` is null for advice that a running call does not note. */
 export interface Advice {
   readonly line: number
   readonly column: number
-  readonly rule: Rule
+  readonly rule: MarkupRule
   readonly level: 'error' | 'warning'
   readonly number: number | null
   readonly detail: string
@@ -27,7 +27,7 @@ interface CheckOptions {
  * Checks a document and returns its faults in document order. Faults that a call would note have a number. The check
  * also finds what a call cannot: unreachable verbs, and relative URLs without a base.
  */
-export function check(
+export function checkDocument(
   text: string,
   options: CheckOptions = {},
 ): { readonly ok: boolean; readonly advice: readonly Advice[] } {
@@ -48,7 +48,7 @@ export function check(
   return { ok: advice.every(({ level }) => level !== 'error'), advice }
 }
 
-function toAdvice({ line, column, rule, level, number, detail, suggestion }: Finding): Advice {
+function toAdvice({ line, column, rule, level, number, detail, suggestion }: MarkupFinding): Advice {
   const meant = suggestion === null ? null : `did you mean "${suggestion}"?`
   return { line, column, rule, level, number: number === 0 ? null : number, detail, suggestion: meant }
 }

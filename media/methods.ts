@@ -5,7 +5,7 @@ import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
 import { type Conferences, MAX_PARTICIPANTS } from './session/conferences.ts'
-import type { Leg } from './session/leg.ts'
+import type { MediaLeg } from './session/leg.ts'
 import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
 import type { Recognizers } from './speech/index.ts'
@@ -51,7 +51,7 @@ const notReady = (leg_id: string) => refuse('leg_not_ready', `leg ${leg_id} has 
 
 /** Wraps a method so that it gets its leg. Refuses an unknown leg. */
 const withLeg =
-  <P extends { leg_id: string }, R>(act: (leg: Leg, params: P, context: MethodContext) => R) =>
+  <P extends { leg_id: string }, R>(act: (leg: MediaLeg, params: P, context: MethodContext) => R) =>
   (params: P, context: MethodContext): R | Refusal<'leg_unknown'> => {
     const leg = context.sessions.leg(params.leg_id)
     return leg ? act(leg, params, context) : legUnknown(params.leg_id)
@@ -224,10 +224,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 
   'record.stop': ({ recording_id }, { sessions }) =>
     sessions.recorder.stop(recording_id) ? {} : recordingUnknown(recording_id),
-  'record.pause': ({ recording_id, silent }, { sessions }) =>
-    sessions.recorder.pause(recording_id, silent ? 'silent' : 'skipped') ? {} : recordingUnknown(recording_id),
-  'record.resume': ({ recording_id }, { sessions }) =>
-    sessions.recorder.pause(recording_id, null) ? {} : recordingUnknown(recording_id),
+  'record.pause': async ({ recording_id, silent }, { sessions }) =>
+    (await sessions.recorder.pause(recording_id, silent ? 'silent' : 'skipped')) ? {} : recordingUnknown(recording_id),
+  'record.resume': async ({ recording_id }, { sessions }) =>
+    (await sessions.recorder.pause(recording_id, null)) ? {} : recordingUnknown(recording_id),
 
   'conference.join': withLeg((leg, params: MethodParams<'conference.join'>, context) => {
     const refusal = refuseAudio(leg, context)
@@ -393,7 +393,7 @@ function recordRoom(
 
 /** Refuses a leg without a settled codec that this worker can decode. Methods that process audio need one. */
 function refuseAudio(
-  leg: Leg,
+  leg: MediaLeg,
   { transcode }: MethodContext,
 ): Refusal<'leg_not_ready' | 'transcode_unavailable'> | null {
   if (!leg.codec) return notReady(leg.id)

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { Compile } from 'typebox/compile'
 import type { Log } from '../core/runtime/log.ts'
 import { frameReader, frameWriter } from './protocol/frames.ts'
-import { METHODS, type MediaEvent, type MethodName } from './protocol/schema.ts'
+import { MEDIA_METHODS, type MediaEvent, type MethodName } from './protocol/schema.ts'
 
 /** Handles the requests of one client connection. */
 export interface MediaPeer {
@@ -71,7 +71,7 @@ function serveClient(
 async function answer(message: Record<string, unknown>, peer: MediaPeer, log: Log): Promise<object> {
   const { id, method, params } = message
   const refusal = (reason: string, detail: string) => ({ id, error: { reason, detail } })
-  if (typeof method !== 'string' || !Object.hasOwn(METHODS, method))
+  if (typeof method !== 'string' || !Object.hasOwn(MEDIA_METHODS, method))
     return refusal('method_unknown', `no method is called ${String(method).slice(0, 60)}`)
   const name = method as MethodName
   const wrong = invalid(name, params)
@@ -91,7 +91,7 @@ const validators = new Map<MethodName, ReturnType<typeof Compile>>()
 
 /** Returns the first fault of the parameters, or null. Validators are compiled on first use. */
 function invalid(method: MethodName, params: unknown): string | null {
-  const validator = validators.get(method) ?? Compile(METHODS[method].params)
+  const validator = validators.get(method) ?? Compile(MEDIA_METHODS[method].params)
   validators.set(method, validator)
   if (validator.Check(params)) return null
   const [first] = validator.Errors(params)

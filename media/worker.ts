@@ -7,7 +7,7 @@ import { Door } from '../core/runtime/doors.ts'
 import type { HttpClient } from '../core/runtime/http/index.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
-import { createEngine, type EngineOptions, features, type MediaEvent as NativeEvent } from '../native/index.ts'
+import { createEngine, type EngineOptions, features, type EngineEvent as NativeEvent } from '../native/index.ts'
 import { createAudioThreads } from './files/audio-threads.ts'
 import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
@@ -18,7 +18,7 @@ import { type MethodContext, methods } from './methods.ts'
 import { countRecordingFailures, registerMetrics } from './metrics.ts'
 import type { MethodName } from './protocol/schema.ts'
 import { type MediaPeer, serveProtocol } from './server.ts'
-import { ClientSessions, type Shared } from './session/client-sessions.ts'
+import { ClientSessions, type WorkerParts } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
 import { OpenFiles } from './session/open-files.ts'
 import { createRecognizers } from './speech/index.ts'
@@ -123,7 +123,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   const { tts = { engine: 'espeak-ng' }, stt = null, tts_choices = [], stt_choices = [] } = options
   const engines = { tts, stt, tts_choices, stt_choices }
   let native_ids = 0
-  const shared: Shared = {
+  const shared: WorkerParts = {
     engine,
     prompts: createPrompts({
       data_dir,

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type {
+  EngineEvent,
   EngineFeatures,
   EngineOptions,
   EngineStats,
   HeardFrame,
-  MediaEvent,
   PlayOptions,
   StreamDescription,
   StreamPolicy,
@@ -54,7 +54,7 @@ export interface NativeEngine {
 }
 
 interface Addon {
-  createEngine(options: Required<EngineOptions>, onEvents: (events: MediaEvent[]) => void): NativeEngine
+  createEngine(options: Required<EngineOptions>, onEvents: (events: EngineEvent[]) => void): NativeEngine
   features(g729: boolean): EngineFeatures
   resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array
   hearing(onsetMs: number, endMs: number, suppressNoise: boolean): (frame: Int16Array) => HeardFrame

@@ -19,11 +19,11 @@ import {
   CODEC_RATES,
   type ConferenceJoin,
   type ConferenceRecordOptions,
+  type EngineEvent,
   type EngineFeatures,
   type EngineOptions,
   type EngineStats,
   type HeardFrame,
-  type MediaEvent,
   type PlayOptions,
   type RecordOptions,
   type SampleRate,
@@ -368,7 +368,7 @@ export class Engine {
  * Starts the data plane.
  * @param onEvent receives each event, in order. It must not throw.
  */
-export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent) => void): Engine {
+export function createEngine(options: EngineOptions, onEvent: (event: EngineEvent) => void): Engine {
   const { bind_address, second_bind_address } = options
   if (isIP(bind_address) === 0) throw new TypeError('bind_address: an IP literal')
   if (second_bind_address !== undefined && isIP(bind_address) + isIP(second_bind_address) !== 10)

@@ -240,7 +240,7 @@ export interface HeardFrame {
 }
 
 /** Events of the data plane. Times (`at_ms`) are milliseconds since the epoch. */
-export type MediaEvent =
+export type EngineEvent =
   | { readonly type: 'latched'; readonly stream_id: number; readonly address: string; readonly port: number }
   | { readonly type: 'first_packet'; readonly stream_id: number; readonly at_ms: number }
   /** Repeated every 10 s while the stream may receive packets and none arrives. */
@@ -266,6 +266,8 @@ export type MediaEvent =
   /** The feed's audio before this mark was sent, or the feed was cleared. */
   | { readonly type: 'mark'; readonly stream_id: number; readonly name: string }
   | { readonly type: 'digits_sent'; readonly stream_id: number; readonly send_id: string; readonly sent: boolean }
+  /** The packet thread has paused or resumed the recording: one event for each `pauseRecord`, in their order. */
+  | { readonly type: 'record_changed'; readonly recording_id: string }
   | {
       readonly type: 'record_ended'
       readonly recording_id: string

@@ -8,7 +8,7 @@ import { Sleeper } from '../core/runtime/sleeper.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/calls/call-commands.ts'
 import { updateRecording } from '../core/state/calls/recordings.ts'
 import { findCall } from '../core/state/calls/running-calls.ts'
-import type { Entry, Target } from '../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry } from '../markup/interpreter/types.ts'
 import type { AdmissionContext } from './admission/context.ts'
 import type { Originator } from './admission/originate.ts'
 import { endUnplaced } from './admission/unplaced.ts'
@@ -19,7 +19,7 @@ import { carryOutActivity } from './scripts/activities.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
 import { CallToApplication } from './scripts/call-to-application.ts'
 import type { ScriptContext } from './scripts/context.ts'
-import { recordByApi } from './scripts/recorder.ts'
+import { recordByApi } from './scripts/recording-orders.ts'
 import { controlRoom } from './scripts/room-control.ts'
 
 const POLL_MS = 500
@@ -137,7 +137,7 @@ const isRedirected = (call: Call | undefined): call is Redirected =>
 
 function redirect(call: Redirected, json: string): string {
   const payload = JSON.parse(json) as Redirect
-  const fallback: Target | null = payload.fallback_url
+  const fallback: DocumentTarget | null = payload.fallback_url
     ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }
     : null
   const entry: Entry = payload.url

@@ -17,6 +17,7 @@ import {
   endCallsOfLostNodes,
   HEARTBEAT_MS,
   type NodeRow,
+  NodeWatch,
   saveDraining,
   signalingNodes,
 } from '../core/state/nodes/nodes.ts'
@@ -42,7 +43,7 @@ import { exposeNode } from './metrics.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
 import type { ScriptContext } from './scripts/context.ts'
 import { Queues } from './scripts/queues.ts'
-import { recordByPolicy } from './scripts/recorder.ts'
+import { recordByPolicy } from './scripts/recording-orders.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { Script } from './scripts/script.ts'
 import { StoredSounds } from './scripts/stored-sounds.ts'
@@ -106,7 +107,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const ends = new UnwrittenEnds(config.data_dir, log)
   // Before the calls of the process that left them are ended as lost.
   await ends.writeLeft(({ sid, steps }) => writeCall(state.db, sid, steps))
-  await endLost(options, { dead: row => isDead(row, id, machine) })
+  const watch = new NodeWatch()
+  await endLost(options, watch, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
   const metrics = createCallMetrics(options.metrics, clock)
@@ -117,7 +119,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const unsealed = (sealed: string): string => unseal(config.master_key, sealed)
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways, unseal: unsealed })
   const digest = new DigestAuthenticator({
-    ...{ clock, realm: config.domain, snapshot },
+    clock,
+    realm: config.domain,
+    snapshot,
     nonces: options.nonce_key ? sharedNonces(options.nonce_key) : machineNonces(config.drachtio_secret),
     claim: nonce => claimNonce(state.db, nonce, clock.now()),
     proved: digestProofs({ state, clock, log }),
@@ -131,7 +135,15 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const { machine_id } = machine
   const others = options.nonce_key ? bus : null
   const registrar = new Registrar({
-    ...{ digest, state, clock, log, snapshot, domain: config.domain, authToken, machine_id, others },
+    digest,
+    state,
+    clock,
+    log,
+    snapshot,
+    domain: config.domain,
+    authToken,
+    machine_id,
+    others,
   })
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
@@ -185,15 +197,27 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     },
   }
   const registrations = new CarrierRegistrations({
-    ...{ sip, ways, state, clock, log, node_id: id, random: Math.random },
-    ...{ sip_port: config.sip_port, sips_port: config.sips_port, data_dir: config.data_dir },
+    sip,
+    ways,
+    state,
+    clock,
+    log,
+    node_id: id,
+    random: Math.random,
+    sip_port: config.sip_port,
+    sips_port: config.sips_port,
+    data_dir: config.data_dir,
     hosts: addressesOf(config).map(({ host }) => host),
     unseal: unsealed,
   })
   // Machines that share a state share their carriers, too.
   const turn = options.nonce_key
     ? new RegistrationTurn({
-        ...{ machine, state, clock, log, draining: () => drain.on },
+        machine,
+        state,
+        clock,
+        log,
+        draining: () => drain.on,
         changed: mine => registrations.apply(snapshot(), mine),
       })
     : null
@@ -205,13 +229,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await configuration.refresh()
   void turn?.look()
 
-  sip.onInvite(invite => {
-    const taken = receiveInvite(ctx, digest, invite).catch(err => {
-      log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
-      invite.refuse(500)
-    })
-    void drain.arriving(taken)
-  })
+  sip.onInvite(invite => void drain.arriving(receiveInvite(ctx, digest, invite)))
   sip.onRequest(request => {
     if (request.method === 'REGISTER') void registrar.handle(request)
     else outsideDialog(request, drain.on)
@@ -234,7 +252,13 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   options.media.on('up', () => commands.look())
 
   const presence = new Presence({
-    ...{ node_id: id, machine, state, clock, log, sip, media: options.media },
+    node_id: id,
+    machine,
+    state,
+    clock,
+    log,
+    sip,
+    media: options.media,
     wasLost() {
       endAll(calls, 'node_lost', log)
       configuration.reportAgain()
@@ -242,7 +266,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
-    endLost(options, {})
+    endLost(options, watch)
       .then(() => finishLeftRecordings(ctx))
       .then(() => sounds.sweep())
       .then(hangUpLeft)
@@ -306,8 +330,8 @@ function outsideDialog(request: InboundRequest, draining: boolean): void {
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 
-const endLost = (options: NodeOptions, how: { dead?: (row: NodeRow) => boolean }) =>
-  endCallsOfLostNodes(options.state, options.clock, how).then(ended => {
+const endLost = (options: NodeOptions, watch: NodeWatch, how: { dead?: (row: NodeRow) => boolean } = {}) =>
+  endCallsOfLostNodes(options.state, options.clock, watch, how).then(ended => {
     if (ended.length > 0) {
       options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')
       options.bus.ring('outbox')

@@ -37,7 +37,12 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
   const left = new LeftDialogs({ server: `${drachtio.host}:${drachtio.port}`, state, clock, log })
   const sip = connectStack({
-    ...{ ...drachtio, secret, log, clock, reliable, served: servedAt(config) },
+    ...drachtio,
+    secret,
+    log,
+    clock,
+    reliable,
+    served: servedAt(config),
     keeper: left,
   })
   const { machine_id } = machineOf(config.data_dir)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { textOf } from '../../signaling/edge/sip/message.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { decodedText } from '../../signaling/edge/sip/message.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { PEER_IP, TARGET_IP } from '../platform/platform.ts'
 
@@ -19,8 +19,8 @@ const CONNECTS_A_SECOND = 30
 const ANSWER_LIMIT_MS = 10_000
 
 interface Talk {
-  readonly near: Call
-  readonly far: Call
+  readonly near: UserAgentCall
+  readonly far: UserAgentCall
   /** The platform's RTP ports towards both sides. */
   readonly ports: readonly [number, number]
 }
@@ -61,11 +61,11 @@ export async function openTalks(facts: { folder: string; sip_port: number; targe
     const number = `+23480${String(30_100_000 + (numbers++ % 800_000))}`
     const answer = new Promise<Placed | null>(resolve => {
       setTimeout(() => resolve(null), ANSWER_LIMIT_MS).unref()
-      const call: Call = peer.call(`sip:${number}@127.0.0.1`, {
+      const call: UserAgentCall = peer.call(`sip:${number}@127.0.0.1`, {
         hop: `sip:127.0.0.1:${facts.sip_port}`,
         body: sdpOf(PEER_IP, rtp_port),
         events: {
-          answered: response => resolve({ call, port: audioPort(textOf(response.body)) }),
+          answered: response => resolve({ call, port: audioPort(decodedText(response.body)) }),
           failed: () => resolve(null),
         },
       })
@@ -129,7 +129,7 @@ export async function openTalks(facts: { folder: string; sip_port: number; targe
 }
 
 interface Placed {
-  readonly call: Call
+  readonly call: UserAgentCall
   readonly port: number
 }
 

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { parseUri } from '../../signaling/edge/sip/uri.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 
 /** What the far end observed of one call. Times are milliseconds of the monotonic clock. */
@@ -39,7 +39,7 @@ export async function farEnd(): Promise<FarEnd> {
     },
   }
 
-  async function take(call: Call): Promise<void> {
+  async function take(call: UserAgentCall): Promise<void> {
     const socket = createSocket('udp4')
     sockets.add(socket)
     socket.bind(0, '127.0.0.1')
@@ -66,7 +66,7 @@ function isSound(packet: Buffer): boolean {
   return loud > payload.length / 2
 }
 
-const calledUser = (call: Call): string => (parseUri(call.invite?.uri ?? '')?.user ?? '').replace(/^\+/, '')
+const calledUser = (call: UserAgentCall): string => (parseUri(call.invite?.uri ?? '')?.user ?? '').replace(/^\+/, '')
 
 const sdp = (port: number): string =>
   [

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { AudioLine } from '../../media/relay/types.ts'
 import {
+  type EngineEvent,
   type HeardFrame,
   hearing,
-  type MediaEvent,
   type SpeechWatchOptions,
   type TapOptions,
 } from '../../native/index.ts'
@@ -26,7 +26,7 @@ export class TerminalLine implements AudioLine {
   /** What the caller has heard so far. */
   readonly heard: Int16Array[] = []
   /** Passes the events that the data plane would. */
-  onEvent: (event: MediaEvent) => void = () => undefined
+  onEvent: (event: EngineEvent) => void = () => undefined
   readonly #clock: Clock
   readonly #timer: Timer
   readonly #begin_ms: number

@@ -1,5 +1,5 @@
 import { start, step } from '../../markup/interpreter/step.ts'
-import type { Command, Event, Fetch, Fetched, Run, StartFacts, Step } from '../../markup/interpreter/types.ts'
+import type { Command, Event, Fetch, Fetched, Run, StartFacts, StepResult } from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import { printed } from './printed.ts'
 import { answersTo, type Habits } from './simulated.ts'
@@ -68,7 +68,7 @@ export class ScriptTerminal {
     )
   }
 
-  #take({ run, commands }: Step): void {
+  #take({ run, commands }: StepResult): void {
     this.#run = run
     for (const command of commands) this.#carryOut(command)
     if (run.phase.name !== 'done') {

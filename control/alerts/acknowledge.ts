@@ -6,7 +6,7 @@ import type { Trx } from '../../core/state/index.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
 import { presentAlert } from '../v1/alert-present.ts'
-import { tell } from './tell.ts'
+import { tellAlert } from './tell.ts'
 
 interface Acknowledgement {
   /** What the customer reads. */
@@ -35,7 +35,7 @@ export async function acknowledge(
   await queueEvent(trx, { project_id: alert.project_id, kind: 'alert.acknowledged', data: presentAlert(row) }, now_ms)
   if (!resolved) return row
   const organization = await findOrganization(trx, alert.organization_id)
-  await tell(trx, row, 'alert.resolved', { time_zone: organization?.time_zone ?? 'UTC', now_ms, base_url })
+  await tellAlert(trx, row, 'alert.resolved', { time_zone: organization?.time_zone ?? 'UTC', now_ms, base_url })
   return row
 }
 

@@ -1,11 +1,11 @@
-import type { AlertPolicy, Finding, Transition } from '../../core/domain/alerts/index.ts'
+import type { AlertFinding, AlertPolicy, Transition } from '../../core/domain/alerts/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { type AlertRow, changeAlert, insertAlert, keepAlert, openAlertOf } from '../../core/state/alerts/alerts.ts'
 import { failure, type State, type Trx } from '../../core/state/index.ts'
 import { appendAudit } from '../../core/state/people/audit.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
-import { type TellContext, tell } from './tell.ts'
+import { type TellContext, tellAlert } from './tell.ts'
 
 export interface AlertContext extends TellContext {
   readonly state: State
@@ -44,13 +44,18 @@ export async function carryOut(context: AlertContext, policy: AlertPolicy, step:
         const row = await changeAlert(trx, step.alert.id, changes, now)
         if (!row) return
         await recorded(trx, context, row, 'alert.resolved', `Alert resolved: ${step.why}`)
-        await tell(trx, row, 'alert.resolved', context)
+        await tellAlert(trx, row, 'alert.resolved', context)
       })
   }
 }
 
 /** Fires an alert, or returns the open one with the same key. */
-export async function fire(trx: Trx, context: AlertContext, policy: AlertPolicy, finding: Finding): Promise<AlertRow> {
+export async function fire(
+  trx: Trx,
+  context: AlertContext,
+  policy: AlertPolicy,
+  finding: AlertFinding,
+): Promise<AlertRow> {
   const open = await openAlertOf(trx, finding.dedupe_key)
   if (open) return open
   const { project, now_ms } = context
@@ -63,7 +68,7 @@ export async function fire(trx: Trx, context: AlertContext, policy: AlertPolicy,
     now: iso(now_ms),
   })
   await recorded(trx, context, row, 'alert.fired', `Alert fired: ${finding.reason}`)
-  await tell(trx, row, 'alert.fired', context)
+  await tellAlert(trx, row, 'alert.fired', context)
   return row
 }
 

@@ -45,7 +45,7 @@ type Scene = AlertContext & {
 }
 
 /** Evaluates alerts about slowly changing state: balances, budgets, endpoint health, failed applies. */
-export const alerts: Reconciler = {
+export const alertEvaluation: Reconciler = {
   name: 'alerts',
   period_ms: 5000,
   runs: 'once',

@@ -61,7 +61,12 @@ const voiceChannel = ({ state, bus, clock }: Services): MessageChannel => ({
     const request: CallRequest = { markup: spoken(body, SPOKEN_TIMES), timeout_seconds: 60 }
     const sid = newId.call()
     const row = await place(state.db, {
-      ...{ sid, account, to: recipient, from: number.e164, number, request },
+      sid,
+      account,
+      to: recipient,
+      from: number.e164,
+      number,
+      request,
       now_ms: clock.now(),
     })
     if (isVoiceRefusal(row))

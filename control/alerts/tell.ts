@@ -19,7 +19,7 @@ export interface TellContext {
  * Queues the messages about an alert for its channels, in the transaction that writes the alert. The channel `in_app`
  * needs no message: it is the alert's row.
  */
-export async function tell(
+export async function tellAlert(
   trx: Trx,
   alert: AlertRow,
   event: 'alert.fired' | 'alert.resolved',

@@ -87,8 +87,18 @@ export function presentExport(row: CallExportRow): Static<typeof CallExport> {
   const progress_percent = row.state === 'completed' ? 100 : all === 0 ? 0 : Math.floor((99 * done) / all)
   const { subaccount_id: _own, ...filter } = JSON.parse(row.filter)
   return {
-    ...{ id, state: row.state, format, filter, progress_percent, rows, bytes, error },
-    ...{ begun_by, created_at, finished_at, expires_at },
+    id,
+    state: row.state,
+    format,
+    filter,
+    progress_percent,
+    rows,
+    bytes,
+    error,
+    begun_by,
+    created_at,
+    finished_at,
+    expires_at,
   }
 }
 
@@ -122,10 +132,22 @@ export async function beginExport(
   const there = await positionsOfCalls(db, owner.project_id)
   const first_position = there ? there.first - 1 : 0
   return insertCallExport(db, {
-    ...{ id: `exp_${newId.uuid()}`, ...owner, state: 'queued', format: wish.format },
-    ...{ filter: JSON.stringify(wish.filter), begun_by: by.caller.actor.name, created_at: by.now },
-    ...{ finished_at: null, expires_at: null, error: null, rows: 0, bytes: 0, failures: 0 },
-    ...{ first_position, after_position: first_position, last_position: there?.last ?? 0 },
+    id: `exp_${newId.uuid()}`,
+    ...owner,
+    state: 'queued',
+    format: wish.format,
+    filter: JSON.stringify(wish.filter),
+    begun_by: by.caller.actor.name,
+    created_at: by.now,
+    finished_at: null,
+    expires_at: null,
+    error: null,
+    rows: 0,
+    bytes: 0,
+    failures: 0,
+    first_position,
+    after_position: first_position,
+    last_position: there?.last ?? 0,
     machine_id: by.machine_id,
   })
 }

@@ -94,7 +94,8 @@ export function exportRoutes<B extends TObject>(kind: Kind<B>) {
         const wished = await wish(body as Static<B>, { db, caller, project_id: owner.project_id })
         if (isRefusal(wished)) return wished
         const row = await beginExport(db, owner, wished, {
-          ...{ caller, now },
+          caller,
+          now,
           machine_id: machineOf(services.settings.data_dir).machine_id,
         })
         if (isRefusal(row)) return row

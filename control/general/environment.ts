@@ -5,7 +5,7 @@ import type { Services } from '../http/services.ts'
 import type { VoiceRefusal } from '../voice/errors.ts'
 
 /** Creates and finds calls in one environment of the general API. */
-export interface Environment {
+export interface CallEnvironment {
   create(
     context: GeneralContext,
     wanted: { readonly to: string; readonly message: string },

@@ -8,12 +8,12 @@ import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
 import { authenticate, basicCredentials } from '../voice/basic.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
-import { type Environment, error, errorOf, type GeneralContext, type GeneralError, isError } from './environment.ts'
+import { type CallEnvironment, error, errorOf, type GeneralContext, type GeneralError, isError } from './environment.ts'
 import { live } from './live.ts'
 import { sandbox } from './sandbox.ts'
-import { createWindows, type Window } from './window.ts'
+import { createWindows, type RequestWindow } from './window.ts'
 
-const RATE: Window = { requests: 600, seconds: 60 }
+const RATE: RequestWindow = { requests: 600, seconds: 60 }
 const readBody = createBodyReader(64 * 1024)
 const MAX_MESSAGE_CHARACTERS = 3000
 const MAX_PAGE_SIZE = 100
@@ -26,12 +26,15 @@ interface Answer {
 type Handler = (ctx: ParameterizedContext) => Promise<void>
 
 /** Returns the handlers by prefix. Production places calls, the sandbox simulates them. Each has its own rate limit. */
-export const generalHandlers = (services: HttpServices, rate: Window = RATE): Readonly<Record<string, Handler>> => ({
+export const generalHandlers = (
+  services: HttpServices,
+  rate: RequestWindow = RATE,
+): Readonly<Record<string, Handler>> => ({
   '/api/v1': handler('/api/v1', live, services, rate),
   '/sandbox/api/v1': handler('/sandbox/api/v1', sandbox, services, rate),
 })
 
-function handler(prefix: string, environment: Environment, services: HttpServices, rate: Window): Handler {
+function handler(prefix: string, environment: CallEnvironment, services: HttpServices, rate: RequestWindow): Handler {
   const { clock } = services
   const windows = createWindows(rate)
   const matcher = matcherOf(environment)
@@ -71,7 +74,7 @@ function handler(prefix: string, environment: Environment, services: HttpService
 
 type Run = (ctx: ParameterizedContext, context: GeneralContext, id: string) => Promise<Answer | GeneralError>
 
-function matcherOf(environment: Environment): Matcher<Run> {
+function matcherOf(environment: CallEnvironment): Matcher<Run> {
   const matcher = createMatcher<Run>()
   matcher.add('GET', '/calls', async (ctx, context) => {
     const query = new URLSearchParams(ctx.querystring)

@@ -5,10 +5,10 @@ import { firstHeldNumber, listGeneralCalls } from '../../core/state/calls/simula
 import { isVoiceRefusal } from '../voice/errors.ts'
 import { place } from '../voice/place.ts'
 import { spoken } from '../voice/spoken.ts'
-import { type Environment, errorOfVoice, type GeneralCall } from './environment.ts'
+import { type CallEnvironment, errorOfVoice, type GeneralCall } from './environment.ts'
 
 /** Production: calls from the project's first number and speaks the message. A call's id is its CallSid as a UUID. */
-export const live: Environment = {
+export const live: CallEnvironment = {
   async create({ services, account, now_ms }, { to, message }) {
     const number = await firstHeldNumber(services.state.db, account.project_id)
     if (!number)

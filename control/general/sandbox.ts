@@ -5,11 +5,11 @@ import {
   listSimulatedCalls,
   type SimulatedCallRow,
 } from '../../core/state/calls/simulated-calls.ts'
-import type { Environment, GeneralCall } from './environment.ts'
+import type { CallEnvironment, GeneralCall } from './environment.ts'
 import { simulatedStatus } from './simulate.ts'
 
 /** The sandbox: places no calls and costs nothing. Test numbers determine the outcome of a call. */
-export const sandbox: Environment = {
+export const sandbox: CallEnvironment = {
   async create({ services, account, now_ms }, { to, message }) {
     const { project_id } = account
     const call = { id: newId.uuid(), project_id, to_number: to, message }

@@ -1,7 +1,7 @@
 import { boundedMap } from '../../core/domain/bounded-map.ts'
 
 /** Allows `requests` requests in each window of `seconds` seconds. */
-export interface Window {
+export interface RequestWindow {
   readonly requests: number
   readonly seconds: number
 }
@@ -14,7 +14,7 @@ interface WindowVerdict {
 const MAX_KEYS = 20_000
 
 /** Counts requests by key in memory; a restart resets the counts. A window begins with the first request of a key. */
-export function createWindows({ requests, seconds }: Window) {
+export function createWindows({ requests, seconds }: RequestWindow) {
   const windows = boundedMap<string, { used: number; readonly ends_ms: number }>(MAX_KEYS)
   return {
     /** Counts a request. `now_ms` is monotonic; `epoch_ms` is the base of the X-RateLimit-Reset header. */

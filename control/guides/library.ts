@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 import { escapeXml } from '../../core/domain/text/xml.ts'
-import type { Entry } from './search.ts'
+import type { SearchEntry } from './search.ts'
 
 /** A page of the documentation. `html` is its body without the frame. */
 interface Guide {
@@ -122,7 +122,7 @@ export class Library {
   }
 
   /** Lists the sections of all pages, for a search. */
-  *entries(): Generator<Entry> {
+  *entries(): Generator<SearchEntry> {
     for (const name of this.names) {
       const guide = this.guide(name)
       if (guide === undefined) continue

@@ -5,7 +5,7 @@ import { TREE } from '../../core/runtime/tree.ts'
 import { CONTENTS, GENERATED } from './contents.ts'
 import { framed, type MenuGroup, sendPage } from './frame.ts'
 import type { Library } from './library.ts'
-import type { Entry, Found } from './search.ts'
+import type { Found, SearchEntry } from './search.ts'
 
 type Page = (ctx: Context) => Promise<void>
 
@@ -23,7 +23,7 @@ export interface Manual {
 }
 
 /** Entries of a search that come from elsewhere: the operations of an API. */
-type Elsewhere = () => readonly Entry[]
+type Elsewhere = () => readonly SearchEntry[]
 
 /** Reads the documentation below a folder. Renderer and index are loaded with the first page that somebody reads. */
 export function createManual(elsewhere: Elsewhere, folder = join(TREE, 'docs')): Manual {

@@ -1,7 +1,7 @@
 import MiniSearch from 'minisearch'
 
 /** A part of a page that a search may find. */
-export interface Entry {
+export interface SearchEntry {
   readonly address: string
   /** Of the page. */
   readonly title: string
@@ -10,7 +10,7 @@ export interface Entry {
 }
 
 /** What a search shows of an entry: the beginning of its text, at most EXCERPT characters. */
-export interface Found extends Omit<Entry, 'text'> {
+export interface Found extends Omit<SearchEntry, 'text'> {
   readonly excerpt: string
 }
 
@@ -18,8 +18,8 @@ const MOST_FOUND = 30
 const EXCERPT = 200
 
 /** Returns the search over entries: those that hold every word of a question, or words that begin so; best first. */
-export function searchOver(entries: Iterable<Entry>): (question: string) => Found[] {
-  const index = new MiniSearch<Entry & { readonly excerpt: string }>({
+export function searchOver(entries: Iterable<SearchEntry>): (question: string) => Found[] {
+  const index = new MiniSearch<SearchEntry & { readonly excerpt: string }>({
     idField: 'address',
     fields: ['title', 'heading', 'text'],
     storeFields: ['address', 'title', 'heading', 'excerpt'],

@@ -20,18 +20,18 @@ export function meeting(trusted_proxies: readonly string[]): (request: IncomingM
 }
 
 /** Returns the client of a request that the HTTP server has met. */
-export function clientOf(request: IncomingMessage): RequestClient {
+export function requestClient(request: IncomingMessage): RequestClient {
   const { [CLIENT]: client } = request as Met
   if (!client) throw new Error('a request whose client was not determined')
   return client
 }
 
 /** Returns the key by which limits count the client of a request. */
-export const addressGroup = (request: IncomingMessage): string => hostGroup(clientOf(request).address)
+export const addressGroup = (request: IncomingMessage): string => hostGroup(requestClient(request).address)
 
 /** Reports whether a request comes from this machine and was not forwarded by a proxy on it. */
 export function isLocal(request: IncomingMessage): boolean {
-  const { address, forwarded } = clientOf(request)
+  const { address, forwarded } = requestClient(request)
   return !forwarded && isLoopback(address)
 }
 
@@ -40,7 +40,7 @@ export function isLocal(request: IncomingMessage): boolean {
  * client, but never as this machine: what any proxy here passes on would be local otherwise.
  */
 export function comesFrom(request: IncomingMessage, matches: (address: string) => boolean): boolean {
-  const { address, forwarded, proved } = clientOf(request)
+  const { address, forwarded, proved } = requestClient(request)
   return proved && matches(address) && !(forwarded && isLoopback(address))
 }
 

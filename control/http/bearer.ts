@@ -29,6 +29,7 @@ type BearerAuthentication = (request: IncomingMessage) => Promise<Caller | Refus
 /** Authenticates requests to /v1: exactly one Authorization header with `Bearer`, one space and an API key. */
 export function bearerAuthentication(services: { state: State; clock: Clock; log: Log }): BearerAuthentication {
   const noteUse = lastUseNoter(services)
+  const knownOf = knownKeys()
   return async request => {
     const found = headersNamed(request, 'authorization')
     const [header] = found
@@ -53,15 +54,19 @@ interface Known {
   readonly caller: Caller
 }
 
-/** Keyed by the cached query result. A change of its rows makes a new result, so that an entry is never stale. */
-const known_keys = new WeakMap<FoundKey, Known>()
-
-function knownOf(found: FoundKey): Known {
-  const known = known_keys.get(found)
-  if (known) return known
-  const made = { secret_hash: Buffer.from(found.key.secret_hash, 'latin1'), caller: callerOf(found) }
-  known_keys.set(found, made)
-  return made
+/**
+ * Returns what a key stands for. It is kept with the cached query result: a change of its rows makes a new result, so
+ * that an entry is never stale.
+ */
+function knownKeys(): (found: FoundKey) => Known {
+  const keys = new WeakMap<FoundKey, Known>()
+  return found => {
+    const known = keys.get(found)
+    if (known) return known
+    const made = { secret_hash: Buffer.from(found.key.secret_hash, 'latin1'), caller: callerOf(found) }
+    keys.set(found, made)
+    return made
+  }
 }
 
 const callerOf = ({ key, projects }: FoundKey): Caller => ({

@@ -31,7 +31,7 @@ export function createBodyReader(limit_bytes: number): BodyReader {
       return refuse('unsupported_media_type', { value: `with Content-Encoding ${encoding}` })
     delete headers['content-encoding']
     if (Number(headers['content-length'] ?? 0) > limit_bytes) return tooLarge(req, limit_bytes)
-    const type = mediaType(req)
+    const type = bodyType(req)
     // koa-body leaves other types unread. The callers refuse them, after the checks of size and emptiness.
     headers['content-type'] = TYPES.includes(type) ? type : UNTYPED
     parser ??= createParser(limit_bytes)
@@ -113,11 +113,11 @@ function drain(request: IncomingMessage): Promise<boolean> {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns the media type of a request in lower case, without parameters; empty when there is none. */
-export const mediaType = (request: IncomingMessage): string =>
+export const bodyType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
 /** Decodes a body; null when it is not UTF-8. */
-export function textOf(bytes: Buffer): string | null {
+export function utf8Of(bytes: Buffer): string | null {
   try {
     return utf8.decode(bytes)
   } catch {
@@ -130,7 +130,7 @@ export function jsonObjectOf({ type, bytes }: Body): object | undefined | Refusa
   if (bytes.length === 0 && type === '') return undefined
   if (type !== 'application/json') return refuse('unsupported_media_type', { value: type === '' ? 'none' : type })
   if (bytes.length === 0) return undefined
-  const text = textOf(bytes)
+  const text = utf8Of(bytes)
   if (text === null) return refuse('body_malformed', { value: 'it is not UTF-8' })
   let value: unknown
   try {

@@ -8,7 +8,7 @@ import type { HttpServices } from './services.ts'
 import { type Bearer, type Brought, judged } from './steps.ts'
 
 /** What a command asks of a route. */
-export interface Wish {
+export interface RouteRequest {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -20,7 +20,7 @@ export interface Wish {
  */
 export async function perform(
   route: Route,
-  wish: Wish,
+  wish: RouteRequest,
   caller: Caller,
   services: HttpServices,
 ): Promise<Answer | Refusal> {
@@ -39,7 +39,7 @@ export async function perform(
   }
 }
 
-const byCommand = ({ body }: Wish): Bearer => ({
+const byCommand = ({ body }: RouteRequest): Bearer => ({
   project_id: undefined,
   body: async () => body,
   idempotency_key: () => undefined,

@@ -7,6 +7,7 @@ import type { Listeners } from '../live/listeners.ts'
 import type { Mp3Encoder } from '../mp3/encoder.ts'
 import type { Computations } from './computations.ts'
 import type { RateLimiter } from './rate-limit.ts'
+import type { WrittenTexts } from './written-texts.ts'
 
 /** The services that the control plane's routes and reconcilers use. */
 export interface Services {
@@ -14,7 +15,7 @@ export interface Services {
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
-  readonly settings: Settings
+  readonly settings: ControlSettings
   /** Stores finished recordings; null keeps them in the data folder. */
   readonly objects: ObjectStore | null
 }
@@ -31,10 +32,12 @@ export interface HttpServices extends Services {
   readonly mp3: Mp3Encoder
   /** Those who listen to live calls. */
   readonly listeners: Listeners
+  /** Answers that are written once for facts that have not changed. */
+  readonly texts: WrittenTexts
 }
 
 /** The part of the configuration that the control plane uses. */
-export interface Settings {
+export interface ControlSettings {
   readonly base_url: string
   readonly domain: string
   readonly host: string

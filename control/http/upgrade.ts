@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { newId } from '../../core/runtime/ids.ts'
-import { clientOf } from './address.ts'
+import { requestClient } from './address.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import type { Caller } from './caller.ts'
 import { PROBLEM_TYPE, problem } from './problem.ts'
@@ -38,7 +38,7 @@ export async function entering(
 /** Reports whether the Origin of a browser's request is this host. Only our own pages may use the member's cookie. */
 function sameOrigin(request: IncomingMessage): boolean {
   const { origin } = request.headers
-  const { host, secure } = clientOf(request)
+  const { host, secure } = requestClient(request)
   if (origin === undefined || !URL.canParse(origin)) return false
   const from = new URL(origin)
   return from.host === host && (!secure || from.protocol === 'https:')

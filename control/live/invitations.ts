@@ -41,7 +41,7 @@ interface Invitation {
  * Calls a number for a conference that runs. The call is one of the voice-calls API: it passes the same admission, with
  * the project's policy, ceilings and money, and is refused by the same reasons.
  */
-export async function invite(
+export async function inviteParticipant(
   { trx, project_id, now_ms }: LiveRequest,
   { sid, friendly_name, ...conference }: ConferenceRow,
   { from, to, label, muted, start_on_enter, end_on_exit, timeout_seconds }: Invitation,

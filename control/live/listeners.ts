@@ -59,8 +59,14 @@ export class Listeners {
     if (all.length >= MAX_IN_ALL) return { of: 'this platform', limit: MAX_IN_ALL }
     const id = `lsn_${newId.uuid()}`
     const listener: CallListener = {
-      ...{ id, call_sid, project_id, owner: caller.id },
-      ...{ meeting: null, ear: null, source: null, over: false },
+      id,
+      call_sid,
+      project_id,
+      owner: caller.id,
+      meeting: null,
+      ear: null,
+      source: null,
+      over: false,
     }
     listener.meeting = this.#clock.after(MEET_MS, () => this.end(listener, 'the call could not be heard'))
     this.#listeners.set(id, listener)

@@ -1,7 +1,7 @@
 import type { CallStatus } from '../../core/state/index.ts'
 
 /** The change that a request wants to make to an existing call. */
-export type Wanted = 'redirect' | 'complete' | 'cancel' | 'delete'
+export type LiveChange = 'redirect' | 'complete' | 'cancel' | 'delete'
 
 type Change =
   | { readonly command: 'redirect' | 'hangup' | 'cancel' }
@@ -13,7 +13,7 @@ type Change =
  * Decides whether a call in this state accepts a change (voice-compat.md section 4). `ending` means that an accepted
  * hang-up or cancel is still pending: no redirect replaces it, and a repeated request to end the call succeeds.
  */
-export function liveChange(wanted: Wanted, status: CallStatus, ending: boolean): Change {
+export function liveChange(wanted: LiveChange, status: CallStatus, ending: boolean): Change {
   const unanswered = status === 'queued' || status === 'ringing'
   if (!unanswered && status !== 'in-progress') return wanted === 'delete' ? { command: null } : { refused: true }
   switch (wanted) {

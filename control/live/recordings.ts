@@ -11,7 +11,7 @@ import { type Refusal, refuse } from '../http/reply.ts'
 import type { LiveRequest } from './asked.ts'
 
 /** How a call is to be recorded. */
-export interface RecordingWish {
+export interface RecordingRequest {
   readonly channels: 1 | 2
   readonly track: 'both' | 'inbound' | 'outbound'
   readonly trim: boolean
@@ -27,7 +27,7 @@ const MAX_AT_ONCE = 10
 export async function startRecording(
   { trx, services, project_id, now_ms }: LiveRequest,
   call: { readonly sid: string; readonly status: string },
-  wish: RecordingWish,
+  wish: RecordingRequest,
 ): Promise<RecordingRow | Refusal<Unable>> {
   if (call.status !== 'in-progress') return refuse('call_not_live', { value: call.sid, limit: call.status })
   if (!(await findRecordingConsent(trx, project_id))) return refuse('recording_consent_required', { name: project_id })

@@ -5,7 +5,7 @@ import { isReason, REASONS, type Reason, type ReasonEntry, templateInWords } fro
 import { escapeXml } from '../../core/domain/text/xml.ts'
 import { framed, sendPage } from '../guides/frame.ts'
 import type { Manual } from '../guides/pages.ts'
-import type { Entry } from '../guides/search.ts'
+import type { SearchEntry } from '../guides/search.ts'
 import type { Route } from '../http/route.ts'
 import { NUMBERS } from '../voice/errors.ts'
 import type { VoiceRoute } from '../voice/route.ts'
@@ -36,7 +36,9 @@ interface Reference {
 export function referencesOf(routes: Routes, base_url: string): readonly Reference[] {
   const about = { base_url, version: API_VERSION }
   const made = (file: string, address: string, title: string, make: () => object): Reference => ({
-    ...{ file, address, title },
+    file,
+    address,
+    title,
     document: once(() => asDocument(make() as Record<string, unknown>)),
   })
   return [
@@ -51,7 +53,7 @@ export function referencesOf(routes: Routes, base_url: string): readonly Referen
 }
 
 /** Returns the operations of an API as a search finds them. */
-export const searchEntries = ({ title, address, document }: Reference): Entry[] =>
+export const searchEntries = ({ title, address, document }: Reference): SearchEntry[] =>
   listedOf(document()).map(({ method, path, page, anchor, summary, text }) => ({
     address: `${address}/${page}#${anchor}`,
     title,

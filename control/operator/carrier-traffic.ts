@@ -108,7 +108,13 @@ const Metrics = resource('OperatorCarrierMetrics', {
 
 type Sums = Omit<CarrierDay, 'day'>
 const NONE: Sums = {
-  ...{ attempts: 0, answered: 0, answered_seconds: 0, pdd_calls: 0, pdd_ms: 0, charge_minor: 0, cost_minor: 0 },
+  attempts: 0,
+  answered: 0,
+  answered_seconds: 0,
+  pdd_calls: 0,
+  pdd_ms: 0,
+  charge_minor: 0,
+  cost_minor: 0,
 }
 
 const added = (sum: Sums, day: Sums): Sums => ({
@@ -177,7 +183,10 @@ export const carrierTraffic = [
       const mediaOf = (day: string) => (kept(day) ? [measured.get(day) ?? []].flat() : null)
       const money = withoutScope(caller, 'operator:money') === null
       const body: Static<typeof Metrics> = {
-        ...{ carrier_id: carrier.id, currency: CURRENCY, from, to },
+        carrier_id: carrier.id,
+        currency: CURRENCY,
+        from,
+        to,
         days: [...new Set([...attempts.keys(), ...measured.keys()])].sort().map(day => ({
           day,
           ...figuresOf(attempts.get(day) ?? NONE, mediaOf(day), money),

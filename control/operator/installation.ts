@@ -224,7 +224,12 @@ export const installation = [
     async run({ services: { settings, objects } }) {
       const { base_url, domain, host, sip_port, sips_port, ws_port, rtp_ports } = settings
       const body: Static<typeof Settings> = {
-        ...{ base_url, domain, host, sip_port, sips_port, ws_port },
+        base_url,
+        domain,
+        host,
+        sip_port,
+        sips_port,
+        ws_port,
         rtp_ports: { first: rtp_ports.first, last: rtp_ports.last },
         edge: settings.drachtio === null ? 'embedded' : 'drachtio',
         operator_sources: [...settings.operator_sources],

@@ -39,7 +39,10 @@ const Margins = resource('OperatorMargins', {
 })
 
 const figuresOf = ({ calls, charge_minor, cost_minor }: Omit<MarginRow, 'key'>) => ({
-  ...{ calls, charge_minor, cost_minor, margin_minor: charge_minor - cost_minor },
+  calls,
+  charge_minor,
+  cost_minor,
+  margin_minor: charge_minor - cost_minor,
 })
 
 export const margins = [
@@ -69,7 +72,8 @@ export const margins = [
       if (Date.parse(to) - Date.parse(from) >= MAX_DAYS * DAY_MS)
         return invalid('from', `is ${MAX_DAYS} days before to`)
       const filter = {
-        ...{ from, to },
+        from,
+        to,
         ...(project_id === undefined ? {} : { project_id }),
         ...(carrier_id === undefined ? {} : { carrier_id }),
       }
@@ -86,7 +90,10 @@ export const margins = [
         none,
       )
       const body: Static<typeof Margins> = {
-        ...{ currency: CURRENCY, from, to, group_by },
+        currency: CURRENCY,
+        from,
+        to,
+        group_by,
         data: rows.map(row => ({ key: row.key, ...figuresOf(row) })),
         total: figuresOf(total),
       }

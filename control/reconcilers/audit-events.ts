@@ -1,13 +1,13 @@
 import { type BoundedMap, boundedMap } from '../../core/domain/bounded-map.ts'
-import { isOfPart, toldAs } from '../../core/domain/webhooks/kinds.ts'
+import { eventKindOf, isOfPart } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import {
   heardAudit,
   lastAuditPosition,
-  noteToldUpTo,
+  noteReportedUpTo,
+  reportedUpTo,
   type ToldRow,
-  toldUpTo,
   trunksOf,
 } from '../../core/state/delivery/told-events.ts'
 import { queueEvents } from '../../core/state/delivery/webhook-endpoints.ts'
@@ -54,14 +54,14 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
       rows.filter(isOfPart).flatMap(({ trunk_id }) => trunk_id ?? []),
     )
     const events = rows.flatMap(row => {
-      const kind = toldAs(row)
+      const kind = eventKindOf(row)
       const trunk = isOfPart(row) ? trunks.get(row.trunk_id ?? '') : undefined
       return kind === null ? [] : [eventOf(row, kind, trunk && ofTrunk(row, trunk))]
     })
     // The rows are read before the transaction, so that API writes wait only for these two statements.
     await state.shortTransaction(async trx => {
       await queueEvents(trx, events, clock.now())
-      await noteToldUpTo(trx, CHANGES, upto)
+      await noteReportedUpTo(trx, CHANGES, upto)
     })
     if (events.length > 0) bus.ring('outbox')
     told = upto
@@ -71,9 +71,9 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
 /** Returns the range of unreported positions. The first run starts at the newest: earlier events have no receivers. */
 async function span(db: Db, name: string): Promise<{ readonly from: number; readonly newest: number }> {
   const newest = await lastAuditPosition(db)
-  const from = await toldUpTo(db, name)
+  const from = await reportedUpTo(db, name)
   if (from !== undefined) return { from, newest }
-  await noteToldUpTo(db, name, newest)
+  await noteReportedUpTo(db, name, newest)
   return { from: newest, newest }
 }
 
@@ -117,7 +117,7 @@ async function tellApplies({ state, clock, bus }: Services, reported: Reported):
     if (!waiting) told = row.position
   }
   if (!waiting) told = heard.length < BATCH ? newest : (heard.at(-1)?.position ?? newest)
-  if (told > from) await noteToldUpTo(state.db, APPLIES, told)
+  if (told > from) await noteReportedUpTo(state.db, APPLIES, told)
 }
 
 async function toldApply(

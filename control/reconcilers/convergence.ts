@@ -30,14 +30,14 @@ export const convergence: Reconciler = {
       if (progressOf(attachment.revision, in_force) === 'applied' && !(await failed(db, trunkOf(attachment), now_ms)))
         await markApplied(db, attachment, iso(now_ms))
     for (const delegation of delegations) {
-      const status = next(delegation, in_force, await failed(db, delegation.trunk_id, now_ms))
+      const status = nextStatus(delegation, in_force, await failed(db, delegation.trunk_id, now_ms))
       if (status !== delegation.status) await moveDelegation(db, delegation, status)
     }
   },
 }
 
 /** Returns the next status of a delegation; null when it is to be deleted. */
-export function next(
+export function nextStatus(
   { status, revision }: Pick<DelegationRow, 'status' | 'revision'>,
   in_force: InForce,
   trunk_failed: boolean,

@@ -3,7 +3,7 @@ import { machineOf } from '../../core/runtime/machine.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
 import { TASKS, TaskLease, tasksOf } from '../../core/state/nodes/task-lease.ts'
 import { emailChannel, smtpSettings } from '../alerts/channels.ts'
-import { alerts, fraudWatch } from '../alerts/evaluate.ts'
+import { alertEvaluation, fraudWatch } from '../alerts/evaluate.ts'
 import { notifications } from '../alerts/notifications.ts'
 import { shortMessages } from '../alerts/short-messages.ts'
 import type { Services } from '../http/services.ts'
@@ -17,7 +17,7 @@ import { loadSamples } from './load-samples.ts'
 import { lostNodes } from './lost-nodes.ts'
 import { machines } from './machines.ts'
 import { numberCharges } from './number-charges.ts'
-import { numberImports } from './number-imports.ts'
+import { numberImportTask } from './number-imports.ts'
 import { priceBookDrafts } from './price-book-drafts.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
@@ -26,12 +26,11 @@ import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
 import { traces } from './traces.ts'
 import { trunkProgress } from './trunk-progress.ts'
-import { trunkTests } from './trunk-tests.ts'
+import { overdueTrunkTests } from './trunk-tests.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
 /** Every background task of the control plane except the deliveries, which need an HTTP client. */
 const RECONCILERS: readonly Reconciler[] = [
-  lostNodes,
   machines,
   trunkProgress,
   convergence,
@@ -46,10 +45,10 @@ const RECONCILERS: readonly Reconciler[] = [
   numberCharges,
   statements,
   priceBookDrafts,
-  numberImports,
+  numberImportTask,
   retentionJobs,
-  alerts,
-  trunkTests,
+  alertEvaluation,
+  overdueTrunkTests,
 ]
 
 /**
@@ -88,6 +87,7 @@ export async function startReconcilers(
   await Promise.all([lease.renew(), own.renew()])
   const running = [
     ...RECONCILERS,
+    lostNodes(),
     auditEvents(),
     recordingUpload(),
     callExports(),

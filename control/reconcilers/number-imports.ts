@@ -2,7 +2,7 @@ import { dropOldImports, stepImports } from '../../core/state/configuration/numb
 import type { Reconciler } from './reconciler.ts'
 
 /** Takes confirmed lists of numbers into the inventory, a slice of each in turn, and deletes old imports. */
-export const numberImports: Reconciler = {
+export const numberImportTask: Reconciler = {
   name: 'number-imports',
   period_ms: 5000,
   runs: 'once',

@@ -1,7 +1,7 @@
 import { daysOf, periodsBefore, readStored, type Statement } from '../../core/domain/billing/statement.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/money/billing.ts'
+import { issueStatement, isUnsettled, listBillingDocuments, readBill } from '../../core/state/money/billing.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** How long a statement waits for unsettled calls. The charge of a later one is in the next month's ledger. */
@@ -31,7 +31,7 @@ export const statements: Reconciler = {
         const late = now_ms > Date.parse(daysOf(period).to) + PATIENCE_MS
         // The next statement begins where this one will end.
         if (!late && (await isUnsettled(state.db, project.id, period))) break
-        before = await readStatement(state.db, project, organization, period, before)
+        before = await readBill(state.db, project, organization, period, before)
         await issueStatement(state.db, before, iso(now_ms))
         log.info({ project_id: project.id, period }, 'a statement was issued')
       }

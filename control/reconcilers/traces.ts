@@ -4,7 +4,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { type CallTrace, traceOf } from '../../core/domain/calls/trace.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, eventsOf } from '../../core/state/calls/call-history.ts'
-import { noteToldUpTo, toldUpTo } from '../../core/state/delivery/told-events.ts'
+import { noteReportedUpTo, reportedUpTo } from '../../core/state/delivery/told-events.ts'
 import type { Db } from '../../core/state/index.ts'
 import type { Reconciler } from './reconciler.ts'
 
@@ -33,7 +33,7 @@ export function traces(otlp_url: string): Reconciler {
     async run({ state: { db }, clock }) {
       exporter ??= openExporter(`${otlp_url}/v1/traces`)
       const now_ms = clock.now()
-      const told_ms = (await toldUpTo(db, NAME)) ?? now_ms
+      const told_ms = (await reportedUpTo(db, NAME)) ?? now_ms
       const from_ms = Math.max(told_ms - OVERLAP_MS, now_ms - PATIENCE_MS)
       for (const [sid, ended_ms] of sent) if (ended_ms < from_ms) sent.delete(sid)
       const ended = await endedSince(db, from_ms)
@@ -46,8 +46,8 @@ export function traces(otlp_url: string): Reconciler {
         for (const row of part) sent.set(row.call_sid, Date.parse(row.ended_at))
       }
       const last = ended.at(-1)
-      if (last) await noteToldUpTo(db, NAME, Math.min(now_ms, Math.max(told_ms, Date.parse(last.ended_at))))
-      else if ((await toldUpTo(db, NAME)) === undefined) await noteToldUpTo(db, NAME, now_ms)
+      if (last) await noteReportedUpTo(db, NAME, Math.min(now_ms, Math.max(told_ms, Date.parse(last.ended_at))))
+      else if ((await reportedUpTo(db, NAME)) === undefined) await noteReportedUpTo(db, NAME, now_ms)
     },
     async stop() {
       await exporter?.then(open => open.close())

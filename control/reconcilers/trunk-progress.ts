@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { liveCalls } from '../../core/state/calls/counters.ts'
+import { countLiveCalls } from '../../core/state/calls/counters.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { detachPolicy } from '../../core/state/configuration/policy-attachments.ts'
@@ -47,7 +47,7 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
 /** Releases subtrunks after their last call, once no node routes a number to them. Their policy is detached. */
 async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
   for (const subtrunk of await releasingSubtrunks(state.db)) {
-    const live = (await liveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0
+    const live = (await countLiveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0
     if (live > 0 || (await listDelegations(state.db, subtrunk.id)).length > 0) continue
     await state.transaction(async trx => {
       await detachPolicy(trx, { type: 'subtrunk', id: subtrunk.id })

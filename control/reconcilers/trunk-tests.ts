@@ -11,7 +11,7 @@ import type { Reconciler } from './reconciler.ts'
 const AT_ONCE = 5
 
 /** Starts the daily test of each enabled trunk, ends tests whose node was lost, and deletes old ones. */
-export const trunkTests: Reconciler = {
+export const overdueTrunkTests: Reconciler = {
   name: 'trunk-tests',
   period_ms: 30_000,
   runs: 'once',

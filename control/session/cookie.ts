@@ -6,7 +6,7 @@ import type { State } from '../../core/state/index.ts'
 import { findSession, touchSession } from '../../core/state/people/console-sessions.ts'
 import type { MemberRow } from '../../core/state/people/organizations.ts'
 import { ROLE_SCOPES } from '../http/access.ts'
-import { clientOf } from '../http/address.ts'
+import { requestClient } from '../http/address.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
 import type { Route } from '../http/route.ts'
@@ -88,7 +88,7 @@ const signInFirst = (): Refusal => refuse('unauthenticated', {}, { detail: 'Sign
 /** Returns the caller of a sign-in. Only the address is known; rate limits apply to it. */
 const nobody = (request: IncomingMessage): Caller => ({
   kind: 'member',
-  id: `address ${clientOf(request).address}`,
+  id: `address ${requestClient(request).address}`,
   organization_id: '',
   project_id: null,
   role: 'org:viewer',

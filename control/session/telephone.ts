@@ -3,7 +3,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { placeCall } from '../../core/state/calls/calls.ts'
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import { findVoiceAccount } from '../../core/state/people/voice-accounts.ts'
-import { check } from '../../markup/check.ts'
+import { checkDocument } from '../../markup/check.ts'
 import { invalid, notFound } from '../http/reply.ts'
 import { input, nullable, optional, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
@@ -35,7 +35,8 @@ export const telephone = [
       const markup = body.markup ?? null
       const url = body.url ?? null
       if ((markup === null) === (url === null)) return invalid('/markup', 'exactly one of markup and url is needed')
-      if (markup !== null && !check(markup, { url: null }).ok) return invalid('/markup', 'has errors: see its check')
+      if (markup !== null && !checkDocument(markup, { url: null }).ok)
+        return invalid('/markup', 'has errors: see its check')
       const account = await findVoiceAccount(db, project.id)
       const number = await findOwnedNumber(db, project.id, from)
       if (!account) return notFound('voice account')

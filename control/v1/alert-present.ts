@@ -30,14 +30,14 @@ const InstantOrNull = nullable(Instant)
 const Uuid = Type.String({ format: 'uuid' })
 
 const Kind = oneOf(...ALERT_KINDS)
-export const Channel = oneOf(...ALERT_CHANNELS)
+export const AlertChannel = oneOf(...ALERT_CHANNELS)
 export const SubjectKind = oneOf(...SUBJECT_TYPES)
-export const Rule = oneOf(...RESOLUTION_RULES)
+export const ResolutionRule = oneOf(...RESOLUTION_RULES)
 
 export const Alert = resource('Alert', {
   acknowledged_at: InstantOrNull,
   acknowledged_by: TextOrNull,
-  channels: list(Channel),
+  channels: list(AlertChannel),
   containment_id: nullable(Uuid),
   dedupe_key: Text,
   evidence: list(
@@ -97,7 +97,7 @@ export const seesAlerts = (kind: AlertKind, caller: Caller): boolean =>
 const AmountOrNull = nullable(Int64)
 
 export const AlertPolicy = resource('AlertPolicy', {
-  channels: list(Channel),
+  channels: list(AlertChannel),
   enabled: Flag,
   id: Text,
   kind: Kind,
@@ -109,7 +109,7 @@ export const AlertPolicy = resource('AlertPolicy', {
     currency: TextOrNull,
     for_seconds: nullable(Int32),
     percent: TextOrNull,
-    rule: Rule,
+    rule: ResolutionRule,
   }),
   revision: Count64,
   scope: resource('AlertScope', { id: TextOrNull, label: Text, type: SubjectKind }),
@@ -124,7 +124,7 @@ export const AlertPolicy = resource('AlertPolicy', {
   updated_by: Text,
 })
 
-export const presentPolicy = (row: AlertPolicyRow): Static<typeof AlertPolicy> => ({
+export const presentAlertPolicy = (row: AlertPolicyRow): Static<typeof AlertPolicy> => ({
   channels: JSON.parse(row.channels),
   enabled: row.enabled === 1,
   id: row.id,

@@ -32,13 +32,13 @@ import {
 } from '../http/schema.ts'
 import {
   Alert,
+  AlertChannel,
   AlertPolicy,
-  Channel,
   Containment,
   presentAlert,
+  presentAlertPolicy,
   presentContainments,
-  presentPolicy,
-  Rule,
+  ResolutionRule,
   SubjectKind,
   seesAlerts,
 } from './alert-present.ts'
@@ -55,11 +55,11 @@ const PercentOrNull = optional(nullable(Percent))
 const CurrencyOrNull = optional(nullable(oneOf(CURRENCY)))
 
 const PolicyChanges = input('AlertPolicyChanges', {
-  channels: optional(nullable(list(Channel, { maxItems: 4, uniqueItems: true }))),
+  channels: optional(nullable(list(AlertChannel, { maxItems: 4, uniqueItems: true }))),
   enabled: optional(nullable(Flag)),
   resolution: optional(
     input('AlertResolutionInput', {
-      rule: Rule,
+      rule: ResolutionRule,
       amount_minor: AmountOrNull,
       count: CountOrNull,
       currency: CurrencyOrNull,
@@ -172,7 +172,7 @@ export const alerts = [
     replies: { 200: listOf(AlertPolicy) },
     async run({ db, caller }) {
       const rows = await listAlertPolicies(db, caller.organization_id)
-      return { status: 200, body: { data: rows.filter(row => seesAlerts(row.kind, caller)).map(presentPolicy) } }
+      return { status: 200, body: { data: rows.filter(row => seesAlerts(row.kind, caller)).map(presentAlertPolicy) } }
     },
   }),
 
@@ -200,12 +200,12 @@ export const alerts = [
       const { id = null, type } = body.scope ?? {}
       if (type && id !== null && !(await hasSubject(db, caller.organization_id, { type, id })))
         return invalid('/scope/id', `is no ${type.replace('_', ' ')} of the organization`)
-      const before = presentPolicy(row)
+      const before = presentAlertPolicy(row)
       const saved = await revisePolicy(db, row, changesOf(body, threshold), {
         updated_at: now,
         updated_by: caller.actor.name,
       })
-      const after = presentPolicy(saved)
+      const after = presentAlertPolicy(saved)
       return {
         status: 200,
         revision: saved.revision,

@@ -14,7 +14,7 @@ import {
   findBillingDocument,
   GROUPS,
   listBillingDocuments,
-  readStatement,
+  readBill,
   trunkNames,
   type UsageGroup,
   type UsageRow,
@@ -186,7 +186,7 @@ async function findStatement(db: Db, project: ProjectRow, id: string, now: strin
   if (!organization || !dayOf(Date.parse(now), organization.time_zone).startsWith(period)) return undefined
   const last = await findBillingDocument(db, project.id, periodBefore(period))
   const before = last && readStored(last.body)
-  return { statement: await readStatement(db, project, organization, period, before), issued_at: null }
+  return { statement: await readBill(db, project, organization, period, before), issued_at: null }
 }
 
 const noDocument = (id: string) => notFound(`billing document ${id.slice(0, 60)}`)

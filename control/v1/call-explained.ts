@@ -1,4 +1,4 @@
-import { toldCallId } from '../../core/domain/calls/foreign.ts'
+import { shownCallId } from '../../core/domain/calls/foreign.ts'
 import { sumOfLegs } from '../../core/domain/calls/leg-figures.ts'
 import { readCallRequest } from '../../core/domain/calls/request.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
@@ -274,7 +274,7 @@ export async function callDetail(
       : null,
     recordings: (await listCallRecordings(db, call.sid)).map(row => presentRecording(row, call)),
     ringing_at: call.ringing_at,
-    sip_call_id: toldCallId(call),
+    sip_call_id: shownCallId(call),
   }
 }
 

@@ -7,14 +7,14 @@ const Text = Type.String()
 const TextOrNull = nullable(Text)
 const InstantOrNull = nullable(Instant)
 export const Status = oneOf('queued', 'ringing', 'in-progress', 'completed', 'busy', 'no-answer', 'canceled', 'failed')
-export const Direction = oneOf('inbound', 'outbound-api', 'outbound-dial', 'outbound')
+export const CallDirection = oneOf('inbound', 'outbound-api', 'outbound-dial', 'outbound')
 
 /** The fields that every representation of a call has. */
 export const callFields = {
   id: Text,
   account_sid: TextOrNull,
   application_id: TextOrNull,
-  direction: Direction,
+  direction: CallDirection,
   duration_seconds: nullable(Count64),
   ended_at: InstantOrNull,
   ended_by: nullable(oneOf('caller', 'called', 'platform', 'api')),

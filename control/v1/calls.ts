@@ -4,7 +4,7 @@ import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
 import { described, Instant, optional, pageSchema, type Static, Type } from '../http/schema.ts'
-import { Direction, ListedCall, presentListed, Status } from './call-present.ts'
+import { CallDirection, ListedCall, presentListed, Status } from './call-present.ts'
 import { route } from './route.ts'
 
 const DEFAULT_PAGE = 50
@@ -18,7 +18,7 @@ const Id = Type.String({ minLength: 1, maxLength: 64 })
 /** What the history and exports of calls filter by. */
 export const CALL_FILTER = {
   status: optional(Status),
-  direction: optional(Direction),
+  direction: optional(CallDirection),
   trunk_id: optional(Id),
   application_id: optional(Id),
   from: optional(Dialled),

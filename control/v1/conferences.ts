@@ -28,7 +28,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import { announce, changeInConference, endConference, kick } from '../live/conferences.ts'
-import { invite } from '../live/invitations.ts'
+import { inviteParticipant } from '../live/invitations.ts'
 import { route } from './route.ts'
 
 const Text = Type.String()
@@ -105,13 +105,13 @@ const Phone = Type.String({ pattern: '^\\+?[0-9]{7,15}$' })
 const HttpMethod = oneOf('GET', 'POST')
 
 /** A document of Say, Play and Pause, or a sound, by URL. */
-export const Heard = input('HeardRequest', {
+export const HeardRequest = input('HeardRequest', {
   url: described(HttpUrl, 'A sound, or a document of Say, Play and Pause.'),
   method: optional(HttpMethod),
 })
 
 /** Reads what is to be heard. Refuses a URL that is not absolute. */
-export const soundOf = ({ url, method = 'POST' }: Static<typeof Heard>, pointer = '/url') => {
+export const soundOf = ({ url, method = 'POST' }: Static<typeof HeardRequest>, pointer = '/url') => {
   const wrong = wrongTarget(url)
   return wrong === null ? { url, method } : invalid(pointer, wrong)
 }
@@ -204,7 +204,7 @@ export const conferences = [
     summary: 'Play an announcement once to everybody in a conference',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'conference.announced' },
-    body: Heard,
+    body: HeardRequest,
     replies: { 200: Conference },
     refusals: ['state_conflict'],
     example: { url: 'https://app.example.com/closing.wav', method: 'GET' },
@@ -258,7 +258,7 @@ export const conferences = [
       const { label = null, muted = false, start_on_enter = true, end_on_exit = false, timeout_seconds = 60 } = body
       const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
       const how = { label, muted, start_on_enter, end_on_exit, timeout_seconds }
-      const row = await invite(asked, conference, { from: body.from, to: body.to, ...how })
+      const row = await inviteParticipant(asked, conference, { from: body.from, to: body.to, ...how })
       if (isRefusal(row)) return row
       const headers = { Location: `/v1/conferences/${conference.sid}/participants/${row.call_sid}` }
       const change = about(conference, `Called ${body.to} into the conference ${conference.friendly_name}`)
@@ -336,7 +336,7 @@ export const conferences = [
     summary: 'Play an announcement once to one participant',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'conference.announced' },
-    body: Heard,
+    body: HeardRequest,
     replies: { 200: Participant },
     refusals: ['state_conflict'],
     example: { url: 'https://app.example.com/your-turn.wav', method: 'GET' },

@@ -20,7 +20,10 @@ interface AboutCall {
 
 const about = ({ sid, from_number, to_number, trunk_id }: AboutCall, summary: string): Change => ({
   resource: { type: 'call', id: sid, name: `${from_number} to ${to_number}`, href: `/v1/calls/${sid}` },
-  ...{ summary, before: null, after: null, trunk_id },
+  summary,
+  before: null,
+  after: null,
+  trunk_id,
 })
 
 /** What the parties hear while somebody listens, by the organization's choice. */

@@ -1,4 +1,4 @@
-import { check } from '../../markup/check.ts'
+import { checkDocument } from '../../markup/check.ts'
 import { Flag, input, list, nullable, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 
@@ -39,7 +39,7 @@ export const markup = [
     replies: { 200: MarkupCheck },
     example: { markup: '<Response><Say>Hello</Say></Response>' },
     async run({ body }) {
-      const { ok, advice } = check(body.markup, { url: body.url ?? null })
+      const { ok, advice } = checkDocument(body.markup, { url: body.url ?? null })
       return { status: 200, body: { ok, advice: [...advice] }, change: null }
     },
   }),

@@ -4,7 +4,7 @@ import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listContainments } from '../../core/state/alerts/containments.ts'
-import { liveCalls, spentOn } from '../../core/state/calls/counters.ts'
+import { countLiveCalls, spentOn } from '../../core/state/calls/counters.ts'
 import { findRecordingConsent, TERMS_VERSION } from '../../core/state/calls/recording-consent.ts'
 import { listRules, type PolicyRow, summarizeRules } from '../../core/state/configuration/policies.ts'
 import {
@@ -304,6 +304,6 @@ export async function presentAttachments(db: Db, policy: PolicyRow): Promise<Sta
 
 async function callsInFlight(db: Db, { service_type, service_id, project_id }: AttachmentRow): Promise<number> {
   if (service_type === 'trunk' || service_type === 'subtrunk')
-    return (await liveCalls(db, service_type, [service_id])).get(service_id) ?? 0
+    return (await countLiveCalls(db, service_type, [service_id])).get(service_id) ?? 0
   return liveVoiceCalls(db, project_id, service_id)
 }

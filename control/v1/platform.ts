@@ -15,7 +15,7 @@ import {
   Transport,
   Type,
 } from '../http/schema.ts'
-import type { Settings } from '../http/services.ts'
+import type { ControlSettings } from '../http/services.ts'
 import { route } from './route.ts'
 
 const PlatformEndpoints = resource('PlatformEndpoints', {
@@ -41,7 +41,7 @@ const Country = resource('DestinationCountry', {
 })
 
 /** Returns the PEM certificates that peers must trust to call us over TLS: the configured ones or the generated one. */
-function trustChain({ data_dir, tls_cert_file }: Settings): string[] {
+function trustChain({ data_dir, tls_cert_file }: ControlSettings): string[] {
   const file = tls_cert_file ?? join(data_dir, 'tls', 'cert.pem')
   if (!existsSync(file)) return []
   return readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []

@@ -4,7 +4,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { figureSteps } from '../../core/state/calls/call-steps.ts'
 import { spentOn } from '../../core/state/calls/counters.ts'
 import { loadSteps } from '../../core/state/calls/load-steps.ts'
-import { callsNow, listNodes, stateOfNode } from '../../core/state/calls/project-steps.ts'
+import { callsNow, nodesSeen, stateOfNode } from '../../core/state/calls/project-steps.ts'
 import { listPolicies } from '../../core/state/configuration/policies.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findOrganization } from '../../core/state/people/organizations.ts'
@@ -97,7 +97,7 @@ export const projectMetrics = [
           concurrent_calls_mean: Math.min(most_calls, Math.round((10 * call_ms) / lasted_ms) / 10),
         })
       }
-      const nodes = (await listNodes(db)).map(node => ({
+      const nodes = (await nodesSeen(db)).map(node => ({
         id: node.id,
         kind: node.kind,
         heartbeat_at: node.heartbeat_at,

@@ -16,7 +16,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import { createQueue, dequeue, type Member, membersOf, removeQueue, resizeQueue } from '../live/queues.ts'
-import { Heard, soundOf } from './conferences.ts'
+import { HeardRequest, soundOf } from './conferences.ts'
 import { route } from './route.ts'
 
 const Text = Type.String()
@@ -189,7 +189,7 @@ export const queues = [
     summary: 'Take a caller out of a queue, by the id of its call; the call then runs the document',
     scope: 'service_configuration:write',
     audit: { kind: 'trunks', action: 'queue.dequeued' },
-    body: Heard,
+    body: HeardRequest,
     replies: { 200: QueueMember },
     example: { url: 'https://app.example.com/next-agent' },
     async run({ db, project, queue, params, body, services }) {

@@ -13,8 +13,8 @@ import { findQueue } from '../../core/state/calls/queues.ts'
 import { findNumber } from '../../core/state/configuration/numbers.ts'
 import { findPolicy } from '../../core/state/configuration/policies.ts'
 import { findSubtrunk, type SubtrunkRow } from '../../core/state/configuration/subtrunks.ts'
+import type { LoadedTrunk } from '../../core/state/configuration/trunk-facts.ts'
 import { findTestRun, type TestRunRow } from '../../core/state/configuration/trunk-tests.ts'
-import type { TrunkRow } from '../../core/state/configuration/trunks.ts'
 import { findApplication } from '../../core/state/configuration/voice-applications.ts'
 import { findDocument } from '../../core/state/configuration/voice-documents.ts'
 import { findEndpoint } from '../../core/state/delivery/webhook-endpoints.ts'
@@ -29,7 +29,7 @@ const revision = (row: { readonly revision: number }): number => row.revision
 /** For resources of the whole project: a key that is restricted to a subaccount cannot access them. */
 const ofTheProject = (): null => null
 
-const trunk: Loader<'trunk', TrunkRow> = {
+const trunk: Loader<'trunk', LoadedTrunk> = {
   name: 'trunk',
   load: (db, { id, project_id }) => loadTrunk(db, project_id, id),
   revision,

@@ -10,7 +10,7 @@ import {
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type FailureStep, failureSteps, figureSteps, type Subject } from '../../core/state/calls/call-steps.ts'
-import { liveCalls, spentOn, takenNow } from '../../core/state/calls/counters.ts'
+import { countLiveCalls, spentOn, takenNow } from '../../core/state/calls/counters.ts'
 import { loadSteps } from '../../core/state/calls/load-steps.ts'
 import { callsNow, liveCallsOf } from '../../core/state/calls/project-steps.ts'
 import { findCeilings } from '../../core/state/configuration/settings.ts'
@@ -164,7 +164,7 @@ async function nowOf(db: Db, { subject, spends, ceilings }: Limited, day: string
       ? (await callsNow(db, id, now_ms)).live
       : kind === 'application'
         ? await liveCallsOf(db, id)
-        : ((await liveCalls(db, kind, [id])).get(id) ?? 0)
+        : ((await countLiveCalls(db, kind, [id])).get(id) ?? 0)
   return {
     calls_last_second: ceilings.cps === null || kind === 'application' ? null : await takenNow(db, kind, id, now_ms),
     live_calls,

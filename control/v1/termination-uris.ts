@@ -24,7 +24,7 @@ import {
 } from '../http/schema.ts'
 import { route } from './route.ts'
 import { readTarget } from './trunk-rules.ts'
-import { Fingerprint, MAX_TARGETS, Priority, SipUri, TlsVerification } from './trunk-schemas.ts'
+import { Fingerprint, MAX_TARGETS, Priority, SipUriText, TlsVerification } from './trunk-schemas.ts'
 import { releasing, writeTrunk } from './trunk-writes.ts'
 
 const TerminationTarget = resource('TerminationTarget', {
@@ -43,7 +43,7 @@ const TerminationTarget = resource('TerminationTarget', {
 })
 
 const TargetInput = input('TerminationTargetInput', {
-  sip_uri: SipUri,
+  sip_uri: SipUriText,
   transport: Transport,
   enabled: optional(Flag),
   priority: optional(Priority),

@@ -1,7 +1,7 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type Applied, appliedFrom, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
-import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/configuration/trunk-facts.ts'
+import { type LoadedTrunk, readTrunk, type TrunkBelow } from '../../core/state/configuration/trunk-facts.ts'
 import {
   NO_TRUNK_FIGURES,
   type TargetRow,
@@ -11,9 +11,9 @@ import {
   trunkFigures,
 } from '../../core/state/configuration/trunks.ts'
 import type { Db } from '../../core/state/index.ts'
-import { WrittenJson } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
-import type { Codec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
+import type { WrittenText } from '../http/written-texts.ts'
+import type { TrunkCodec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
 
 type Summary = Static<typeof TrunkSummary>
 type Detail = Static<typeof TrunkDetail>
@@ -53,48 +53,24 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   },
 })
 
-const loaded = new WeakMap<TrunkRow, TrunkFacts>()
-
-/** Loads a trunk for a route. The facts to present it come with the same read and are cached with the row. */
-export async function loadTrunk(db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> {
-  const facts = await readTrunkFacts(db, { id, project_id })
-  if (facts) loaded.set(facts.trunk, facts)
-  return facts?.trunk
-}
+/** Loads a trunk for a route, with the facts to present it. They come with the same read. */
+export const loadTrunk = (db: Db, project_id: string, id: string): Promise<LoadedTrunk | undefined> =>
+  readTrunk(db, { id, project_id })
 
 /** Presents a trunk and everything below it as loaded at the start of the route, before any write. */
-export async function presentLoaded(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
-  const facts = loaded.get(trunk)
-  return facts ? detailOf(facts, trunk, now) : presentTrunk(db, trunk, now)
-}
+export const presentLoaded = async (db: Db, trunk: TrunkRow | LoadedTrunk, now: string): Promise<Detail> =>
+  isLoaded(trunk) ? detailOf(trunk, trunk, now) : presentTrunk(db, trunk, now)
 
-/** Returns a loaded trunk as JSON. The text is cached until the facts change or a node stops sending heartbeats. */
-export function trunkAsJson(trunk: TrunkRow, now: string): WrittenJson {
-  const facts = loaded.get(trunk)
-  if (!facts) throw new Error(`trunk ${trunk.id} was not loaded`)
-  let text = texts.get(facts)
-  if (!text || now > text.until) {
-    text = textOf(facts, now)
-    texts.set(facts, text)
-  }
-  return new WrittenJson(text.before + now + text.after)
-}
+const isLoaded = (trunk: TrunkRow | LoadedTrunk): trunk is LoadedTrunk => 'below' in trunk
 
-interface Text {
-  readonly before: string
-  readonly after: string
-  /** The last instant at which all nodes with reports count as alive. */
-  readonly until: string
-}
-
-const texts = new WeakMap<TrunkFacts, Text>()
 const AS_OF = '"as_of":"'
 
-function textOf(facts: TrunkFacts, now: string): Text {
-  const text = JSON.stringify(detailOf(facts, facts.trunk, now))
+/** Writes a loaded trunk as JSON. The text is true until the facts change or a node stops sending heartbeats. */
+export function trunkText(trunk: LoadedTrunk, now: string): WrittenText {
+  const text = JSON.stringify(detailOf(trunk, trunk, now))
   // The first match is the field: inside a string the quotes would be escaped.
   const at = text.indexOf(AS_OF) + AS_OF.length
-  const oldest = livingReports(facts.below, now).reduce(
+  const oldest = livingReports(trunk.below, now).reduce(
     (least, { heartbeat_at }) => (heartbeat_at < least ? heartbeat_at : least),
     now,
   )
@@ -106,17 +82,21 @@ function textOf(facts: TrunkFacts, now: string): Text {
 }
 
 /** Presents a trunk after a write to its own columns; nothing below it may have changed. */
-export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, now: string): Promise<Detail> {
-  const facts = loaded.get(before)
+export async function presentSaved(
+  db: Db,
+  before: TrunkRow | LoadedTrunk,
+  saved: TrunkRow,
+  now: string,
+): Promise<Detail> {
   const moved = before.subaccount_id !== saved.subaccount_id
-  return facts && !moved ? detailOf(facts, saved, now) : presentTrunk(db, saved, now)
+  return isLoaded(before) && !moved ? detailOf(before, saved, now) : presentTrunk(db, saved, now)
 }
 
 /** Reads a trunk with everything below it, and presents it. */
-export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
-  const facts = await readTrunkFacts(db, trunk)
-  if (!facts) throw new Error(`trunk ${trunk.id} is not there`)
-  return detailOf(facts, facts.trunk, now)
+export async function presentTrunk(db: Db, { id, project_id }: TrunkRow, now: string): Promise<Detail> {
+  const trunk = await readTrunk(db, { id, project_id })
+  if (!trunk) throw new Error(`trunk ${id} is not there`)
+  return detailOf(trunk, trunk, now)
 }
 
 function livingReports({ reports }: TrunkBelow, now: string): TrunkBelow['reports'] {
@@ -124,47 +104,30 @@ function livingReports({ reports }: TrunkBelow, now: string): TrunkBelow['report
   return reports.filter(({ heartbeat_at }) => Date.parse(heartbeat_at) >= alive_since_ms)
 }
 
-interface ShownBelow {
-  readonly sources: Detail['authentication']['sources']
-  readonly digest_identities: Detail['authentication']['digest_identities']
-  readonly number_inventory: Detail['number_inventory']
-  readonly outbound_policy: Detail['outbound_policy']
-  readonly routes: Detail['routes']
-}
+/** Presents the parts below a trunk that need no time and no column of it. */
+const shownBelow = ({ sources, credentials, targets, policy, numbers }: TrunkBelow) => ({
+  sources: sources.map(({ id, cidr, enabled, standing }) => ({ id, cidr, enabled: enabled === 1, standing })),
+  digest_identities: credentials
+    .filter(credential => credential.revoked_at === null)
+    .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
+  number_inventory: inventory(numbers),
+  outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
+  routes: targets.map(row => ({
+    id: row.id,
+    sip_uri: row.sip_uri,
+    tls_fingerprint: row.tls_fingerprint,
+    tls_verification: row.tls_verification,
+    redirects: row.redirects,
+    digest_username: row.digest_username,
+    transport: row.transport,
+    priority: row.priority,
+    weight: row.weight,
+    enabled: row.enabled === 1,
+  })),
+})
 
-const shown_below = new WeakMap<TrunkBelow, ShownBelow>()
-
-/** Presents the parts below a trunk. The result is cached until they change; writes to the trunk's row keep it. */
-function shownBelow(below: TrunkBelow): ShownBelow {
-  const known = shown_below.get(below)
-  if (known) return known
-  const { sources, credentials, targets, policy, numbers } = below
-  const made = {
-    sources: sources.map(({ id, cidr, enabled, standing }) => ({ id, cidr, enabled: enabled === 1, standing })),
-    digest_identities: credentials
-      .filter(credential => credential.revoked_at === null)
-      .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
-    number_inventory: inventory(numbers),
-    outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
-    routes: targets.map(row => ({
-      id: row.id,
-      sip_uri: row.sip_uri,
-      tls_fingerprint: row.tls_fingerprint,
-      tls_verification: row.tls_verification,
-      redirects: row.redirects,
-      digest_username: row.digest_username,
-      transport: row.transport,
-      priority: row.priority,
-      weight: row.weight,
-      enabled: row.enabled === 1,
-    })),
-  }
-  shown_below.set(below, made)
-  return made
-}
-
-/** Presents a trunk. `trunk` is the row of the facts or a newer version of it. */
-function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: TrunkRow, now: string): Detail {
+/** Presents a trunk. `trunk` is the loaded row or a newer version of it. */
+function detailOf({ subaccount_name, below }: LoadedTrunk, trunk: TrunkRow, now: string): Detail {
   const { targets, live_calls, policy, numbers, evidence: seen } = below
   const { sources, digest_identities, number_inventory, outbound_policy, routes } = shownBelow(below)
   const degraded = new Set(seen.filter(({ state }) => state === 'degraded').map(({ target_id }) => target_id))
@@ -194,7 +157,7 @@ function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: Trun
       cps: { configured: trunk.cps, unit: 'calls_per_second' },
       max_call_duration: { configured: trunk.max_call_duration_seconds, unit: 'seconds' },
     },
-    media: { codecs: JSON.parse(trunk.codecs) as Static<typeof Codec>[], security: trunk.media_security },
+    media: { codecs: JSON.parse(trunk.codecs) as Static<typeof TrunkCodec>[], security: trunk.media_security },
     number_inventory,
     outbound_policy,
     routes,

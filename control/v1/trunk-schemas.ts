@@ -23,7 +23,7 @@ import {
 import { AttachedPolicy } from './attached-policy.ts'
 
 const AuthMode = oneOf('ip_allow_list', 'digest')
-export const Codec = oneOf(...CODEC_NAMES)
+export const TrunkCodec = oneOf(...CODEC_NAMES)
 const Direction = oneOf('inbound', 'outbound', 'both')
 const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
@@ -105,7 +105,7 @@ export const TrunkDetail = resource('TrunkDetail', {
     }),
   ),
   limits: resource('TrunkLimits', { concurrency: Ceiling, cps: Ceiling, max_call_duration: Ceiling }),
-  media: resource('TrunkMedia', { codecs: list(Codec), security: MediaSecurity }),
+  media: resource('TrunkMedia', { codecs: list(TrunkCodec), security: MediaSecurity }),
   number_inventory: resource('NumberInventory', {
     delegated: resource('DelegatedNumbers', {
       count: Int32,
@@ -135,7 +135,7 @@ export const TrunkDetail = resource('TrunkDetail', {
 
 export const TrunkCreation = resource('TrunkCreation', { digest_password: nullable(Type.String()), trunk: TrunkDetail })
 
-export const SipUri = Type.String({ minLength: 5, maxLength: 255 })
+export const SipUriText = Type.String({ minLength: 5, maxLength: 255 })
 /** How the certificate of a TLS target is verified. `pinned` compares its SHA-256 fingerprint. */
 export const TlsVerification = oneOf('required', 'pinned', 'off')
 export const Fingerprint = Type.String({ minLength: 64, maxLength: 95 })
@@ -152,7 +152,7 @@ export const Priority = Type.Integer({ minimum: 0, maximum: 65535, format: 'int3
 
 const settings = {
   auth_mode: AuthMode,
-  codecs: Type.Array(Codec, { minItems: 1, maxItems: 5, uniqueItems: true }),
+  codecs: Type.Array(TrunkCodec, { minItems: 1, maxItems: 5, uniqueItems: true }),
   direction: Direction,
   media_security: MediaSecurity,
   name: Name,
@@ -175,7 +175,7 @@ export const CreateTrunkRequest = input('CreateTrunkRequest', {
       digest_username: optional(nullable(DigestUsername)),
       priority: Priority,
       redirects: optional(Redirects),
-      sip_uri: SipUri,
+      sip_uri: SipUriText,
       tls_fingerprint: optional(nullable(Fingerprint)),
       tls_verification: optional(TlsVerification),
       transport: Transport,

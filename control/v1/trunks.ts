@@ -23,7 +23,7 @@ import { attach } from './policy-attachments.ts'
 import { route } from './route.ts'
 import { seenNumbers } from './seen-numbers.ts'
 import { policyToAttach } from './seen-policies.ts'
-import { presentLoaded, presentSummaries, presentTrunk, trunkAsJson } from './trunk-present.ts'
+import { presentLoaded, presentSummaries, presentTrunk, trunkText } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, settleSources } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
@@ -128,8 +128,8 @@ const readRoute = route({
   summary: 'Read a trunk',
   scope: 'service_configuration:read',
   replies: { 200: TrunkDetail },
-  async run({ trunk, now }) {
-    return { status: 200, revision: trunk.revision, body: trunkAsJson(trunk, now) }
+  async run({ trunk, now, services }) {
+    return { status: 200, revision: trunk.revision, body: services.texts.at(trunk, now, trunkText) }
   },
 })
 

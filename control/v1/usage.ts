@@ -1,6 +1,6 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { liveCalls } from '../../core/state/calls/counters.ts'
+import { countLiveCalls } from '../../core/state/calls/counters.ts'
 import type { Db } from '../../core/state/index.ts'
 import { type Usage, usageOf } from '../../core/state/people/subaccounts.ts'
 import { Count64, Currency, Instant, Int32, list, Money, resource, type Static, Type } from '../http/schema.ts'
@@ -35,7 +35,7 @@ export async function presentUsage(
     as_of: iso(now_ms),
     call_attempts: usage.call_attempts,
     currency: CURRENCY,
-    live_calls: (await liveCalls(db, level, [id])).get(id) ?? 0,
+    live_calls: (await countLiveCalls(db, level, [id])).get(id) ?? 0,
     pending_spend_minor: usage.pending_spend_minor,
     refusals: [...usage.refusals],
     settled_spend_minor: usage.settled_spend_minor,

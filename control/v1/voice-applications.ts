@@ -29,7 +29,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
-import type { Settings } from '../http/services.ts'
+import type { ControlSettings } from '../http/services.ts'
 import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
 
@@ -111,7 +111,7 @@ function badUrl(body: Partial<Record<'voice_url' | 'fallback_url' | 'status_call
 }
 
 /** Refuses an engine that this installation does not have. */
-function badEngine(body: { stt?: string | null; tts?: string | null }, settings: Settings) {
+function badEngine(body: { stt?: string | null; tts?: string | null }, settings: ControlSettings) {
   for (const kind of ['stt', 'tts'] as const) {
     const ready = settings[`${kind}_choices`].map(({ engine }) => engine)
     const wanted = body[kind]

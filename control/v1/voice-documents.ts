@@ -10,7 +10,7 @@ import {
   type VoiceDocumentRow,
 } from '../../core/state/configuration/voice-documents.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { check } from '../../markup/check.ts'
+import { checkDocument } from '../../markup/check.ts'
 import { type Change, invalid, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import {
   Count64,
@@ -66,7 +66,7 @@ const Revision = resource('VoiceDocumentRevision', {
 
 function presentSummary(row: VoiceDocumentRow, { settings }: Pick<Services, 'settings'>): Static<typeof Summary> {
   const url = documentUrl(settings, row.id)
-  const { ok, advice } = check(row.content, { url })
+  const { ok, advice } = checkDocument(row.content, { url })
   return {
     id: row.id,
     name: row.name,

@@ -4,7 +4,7 @@ import { findAnyProject } from '../../core/state/people/customers.ts'
 import { oneOf, resource, Type } from '../http/schema.ts'
 import { forReason } from './errors.ts'
 import { decimalOf } from './fields.ts'
-import { accountPath, rfc2822 } from './present.ts'
+import { accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
 /** The account itself, and the balance of the account that pays for it. */
@@ -60,8 +60,8 @@ export const account = [
           status: 'active' as const,
           type: project?.sandbox === 1 ? ('Trial' as const) : ('Full' as const),
           auth_token: null,
-          date_created: rfc2822(created_at),
-          date_updated: rfc2822(created_at),
+          date_created: dateText(created_at),
+          date_updated: dateText(created_at),
           subresource_uris: Object.fromEntries(uris),
           uri: `${path}.json`,
         },

@@ -10,7 +10,7 @@ import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { flagOf, methodOf, urlOf } from './fields.ts'
 import type { Form } from './form.ts'
-import { accountPath, rfc2822 } from './present.ts'
+import { accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
 /** Streams, recording servers, transcriptions and messages of a call that talks, beside what its document does. */
@@ -57,7 +57,7 @@ const present = (row: ActivityRow & { readonly kind: Named }, account_sid: strin
   call_sid: row.call_sid,
   name: row.name,
   status: row.status,
-  date_updated: rfc2822(row.updated_at),
+  date_updated: dateText(row.updated_at),
   uri: `${accountPath(account_sid)}/Calls/${row.call_sid}/${PLACES[row.kind]}/${row.sid}.json`,
 })
 
@@ -240,7 +240,7 @@ const presentSubscription = (row: ActivityRow, account_sid: string): Static<type
   sid: row.sid,
   account_sid,
   call_sid: row.call_sid,
-  date_created: rfc2822(row.created_at),
+  date_created: dateText(row.created_at),
   uri: `${accountPath(account_sid)}/Calls/${row.call_sid}/${SUBSCRIPTIONS}/${row.sid}.json`,
 })
 
@@ -317,7 +317,7 @@ export const activities = [
         if (!call) return unknownCall(params.call_sid)
         const sid = await sendMessage(asked, call, content)
         if (isRefusal(sid)) return sid
-        const date_created = rfc2822(new Date(now_ms).toISOString())
+        const date_created = dateText(new Date(now_ms).toISOString())
         const body = { sid, account_sid: account.account_sid, call_sid: call.sid, date_created }
         return { status: 201 as const, body }
       })

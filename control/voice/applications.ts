@@ -6,7 +6,7 @@ import {
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { forReason, isVoiceRefusal } from './errors.ts'
 import { pageOfAll, pageSchema } from './listing.ts'
-import { API_VERSION, accountPath, rfc2822 } from './present.ts'
+import { API_VERSION, accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
 /** The voice applications of the project, to read. */
@@ -55,8 +55,8 @@ const present = (row: VoiceApplicationRow, account_sid: string): Static<typeof A
   ...urlsOf(row),
   voice_caller_id_lookup: false,
   public_application_connect_enabled: false,
-  date_created: rfc2822(row.created_at),
-  date_updated: rfc2822(row.updated_at),
+  date_created: dateText(row.created_at),
+  date_updated: dateText(row.updated_at),
   uri: `${accountPath(account_sid)}/Applications/${row.id}.json`,
 })
 

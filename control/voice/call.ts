@@ -11,12 +11,12 @@ import {
 import { finishCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { isEnding, runInstead } from '../live/calls.ts'
-import { liveChange, type Wanted } from '../live/live-change.ts'
+import { type LiveChange, liveChange } from '../live/live-change.ts'
 import { VoiceRefused } from './dispatch.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf } from './fields.ts'
 import type { Form } from './form.ts'
-import { Call, presentCall } from './present.ts'
+import { presentVoiceCall, VoiceCall } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
 export const unknownCall = (sid: string): VoiceRefusal => forReason('not_found', { value: `The call ${sid}` })
@@ -26,10 +26,10 @@ const fetchRoute = voiceRoute({
   path: '/Calls/{call_sid}',
   suffix: '.json',
   summary: 'Fetch a call',
-  replies: { 200: Call },
+  replies: { 200: VoiceCall },
   async run({ account, services, params }) {
     const row = await findAccountCall(services.state.db, account.account_sid, params.call_sid)
-    return row ? { status: 200, body: presentCall(row) } : unknownCall(params.call_sid)
+    return row ? { status: 200, body: presentVoiceCall(row) } : unknownCall(params.call_sid)
   },
 })
 
@@ -44,12 +44,12 @@ const updateRoute = voiceRoute({
     'FallbackUrl, FallbackMethod, StatusCallback, StatusCallbackMethod, StatusCallbackEvent': 'replaced, with Url',
   },
   example: { Twiml: '<Response><Say>Goodbye.</Say></Response>' },
-  replies: { 200: Call },
+  replies: { 200: VoiceCall },
   async run(context) {
     const wanted = readChange(context.form)
     if (isVoiceRefusal(wanted)) return wanted
     const { row, wake } = await change(context, context.params.call_sid, wanted)
-    return { status: 200, body: presentCall(row), wake }
+    return { status: 200, body: presentVoiceCall(row), wake }
   },
 })
 
@@ -68,7 +68,7 @@ const deleteRoute = voiceRoute({
 export const call = [fetchRoute, updateRoute, deleteRoute]
 
 interface WantedChange {
-  readonly kind: Wanted
+  readonly kind: LiveChange
   /** The payload of the command: the document of a redirect. */
   readonly payload: object
   /** The fields of the call's original request that a redirect replaces. */

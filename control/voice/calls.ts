@@ -2,10 +2,10 @@ import { listAccountCalls } from '../../core/state/calls/calls.ts'
 import { createCall } from './create.ts'
 import { isVoiceRefusal } from './errors.ts'
 import { pageOf, pageSchema, readFilter } from './listing.ts'
-import { Call, presentCall } from './present.ts'
+import { presentVoiceCall, VoiceCall } from './present.ts'
 import { voiceRoute } from './route.ts'
 
-const CallPage = pageSchema('VoiceCallPage', 'calls', Call)
+const CallPage = pageSchema('VoiceCallPage', 'calls', VoiceCall)
 
 const listRoute = voiceRoute({
   method: 'GET',
@@ -27,7 +27,7 @@ const listRoute = voiceRoute({
       listAccountCalls(services.state.db, account.account_sid, filter, window, limit),
     )
     if (isVoiceRefusal(page)) return page
-    return { status: 200, body: { calls: page.rows.map(presentCall), ...page.about } }
+    return { status: 200, body: { calls: page.rows.map(presentVoiceCall), ...page.about } }
   },
 })
 
@@ -53,7 +53,7 @@ const createRoute = voiceRoute({
     'MachineDetection, MachineDetectionTimeout, MachineDetectionSpeechThreshold': 'answering-machine detection',
   },
   example: { From: '$FROM_NUMBER', To: '+2348030000001', Twiml: '<Response><Say>Hello.</Say></Response>' },
-  replies: { 201: Call },
+  replies: { 201: VoiceCall },
   run: createCall,
 })
 

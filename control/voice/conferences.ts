@@ -8,9 +8,9 @@ import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { announce, endConference } from '../live/conferences.ts'
 import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { soundOf } from './fields.ts'
+import { soundIn } from './fields.ts'
 import { pageOf, pageSchema, readRange } from './listing.ts'
-import { API_VERSION, accountPath, rfc2822 } from './present.ts'
+import { API_VERSION, accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
 const Text = Type.String()
@@ -45,8 +45,8 @@ function presentConference(row: ConferenceRow): Static<typeof Conference> {
     status: conferenceStatus(row),
     reason_conference_ended: row.reason_ended,
     call_sid_ending_conference: row.call_sid_ending,
-    date_created: rfc2822(row.created_at),
-    date_updated: rfc2822(row.updated_at),
+    date_created: dateText(row.created_at),
+    date_updated: dateText(row.updated_at),
     uri: `${path}.json`,
     subresource_uris: { participants: `${path}/Participants.json`, recordings: `${path}/Recordings.json` },
   }
@@ -112,7 +112,7 @@ export const conferences = [
       const status = form.text('Status')
       if (status !== undefined && status !== 'completed')
         return numbered(20001, `Status ${status.slice(0, 60)} is not completed.`)
-      const sound = soundOf(form, 'Announce')
+      const sound = soundIn(form, 'Announce')
       if (isVoiceRefusal(sound)) return sound
       if (status === undefined && sound === null) return numbered(20001, 'Give Status or AnnounceUrl.')
       return changed(context, async asked => {

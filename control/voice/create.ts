@@ -15,18 +15,18 @@ import {
 import { isRefusal } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
-import type { RecordingWish } from '../live/recordings.ts'
+import type { RecordingRequest } from '../live/recordings.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 import { readMachineDetection } from './machine-detection.ts'
 import { type Placing, place } from './place.ts'
-import { type Call, presentCall } from './present.ts'
+import { presentVoiceCall, type VoiceCall } from './present.ts'
 import type { VoiceContext } from './route.ts'
 
 type Created = {
   readonly status: 201
-  readonly body: Static<typeof Call>
+  readonly body: Static<typeof VoiceCall>
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -178,7 +178,7 @@ function recordRequest(
 }
 
 /** Reads the fields with which a recording of a live call begins. */
-export function readRecording(form: Form): RecordingWish | VoiceRefusal {
+export function readRecording(form: Form): RecordingRequest | VoiceRefusal {
   const url = urlOf(form, 'RecordingStatusCallback')
   if (isVoiceRefusal(url)) return url
   const {
@@ -212,7 +212,7 @@ async function placed(
 
 async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefusal> {
   const row = await place(db, placing)
-  return isVoiceRefusal(row) ? row : { status: 201, body: presentCall(row) }
+  return isVoiceRefusal(row) ? row : { status: 201, body: presentVoiceCall(row) }
 }
 
 /** Places a call once per Idempotency-Key, in one transaction. A repeat returns the stored answer and dials nothing. */
@@ -225,7 +225,7 @@ const repeatable = (
     const earlier = await earlierOutcome(trx, identity, iso(placing.now_ms))
     if (isRefusal(earlier)) return forReason(earlier.refused)
     if (earlier)
-      return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
+      return { status: 201, body: earlier.body as Static<typeof VoiceCall>, headers: { 'Idempotent-Replayed': 'true' } }
     const answer = await once(trx, placing)
     // A refused request wrote nothing and does not consume its key.
     if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)

@@ -25,7 +25,7 @@ const Events = resource('VoiceEvents', {
 /** The most events in an answer. The number of stored events of a call is limited when they are written. */
 const MAX_EVENTS = 1000
 
-export const events = [
+export const callEvents = [
   voiceRoute({
     method: 'GET',
     path: '/Calls/{call_sid}/Events',

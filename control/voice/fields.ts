@@ -54,7 +54,7 @@ export function flagOf(form: Form, name: string): boolean | undefined {
 }
 
 /** Reads the sound or document of `<name>Url` and `<name>Method`; null when there is none. */
-export function soundOf(form: Form, name: string): Sound | null | VoiceRefusal {
+export function soundIn(form: Form, name: string): Sound | null | VoiceRefusal {
   const url = urlOf(form, `${name}Url`)
   if (url === null || isVoiceRefusal(url)) return url
   return { url, method: methodOf(form, `${name}Method`) }

@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa'
-import { createBodyReader, mediaType, textOf } from '../http/body.ts'
+import { bodyType, createBodyReader, utf8Of } from '../http/body.ts'
 import { isRefusal } from '../http/reply.ts'
 import { numbered, type VoiceRefusal } from './errors.ts'
 
@@ -37,7 +37,7 @@ const MAX_FIELDS = 1000
  * Reads a form-encoded body. Other content types are refused. An empty body without a content type is an empty form.
  */
 export async function readForm(ctx: ParameterizedContext): Promise<Form | VoiceRefusal> {
-  const type = mediaType(ctx.req)
+  const type = bodyType(ctx.req)
   if (type !== '' && type !== 'application/x-www-form-urlencoded')
     return numbered(20422, `The content type ${type} is not supported: send application/x-www-form-urlencoded.`)
   const sent = await readBody(ctx)
@@ -51,7 +51,7 @@ export async function readForm(ctx: ParameterizedContext): Promise<Form | VoiceR
   }
   const { bytes } = sent
   if (bytes.length > 0 && type === '') return numbered(20422, 'The body has no content type.')
-  const text = textOf(bytes)
+  const text = utf8Of(bytes)
   if (text === null) return numbered(20001, 'The body is not UTF-8.')
   const parameters = new URLSearchParams(text)
   if ([...parameters.keys()].length > MAX_FIELDS) return numbered(20001, `The form has more than ${MAX_FIELDS} fields.`)

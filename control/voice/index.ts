@@ -4,7 +4,7 @@ import { applications } from './applications.ts'
 import { call } from './call.ts'
 import { calls } from './calls.ts'
 import { conferences } from './conferences.ts'
-import { events } from './events.ts'
+import { callEvents } from './events.ts'
 import { liveRecordings } from './live-recordings.ts'
 import { numbers } from './numbers.ts'
 import { participants } from './participants.ts'
@@ -18,7 +18,7 @@ export const VOICE_ROUTES: readonly VoiceRoute[] = [
   ...calls,
   ...call,
   ...recordings,
-  ...events,
+  ...callEvents,
   ...conferences,
   ...liveRecordings,
   ...participants,

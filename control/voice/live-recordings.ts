@@ -11,7 +11,7 @@ import { readRecording } from './create.ts'
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
 import { pageOfAll, pageSchema, readRange } from './listing.ts'
-import { presentRecording, Recording } from './present.ts'
+import { presentVoiceRecording, VoiceRecording } from './present.ts'
 import { unknownRecording } from './recordings.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -20,7 +20,7 @@ import { type VoiceContext, voiceRoute } from './route.ts'
 /** What a list of recordings reads at most. */
 const MOST = 1000
 
-const RecordingPage = pageSchema('VoiceRecordingPage', 'recordings', Recording)
+const RecordingPage = pageSchema('VoiceRecordingPage', 'recordings', VoiceRecording)
 const PAGES = { 'PageSize, Page': 'as in the list of calls' }
 const OF_CALL = '/Calls/{call_sid}/Recordings'
 const OF_CONFERENCE = '/Conferences/{conference}/Recordings'
@@ -29,7 +29,7 @@ async function list({ account, services, query, path }: VoiceContext, filter: Re
   const rows = await listProjectRecordings(services.state.db, account.project_id, filter, { limit: MOST })
   const page = await pageOfAll({ query, path }, rows)
   if (isVoiceRefusal(page)) return page
-  const recordings = page.rows.map(row => presentRecording(row, account.account_sid))
+  const recordings = page.rows.map(row => presentVoiceRecording(row, account.account_sid))
   return { status: 200 as const, body: { recordings, ...page.about } }
 }
 
@@ -78,7 +78,7 @@ async function update(
     const found = await find(asked.trx, account.project_id, of)
     if (isVoiceRefusal(found)) return found
     const row = await changeRecording(asked, found, wanted)
-    return isRefusal(row) ? row : { status: 200 as const, body: presentRecording(row, account.account_sid) }
+    return isRefusal(row) ? row : { status: 200 as const, body: presentVoiceRecording(row, account.account_sid) }
   })
 }
 
@@ -91,7 +91,7 @@ const remove = (context: VoiceContext, of: Named & { readonly call_recording: st
 
 async function fetch({ account, services }: VoiceContext, of: Named & { readonly call_recording: string }) {
   const row = await services.state.transaction(trx => find(trx, account.project_id, of))
-  return isVoiceRefusal(row) ? row : { status: 200 as const, body: presentRecording(row, account.account_sid) }
+  return isVoiceRefusal(row) ? row : { status: 200 as const, body: presentVoiceRecording(row, account.account_sid) }
 }
 
 export const liveRecordings = [
@@ -147,7 +147,7 @@ export const liveRecordings = [
         'in-progress, completed, absent',
     },
     example: { RecordingChannels: 'dual' },
-    replies: { 201: Recording },
+    replies: { 201: VoiceRecording },
     async run(context) {
       const { account, form, params } = context
       const wish = readRecording(form)
@@ -156,7 +156,7 @@ export const liveRecordings = [
         const call = await findAccountCall(asked.trx, account.account_sid, params.call_sid)
         if (!call) return unknownCall(params.call_sid)
         const row = await startRecording(asked, call, wish)
-        return isRefusal(row) ? row : { status: 201 as const, body: presentRecording(row, account.account_sid) }
+        return isRefusal(row) ? row : { status: 201 as const, body: presentVoiceRecording(row, account.account_sid) }
       })
     },
   }),
@@ -166,7 +166,7 @@ export const liveRecordings = [
     suffix: '.json',
     extended: true,
     summary: 'Fetch a recording of a call',
-    replies: { 200: Recording },
+    replies: { 200: VoiceRecording },
     run: context => fetch(context, context.params),
   }),
   voiceRoute({
@@ -176,7 +176,7 @@ export const liveRecordings = [
     extended: true,
     summary: 'Pause, resume or stop a recording of a call',
     ...UPDATE,
-    replies: { 200: Recording },
+    replies: { 200: VoiceRecording },
     run: context => update(context, context.params),
   }),
   voiceRoute({
@@ -208,7 +208,7 @@ export const liveRecordings = [
     suffix: '.json',
     extended: true,
     summary: 'Fetch a recording of a conference',
-    replies: { 200: Recording },
+    replies: { 200: VoiceRecording },
     run: context => fetch(context, context.params),
   }),
   voiceRoute({
@@ -218,7 +218,7 @@ export const liveRecordings = [
     extended: true,
     summary: 'Pause, resume or stop a recording of a conference',
     ...UPDATE,
-    replies: { 200: Recording },
+    replies: { 200: VoiceRecording },
     run: context => update(context, context.params),
   }),
   voiceRoute({

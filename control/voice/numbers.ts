@@ -5,7 +5,7 @@ import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { applicationUrls, urlsOf } from './applications.ts'
 import { forReason, isVoiceRefusal, type VoiceRefusal } from './errors.ts'
 import { pageAt, pageSchema } from './listing.ts'
-import { API_VERSION, accountPath, rfc2822 } from './present.ts'
+import { API_VERSION, accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
 /** The numbers of the project, to read: those that calls reach, and those that calls may show as their caller. */
@@ -55,8 +55,8 @@ const common = (row: NumberRow, account_sid: string) => ({
   account_sid,
   phone_number: row.e164,
   friendly_name: row.e164,
-  date_created: rfc2822(row.created_at),
-  date_updated: rfc2822(row.updated_at),
+  date_created: dateText(row.created_at),
+  date_updated: dateText(row.updated_at),
 })
 
 const NO_APPLICATION = {

@@ -18,10 +18,10 @@ import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
 import { createCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { flagOf, soundOf } from './fields.ts'
+import { flagOf, soundIn } from './fields.ts'
 import { type Form, withText } from './form.ts'
 import { pageOfAll, pageSchema } from './listing.ts'
-import { accountPath, rfc2822 } from './present.ts'
+import { accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
 const Text = Type.String()
@@ -61,8 +61,8 @@ const present = (row: ParticipantRow, account_sid: string): Static<typeof Partic
   end_conference_on_exit: row.end_on_exit === 1,
   status: participantStatus(row),
   queue_time: '0',
-  date_created: rfc2822(row.created_at),
-  date_updated: rfc2822(row.updated_at),
+  date_created: dateText(row.created_at),
+  date_updated: dateText(row.updated_at),
   uri: `${accountPath(account_sid)}/Conferences/${row.conference_sid}/Participants/${row.call_sid}.json`,
 })
 
@@ -181,9 +181,9 @@ async function find(
 }
 
 function readChange(form: Form): ParticipantChange | VoiceRefusal {
-  const hold_sound = soundOf(form, 'Hold')
+  const hold_sound = soundIn(form, 'Hold')
   if (isVoiceRefusal(hold_sound)) return hold_sound
-  const announce = soundOf(form, 'Announce')
+  const announce = soundIn(form, 'Announce')
   if (isVoiceRefusal(announce)) return announce
   const [muted, hold, coaching] = [flagOf(form, 'Muted'), flagOf(form, 'Hold'), flagOf(form, 'Coaching')]
   const [end_on_exit, beep_on_exit] = [flagOf(form, 'EndConferenceOnExit'), flagOf(form, 'BeepOnExit')]

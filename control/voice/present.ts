@@ -1,4 +1,4 @@
-import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
+import { recordingSeconds, rfc2822 } from '../../core/domain/calls/parameters.ts'
 import type { CallRow, RecordingRow } from '../../core/state/calls/calls.ts'
 import { nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 
@@ -6,7 +6,7 @@ const Text = Type.String()
 const TextOrNull = nullable(Type.String())
 const Nothing = Type.Null()
 
-export const Call = resource('VoiceCall', {
+export const VoiceCall = resource('VoiceCall', {
   sid: Text,
   account_sid: Text,
   api_version: Text,
@@ -38,22 +38,14 @@ export const Call = resource('VoiceCall', {
 
 export const API_VERSION = '2010-04-01'
 
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const two = (number: number): string => String(number).padStart(2, '0')
-
 /** Formats an instant as in RFC 2822 §3.3, always in UTC: `Sat, 21 Nov 2026 02:48:35 +0000`. */
-export function rfc2822(instant: string): string {
-  const at = new Date(instant)
-  const day = `${DAYS[at.getUTCDay()]}, ${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`
-  return `${day} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())} +0000`
-}
+export const dateText = (instant: string): string => rfc2822(Date.parse(instant))
 
-const dateOrNull = (instant: string | null): string | null => (instant === null ? null : rfc2822(instant))
+const dateOrNull = (instant: string | null): string | null => (instant === null ? null : dateText(instant))
 
 export const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
 
-export function presentCall(row: CallRow): Static<typeof Call> {
+export function presentVoiceCall(row: CallRow): Static<typeof VoiceCall> {
   const account_sid = row.account_sid ?? ''
   const path = `${accountPath(account_sid)}/Calls/${row.sid}`
   return {
@@ -63,8 +55,8 @@ export function presentCall(row: CallRow): Static<typeof Call> {
     annotation: null,
     answered_by: null,
     caller_name: null,
-    date_created: rfc2822(row.queued_at),
-    date_updated: rfc2822(row.updated_at),
+    date_created: dateText(row.queued_at),
+    date_updated: dateText(row.updated_at),
     // This API has three directions. A call that a customer's PBX dialled out through a trunk is an `outbound-dial`.
     direction: row.direction === 'outbound' ? 'outbound-dial' : row.direction,
     duration: row.ended_at === null || row.duration_seconds === null ? null : String(row.duration_seconds),
@@ -90,7 +82,7 @@ export function presentCall(row: CallRow): Static<typeof Call> {
   }
 }
 
-export const Recording = resource('VoiceRecording', {
+export const VoiceRecording = resource('VoiceRecording', {
   sid: Text,
   account_sid: Text,
   call_sid: Text,
@@ -105,7 +97,7 @@ export const Recording = resource('VoiceRecording', {
   uri: Text,
 })
 
-export function presentRecording(row: RecordingRow, account_sid: string): Static<typeof Recording> {
+export function presentVoiceRecording(row: RecordingRow, account_sid: string): Static<typeof VoiceRecording> {
   const finished = row.status === 'completed'
   return {
     sid: row.sid,

@@ -5,10 +5,10 @@ import { resource, type Static, Type } from '../http/schema.ts'
 import { createQueue, dequeue, type Member, membersOf, removeQueue, resizeQueue } from '../live/queues.ts'
 import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { soundOf, wholeNumber } from './fields.ts'
+import { soundIn, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 import { pageOf, pageOfAll, pageSchema } from './listing.ts'
-import { accountPath, rfc2822 } from './present.ts'
+import { accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
 const Text = Type.String()
@@ -47,8 +47,8 @@ function present(row: QueueRow, members: readonly Member[], account_sid: string)
     current_size: members.length,
     max_size: row.max_size,
     average_wait_time: members.length === 0 ? 0 : Math.round(waited / members.length),
-    date_created: rfc2822(row.created_at),
-    date_updated: rfc2822(row.updated_at),
+    date_created: dateText(row.created_at),
+    date_updated: dateText(row.updated_at),
     uri: `${path}.json`,
     subresource_uris: { members: `${path}/Members.json` },
   }
@@ -57,7 +57,7 @@ function present(row: QueueRow, members: readonly Member[], account_sid: string)
 const presentMember = ({ row, position, wait_seconds }: Member, account_sid: string): Static<typeof QueueMember> => ({
   call_sid: row.call_sid,
   queue_sid: row.queue_sid,
-  date_enqueued: rfc2822(row.enqueued_at),
+  date_enqueued: dateText(row.enqueued_at),
   position,
   wait_time: wait_seconds,
   uri: `${accountPath(account_sid)}/Queues/${row.queue_sid}/Members/${row.call_sid}.json`,
@@ -215,7 +215,7 @@ export const queues = [
     replies: { 200: QueueMember },
     async run(context) {
       const { account, form, params, now_ms } = context
-      const sound = soundOf(form, '')
+      const sound = soundIn(form, '')
       if (isVoiceRefusal(sound)) return sound
       if (sound === null) return numbered(21205, 'Url is required.')
       return changed(context, async asked => {

@@ -3,11 +3,11 @@ import { list, resource, Type } from '../http/schema.ts'
 import { recordingAudio, recordingMp3 } from './audio.ts'
 import { unknownCall } from './call.ts'
 import { forReason, type VoiceRefusal } from './errors.ts'
-import { presentRecording, Recording } from './present.ts'
+import { presentVoiceRecording, VoiceRecording } from './present.ts'
 import { voiceRoute } from './route.ts'
 
 const Recordings = resource('VoiceRecordings', {
-  recordings: list(Recording),
+  recordings: list(VoiceRecording),
   uri: Type.String(),
   page: Type.Integer(),
   page_size: Type.Integer(),
@@ -27,7 +27,7 @@ export const recordings = [
       const call = await findAccountCall(db, account.account_sid, params.call_sid)
       if (!call) return unknownCall(params.call_sid)
       const rows = await listCallRecordings(db, call.sid)
-      const shown = rows.map(row => presentRecording(row, account.account_sid))
+      const shown = rows.map(row => presentVoiceRecording(row, account.account_sid))
       // The pager of the stock library requires a page: all recordings are on one.
       return { status: 200, body: { recordings: shown, uri: path, page: 0, page_size: Math.max(1, shown.length) } }
     },
@@ -37,11 +37,11 @@ export const recordings = [
     path: '/Recordings/{recording_sid}',
     suffix: '.json',
     summary: 'Fetch the metadata of a recording',
-    replies: { 200: Recording },
+    replies: { 200: VoiceRecording },
     async run({ account, services, params }) {
       const row = await findProjectRecording(services.state.db, account.project_id, params.recording_sid)
       if (!row) return unknownRecording(params.recording_sid)
-      return { status: 200, body: presentRecording(row, account.account_sid) }
+      return { status: 200, body: presentVoiceRecording(row, account.account_sid) }
     },
   }),
   voiceRoute({

@@ -9,3 +9,10 @@ export type BoundedMap<Key extends {}, Value extends {}> = LRUCache<Key, Value>
  */
 export const boundedMap = <Key extends {}, Value extends {}>(entries: number): BoundedMap<Key, Value> =>
   new LRUCache<Key, Value>({ maxSize: entries, sizeCalculation: () => 1 })
+
+/** Returns a map whose values have at most `bytes` together. A value that is larger than that is not kept. */
+export const boundedBytes = <Key extends {}, Value extends {}>(
+  bytes: number,
+  bytesOf: (value: Value) => number,
+): BoundedMap<Key, Value> =>
+  new LRUCache<Key, Value>({ maxSize: bytes, sizeCalculation: value => Math.max(1, bytesOf(value)) })

@@ -23,7 +23,8 @@ export function speechEngines(env: Environment): SpeechEngines {
   const [stt_url, tts_url] = [read(env, v.recognizer_url), read(env, v.speech_url)]
   const hears = read(env, v.stt) !== 'none'
   return {
-    ...{ stt, tts },
+    stt,
+    tts,
     stt_choices: distinct([
       stt,
       hears && isInstalled(POCKETSPHINX) && { engine: 'pocketsphinx' },

@@ -12,7 +12,7 @@ import {
 } from '../domain/webhooks/signature.ts'
 import { parseTarget, splitFragment, withParameters } from '../domain/webhooks/target.ts'
 import { type Clock, pause, systemClock } from './clock.ts'
-import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
+import type { HttpClient, HttpHop, HttpRequest, HttpResult } from './http/index.ts'
 
 /** A request for a document of a call, or a callback about it. */
 export interface VoiceRequest {
@@ -46,7 +46,7 @@ interface Attempt {
   readonly duration_ms: number
 }
 
-interface Told {
+interface Exchange {
   /** URL, as sent, of the hop that answered or failed. It is the base of relative URLs in the document. */
   readonly url: string
   readonly attempts: readonly Attempt[]
@@ -56,7 +56,7 @@ interface Told {
   readonly duration_ms: number
 }
 
-interface VoiceAnswer extends Told {
+interface VoiceAnswer extends Exchange {
   readonly ok: true
   /** 2xx. */
   readonly status: number
@@ -65,7 +65,7 @@ interface VoiceAnswer extends Told {
   readonly redirects: number
 }
 
-interface VoiceFailure extends Told {
+interface VoiceFailure extends Exchange {
   readonly ok: false
   /** `status`: a response outside 2xx. */
   readonly error: FetchError | 'status'
@@ -157,7 +157,7 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
 const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { Cookie: cookie } : {})
 
 /** Returns both signatures of a hop. They cover what this hop sends: not parameters that a redirect dropped. */
-function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock): Record<string, string> {
+function signatures(auth_token: string, hop: HttpHop, form: Parameters, clock: Clock): Record<string, string> {
   const sent = hop.body === null ? '' : hop.body.toString()
   const timestamp = Math.floor(clock.now() / 1000)
   const data = signatureData(hop.url, hop.body === null ? [] : form)
@@ -172,16 +172,16 @@ const hmac = (algorithm: 'sha1' | 'sha256', key: string, data: string): Buffer =
   createHmac(algorithm, key).update(data, 'utf8').digest()
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
-function conclude(result: HttpResult, told: Omit<Told, 'url'>): VoiceReply {
+function conclude(result: HttpResult, exchange: Omit<Exchange, 'url'>): VoiceReply {
   const { url } = result
   if (!result.ok) {
     const { error, detail } = result
-    return { ok: false, error, number: fetchErrorNumber(error), status: null, detail, url, ...told }
+    return { ok: false, error, number: fetchErrorNumber(error), status: null, detail, url, ...exchange }
   }
   const { status, headers, body, redirects } = result
   const number = statusErrorNumber(status)
-  if (number === null) return { ok: true, status, headers, body, redirects, url, ...told }
-  return { ok: false, error: 'status', number, status, detail: `answered with status ${status}`, url, ...told }
+  if (number === null) return { ok: true, status, headers, body, redirects, url, ...exchange }
+  return { ok: false, error: 'status', number, status, detail: `answered with status ${status}`, url, ...exchange }
 }
 
 /**

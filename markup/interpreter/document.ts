@@ -1,7 +1,7 @@
 import { closest } from '../../core/domain/text/closest.ts'
 import { parse } from '../parse/parse.ts'
 import { VERBS, VERBS_BY_NAME } from '../verbs/index.ts'
-import { type Finding, type Node, type Report, read, shorten } from '../verbs/shape.ts'
+import { type MarkupFinding, type Node, type Report, readShape, shorten } from '../verbs/shape.ts'
 import type { Verb } from '../verbs/verb.ts'
 import type { Element, Fault, RunKind } from './types.ts'
 
@@ -11,13 +11,13 @@ interface Statement {
   /** Null when the verb is unknown or misplaced; the element is skipped. */
   readonly verb: Verb | null
   readonly node: Node | null
-  readonly findings: readonly Finding[]
+  readonly findings: readonly MarkupFinding[]
   /** The first fault that stops the document when execution reaches this statement. */
-  readonly fatal: Finding | null
+  readonly fatal: MarkupFinding | null
 }
 
 export type Opened =
-  | { readonly ok: true; readonly verbs: readonly Element[]; readonly findings: readonly Finding[] }
+  | { readonly ok: true; readonly verbs: readonly Element[]; readonly findings: readonly MarkupFinding[] }
   | { readonly ok: false; readonly fault: Fault }
 
 /** Parses a document and finds all its faults. Fails only for a syntax error. */
@@ -25,7 +25,7 @@ export function open(text: string, kind: RunKind): Opened {
   const parsed = parse(text)
   if (!parsed.ok) return parsed
   const { root } = parsed
-  const findings: Finding[] = []
+  const findings: MarkupFinding[] = []
   const report = collect(findings)
   for (const [name, place] of Object.entries(root.attributes)) {
     if (name === 'xml:lang') continue
@@ -64,11 +64,11 @@ export function readStatement(element: Element, kind: RunKind): Statement {
 }
 
 function readAnew(element: Element, kind: RunKind): Statement {
-  const findings: Finding[] = []
+  const findings: MarkupFinding[] = []
   const report = collect(findings)
   const known = VERBS_BY_NAME.get(element.name)
   if (known?.kinds.includes(kind)) {
-    const node = read(known, element, report)
+    const node = readShape(known, element, report)
     return { element, verb: known, node, findings, fatal: findings.find(f => f.effect === 'document') ?? null }
   }
   report(misplaced(element, known, kind))
@@ -93,7 +93,7 @@ function misplaced(element: Element, known: Verb | undefined, kind: RunKind): Pa
   return { ...about, rule, number: 12200, detail: `${detail}; it is skipped` }
 }
 
-function collect(findings: Finding[]): Report {
+function collect(findings: MarkupFinding[]): Report {
   return ({ rule, number, effect = 'default', detail, place, element, suggestion = null }) => {
     const level = effect === 'document' ? 'error' : 'warning'
     const { line, column } = place

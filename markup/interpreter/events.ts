@@ -1,4 +1,4 @@
-import type { Entry, FormParameters, Target } from './facts.ts'
+import type { DocumentTarget, Entry, FormParameters } from './facts.ts'
 
 export type Event =
   | Fetched
@@ -37,7 +37,7 @@ export type Event =
   /** This leg has ended, for any reason (BYE, CANCEL, API, time limit of the call, media lost). */
   | { readonly type: 'hangup' }
   /** The API replaced the document of this live call: the running verb is cut and the new document runs. */
-  | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: Target | null }
+  | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: DocumentTarget | null }
 
 export interface Fetched {
   readonly type: 'fetched'

@@ -2,7 +2,7 @@
 export type Method = 'GET' | 'POST'
 
 /** An absolute http(s) URL to request. Its fragment is kept: it carries retry options for the executor. */
-export interface Target {
+export interface DocumentTarget {
   readonly url: string
   readonly method: Method
 }
@@ -35,7 +35,7 @@ export interface StartFacts {
   readonly kind: RunKind
   readonly entry: Entry
   /** Requested with ErrorCode and ErrorUrl when a document cannot be fetched or run (voice-compat.md §7.5). */
-  readonly fallback: Target | null
+  readonly fallback: DocumentTarget | null
   readonly leg: {
     /** False only for an inbound call before its 200 OK; the executor has sent 180. */
     readonly answered: boolean

@@ -1,5 +1,5 @@
 import type { Command, Fetch, Reject } from './commands.ts'
-import type { Place, StartFacts, Target } from './facts.ts'
+import type { DocumentTarget, Place, StartFacts } from './facts.ts'
 
 /** An element of a document, with its name, attributes and places as written. Children are elements and text. */
 export interface Element {
@@ -59,7 +59,7 @@ export interface Run {
   readonly answered: boolean
   /** The refusal for an unanswered leg whose script ends after a failed Dial with answerOnBridge; else null. */
   readonly refusal: { readonly sip_code: number; readonly status: Reject['status'] } | null
-  readonly fallback: Target | null
+  readonly fallback: DocumentTarget | null
   /** The number of the next id. */
   readonly counter: number
   /** Document requests of the whole run, and since the last verb that takes time. Both have a limit (12400). */
@@ -71,7 +71,7 @@ export interface Run {
 }
 
 /** Result of `start` and `step`. `unexpected` describes an event with an id that the run never gave out. */
-export interface Step {
+export interface StepResult {
   readonly run: Run
   readonly commands: readonly Command[]
   readonly unexpected: string | null

@@ -1,4 +1,4 @@
-import type { Finding } from '../verbs/shape.ts'
+import type { MarkupFinding } from '../verbs/shape.ts'
 import { open, readStatement } from './document.ts'
 import { type Move, resolveUrl, Turn, withoutUser } from './turn.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
   Place,
   Run,
   StartFacts,
-  Step,
+  StepResult,
 } from './types.ts'
 
 /** Limits on document requests: per run, and in a row without a verb that takes time (voice-compat.md §7.5). */
@@ -25,7 +25,7 @@ const SLOWED_MS = 250
 const NOTICE = 'We are sorry, an application error has occurred. Goodbye.'
 
 /** Starts a run: requests its first document, or runs the first verbs of its inline document. */
-export function start(facts: StartFacts): Step {
+export function start(facts: StartFacts): StepResult {
   const run: Run = {
     facts,
     phase: { name: 'done' },
@@ -51,14 +51,14 @@ export function start(facts: StartFacts): Step {
  * Applies one event to a run. Pure: the same run and event give the same commands. A late event, whose id is no longer
  * awaited, changes nothing. An event with an id that was never given out is returned as `unexpected`.
  */
-export function step(run: Run, event: Event): Step {
+export function step(run: Run, event: Event): StepResult {
   const unexpected = strange(run, event)
   if (run.phase.name === 'done' || unexpected !== null) return { run, commands: [], unexpected, key_obeyed: false }
   const turn = new Turn(run)
   return close(turn, advance(turn, run.phase, event), null)
 }
 
-function close(turn: Turn, phase: Phase, unexpected: string | null): Step {
+function close(turn: Turn, phase: Phase, unexpected: string | null): StepResult {
   return { run: turn.finish(phase), commands: turn.commands, unexpected, key_obeyed: turn.key_obeyed }
 }
 
@@ -157,7 +157,7 @@ function run(turn: Turn, verbs: readonly Element[], about: About): Phase {
 }
 
 /** Notes a warning as the document loads. A fatal fault is noted only when execution reaches its verb. */
-function noteFinding(turn: Turn, { number, effect, detail, line, column }: Finding): void {
+function noteFinding(turn: Turn, { number, effect, detail, line, column }: MarkupFinding): void {
   if (number !== 0 && effect !== 'document') turn.warn(number, detail, { line, column })
 }
 

@@ -1,6 +1,6 @@
 import { maskCards } from '../../core/domain/ladder/cards.ts'
 import { start, step } from '../interpreter/step.ts'
-import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types.ts'
+import type { Command, Event, Run, StartFacts, StepResult } from '../interpreter/types.ts'
 
 /**
  * One line of a run's log, as JSON: the facts (first line) or an event, and the commands that resulted. A replay needs
@@ -12,12 +12,12 @@ type Entry =
   | { readonly event: Event; readonly commands: readonly Command[] }
 
 /** Formats the first line of a log, without a line end. */
-export function startLine(facts: StartFacts, result: Step): string {
+export function startLine(facts: StartFacts, result: StepResult): string {
   return line({ facts, commands: result.commands })
 }
 
 /** Formats the line of one event, without a line end. */
-export function eventLine(event: Event, result: Step): string {
+export function eventLine(event: Event, result: StepResult): string {
   const obeyed = result.key_obeyed
   const secret = result.commands.some(command => command.type === 'fetch' && command.secret !== undefined)
   return line({
@@ -88,7 +88,7 @@ export function replay(log: string): Replayed {
     if ((run === null) !== 'facts' in entry) {
       return unreadable(line, run === null ? 'the first line has no facts' : 'a second start')
     }
-    const result: Step = 'facts' in entry ? start(entry.facts) : step(run as Run, entry.event)
+    const result: StepResult = 'facts' in entry ? start(entry.facts) : step(run as Run, entry.event)
     run = result.run
     const difference = compare(entry.commands, result.commands)
     if (difference) {

@@ -36,14 +36,14 @@ export interface Node<A extends AttributeTypes = AttributeTypes> {
 }
 
 /** A fault in the form that the static check lists. */
-export interface Finding extends Fault {
-  readonly rule: Rule
+export interface MarkupFinding extends Fault {
+  readonly rule: MarkupRule
   readonly effect: Effect
   readonly suggestion: string | null
   readonly element: string
 }
 
-export type Rule =
+export type MarkupRule =
   | 'syntax'
   | 'unknown_element'
   | 'misplaced_element'
@@ -57,7 +57,7 @@ export type Rule =
   | 'relative_url'
 
 export type Report = (finding: {
-  readonly rule: Rule
+  readonly rule: MarkupRule
   readonly number: number
   readonly effect?: Effect
   readonly detail: string
@@ -79,7 +79,7 @@ export function isNode<A extends AttributeTypes>(of: Shape<A>, node: Node): node
 }
 
 /** Reads an element according to its shape. Reports every fault; never throws. */
-export function read<A extends AttributeTypes>(of: Shape<A>, element: Element, listen: Report): Node<A> {
+export function readShape<A extends AttributeTypes>(of: Shape<A>, element: Element, listen: Report): Node<A> {
   let failed: string | null = null
   const report: Report = finding => {
     if (finding.effect === 'child') failed ??= finding.detail
@@ -163,7 +163,7 @@ function readChild(of: Shape, child: Element, report: Report): Node[] {
   const renumbered: Report = of.renumber
     ? finding => report({ ...finding, number: of.renumber?.(finding.number) ?? finding.number })
     : report
-  return [read(noun, child, renumbered)]
+  return [readShape(noun, child, renumbered)]
 }
 
 export function shorten(value: string, to = 60): string {

@@ -32,7 +32,7 @@ interface Segment {
   readonly to_ms: number
 }
 
-export interface Verdict {
+export interface MachineVerdict {
   readonly answered_by: AnsweredBy
   readonly duration_ms: number
   readonly evidence: readonly Segment[]
@@ -62,7 +62,7 @@ export class AnsweringMachineDetector {
     this.#settings = settings
   }
 
-  frame(samples: Int16Array): Verdict | null {
+  frame(samples: Int16Array): MachineVerdict | null {
     const level = frameLevelDbm0(samples)
     const tone_hz = level > SPEECH_DBM0 ? pureTone(samples) : null
     const speaking = level > Math.max(SPEECH_DBM0, this.#noise_dbm0 + ABOVE_NOISE_DB)
@@ -74,7 +74,7 @@ export class AnsweringMachineDetector {
   }
 
   /** Feeds silence for a time in which no audio arrived. */
-  silence(ms: number): Verdict | null {
+  silence(ms: number): MachineVerdict | null {
     const still = new Int16Array(160)
     for (let at = 0; at + FRAME_MS <= ms; at += FRAME_MS) {
       const verdict = this.frame(still)
@@ -98,7 +98,7 @@ export class AnsweringMachineDetector {
     else this.#utterance = { from_ms: current.from_ms, to_ms }
   }
 
-  #decide(): Verdict | null {
+  #decide(): MachineVerdict | null {
     const { timeout_ms, silence_timeout_ms, speech_threshold_ms, speech_end_threshold_ms, mode } = this.#settings
     const tone_ms = this.#run?.kind === 'tone' ? this.#now_ms - this.#run.from_ms : 0
     const tone_hz = this.#run?.hz ?? 0
@@ -118,7 +118,7 @@ export class AnsweringMachineDetector {
     return this.#now_ms >= timeout_ms ? this.#verdict('unknown') : null
   }
 
-  #verdict(answered_by: AnsweredBy): Verdict {
+  #verdict(answered_by: AnsweredBy): MachineVerdict {
     return { answered_by, duration_ms: this.#now_ms, evidence: this.#segments.map(segment => ({ ...segment })) }
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { MediaEvent, Stream } from '../../native/index.ts'
-import { AnsweringMachineDetector, type DetectionSettings, type Verdict } from './answering-machine.ts'
+import type { EngineEvent, Stream } from '../../native/index.ts'
+import { AnsweringMachineDetector, type DetectionSettings, type MachineVerdict } from './answering-machine.ts'
 
 const RATE_HZ = 8000
 const FRAME_MS = 20
@@ -14,7 +14,7 @@ export class Detection {
   readonly #tap_id: string
   readonly #clock: Clock
   readonly #detector: AnsweringMachineDetector
-  readonly #onVerdict: (verdict: Verdict) => void
+  readonly #onVerdict: (verdict: MachineVerdict) => void
   readonly #began_ms: number
   readonly #timer: Timer
   /** Milliseconds of audio that the detector has received. */
@@ -26,7 +26,7 @@ export class Detection {
     tap_id: string,
     settings: DetectionSettings,
     clock: Clock,
-    onVerdict: (verdict: Verdict) => void,
+    onVerdict: (verdict: MachineVerdict) => void,
   ) {
     this.#stream = stream
     this.#tap_id = tap_id
@@ -38,7 +38,7 @@ export class Detection {
     stream.tap({ tap_id, what: 'received', rate_hz: RATE_HZ, chunk_ms: FRAME_MS })
   }
 
-  onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
+  onTap(event: Extract<EngineEvent, { type: 'tap' }>): boolean {
     if (event.tap_id !== this.#tap_id) return false
     if (this.#over) return true
     const size = (RATE_HZ * FRAME_MS) / 1000
@@ -65,7 +65,7 @@ export class Detection {
     this.#take(this.#detector.silence(silent_ms))
   }
 
-  #take(verdict: Verdict | null): void {
+  #take(verdict: MachineVerdict | null): void {
     if (!verdict || this.#over) return
     this.stop()
     this.#onVerdict(verdict)

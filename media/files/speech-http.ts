@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import { boundedBytes } from '../../core/domain/bounded-map.ts'
 import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import type { AudioThreads } from './audio-threads.ts'
 import { FairQueue } from './fair-queue.ts'
-import { Lru } from './lru.ts'
 import { MAX_SPEECH_SECONDS, type Pcm } from './pcm.ts'
 import { type Speech, type SpeechRequest, type Spoken, TOO_LONG } from './speech.ts'
 
@@ -37,7 +37,7 @@ export function httpSpeech(
   http: Pick<HttpClient, 'request'>,
   audio: Pick<AudioThreads, 'decode'>,
 ): Speech {
-  const cache = new Lru<Pcm>(CACHE_BYTES)
+  const cache = boundedBytes<string, Pcm>(CACHE_BYTES, pcm => pcm.samples.byteLength)
   const requests = new FairQueue(REQUESTS)
   const running = new Map<string, Promise<Spoken>>()
 
@@ -60,7 +60,7 @@ export function httpSpeech(
     const decoded = await audio.decode(reply.body, reply.headers['content-type'] ?? null, request.owner)
     if (!('pcm' in decoded)) return { refused: 'speech_failed', detail: `the speech engine: ${decoded.detail}` }
     if (decoded.pcm.samples.length > MAX_SPEECH_SECONDS * decoded.pcm.rate_hz) return TOO_LONG
-    cache.set(key, decoded.pcm, decoded.pcm.samples.byteLength)
+    cache.set(key, decoded.pcm)
     return decoded
   }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import { boundedBytes } from '../../core/domain/bounded-map.ts'
 import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import type { AudioThreads, Owner } from './audio-threads.ts'
 import { FairQueue } from './fair-queue.ts'
-import { Lru } from './lru.ts'
 import { MAX_SPEECH_SECONDS, type Pcm } from './pcm.ts'
 
 export interface SpeechRequest {
@@ -35,7 +35,7 @@ const CACHE_BYTES = 32 * 1024 * 1024
  * GPL-3 and its crash must not be ours.
  */
 export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'espeak-ng'): Speech {
-  const cache = new Lru<Pcm>(CACHE_BYTES)
+  const cache = boundedBytes<string, Pcm>(CACHE_BYTES, pcm => pcm.samples.byteLength)
   const running = new Map<string, Promise<Spoken>>()
   const processes = new FairQueue(PROCESSES)
 
@@ -45,7 +45,7 @@ export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'esp
     // A text in a language that espeak-ng lacks is spoken by the English voice.
     const lacking = 'refused' in spoken && spoken.detail !== TOO_LONG.detail && voice !== 'en'
     const best = lacking ? await run(audio, program, 'en', request) : spoken
-    if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
+    if ('pcm' in best) cache.set(key, best.pcm)
     return best
   }
 

@@ -1,9 +1,9 @@
+import { boundedBytes } from '../../core/domain/bounded-map.ts'
 import { mediaAddress } from '../../core/domain/calls/media-address.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import { MAX_SOUND_BYTES } from '../protocol/schema.ts'
 import type { AudioThreads, Owner } from './audio-threads.ts'
 import { FairQueue } from './fair-queue.ts'
-import { Lru } from './lru.ts'
 import type { Pcm } from './pcm.ts'
 
 type Fetched =
@@ -35,7 +35,7 @@ export function createUrlAudio(
   audio: Pick<AudioThreads, 'decode'>,
   { now, base_url }: { readonly now: () => number; readonly base_url: string | null },
 ): UrlAudio {
-  const cache = new Lru<Kept>(CACHE_BYTES)
+  const cache = boundedBytes<string, Kept>(CACHE_BYTES, ({ pcm }) => pcm.samples.byteLength)
   const downloads = new FairQueue(DOWNLOADS)
   const running = new Map<string, Promise<Fetched>>()
 
@@ -70,7 +70,7 @@ export function createUrlAudio(
   const keep = (url: string, pcm: Pcm, about: Omit<Kept, 'pcm'> & { storable?: boolean }) => {
     const { etag, last_modified, fresh_until_ms, storable } = about
     if (storable === false || (etag === null && last_modified === null && fresh_until_ms <= now())) return
-    cache.set(url, { pcm, etag, last_modified, fresh_until_ms }, pcm.samples.byteLength)
+    cache.set(url, { pcm, etag, last_modified, fresh_until_ms })
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { MediaEvent, Stream } from '../../native/index.ts'
+import type { EngineEvent, Stream } from '../../native/index.ts'
 
 const RATE_HZ = 8000
 const CHUNK_MS = 20
@@ -17,7 +17,7 @@ export class Copy {
     from.tap({ tap_id, what, rate_hz: RATE_HZ, chunk_ms: CHUNK_MS })
   }
 
-  onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
+  onTap(event: Extract<EngineEvent, { type: 'tap' }>): boolean {
     if (event.tap_id !== this.#tap_id) return false
     if (!this.#over && !this.#to.closed) this.#to.feed(event.samples, RATE_HZ)
     return true

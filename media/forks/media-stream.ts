@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import type { MediaEvent, Stream } from '../../native/index.ts'
+import type { EngineEvent, Stream } from '../../native/index.ts'
 import { fromUlaw, toUlaw } from '../files/pcm.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import { type ConnectWebSocket, sendText } from './connect.ts'
@@ -77,7 +77,7 @@ export class MediaStream {
   }
 
   /** Handles an event of the data plane. Returns true when it belongs to this stream. */
-  onNative(event: MediaEvent): boolean {
+  onNative(event: EngineEvent): boolean {
     if (event.type === 'tap') {
       const track = this.#taps.get(event.tap_id)
       if (track) this.#media(track, event.samples, event.offset_ms)

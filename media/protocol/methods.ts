@@ -7,15 +7,15 @@ import {
   Empty,
   EngineName,
   Id,
-  Leg,
   LegPolicy,
   LegStats,
+  OfLeg,
+  OfRecording,
   orNull,
   Places,
   PlaySource,
-  Recording,
   RelayInput,
-  Sdp,
+  SdpText,
   words,
 } from './values.ts'
 
@@ -35,7 +35,7 @@ const listened = {
 }
 
 /** The methods. Each may also be refused with one of COMMON_REFUSALS. */
-export const METHODS = {
+export const MEDIA_METHODS = {
   hello: method(
     Type.Object({ client: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
     Type.Object(
@@ -86,7 +86,7 @@ export const METHODS = {
    * `places`, audio at a host name is refused as `address_unknown`; with them it must be among them.
    */
   'leg.remote_offer': method(
-    Type.Object({ leg_id: Id, sdp: Sdp, places: Type.Optional(Places) }, closed),
+    Type.Object({ leg_id: Id, sdp: SdpText, places: Type.Optional(Places) }, closed),
     Type.Object(
       {
         /** Offered and allowed by the policy, in the policy's order. */
@@ -123,7 +123,7 @@ export const METHODS = {
   ),
   /** Takes the peer's answer to our last offer. May be called again (183, then 200; forked answers). */
   'leg.remote_answer': method(
-    Type.Object({ leg_id: Id, sdp: Sdp, places: Type.Optional(Places) }, closed),
+    Type.Object({ leg_id: Id, sdp: SdpText, places: Type.Optional(Places) }, closed),
     Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
     [
       'leg_unknown',
@@ -136,9 +136,9 @@ export const METHODS = {
     ],
   ),
   /** Returns to the last settled state after an offer of either side was refused. */
-  'leg.rollback': method(Leg, Empty, ['leg_unknown']),
-  'leg.stats': method(Leg, LegStats, ['leg_unknown']),
-  'leg.close': method(Leg, LegStats, ['leg_unknown']),
+  'leg.rollback': method(OfLeg, Empty, ['leg_unknown']),
+  'leg.stats': method(OfLeg, LegStats, ['leg_unknown']),
+  'leg.close': method(OfLeg, LegStats, ['leg_unknown']),
 
   /**
    * Connects two legs of one session in both directions and replaces earlier bridges of either. The bridge follows
@@ -149,7 +149,7 @@ export const METHODS = {
     Type.Object({ mode: words('relay', 'transcode'), codecs: Type.Tuple([CodecName, CodecName]) }, closed),
     ['leg_unknown', 'leg_not_ready', 'session_mismatch', 'transcode_unavailable'],
   ),
-  unbridge: method(Leg, Empty, ['leg_unknown']),
+  unbridge: method(OfLeg, Empty, ['leg_unknown']),
 
   /**
    * Plays the sources in sequence, `loop` times (0: until stopped). A play that already runs on the leg ends as
@@ -227,12 +227,16 @@ export const METHODS = {
       'recording_unavailable',
     ],
   ),
-  'record.stop': method(Recording, Empty, ['recording_unknown']),
-  /** Pauses the recording. The file has silence meanwhile with `silent`; else the paused time is not in the file. */
+  /** Stops the recording. `record.ended` says when nothing more is recorded. */
+  'record.stop': method(OfRecording, Empty, ['recording_unknown']),
+  /**
+   * Pauses the recording. The file has silence meanwhile with `silent`; else the paused time is not in the file. It is
+   * answered when nothing more is recorded.
+   */
   'record.pause': method(Type.Object({ recording_id: Id, silent: Type.Boolean() }, closed), Empty, [
     'recording_unknown',
   ]),
-  'record.resume': method(Recording, Empty, ['recording_unknown']),
+  'record.resume': method(OfRecording, Empty, ['recording_unknown']),
   /**
    * Adds a leg to a conference of this worker, or changes its participation. The conference exists from the first join
    * to the last leave. A bridge of the leg ends. While something is played to the leg, it replaces the mix.
@@ -254,7 +258,7 @@ export const METHODS = {
     Type.Object({ participants: Type.Integer() }, closed),
     ['leg_unknown', 'leg_not_ready', 'conference_full', 'transcode_unavailable'],
   ),
-  'conference.leave': method(Leg, Empty, ['leg_unknown']),
+  'conference.leave': method(OfLeg, Empty, ['leg_unknown']),
 
   /**
    * Starts a media stream to a WebSocket in the compatible form. The events `fork.started`, `fork.warning` and

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { EVENTS } from './events.ts'
-import type { COMMON_REFUSALS, METHODS } from './methods.ts'
+import type { COMMON_REFUSALS, MEDIA_METHODS } from './methods.ts'
 
 /**
  * The protocol between signaling and the media worker: every method with its parameters, result and refusals, and every
@@ -9,14 +9,14 @@ import type { COMMON_REFUSALS, METHODS } from './methods.ts'
  */
 
 export { EVENTS } from './events.ts'
-export { METHODS } from './methods.ts'
+export { MEDIA_METHODS } from './methods.ts'
 export { CodecName, LegPolicy, LegStats, MAX_SOUND_BYTES, PlaySource, SOUNDS_FOLDER } from './values.ts'
 
-export type MethodName = keyof typeof METHODS
-export type MethodParams<M extends MethodName> = Static<(typeof METHODS)[M]['params']>
-export type MethodResult<M extends MethodName> = Static<(typeof METHODS)[M]['result']>
+export type MethodName = keyof typeof MEDIA_METHODS
+export type MethodParams<M extends MethodName> = Static<(typeof MEDIA_METHODS)[M]['params']>
+export type MethodResult<M extends MethodName> = Static<(typeof MEDIA_METHODS)[M]['result']>
 export type MethodRefusal<M extends MethodName> =
-  | (typeof METHODS)[M]['refusals'][number]
+  | (typeof MEDIA_METHODS)[M]['refusals'][number]
   | (typeof COMMON_REFUSALS)[number]
 
 export type EventName = keyof typeof EVENTS

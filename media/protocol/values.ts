@@ -162,8 +162,8 @@ export type LegStats = Static<typeof LegStats>
 /** The input of the caller that stops what is being said to it. */
 export const RelayInput = words('none', 'dtmf', 'speech', 'any')
 
-export const Leg = Type.Object({ leg_id: Id }, closed)
-export const Recording = Type.Object({ recording_id: Id }, closed)
-export const Sdp = Type.String({ maxLength: 65_536 })
+export const OfLeg = Type.Object({ leg_id: Id }, closed)
+export const OfRecording = Type.Object({ recording_id: Id }, closed)
+export const SdpText = Type.String({ maxLength: 65_536 })
 /** Addresses of the host names in c= lines of an SDP; '' stands for a missing c= line. */
 export const Places = Type.Record(Type.String({ maxLength: 253 }), Type.String({ maxLength: 64 }))

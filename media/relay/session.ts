@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { MediaEvent } from '../../native/index.ts'
+import type { EngineEvent } from '../../native/index.ts'
 import type { Loaded } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { EventFields, PlaySource } from '../protocol/schema.ts'
@@ -9,7 +9,7 @@ import type { Recognizer } from '../speech/recognizer.ts'
 import { AppSocket } from './app-socket.ts'
 import { type AppMessage, type Manner, readMessage } from './messages.ts'
 import { Phrases } from './phrases.ts'
-import { type Heard, Speaker } from './speaker.ts'
+import { type HeardTurn, Speaker } from './speaker.ts'
 import { TurnClock, type TurnFigures } from './turn-clock.ts'
 import { type AudioLine, includes, type RelayRequest } from './types.ts'
 
@@ -76,7 +76,9 @@ export class Relay {
     this.#language = { tts, transcription, voice, model }
     this.#turns = new TurnClock(clock, figures => options.turn(figures))
     this.#speaker = new Speaker({
-      ...{ stream, clock, prefix: `${tap_prefix}r` },
+      stream,
+      clock,
+      prefix: `${tap_prefix}r`,
       load: source => options.load(source),
       began: (turn, ready_ms) => this.#turns.heard(turn, ready_ms),
       failed: detail => this.#fault(`could not be said: ${detail}`),
@@ -111,7 +113,7 @@ export class Relay {
   }
 
   /** Handles an event of the data plane. Returns true when it belongs to this session. */
-  onNative(event: MediaEvent): boolean {
+  onNative(event: EngineEvent): boolean {
     switch (event.type) {
       case 'mark':
         return this.#speaker.onMark(event.name)
@@ -156,15 +158,26 @@ export class Relay {
     const { leg_id, relay_id, account_sid, call_sid, hints, profanity_filter, noise_suppression } = request
     const recognition = new Recognition({
       request: {
-        ...{ leg_id, recognize_id: relay_id, account_sid, call_sid, tracks: 'inbound', hints, profanity_filter },
+        leg_id,
+        recognize_id: relay_id,
+        account_sid,
+        call_sid,
+        tracks: 'inbound',
+        hints,
+        profanity_filter,
         ...(noise_suppression === undefined ? {} : { noise_suppression }),
         language: this.#language.transcription,
         model: this.#language.model,
-        ...{ enhanced: false, punctuation: true, partial: true },
+        enhanced: false,
+        punctuation: true,
+        partial: true,
         silence_ms: SILENCE_MS,
         max_speech_ms: MAX_SPEECH_MS,
       },
-      ...{ stream, tap_prefix, clock, recognizer },
+      stream,
+      tap_prefix,
+      clock,
+      recognizer,
       started: () => undefined,
       heard: ({ text, language, final }) => this.#heard(text, language, final),
       ended: fault => this.#listening === listening && this.#recognitionEnded(fault, recognizer),
@@ -181,7 +194,7 @@ export class Relay {
   }
 
   /** Handles an edge of the caller's speech. The data plane has stopped what plays and yields to it. */
-  #speech(edge: Extract<MediaEvent, { type: 'speech' }>['edge'], quiet_ms: number): void {
+  #speech(edge: Extract<EngineEvent, { type: 'speech' }>['edge'], quiet_ms: number): void {
     if (this.#over) return
     switch (edge) {
       case 'began':
@@ -220,7 +233,7 @@ export class Relay {
     return true
   }
 
-  #interrupted(heard: Heard | null): void {
+  #interrupted(heard: HeardTurn | null): void {
     if (!heard) return
     this.#phrases = new Phrases()
     this.#dropping = this.#turn_is_open

@@ -42,7 +42,7 @@ const MAX_WAITING_CHARACTERS = 65_536
 const MAX_WAITING = 1000
 
 /** What the caller had heard of a turn when it was interrupted. */
-export interface Heard {
+export interface HeardTurn {
   readonly text: string
   readonly ms: number
 }
@@ -97,7 +97,7 @@ export class Speaker {
    * Stops at once. Returns what the caller had heard of the turn; null when nothing was being said. `played_ms` is what
    * was played of the current saying, when that is known.
    */
-  cut(played_ms?: number): Heard | null {
+  cut(played_ms?: number): HeardTurn | null {
     if (!this.speaking) return null
     const now_ms = this.#options.clock.monotonic_ms()
     const playing = [...this.#fed.values()].find(({ began_ms }) => began_ms !== null)
@@ -137,7 +137,7 @@ export class Speaker {
    * The data plane has stopped the feed after this mark. Returns what the caller had heard; null when something else is
    * being said by now, or nothing.
    */
-  onCut(mark: string, played_ms: number): Heard | null {
+  onCut(mark: string, played_ms: number): HeardTurn | null {
     return this.#read(mark)?.current ? this.cut(played_ms) : null
   }
 

@@ -3,19 +3,19 @@ import { isIPv6 } from 'node:net'
 import { SRTP_SUITES, type SrtpSuite } from '../../core/domain/codecs/crypto-line.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Door } from '../../core/runtime/doors.ts'
-import type { Engine, MediaEvent, Session } from '../../native/index.ts'
+import type { Engine, EngineEvent, Session } from '../../native/index.ts'
 import type { Prompts } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Conferences } from './conferences.ts'
-import { Leg } from './leg.ts'
+import { MediaLeg } from './leg.ts'
 import { Negotiation } from './negotiation.ts'
 import type { OpenFiles } from './open-files.ts'
-import { type RecordEnded, Recorder } from './recorder.ts'
+import { Recorder, type RecordingEnd } from './recorder.ts'
 
 /** The parts that all clients of a worker share. */
-export interface Shared {
+export interface WorkerParts {
   readonly engine: Engine
   readonly prompts: Prompts
   readonly data_dir: string
@@ -30,26 +30,26 @@ export interface Shared {
   readonly conferences: Conferences
   readonly files: OpenFiles
   /** Called for each recording that ended because of its disk, so that an operator learns of it. */
-  readonly recordingFailed: (ended: RecordEnded) => void
+  readonly recordingFailed: (ended: RecordingEnd) => void
 }
 
 interface CallSession {
   readonly id: string
   readonly owner: string
   readonly native: Session
-  readonly legs: Map<string, Leg>
+  readonly legs: Map<string, MediaLeg>
 }
 
 /** The sessions of one client connection. They end with the connection. */
 export class ClientSessions {
   readonly recorder: Recorder
-  readonly #shared: Shared
+  readonly #shared: WorkerParts
   readonly #emit: (event: ProtocolEvent) => void
   readonly #sessions = new Map<string, CallSession>()
-  readonly #legs = new Map<string, { leg: Leg; session: CallSession }>()
-  readonly #byStream = new Map<number, Leg>()
+  readonly #legs = new Map<string, { leg: MediaLeg; session: CallSession }>()
+  readonly #byStream = new Map<number, MediaLeg>()
 
-  constructor(shared: Shared, emit: (event: ProtocolEvent) => void) {
+  constructor(shared: WorkerParts, emit: (event: ProtocolEvent) => void) {
     this.#shared = shared
     this.#emit = emit
     this.recorder = new Recorder(shared, ended => {
@@ -62,7 +62,7 @@ export class ClientSessions {
     return this.#sessions.size
   }
 
-  legs(): Leg[] {
+  legs(): MediaLeg[] {
     return [...this.#legs.values()].map(({ leg }) => leg)
   }
 
@@ -74,7 +74,7 @@ export class ClientSessions {
     return this.#sessions.get(session_id)?.native ?? null
   }
 
-  leg(leg_id: string): Leg | null {
+  leg(leg_id: string): MediaLeg | null {
     return this.#legs.get(leg_id)?.leg ?? null
   }
 
@@ -84,7 +84,12 @@ export class ClientSessions {
   }
 
   /** Opens a leg. Returns null when the session is unknown or no port is free. */
-  openLeg(session_id: string, leg_id: string, policy: LegPolicy, browser: PreparedBrowser | null = null): Leg | null {
+  openLeg(
+    session_id: string,
+    leg_id: string,
+    policy: LegPolicy,
+    browser: PreparedBrowser | null = null,
+  ): MediaLeg | null {
     const session = this.#sessions.get(session_id)
     const { source_validation: validation, sources, signalled_from } = policy
     const address = this.#addressFor(policy)
@@ -100,7 +105,7 @@ export class ClientSessions {
       keys: freshKeys(),
       browser: browser?.side ?? null,
     })
-    const leg = new Leg({
+    const leg = new MediaLeg({
       ...this.#shared,
       browser,
       id: leg_id,
@@ -160,8 +165,8 @@ export class ClientSessions {
   }
 
   /** Handles an event of the data plane. Returns false when it belongs to another client. */
-  onNative(event: MediaEvent): boolean {
-    if (event.type === 'record_ended') return this.recorder.onNative(event)
+  onNative(event: EngineEvent): boolean {
+    if (event.type === 'record_ended' || event.type === 'record_changed') return this.recorder.onNative(event)
     if (!('stream_id' in event)) return false
     const leg = this.#byStream.get(event.stream_id)
     leg?.onNative(event)

@@ -1,20 +1,20 @@
 import type { Conference, Engine } from '../../native/index.ts'
-import type { Leg } from './leg.ts'
+import type { MediaLeg } from './leg.ts'
 
 export const MAX_PARTICIPANTS = 250
 
 interface Room {
   readonly native: Conference
-  readonly legs: Set<Leg>
+  readonly legs: Set<MediaLeg>
 }
 
-const NOBODY: ReadonlySet<Leg> = new Set()
+const NOBODY: ReadonlySet<MediaLeg> = new Set()
 
 /** The conferences of a worker. Each exists from the first join to the last leave. */
 export class Conferences {
   readonly #engine: Engine
   readonly #rooms = new Map<string, Room>()
-  readonly #byLeg = new Map<Leg, string>()
+  readonly #byLeg = new Map<MediaLeg, string>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -25,10 +25,14 @@ export class Conferences {
   }
 
   /** Adds a leg and returns the number of participants; null when the conference is full. */
-  join(conference_id: string, leg: Leg, how: { muted: boolean; deaf: boolean; heard_by: Leg | null }): number | null {
+  join(
+    conference_id: string,
+    leg: MediaLeg,
+    how: { muted: boolean; deaf: boolean; heard_by: MediaLeg | null },
+  ): number | null {
     const before = this.#byLeg.get(leg)
     if (before !== undefined && before !== conference_id) this.leave(leg)
-    const room = this.#rooms.get(conference_id) ?? { native: this.#engine.openConference(), legs: new Set<Leg>() }
+    const room = this.#rooms.get(conference_id) ?? { native: this.#engine.openConference(), legs: new Set<MediaLeg>() }
     if (room.legs.size >= MAX_PARTICIPANTS && !room.legs.has(leg)) return null
     this.#rooms.set(conference_id, room)
     room.native.join(leg.stream, { ...how, heard_by: how.heard_by?.stream ?? null })
@@ -39,7 +43,7 @@ export class Conferences {
   }
 
   /** Returns the participants of the conference that a leg is in; none without one. */
-  around(leg: Leg): ReadonlySet<Leg> {
+  around(leg: MediaLeg): ReadonlySet<MediaLeg> {
     const room = this.#rooms.get(this.#byLeg.get(leg) ?? '')
     return room?.legs ?? NOBODY
   }
@@ -49,7 +53,7 @@ export class Conferences {
     return this.#rooms.get(conference_id)?.native ?? null
   }
 
-  leave(leg: Leg): void {
+  leave(leg: MediaLeg): void {
     const conference_id = this.#byLeg.get(leg)
     const room = conference_id === undefined ? undefined : this.#rooms.get(conference_id)
     if (conference_id === undefined || !room) return

@@ -2,7 +2,7 @@ import { hearPress, type Press, TONES_ECHO_MS } from '../../core/domain/calls/ke
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import type { Settled } from '../../core/domain/codecs/negotiate.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
-import type { MediaEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
+import type { EngineEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
 import type { DetectionSettings } from '../detect/answering-machine.ts'
 import { Detection } from '../detect/detection.ts'
 import type { Prompts } from '../files/prompts.ts'
@@ -60,7 +60,7 @@ const MAX_NOTES = 60
 const MAX_CODECS = 32
 
 /** One side of a call: its SDP, the stream that the SDP describes, and what is played to it. */
-export class Leg {
+export class MediaLeg {
   readonly id: string
   readonly session_id: string
   readonly owner: string
@@ -73,11 +73,11 @@ export class Leg {
   #browserState: BrowserState | null = null
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
-  readonly #copies = new Map<Leg, Copy>()
+  readonly #copies = new Map<MediaLeg, Copy>()
   /** The listeners of the platform among the forks. */
   readonly listeners = new Set<string>()
   /** The notices of those who listen to this leg. */
-  readonly #notices = new Set<Notice<Leg>>()
+  readonly #notices = new Set<Notice<MediaLeg>>()
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
   #relay: { readonly id: string; readonly session: Relay } | null = null
@@ -92,7 +92,7 @@ export class Leg {
   #inband: boolean | null = null
   #listening = false
   #voice = false
-  #linked: Leg | null = null
+  #linked: MediaLeg | null = null
   #latched: { address: string; port: number } | null = null
   #voipMetrics: VoipMetrics | null = null
 
@@ -142,7 +142,7 @@ export class Leg {
   }
 
   /** Records that this leg is bridged with another. Earlier bridges of both end. */
-  link(other: Leg): void {
+  link(other: MediaLeg): void {
     this.unlink()
     other.unlink()
     this.#linked = other
@@ -208,7 +208,7 @@ export class Leg {
   startListening(request: ForkRequest, spoken: readonly PlayPiece[] | null): void {
     const { clock, conferences, connectListener } = this.#options
     const parties = () => new Set([this, ...(this.#linked ? [this.#linked] : []), ...conferences.around(this)])
-    const notice = new Notice<Leg>(spoken, parties)
+    const notice = new Notice<MediaLeg>(spoken, parties)
     this.listeners.add(request.fork_id)
     this.startFork(request, {
       connect: connectListener,
@@ -285,7 +285,7 @@ export class Leg {
     if (this.#relay?.id === relay_id) this.#relay.session.stop()
   }
 
-  copyTo(other: Leg, what: 'received' | 'sent'): void {
+  copyTo(other: MediaLeg, what: 'received' | 'sent'): void {
     this.#copies.get(other)?.stop()
     this.#copies.set(other, new Copy(this.stream, other.stream, this.#options.nativeId(), what))
   }
@@ -335,7 +335,7 @@ export class Leg {
     this.player.sound(piece, done)
   }
 
-  onNative(event: MediaEvent): void {
+  onNative(event: EngineEvent): void {
     const leg_id = this.id
     if (event.type === 'latched') {
       this.#latched = { address: event.address, port: event.port }
@@ -411,14 +411,14 @@ export class Leg {
     })
   }
 
-  #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {
+  #tapped(event: Extract<EngineEvent, { type: 'tap' }>): void {
     if (this.#detection?.onTap(event) || this.#relay?.session.onNative(event)) return
     for (const recognition of this.#recognitions.values()) if (recognition.onTap(event)) return
     for (const copy of this.#copies.values()) if (copy.onTap(event)) return
     for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
 
-  #marked(event: Extract<MediaEvent, { type: 'mark' }>): void {
+  #marked(event: Extract<EngineEvent, { type: 'mark' }>): void {
     if (this.#relay?.session.onNative(event)) return
     for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
@@ -429,7 +429,7 @@ export class Leg {
     if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
   }
 
-  #key({ digit, duration_ms, source, heard_ms }: Extract<MediaEvent, { type: 'key' }>): void {
+  #key({ digit, duration_ms, source, heard_ms }: Extract<EngineEvent, { type: 'key' }>): void {
     const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
     const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
     this.#pressed = pending

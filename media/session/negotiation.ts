@@ -11,9 +11,9 @@ import {
   type Offer,
   type OfferRefusal,
   type OtherLeg,
-  type Refused,
   readAnswer,
   readOffer,
+  type SdpRefused,
   type Settled,
 } from '../../core/domain/codecs/negotiate.ts'
 import { type Direction, type Locate, type OwnSdp, readSdp, type Sdp, writeSdp } from '../../core/domain/codecs/sdp.ts'
@@ -32,7 +32,7 @@ const placedBy =
   host =>
     places?.[host ?? ''] ?? null
 
-const unknownIf = <R extends string>(sdp: Sdp, refused: Refused<R>): Refused<R | 'address_unknown'> =>
+const unknownIf = <R extends string>(sdp: Sdp, refused: SdpRefused<R>): SdpRefused<R | 'address_unknown'> =>
   sdp.unplaced.length > 0 ? { refused: 'address_unknown', detail: refused.detail } : refused
 
 /**
@@ -89,7 +89,7 @@ export class Negotiation {
   }
 
   /** `places`: addresses of host names in c=, which we do not resolve; null asks for them. */
-  remoteOffer(text: string, places: Places | null = {}): Offer | Refused<OfferRefusal | 'address_unknown'> {
+  remoteOffer(text: string, places: Places | null = {}): Offer | SdpRefused<OfferRefusal | 'address_unknown'> {
     const reading = readSdp(text, placedBy(places))
     if ('refused' in reading) return reading
     const offer = readOffer(reading.sdp, this.#side.policy, this.#state.continuity)
@@ -105,7 +105,7 @@ export class Negotiation {
   localAnswer(
     other: OtherLeg | null,
     decodable: readonly CodecName[],
-  ): { sdp: string; settled: Settled; fresh: boolean } | Refused<AnswerRefusal | 'offer_missing'> {
+  ): { sdp: string; settled: Settled; fresh: boolean } | SdpRefused<AnswerRefusal | 'offer_missing'> {
     const { settled } = this.#state
     if (this.#answered && settled) return { sdp: writeSdp(this.#answered), settled, fresh: false }
     if (!this.#remoteOffer) return { refused: 'offer_missing', detail: 'there is no offer to answer' }
@@ -139,7 +139,7 @@ export class Negotiation {
   remoteAnswer(
     text: string,
     places: Places | null = {},
-  ): Settled | Refused<AnswerRefusal | 'offer_missing' | 'address_unknown'> {
+  ): Settled | SdpRefused<AnswerRefusal | 'offer_missing' | 'address_unknown'> {
     const offered = this.#localOffer
     if (!offered) return { refused: 'offer_missing', detail: 'we have made no offer' }
     const reading = readSdp(text, placedBy(places))

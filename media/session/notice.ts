@@ -35,7 +35,7 @@ function warningTone(): Sound {
 export class Notice<H extends Hearer> {
   readonly #sounds: readonly Sound[]
   readonly #parties: () => Iterable<H>
-  readonly #told = new WeakSet<H>()
+  readonly #heard = new WeakSet<H>()
   readonly #repeats: boolean
   #timer: Timer | null = null
 
@@ -56,12 +56,12 @@ export class Notice<H extends Hearer> {
   }
 
   tellNewcomers(): void {
-    for (const party of this.#parties()) if (!this.#told.has(party)) this.#tell(party)
+    for (const party of this.#parties()) if (!this.#heard.has(party)) this.#tell(party)
   }
 
   /** Tells a party again at the next change: perhaps it was not there to hear. */
   forget(party: H): void {
-    this.#told.delete(party)
+    this.#heard.delete(party)
   }
 
   end(): void {
@@ -69,7 +69,7 @@ export class Notice<H extends Hearer> {
   }
 
   #tell(party: H): void {
-    this.#told.add(party)
+    this.#heard.add(party)
     for (const { samples, rate_hz } of this.#sounds) party.announce(samples, rate_hz)
   }
 }

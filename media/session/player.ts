@@ -1,4 +1,4 @@
-import type { MediaEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
+import type { EngineEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
 import type { Owner } from '../files/audio-threads.ts'
 import type { Loaded, Prompts } from '../files/prompts.ts'
 import type { EventFields, PlaySource } from '../protocol/schema.ts'
@@ -19,7 +19,7 @@ interface Play extends PlayRequest {
   over: boolean
 }
 
-type NativeEnd = Extract<MediaEvent, { type: 'play_ended' }>
+type NativeEnd = Extract<EngineEvent, { type: 'play_ended' }>
 
 /**
  * Plays lists of sources on one leg, one list at a time. Each source is one play of the data plane. The next source is

@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import type { Door } from '../../core/runtime/doors.ts'
-import type { Conference, MediaEvent, Session } from '../../native/index.ts'
+import type { Conference, EngineEvent, Session } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
-import type { Shared } from './client-sessions.ts'
-import type { Leg } from './leg.ts'
+import type { WorkerParts } from './client-sessions.ts'
+import type { MediaLeg } from './leg.ts'
 import type { OpenFiles } from './open-files.ts'
 
 type RecordRequest = MethodParams<'record.start'>
-export type RecordEnded = EventFields<'record.ended'>
+export type RecordingEnd = EventFields<'record.ended'>
 
 /** What the file has of a pause: silence, or nothing. */
 type Paused = 'silent' | 'skipped'
@@ -18,12 +18,14 @@ interface Recording {
   readonly native_id: string
   readonly of: Pick<Session | Conference, 'stopRecord' | 'pauseRecord'>
   /** The leg that hears the beep. */
-  readonly left: Leg | null
-  readonly right: Leg | null
+  readonly left: MediaLeg | null
+  readonly right: MediaLeg | null
   readonly record: (native_id: string, file: string) => void
   /** The beep is playing. The data plane does not record yet. */
   waiting: boolean
   paused: Paused | null
+  /** Those who wait until the packet thread has paused or resumed, in the order in which it was asked. */
+  readonly asked: (() => void)[]
   over: boolean
 }
 
@@ -33,15 +35,15 @@ const BEEP = { kind: 'tone', hz: [1000], on_ms: 300, off_ms: 0, total_ms: 300 } 
 export class Recorder {
   readonly #data_dir: string
   readonly #recordings: Door
-  readonly #onEnded: (ended: RecordEnded) => void
+  readonly #onEnded: (ended: RecordingEnd) => void
   readonly #byId = new Map<string, Recording>()
   readonly #byNative = new Map<string, Recording>()
   readonly #nativeId: () => string
   readonly #files: OpenFiles
 
   constructor(
-    shared: Pick<Shared, 'data_dir' | 'recordings' | 'nativeId' | 'files'>,
-    onEnded: (ended: RecordEnded) => void,
+    shared: Pick<WorkerParts, 'data_dir' | 'recordings' | 'nativeId' | 'files'>,
+    onEnded: (ended: RecordingEnd) => void,
   ) {
     this.#data_dir = shared.data_dir
     this.#recordings = shared.recordings
@@ -79,7 +81,7 @@ export class Recorder {
     return [...this.#byId.values()].some(({ request }) => request.file === file)
   }
 
-  start(request: RecordRequest, session: Session, left: Leg, right: Leg | null): void {
+  start(request: RecordRequest, session: Session, left: MediaLeg, right: MediaLeg | null): void {
     const { channels, what, max_ms, silence_ms, finish_keys, trim } = request
     this.#start(request, session, left, right, (recording_id, file) =>
       session.record({
@@ -98,7 +100,7 @@ export class Recorder {
   }
 
   /** Records a conference. Two channels hold the named participant, and the mix. */
-  startRoom(request: RecordRequest, room: Conference, named: Leg | null): void {
+  startRoom(request: RecordRequest, room: Conference, named: MediaLeg | null): void {
     const { channels, max_ms, trim } = request
     this.#start({ ...request, beep: false }, room, null, null, (recording_id, file) =>
       room.record({ recording_id, file, channels, named: named?.stream ?? null, max_ms, trim }),
@@ -108,14 +110,25 @@ export class Recorder {
   #start(
     request: RecordRequest,
     of: Recording['of'],
-    left: Leg | null,
-    right: Leg | null,
+    left: MediaLeg | null,
+    right: MediaLeg | null,
     record: Recording['record'],
   ): void {
     mkdirSync(dirname(this.path(request.file)), { recursive: true })
     const native_id = this.#nativeId()
     const waiting = request.beep && left !== null
-    const recording: Recording = { request, native_id, of, left, right, record, waiting, paused: null, over: false }
+    const recording: Recording = {
+      request,
+      native_id,
+      of,
+      left,
+      right,
+      record,
+      waiting,
+      paused: null,
+      asked: [],
+      over: false,
+    }
     this.#byId.set(request.recording_id, recording)
     this.#byNative.set(native_id, recording)
     this.#files.begin(request.file)
@@ -131,26 +144,38 @@ export class Recorder {
     return true
   }
 
-  /** Pauses a recording, or resumes it with null. Returns false when it does not run. */
-  pause(recording_id: string, paused: Paused | null): boolean {
+  /**
+   * Pauses a recording, or resumes it with null. Resolves when the packet thread has obeyed or the recording has ended:
+   * from then on, nothing of a pause is in the file. False when it does not run.
+   */
+  async pause(recording_id: string, paused: Paused | null): Promise<boolean> {
     const recording = this.#byId.get(recording_id)
     if (!recording) return false
     recording.paused = paused
-    if (!recording.waiting) recording.of.pauseRecord(recording.native_id, paused !== null, paused === 'silent')
+    if (recording.waiting) return true
+    const obeyed = new Promise<void>(resolve => {
+      recording.asked.push(resolve)
+    })
+    recording.of.pauseRecord(recording.native_id, paused !== null, paused === 'silent')
+    await obeyed
     return true
   }
 
   /** Ends the leg's recordings whose beep still plays. The data plane ends the others. */
-  legClosed(leg: Leg): void {
+  legClosed(leg: MediaLeg): void {
     for (const recording of [...this.#byId.values()]) {
       if (recording.waiting && (recording.left === leg || recording.right === leg))
         this.#nothing(recording, 'leg_closed')
     }
   }
 
-  onNative(event: Extract<MediaEvent, { type: 'record_ended' }>): boolean {
+  onNative(event: Extract<EngineEvent, { type: 'record_ended' | 'record_changed' }>): boolean {
     const recording = this.#byNative.get(event.recording_id)
     if (!recording) return false
+    if (event.type === 'record_changed') {
+      recording.asked.shift()?.()
+      return true
+    }
     this.#end(recording, {
       recording_id: recording.request.recording_id,
       reason: event.reason,
@@ -170,17 +195,20 @@ export class Recorder {
     recording.waiting = false
     const { request, native_id, of, record } = recording
     record(native_id, this.path(request.file))
-    if (recording.paused) of.pauseRecord(native_id, true, recording.paused === 'silent')
+    if (!recording.paused) return
+    recording.asked.push(() => undefined)
+    of.pauseRecord(native_id, true, recording.paused === 'silent')
   }
 
-  #nothing(recording: Recording, reason: RecordEnded['reason']): void {
+  #nothing(recording: Recording, reason: RecordingEnd['reason']): void {
     const { recording_id } = recording.request
     this.#end(recording, { recording_id, reason, duration_ms: 0, bytes: 0, sha256: null, empty: true })
   }
 
-  #end(recording: Recording, ended: RecordEnded): void {
+  #end(recording: Recording, ended: RecordingEnd): void {
     if (recording.over) return
     recording.over = true
+    for (const obeyed of recording.asked) obeyed()
     this.#byId.delete(recording.request.recording_id)
     this.#byNative.delete(recording.native_id)
     this.#files.end(recording.request.file)

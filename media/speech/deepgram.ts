@@ -98,8 +98,11 @@ class Conversation {
     const query = {
       model: settings.model ?? model ?? MODEL,
       language: settings.language,
-      ...{ encoding: 'linear16', sample_rate: '8000', channels: '1' },
-      ...{ interim_results: String(settings.partial), vad_events: 'true' },
+      encoding: 'linear16',
+      sample_rate: '8000',
+      channels: '1',
+      interim_results: String(settings.partial),
+      vad_events: 'true',
       punctuate: String(settings.punctuation),
       profanity_filter: String(settings.profanity_filter),
       endpointing: String(settings.silence_ms ?? AUTO_SILENCE_MS),

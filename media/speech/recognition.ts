@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { MediaEvent } from '../../native/index.ts'
+import type { EngineEvent } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { AudioLine } from '../relay/types.ts'
 import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
@@ -59,7 +59,7 @@ export class Recognition {
       stream.tap({ tap_id, what: track === 'inbound' ? 'received' : 'sent', ...how })
   }
 
-  onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
+  onTap(event: Extract<EngineEvent, { type: 'tap' }>): boolean {
     const track = this.#taps.get(event.tap_id)
     if (track === undefined) return false
     if (!this.#over) this.#audio(track, event.samples, event.offset_ms)

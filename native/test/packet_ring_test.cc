@@ -132,7 +132,7 @@ struct Call {
     for (int i = 0; i < check::kPatience && phone.got < packets; ++i) rest();
     return phone.got == packets;
   }
-  int64_t riding() const {
+  int64_t on_ring() const {
     int64_t n = 0;
     for (const auto& w : engine.workers()) n += w->counters().packet_ring_streams;
     return n;
@@ -145,12 +145,12 @@ void changing_over(bool io_uring, bool allowed) {
   const auto counters = c.engine.counters(c.a.id);
   check::ok(c.engine.workers()[0]->packet_ring() == allowed, "a worker has a packet ring where it is allowed" + how);
   const int64_t both = allowed ? 2 : 0;
-  check::ok(c.talk_until([&] { return c.far.seq >= 50 && c.riding() == both; }),
-            "both streams board the packet ring after a while" + how);
+  check::ok(c.talk_until([&] { return c.far.seq >= 50 && c.on_ring() == both; }),
+            "both streams enter the packet ring after a while" + how);
   c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 200; });
   const bool all = c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq);
   check::ok(all && c.far.wrong == 0 && c.near.wrong == 0,
-            "boarding loses, repeats, reorders and changes no packet" + how);
+            "entering loses, repeats, reorders and changes no packet" + how);
   check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "no packet comes from both ring and socket" + how);
   // The socket delivers a packet that does not fit a frame, and the packets after it.
   for (int i = 0; i < 100; ++i) {
@@ -159,15 +159,15 @@ void changing_over(bool io_uring, bool allowed) {
     c.far.send(c.b.rtp_port);
     c.rest();
     if (i != 50) continue;
-    for (int turn = 0; turn < check::kPatience && c.riding() > 0; ++turn) c.rest();
-    check::equal(c.riding(), int64_t{0}, "a stream leaves the ring after packets that it cannot carry" + how);
+    for (int turn = 0; turn < check::kPatience && c.on_ring() > 0; ++turn) c.rest();
+    check::equal(c.on_ring(), int64_t{0}, "a stream leaves the ring after packets that it cannot carry" + how);
   }
   check::ok(c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq) && c.far.wrong == 0 && c.near.wrong == 0,
             "large packets and packets with IP options arrive in order" + how);
-  const bool again = c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20 && c.riding() == both; });
+  const bool again = c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20 && c.on_ring() == both; });
   check::ok(again && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
-            "a stream that left boards again without loss" + how);
-  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "leaving and boarding again repeats no packet" + how);
+            "a stream that left enters again without loss" + how);
+  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "leaving and entering again repeats no packet" + how);
   // A stranger sends to a port on the ring.
   RingPhone stranger;
   for (int i = 0; i < check::kPatience && counters->strangers < 5; ++i) {
@@ -177,19 +177,19 @@ void changing_over(bool io_uring, bool allowed) {
   check::ok(counters->strangers >= 5 && c.far.got == c.near.seq,
             "a stranger's packets are counted and not relayed" + how);
   // After silence the socket delivers the first packet.
-  for (int i = 0; i < check::kPatience && c.riding() > 0; ++i) c.rest();
-  check::equal(c.riding(), int64_t{0}, "a silent stream leaves the ring" + how);
-  check::ok(c.talk_until([&] { return c.riding() == both; }) && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
-            "a stream boards again after silence without loss" + how);
+  for (int i = 0; i < check::kPatience && c.on_ring() > 0; ++i) c.rest();
+  check::equal(c.on_ring(), int64_t{0}, "a silent stream leaves the ring" + how);
+  check::ok(c.talk_until([&] { return c.on_ring() == both; }) && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
+            "a stream enters again after silence without loss" + how);
   // The peer moves, and packets from its old address are ignored.
   RingPhone moved;
   c.engine.describe(c.b.id, Call::of(moved));
   const int64_t one = allowed ? 1 : 0;
-  for (int i = 0; i < check::kPatience && (c.near.got < c.far.seq + 20u || c.riding() != one); ++i) {
+  for (int i = 0; i < check::kPatience && (c.near.got < c.far.seq + 20u || c.on_ring() != one); ++i) {
     moved.send(c.b.rtp_port);
     c.rest();
   }
-  check::equal(c.riding(), one, "a stream with a new peer address boards again, while the silent one does not" + how);
+  check::equal(c.on_ring(), one, "a stream with a new peer address enters again, while the silent one does not" + how);
   const size_t heard = c.near.got;
   for (int i = 0; i < 20; ++i) c.far.send(c.b.rtp_port);
   for (int i = 0; i < 20; ++i) c.rest();
@@ -199,7 +199,7 @@ void changing_over(bool io_uring, bool allowed) {
   c.engine.close_stream(c.a.id);
   c.engine.close_stream(c.b.id);
   c.engine.close();
-  check::equal(c.riding(), int64_t{0}, "a closed stream leaves the ring" + how);
+  check::equal(c.on_ring(), int64_t{0}, "a closed stream leaves the ring" + how);
 }
 
 void two_threads(bool allowed) {
@@ -238,7 +238,7 @@ void two_threads(bool allowed) {
 void switched_off() {
   Call c(true, 1, false);
   c.talk_until([&] { return c.far.seq >= 50; });
-  check::ok(!c.engine.workers()[0]->packet_ring() && c.riding() == 0 && c.hears(c.far, c.near.seq),
+  check::ok(!c.engine.workers()[0]->packet_ring() && c.on_ring() == 0 && c.hears(c.far, c.near.seq),
             "the sockets deliver all packets when the packet ring is disabled");
 }
 

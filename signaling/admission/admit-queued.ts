@@ -1,6 +1,6 @@
 import type { WayName } from '../../core/domain/admission/index.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
-import { admitRow, type CallRow, type Decided } from '../../core/state/calls/running-calls.ts'
+import { admitQueuedCall, type CallRow, type Decided } from '../../core/state/calls/running-calls.ts'
 import type { NodeServices } from '../b2bua/services.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
@@ -8,10 +8,10 @@ import type { OwnNumberLine } from './lines.ts'
 
 /** Admits calls that have a row, and says what their admission bounds. */
 
-/** Counts a refused call, and wakes the delivery of callbacks when the decision has queued some (`told`). */
-export function notAdmitted(ctx: NodeServices, reason: Reason, told: number): void {
+/** Counts a refused call, and wakes the delivery of callbacks when the decision has queued any. */
+export function notAdmitted(ctx: NodeServices, reason: Reason, queued: number): void {
   ctx.metrics.refusals.inc({ reason })
-  if (told > 0) ctx.bus.ring('outbox')
+  if (queued > 0) ctx.bus.ring('outbox')
 }
 
 /**
@@ -25,8 +25,8 @@ export async function admitQueued(
   waits_for: Reason | null = null,
 ): Promise<Decided> {
   const wanted = ctx.gate.stamped(asks.map(ask => ({ ...ask, call_sid: row.sid })))
-  const { decided, told } = await admitRow(ctx.state.db, { ...wanted, waits_for })
-  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, told)
+  const { decided, queued } = await admitQueuedCall(ctx.state.db, { ...wanted, waits_for })
+  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, queued)
   return decided
 }
 

@@ -1,4 +1,4 @@
-import { toldHeaders } from '../../core/domain/calls/custom-headers.ts'
+import { applicationHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { isForeign } from '../../core/domain/calls/foreign.ts'
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { sameTenant, type Tenant, type Verstat } from '../../core/domain/identity/index.ts'
@@ -8,7 +8,7 @@ import type { Diverter } from '../../core/domain/sip/diversion.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { CallContext } from '../b2bua/context.ts'
-import type { Replacement } from '../b2bua/transfer.ts'
+import type { Replacement } from '../b2bua/replacement.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Ask } from './gate.ts'
@@ -123,7 +123,7 @@ function requestOf(invite: InboundInvite, asked: PeerRequest, { application, for
     username: asked.called,
     call_id: invite.call_id,
     source_ip: invite.source.address,
-    headers: toldHeaders(invite.headers),
+    headers: applicationHeaders(invite.headers),
     ...locationIn(invite),
     ...(asked.restricted ? { restricted: true as const } : {}),
     ...(asked.verstat ? { verstat: asked.verstat } : {}),

@@ -7,14 +7,14 @@ import { userOrHost } from '../../core/domain/sip/address.ts'
 import { transportOf } from '../../core/domain/sip/uri.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
-import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
+import type { DialChild, DialledUri } from '../../markup/interpreter/types.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { SecondRoute } from '../b2bua/second-route.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
-import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
+import type { ChildRequest, NotPlaced } from '../scripts/child-placing.ts'
 import { childRow } from '../scripts/child-row.ts'
 import { goesRound } from '../scripts/circles.ts'
 import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
@@ -37,7 +37,7 @@ const PLACED = ['udp', 'tcp', 'tls'] as const
 export async function placeChild(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
 ): Promise<NotPlaced | null> {
   const { target } = options.command
   if (target.kind === 'application') return placeApplication(ctx, parent, options, target)
@@ -55,7 +55,7 @@ export async function placeChild(
 async function placeNumber(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
   number: string,
 ): Promise<NotPlaced | null> {
   const { command } = options
@@ -113,7 +113,7 @@ async function placeNumber(
 async function placeSip(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
   target: Extract<DialChild['target'], { kind: 'sip' }>,
 ): Promise<NotPlaced | null> {
   const { command } = options
@@ -185,8 +185,8 @@ async function allowed(
   ctx: AdmissionContext,
   parent: ScriptedCall,
   command: DialChild,
-  uris: readonly SipUri[],
-): Promise<SipUri[]> {
+  uris: readonly DialledUri[],
+): Promise<DialledUri[]> {
   const [first, ...others] = uris
   const kept = first ? [first] : []
   for (const uri of others) {
@@ -202,7 +202,7 @@ const OF_DESTINATION: readonly Reason[] = ['destination_denied', 'DESTINATION_CO
 async function placeClient(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
   { identity, parameters }: Extract<DialChild['target'], { kind: 'client' }>,
 ): Promise<NotPlaced | null> {
   const { command } = options
@@ -235,7 +235,7 @@ function unnumbered(parent: ScriptedCall, call_sid: string, { caller_id, caller_
 function beginChild(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
   row: CallRow,
   outcome: Decided,
   hops: readonly HuntHop[],
@@ -252,7 +252,7 @@ function beginChild(
 function beginApplication(
   ctx: AdmissionContext,
   { session }: ScriptedCall,
-  { created, watcher }: ChildAsked,
+  { created, watcher }: ChildRequest,
   parts: Pick<ConstructorParameters<typeof ApplicationCall>[1], 'row' | 'application' | 'parameters' | 'limits'>,
 ): void {
   session.hold()
@@ -265,7 +265,7 @@ function beginApplication(
 async function placeApplication(
   ctx: AdmissionContext,
   parent: ScriptedCall,
-  options: ChildAsked,
+  options: ChildRequest,
   { id, parameters }: Extract<DialChild['target'], { kind: 'application' }>,
 ): Promise<NotPlaced | null> {
   const application = ctx.snapshot().applications.get(id)

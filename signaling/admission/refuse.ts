@@ -58,7 +58,9 @@ export function answerRefused(
   const call = why.kind === 'reason' ? why.call : undefined
   const facts = {
     ...(why.kind === 'reason' ? { reason: why.reason } : {}),
-    ...{ code, source: address, sip_call_id: invite.call_id },
+    code,
+    source: address,
+    sip_call_id: invite.call_id,
     ...(call ? { call_id: call.sid, trunk_id: call.trunk_id } : {}),
   }
   log.info(facts, call ? 'call not admitted' : 'INVITE refused')

@@ -34,8 +34,13 @@ export function secondRoute(
     if (to === undefined) return { kind: 'none' }
     const wanted: Ask = {
       ...ask,
-      ...{ part: 'inbound', way: null, second_route: true, from_carrier: false, own_targets: null },
-      ...{ project_id, service: { type, id } },
+      part: 'inbound',
+      way: null,
+      second_route: true,
+      from_carrier: false,
+      own_targets: null,
+      project_id,
+      service: { type, id },
     }
     const [request] = ctx.gate.stamped([wanted]).requests
     if (!request) return { kind: 'none' }

@@ -17,7 +17,7 @@ import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import type { SecondRoute } from '../b2bua/second-route.ts'
-import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts'
+import type { TransferPlaced, TransferRequest } from '../b2bua/transfer-placing.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import { type ApplicationConfig, holdsNumber, type NumberConfig, type TrunkConfig } from '../trunks/snapshot.ts'
 import { limitsOf, notAdmitted } from './admit-queued.ts'
@@ -38,7 +38,7 @@ type TransferAsk = Omit<Ask, 'call_sid'>
 const RING_LIMIT_MS = 60_000
 const HOPS_OF_OUR_OWN = 70
 
-export async function placeTransferred(ctx: AdmissionContext, asked: TransferAsked): Promise<TransferPlaced> {
+export async function placeTransferred(ctx: AdmissionContext, asked: TransferRequest): Promise<TransferPlaced> {
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
   const e164 = parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? null
@@ -49,7 +49,7 @@ export async function placeTransferred(ctx: AdmissionContext, asked: TransferAsk
   return toTrunk(ctx, asked, trunk, number)
 }
 
-async function toWorld(ctx: AdmissionContext, asked: TransferAsked, trunk: TrunkConfig): Promise<TransferPlaced> {
+async function toWorld(ctx: AdmissionContext, asked: TransferRequest, trunk: TrunkConfig): Promise<TransferPlaced> {
   const { target } = asked
   const shown = presented(ctx, asked)
   const ask: TransferAsk = {
@@ -77,7 +77,7 @@ async function toWorld(ctx: AdmissionContext, asked: TransferAsked, trunk: Trunk
 
 async function toTrunk(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   trunk: TrunkConfig,
   number: NumberConfig,
 ): Promise<TransferPlaced> {
@@ -101,7 +101,7 @@ async function toTrunk(
 /** Runs the application's document in a separate call, on a wire whose other end is joined with the leg that stays. */
 async function toApplication(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   trunk: TrunkConfig,
   number: NumberConfig,
 ): Promise<TransferPlaced> {
@@ -127,7 +127,7 @@ async function toApplication(
 /** Returns the admission requests of an on-net call: for the transferor's trunk first, then for the number's route. */
 function onNet(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   trunk: TrunkConfig,
   project_id: string,
   service: Ask['service'],
@@ -164,7 +164,7 @@ interface Owner {
 
 async function admit(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
@@ -174,7 +174,9 @@ async function admit(
   const { project_id, id } = trunk
   const callers = rowOf(ctx, asked, { project_id, trunk_id: id, number: null, application: null })
   const wanted = {
-    ...{ call, callers: { ...callers, sid: call_sid }, verstat: null },
+    call,
+    callers: { ...callers, sid: call_sid },
+    verstat: null,
     ...ctx.gate.stamped(asks.map(ask => ({ ...ask, call_sid }))),
   }
   const admitted = await admitCall(ctx.state.db, wanted, DECIDES_WITHIN_MS).catch((err: unknown) => {
@@ -183,15 +185,15 @@ async function admit(
     return null
   })
   if (!admitted) return refused('state_unavailable')
-  const { row, decided, told } = admitted
+  const { row, decided, queued } = admitted
   if (decided.admitted) return { row, decided }
-  notAdmitted(ctx, decided.reason, told)
+  notAdmitted(ctx, decided.reason, queued)
   return refused(decided.reason)
 }
 
 async function dial(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
@@ -223,7 +225,7 @@ interface Presented {
 }
 
 /** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
-function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferAsked): Presented {
+function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferRequest): Presented {
   const snapshot = ctx.snapshot()
   const project_id = snapshot.trunks.get(trunk_id)?.project_id
   const { from_number, to_number } = transferor.call.row_now
@@ -244,7 +246,7 @@ function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: 
 
 function outgoing(
   ctx: AdmissionContext,
-  asked: TransferAsked,
+  asked: TransferRequest,
   sid: string,
   outcome: Decided,
   diversion: string | null,
@@ -263,7 +265,7 @@ function outgoing(
   }
 }
 
-function rowOf(ctx: AdmissionContext, asked: TransferAsked, { project_id, trunk_id, number, application }: Owner) {
+function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trunk_id, number, application }: Owner) {
   const at = iso(ctx.clock.now())
   const parent = asked.transferor.call
   const callback: CallRequest | null = application && {

@@ -10,6 +10,6 @@ export async function endUnplaced(
 ): Promise<void> {
   const final = ending({ ...facts, answered: false })
   const end = { ending: final, ended_ms: ctx.clock.now(), pdd_ms: null, media: null }
-  const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end }])
-  if (told > 0) ctx.bus.ring('outbox')
+  const { queued } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end }])
+  if (queued > 0) ctx.bus.ring('outbox')
 }

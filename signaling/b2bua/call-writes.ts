@@ -111,7 +111,7 @@ export class CallWrites {
     for (let tries = 1; ; tries++) {
       try {
         const written = await writeCall(state.db, this.#sid, steps)
-        if (written.told > 0) bus.ring('outbox')
+        if (written.queued > 0) bus.ring('outbox')
         this.#away = false
         const settled = this.#settle(steps)
         if (settled) await settled

@@ -54,7 +54,7 @@ export abstract class Call implements ScriptedCall {
   /** Which leg is the other side of which, within the call and after a transfer. */
   readonly pairing: Pairing<Call>
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
-  readonly #told: Record<string, string> = {}
+  readonly #at_end: Record<string, string> = {}
   readonly #lastFacts: Promise<unknown>[] = []
   /** When the call was answered, while the callback of the answer waits for machine detection. */
   #untold_ms: number | null = null
@@ -175,7 +175,7 @@ export abstract class Call implements ScriptedCall {
 
   /** Adds parameters to the last callback. */
   tellAtEnd(parameters: Readonly<Record<string, string>>): void {
-    Object.assign(this.#told, parameters)
+    Object.assign(this.#at_end, parameters)
   }
 
   /** Makes the end of the call wait for `facts`, a few seconds at most: the last callback reports them. */
@@ -350,7 +350,7 @@ export abstract class Call implements ScriptedCall {
       duration_seconds,
       pdd_ms: this.pddMs(),
       media: media === null ? null : JSON.stringify(media),
-      extra: { ...this.#told, ...failureParameters(this.#failure) },
+      extra: { ...this.#at_end, ...failureParameters(this.#failure) },
     }
     const written = await this.#writes.end({ step: 'end', facts })
     if (written?.end) this.row = { ...this.row, ...written.end }

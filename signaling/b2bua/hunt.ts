@@ -350,16 +350,16 @@ export class Hunt {
   }
 
   #forward(): LegListener {
-    const told = this.#listener
+    const listener = this.#listener
     return {
-      ended: (leg, facts) => told.ended(leg, facts),
-      digit: (leg, digit, by) => told.digit(leg, digit, by),
-      refer: (leg, request) => told.refer(leg, request),
-      notify: (leg, request) => told.notify(leg, request),
-      held: (leg, held) => told.held(leg, held),
-      measured: (leg, figures) => told.measured(leg, figures),
-      message: (leg, request) => told.message(leg, request),
-      media: (leg, event) => told.media(leg, event),
+      ended: (leg, facts) => listener.ended(leg, facts),
+      digit: (leg, digit, by) => listener.digit(leg, digit, by),
+      refer: (leg, request) => listener.refer(leg, request),
+      notify: (leg, request) => listener.notify(leg, request),
+      held: (leg, held) => listener.held(leg, held),
+      measured: (leg, figures) => listener.measured(leg, figures),
+      message: (leg, request) => listener.message(leg, request),
+      media: (leg, event) => listener.media(leg, event),
     }
   }
 

@@ -3,7 +3,7 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
-import type { Entry, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
 import {
   Cancelled,
   type Credentials,
@@ -22,11 +22,12 @@ import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { passNotify } from './refer-passing.ts'
 import { refusalCode, warning } from './refusal.ts'
+import { type Replacement, replaceLeg } from './replacement.ts'
 import { Ringback } from './ringback.ts'
 import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
 import { type SecondRoute, takeSecondRoute } from './second-route.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
-import { type Replacement, replaceLeg, transferAsked, transfersRefused } from './transfer.ts'
+import { transferAsked, transfersRefused } from './transfer.ts'
 
 export interface Limits {
   /** Null: the policy requires no recording, or no party has consented. */
@@ -93,7 +94,7 @@ export class InboundCall extends Call {
   }
 
   /** Replaces the running document; false when none runs. */
-  redirect(entry: Entry, fallback: Target | null): boolean {
+  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 

@@ -2,23 +2,21 @@ import { type Clock, pause } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { type MediaClient, MediaRefusal } from '../../media/protocol/client.ts'
 import type {
-  EventFields,
   EventName,
   LegPolicy,
   LegStats,
+  MediaEvent,
   MethodName,
   MethodParams,
   MethodResult,
 } from '../../media/protocol/schema.ts'
 
-export type { LegPolicy, LegStats }
+export type { LegPolicy, LegStats, MediaEvent }
 export { MediaRefusal }
 
 /** `webrtc`: ICE and DTLS-SRTP, as browsers use them (RFC 8827). */
 export type MediaKind = 'rtp' | 'webrtc'
 
-/** An event of one leg or recording. */
-export type MediaEvent = { [E in EventName]: { readonly event: E } & EventFields<E> }[EventName]
 type MediaListener = (event: MediaEvent) => void
 
 const EVENTS = [

@@ -1,5 +1,5 @@
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
-import type { Entry, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
 import type { Headers } from '../drachtio/types.ts'
 import { Call, passedReason } from './call.ts'
 import type { CallContext } from './context.ts'
@@ -58,7 +58,7 @@ export class OutboundCall extends Call {
   }
 
   /** Replaces the running document, or the call's bridge, by another document; false when the call cannot run one. */
-  redirect(entry: Entry, fallback: Target | null): boolean {
+  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
     if (this.#script?.kind === 'call') return this.#script.update(entry, fallback)
     const leg = this.#leg
     if (!leg?.answered || this.ended) return false

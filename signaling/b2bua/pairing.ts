@@ -34,6 +34,8 @@ export class Pairing<C extends Paired<C>> {
   readonly #departed = new Set<Leg>()
   /** The transfer in progress. */
   transfer: LegWaiter | null = null
+  /** The legs that were asked to call a target themselves, with the leg that asked (RFC 3515). */
+  readonly referrers = new Map<Leg, Leg>()
 
   /** `legs` returns the call's current legs. */
   constructor(call: C, legs: () => readonly Leg[]) {

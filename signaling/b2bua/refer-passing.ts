@@ -20,13 +20,11 @@ interface Side {
   readonly call: {
     readonly ctx: { snapshot(): { readonly trunks: ReadonlyMap<string, TrunkConfig> } }
     readonly log: Pick<Log, 'info'>
+    readonly pairing: { readonly referrers: Map<Side['leg'], Side['leg']> }
     event(kind: 'state', number: null, detail: Readonly<Record<string, unknown>>): void
   }
   readonly leg: { readonly id: string; readonly trunk_id: string | null; readonly sipDialog: Dialog | null }
 }
-
-/** The legs that were asked, with who asked. */
-const askedBy = new WeakMap<Side['leg'], Side['leg']>()
 
 /** Passes a REFER on, and its answer back. */
 export async function passRefer(transferor: Side, transferee: Side, request: InboundRequest, target: ReferTarget) {
@@ -41,14 +39,15 @@ export async function passRefer(transferor: Side, transferee: Side, request: Inb
   }
   const by = request.header('referred-by')
   const headers = { 'Refer-To': target.raw, ...(by === null ? {} : { 'Referred-By': by }) }
-  askedBy.set(leg, transferor.leg)
+  const { referrers } = call.pairing
+  referrers.set(leg, transferor.leg)
   call.event('state', null, { what: 'transfer_passed', by: transferor.leg.id, refer_to: target.raw })
   try {
     const { status } = await dialog.request('REFER', { headers })
-    if (status >= 300) askedBy.delete(leg)
+    if (status >= 300) referrers.delete(leg)
     request.respond(status >= 200 && status < 300 ? 202 : status)
   } catch (err) {
-    askedBy.delete(leg)
+    referrers.delete(leg)
     call.log.info({ err }, 'a REFER that was passed on was not answered')
     request.respond(503)
   }
@@ -56,12 +55,13 @@ export async function passRefer(transferor: Side, transferee: Side, request: Inb
 
 /** Passes the NOTIFY of a leg that was asked on to the one who asked; false when the leg was not asked. */
 export function passNotify({ call, leg }: Side, request: InboundRequest): boolean {
-  const referrer = askedBy.get(leg)
+  const { referrers } = call.pairing
+  const referrer = referrers.get(leg)
   if (!referrer || readToken(request.header('event') ?? request.header('o') ?? 'refer') !== 'refer') return false
   request.respond(200)
   const code = statusIn(request.content(SIPFRAG).parts[0]?.content ?? '')
   const over = readToken(request.header('subscription-state')) === 'terminated' || (code !== null && code >= 200)
-  if (over) askedBy.delete(leg)
+  if (over) referrers.delete(leg)
   const dialog = referrer.sipDialog
   if (!dialog || code === null) return true
   const state = over ? 'terminated;reason=noresource' : 'active;expires=60'

@@ -1,4 +1,4 @@
-import type { Entry, RunKind, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry, RunKind } from '../../markup/interpreter/types.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent } from './media.ts'
@@ -10,7 +10,7 @@ import type { ScriptedCall } from './scripted-call.ts'
 export interface ScriptEntry {
   readonly kind: RunKind
   readonly entry: Entry
-  readonly fallback: Target | null
+  readonly fallback: DocumentTarget | null
 }
 
 export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
@@ -39,7 +39,7 @@ export interface CallScript {
   readonly done: boolean
   start(): void
   /** Replaces the instructions of a live call. False when the script is over. */
-  update(entry: Entry, fallback: Target | null): boolean
+  update(entry: Entry, fallback: DocumentTarget | null): boolean
   digit(digit: string, by: KeyWay): void
   media(event: MediaEvent): void
   /** A REFER of the script's own leg; the script answers it. */

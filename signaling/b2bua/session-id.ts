@@ -57,7 +57,11 @@ export class SessionId {
   dialog(dialog: Dialog): Dialog {
     const { id, call_id, remote_target, local_tag, remote_tag } = dialog
     return {
-      ...{ id, call_id, remote_target, local_tag, remote_tag },
+      id,
+      call_id,
+      remote_target,
+      local_tag,
+      remote_tag,
       request: async (method, options) => {
         const response = await dialog.request(method, { acknowledging: this.acknowledging, ...this.#with(options) })
         this.heard(response)

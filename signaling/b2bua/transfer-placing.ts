@@ -5,7 +5,7 @@ import type { ReferTarget } from './refer-to.ts'
 
 /** The interface by which a transfer has its target called; `admission/` implements it. */
 
-export interface TransferAsked {
+export interface TransferRequest {
   readonly target: ReferTarget
   readonly transferor: Party
   readonly transferee: Party
@@ -20,5 +20,5 @@ export type TransferPlaced =
   | { readonly kind: 'refused'; readonly sip_code: number; readonly reason: Reason }
 
 export interface TransferPlacing {
-  place(asked: TransferAsked): Promise<TransferPlaced>
+  place(asked: TransferRequest): Promise<TransferPlaced>
 }

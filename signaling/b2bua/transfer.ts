@@ -1,18 +1,15 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
-import { sameTenant } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { readToken } from '../../core/domain/sip/values.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import type { Call, Party, RingingLeg } from './call.ts'
-import type { CallContext } from './context.ts'
-import type { InboundCall } from './inbound-call.ts'
+import type { Call, Party } from './call.ts'
 import type { Leg } from './leg.ts'
-import { MediaRefusal } from './media.ts'
 import type { LegWaiter } from './pairing.ts'
+import { findDialog, joinLegs, pairLegs, whenSettled } from './partners.ts'
 import { notifyReferrer } from './refer-notify.ts'
 import { passRefer } from './refer-passing.ts'
-import { type DialogTags, isNamed, type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
+import { isNamed, type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 
@@ -226,7 +223,7 @@ class Transfer implements LegWaiter {
     }
     if (this.#over || leg.ended) return
     if (newcomer.leg.ended) return this.#failed(480)
-    pair(this.#transferee, newcomer, mixed)
+    pairLegs(this.#transferee, newcomer, mixed)
     replaced?.call.depart(replaced.leg)
     this.#succeeded(newcomer.call)
   }
@@ -301,138 +298,4 @@ async function notify(dialog: Dialog, status: string, state: string): Promise<bo
     // The link to the SIP server is lost; the call ends with it.
     return false
   }
-}
-
-// ----------------------------------------------------------------------------------------- legs of different calls
-
-/** Finds an answered leg of the tenant of a trunk by its dialog, in any call. */
-export function findDialog(ctx: CallContext, trunk_id: string, isIt: (dialog: DialogTags) => boolean): Party | null {
-  for (const call of ctx.calls.all())
-    for (const party of call.parties) {
-      const dialog = party.leg.sipDialog
-      if (dialog && isOfTenant(ctx, party.leg, trunk_id) && isIt(dialog)) return party
-    }
-  return null
-}
-
-/**
- * Waits until a call of the tenant of a trunk is answered at both ends or over, if one of its dialogs has this Call-ID.
- * A PBX that transfers as soon as its consultation is answered names a dialog that we still answer.
- */
-async function whenSettled(ctx: CallContext, trunk_id: string, call_id: string): Promise<void> {
-  const isIt = (leg: Leg): boolean => leg.sip_call_id === call_id && isOfTenant(ctx, leg, trunk_id)
-  const settling = ctx.calls.all().filter(call => call.settling.some(isIt))
-  await Promise.all(settling.map(call => call.settled))
-}
-
-/** Finds a target of the tenant of a trunk that rings, by the early dialog of our INVITE. */
-export function findRinging(
-  ctx: CallContext,
-  trunk_id: string,
-  isIt: (dialog: DialogTags) => boolean,
-): { readonly call: Call; readonly leg: RingingLeg } | null {
-  for (const call of ctx.calls.all()) {
-    const leg = call.ringingLeg
-    if (leg && isOfTenant(ctx, leg, trunk_id) && leg.earlyDialogs.some(isIt)) return { call, leg }
-  }
-  return null
-}
-
-function isOfTenant({ snapshot }: CallContext, leg: Leg, trunk_id: string): boolean {
-  const { trunks } = snapshot()
-  const [own, theirs] = [trunks.get(trunk_id), trunks.get(leg.trunk_id ?? '')]
-  return own !== undefined && theirs !== undefined && sameTenant(own, theirs)
-}
-
-/**
- * Joins a leg that stays with one that comes. Returns whether a mixer joins them.
- * @throws MediaRefusal
- */
-async function joinLegs(stays: Leg, comes: Leg, conference_id: string): Promise<boolean> {
-  const { hub } = stays.session
-  if (stays.session === comes.session) {
-    try {
-      await hub.request('bridge', { a: stays.id, b: comes.id })
-    } catch (error) {
-      if (!(error instanceof MediaRefusal) || error.reason !== 'transcode_unavailable') throw error
-      // We cannot transcode between their codecs: re-INVITE the leg that stays with the other's codec first.
-      stays.prefer = comes
-      if (!(await stays.reoffer())) throw error
-      await hub.request('bridge', { a: stays.id, b: comes.id })
-    }
-    return false
-  }
-  // Streams of two sessions may run on different threads, so a mixer joins them.
-  for (const leg_id of [stays.id, comes.id])
-    await hub.request('conference.join', { conference_id, leg_id, muted: false, deaf: false })
-  return true
-}
-
-/** Makes two joined legs of different calls one conversation: the end of one call ends the other. */
-function pair(one: Party, other: Party, mixed: boolean): void {
-  one.call.pairing.pairWith({ ...other, mixed })
-  other.call.pairing.pairWith({ ...one, mixed })
-  one.leg.prefer = other.leg
-  other.leg.prefer = one.leg
-}
-
-// ---------------------------------------------------------------------------------------------- INVITE with Replaces
-
-/** The leg that is replaced, and the party that the new caller is joined with. */
-export type Replacement =
-  | { readonly kind: 'confirmed'; readonly replaced: Party; readonly stays: Party }
-  | {
-      readonly kind: 'early'
-      readonly stays: { readonly call: InboundCall; readonly leg: Leg }
-      /** The target that rings, whose place the new caller takes. */
-      readonly rings: RingingLeg
-    }
-
-/**
- * Answers the new caller, joins it with the leg that stays, and releases the replaced leg. Does nothing more when one
- * of them has ended meanwhile. @throws MediaRefusal, Cancelled, LinkLost
- */
-export async function replaceLeg(comes: Party, answer: () => Promise<void>, how: Replacement): Promise<void> {
-  const { stays } = how
-  // Admission took time: another request may have taken or ended what this one names.
-  if (!isStillThere(how)) return void comes.call.end({ cause: 'refused', sip_code: 481 })
-  comes.leg.prefer = stays.leg
-  const replaced = how.kind === 'early' ? null : how.replaced
-  // The replaced leg's peer may hang up by itself while we answer the new caller. Nobody else may have the calls now.
-  const waiter: LegWaiter = { gone: leg => leg === replaced?.leg }
-  const claimed = new Set([stays.call, ...(replaced ? [replaced.call] : [])])
-  for (const call of claimed) call.pairing.transfer = waiter
-  try {
-    await answer()
-    if (comes.call.ended || stays.leg.ended) return end(comes)
-    if (how.kind === 'early') {
-      // The target may have answered meanwhile.
-      if (!stillRings(how)) return end(comes)
-      await how.stays.call.pickedUp(comes.leg)
-      if (comes.call.ended || stays.leg.ended) return end(comes)
-    }
-    const mixed = await joinLegs(stays.leg, comes.leg, comes.call.sid)
-    if (comes.call.ended || stays.leg.ended) return end(comes)
-    pair(stays, comes, mixed)
-    if (!replaced) return
-    stays.call.event('state', null, { what: 'replaced', by: comes.leg.id })
-    replaced.call.depart(replaced.leg)
-  } finally {
-    for (const call of claimed) if (call.pairing.transfer === waiter) call.pairing.transfer = null
-  }
-}
-
-const stillRings = ({ stays, rings }: Extract<Replacement, { kind: 'early' }>): boolean =>
-  stays.call.ringingLeg === rings && rings.earlyDialogs.length > 0
-
-function isStillThere(how: Replacement): boolean {
-  const { stays } = how
-  if (stays.leg.ended || stays.call.ended || stays.call.pairing.transfer) return false
-  if (how.kind === 'early') return stillRings(how)
-  const { call, leg } = how.replaced
-  return !leg.ended && !call.pairing.transfer
-}
-
-function end({ call }: Party): void {
-  void call.end({ cause: 'called_hung_up' })
 }

@@ -108,8 +108,8 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
             if (cancelled) return settle(new Cancelled())
             accepted = true
             const authorizer = options.auth ? new Authorizer(options.auth) : null
-            const told = { ...options, handed: around.handOver(authorizer) }
-            respond(log, request, answer, 200, told, (error, dialog_id, to) => {
+            const response = { ...options, handed: around.handOver(authorizer) }
+            respond(log, request, answer, 200, response, (error, dialog_id, to) => {
               accepted = !error && Boolean(dialog_id)
               if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
               settle(

@@ -1,11 +1,11 @@
 import { missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
 import { uriOf } from '../../core/domain/sip/address.ts'
-import { readBody } from '../../core/domain/sip/body.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import { hasToken, parseCSeq } from '../../core/domain/sip/values.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Authorizer, CREDENTIALS_HEADER } from '../../core/runtime/sip/authorizer.ts'
+import { isUnknownDialog, openDialog } from './dialog.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import {
   type Acknowledge,
@@ -14,9 +14,8 @@ import {
   type LibraryAnswer,
   type LibraryRequest,
 } from './library.ts'
-import { outgoing, requestView, responseView, statusText } from './messages.ts'
+import { outgoing, requestView, responseView } from './messages.ts'
 import { Pulse } from './pulse.ts'
-import { Sequence } from './sequence.ts'
 import {
   type Acknowledging,
   type Dialog,
@@ -382,94 +381,20 @@ class Stack implements SipStack {
     else if (request.method !== 'ACK') answerable(this.#log, request, answer).respond(481)
   }
 
-  #dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }) {
-    const { handler, authorizer, remote_seq, ...identity } = facts
-    let ended = false
-    const sequence = new Sequence(remote_seq)
-    const take = (request: LibraryRequest, answer: LibraryAnswer): void => {
-      const incoming = answerable(this.#log, request, answer)
-      // The server's own BYE has a number of ours.
-      if (request.source === 'network' && sequence.isOld(incoming)) {
-        incoming.respond(500)
-        return
-      }
-      if (request.method === 'BYE') {
-        // A BYE that crosses ours is answered with 200 and not passed on (RFC 5407 §3.2.1).
-        if (ended) {
-          incoming.respond(200)
-          return
-        }
-        ended = true
-        this.#forget(facts.id)
-        deliver(this.#log, request, answer, (bye, how) => handler(sequence.counted(keptIfForeign(bye)), how))
-        return
-      }
-      deliver(this.#log, request, answer, (other, how) => handler(sequence.counted(other), how))
-    }
-    /** The owner refuses a stranger's BYE with 403. The dialog then goes on. */
-    const keptIfForeign = (bye: InboundRequest): InboundRequest => ({
-      ...bye,
-      respond: (status, options) => {
-        if (status === 403) {
-          ended = false
-          remember()
-        }
-        bye.respond(status, options)
+  #dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }): Dialog {
+    const { authorizer, ...known } = facts
+    return openDialog(known, {
+      log: this.#log,
+      opened: take => {
+        if (!this.#own_edge) this.#keeper?.opened(facts.id)
+        this.#dialogs.set(facts.id, take)
       },
+      closed: () => {
+        this.#dialogs.delete(facts.id)
+        this.#keeper?.closed(facts.id)
+      },
+      request: wanted => this.#transaction({ ...wanted, stackDialogId: facts.id }, authorizer),
     })
-    // Requests read together with the answer wait until the code that awaits the dialog has received it.
-    let given = false
-    setImmediate(() => {
-      given = true
-    })
-    const remember = (): void => {
-      if (!this.#own_edge) this.#keeper?.opened(facts.id)
-      this.#dialogs.set(facts.id, (request, answer) => {
-        if (given) take(request, answer)
-        else setImmediate(() => take(request, answer))
-      })
-    }
-    remember()
-    const request: Dialog['request'] = (method, options = {}) =>
-      this.#transaction(
-        {
-          method,
-          uri: facts.remote_target,
-          stackDialogId: facts.id,
-          ...(options.headers ? { headers: options.headers } : {}),
-          ...(options.body ? { body: options.body } : {}),
-          ...(options.acknowledging ? { acknowledging: options.acknowledging } : {}),
-        },
-        authorizer,
-      ).catch(error => {
-        if (isUnknownDialog(error)) return gone(facts.call_id)
-        throw error
-      })
-    const dialog: Dialog = {
-      ...identity,
-      request,
-      bye: async headers => {
-        if (ended) return
-        ended = true
-        try {
-          await request('BYE', headers ? { headers } : {})
-        } catch (error) {
-          // The server still has the dialog, because the BYE was not sent: keep it for the sweep.
-          if (error instanceof LinkLost) return
-          this.#log.debug({ detail: String(error), sip_call_id: facts.call_id }, 'BYE was not answered')
-        }
-        this.#forget(facts.id)
-      },
-      get ended() {
-        return ended
-      },
-    }
-    return dialog
-  }
-
-  #forget(dialog_id: string): void {
-    this.#dialogs.delete(dialog_id)
-    this.#keeper?.closed(dialog_id)
   }
 
   /** Returns a promise that always settles: by `work`, with `lost` when the link is lost, or at its limit. */
@@ -536,18 +461,4 @@ const sameRequest = (request: LibraryRequest): Record<string, string> => ({
   From: request.get('from') ?? '',
   'Call-ID': request.get('call-id') ?? '',
   CSeq: `${(parseCSeq(request.get('cseq') ?? '')?.seq ?? 0) + 1} ${request.method}`,
-})
-
-const isUnknownDialog = (error: unknown): boolean =>
-  error instanceof RequestFailed && /unable to find dialog/i.test(error.message)
-
-const gone = (call_id: string): SipResponse => ({
-  status: 481,
-  reason: statusText(481),
-  call_id,
-  header: () => null,
-  headers: {},
-  body: '',
-  content: () => readBody('', { type: null, disposition: null, encoding: null }),
-  source: { address: '', port: 0, transport: 'udp' },
 })

@@ -1,3 +1,4 @@
+import type { Transport } from '../../core/domain/admission/index.ts'
 import type { BodyReading } from '../../core/domain/sip/body.ts'
 import type { Credentials } from '../../core/runtime/sip/authorizer.ts'
 
@@ -7,7 +8,7 @@ import type { Credentials } from '../../core/runtime/sip/authorizer.ts'
  * or with a failure when the SIP server reports no response for longer than any transaction lasts.
  */
 
-export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+export type { Transport }
 
 export interface Source {
   readonly address: string

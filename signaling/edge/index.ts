@@ -6,14 +6,11 @@ import type { MachineLinks } from '../../core/runtime/edge-link.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
-import { CallRecords } from './agent/cdr.ts'
 import { AgentCore } from './agent/core.ts'
 import { endLeftCall } from './agent/end-left.ts'
 import { type BlockedSource, SourceGuard } from './agent/guard.ts'
 import { endOrphans } from './agent/orphans.ts'
-import { type OutboundHandlers, OutboundMode } from './agent/outbound.ts'
 import { hasCredentials } from './agent/pending.ts'
-import { Proxies, readPlan } from './agent/proxy.ts'
 import { type StrangerOptions, Strangers } from './agent/strangers.ts'
 import { ClientSide } from './agent/uac.ts'
 import { ServerSide } from './agent/uas.ts'
@@ -45,8 +42,6 @@ export interface EdgeOptions {
     /** Applications that connect before this resolves wait for it. */
     readonly ready?: Promise<void>
   }
-  /** For these methods, the edge connects to an application for each new request instead of waiting for one. */
-  readonly outbound?: OutboundHandlers | undefined
   readonly log?: EdgeLog | undefined
   readonly clock?: Clock | undefined
   /** RFC 3261 T1, T2 and T4 in ms. Tests scale them down. */
@@ -55,8 +50,6 @@ export interface EdgeOptions {
   readonly limits?: EdgeLimits | undefined
   /** Whether requests in a dialog with `peer` may go to an address that the peer named. Default: to any address. */
   readonly mayReach?: ((named: TransportDestination, peer: TransportDestination) => boolean) | undefined
-  /** Sends call-record events to applications that subscribe to them. Default false. */
-  readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
   readonly isConfiguredSource?: ((host: string) => boolean) | undefined
   /**
@@ -220,8 +213,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
       proved: received => guard.proved(received),
     },
   })
-  const records = new CallRecords(options.cdr ?? false, apps, clock)
-  const core = new AgentCore(stack, apps, records, {
+  const core = new AgentCore(stack, apps, {
     orphan_grace_ms: limits.orphan_grace_ms ?? 5_000,
     session_refresher: options.session_refresher ?? 'none',
     unsupported: unsupportedTags,
@@ -229,13 +221,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     no_response_ms: options.no_response_ms,
   })
   if (options.strangers) strangers = new Strangers(core, guard, { ...options.strangers, isConfiguredSource })
-  const proxies = new Proxies(core)
-  let outbound: OutboundMode | undefined
-  let control_server: ControlServer | undefined
   const server_side = new ServerSide(core, {
-    handler: transaction => outbound?.takes(transaction) ?? false,
-    relay: (message, received, transaction) => proxies.relay(message, received, transaction),
-    cancel: invite => proxies.cancel(invite),
     // Requests of strangers were counted before their transaction was created.
     admits: received => strangers !== undefined || guard.admits(received),
     answered: (request, received, status, response) => {
@@ -255,16 +241,10 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   })
   server = server_side
   const client_side = new ClientSide(core, bindings)
-  outbound = new OutboundMode(core, options.outbound ?? {}, {
-    server: server_side,
-    proxies,
-    control: () => control_server,
-  })
   const control = await openControl(options, {
     stack,
     apps,
     core,
-    proxies,
     server_side,
     client_side,
     clock,
@@ -273,7 +253,6 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     stack.close()
     throw error
   })
-  control_server = control
   return {
     listeners: stack.transport.listeners,
     control: { host: options.control.host, port: control.port },
@@ -319,14 +298,13 @@ async function openControl(
     stack: EdgeStack
     apps: Apps
     core: AgentCore
-    proxies: Proxies
     server_side: ServerSide
     client_side: ClientSide
     clock: Clock
     log: EdgeLog
   },
 ): Promise<ControlServer> {
-  const { stack, apps, core, proxies, server_side, client_side, clock, log } = parts
+  const { stack, apps, core, server_side, client_side, clock, log } = parts
   return await ControlServer.open({
     ready: Promise.resolve(),
     ...options.control,
@@ -354,8 +332,6 @@ async function openControl(
       response: (client, id, transaction_id, message) => server_side.respond(client, id, transaction_id, message),
       cancel: (client, id, transaction_id, message) => client_side.cancel(client, id, transaction_id, message),
       request: (client, id, dialog_id, hop, message) => client_side.request(client, id, dialog_id, hop, message),
-      proxy: (client, id, fields, message) =>
-        proxies.command(client, id, fields[0] ?? '', readPlan(fields.slice(1), message)),
     },
   })
 }

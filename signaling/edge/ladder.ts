@@ -7,7 +7,7 @@ import { type Clock, pause } from '../../core/runtime/clock.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
 import type { NodeLink } from './node-link.ts'
-import { textOf } from './sip/message.ts'
+import { decodedText } from './sip/message.ts'
 
 const FLUSH_MS = 250
 /** How long a stop of the process waits for the last rows. */
@@ -33,17 +33,14 @@ export interface CallIds {
 }
 
 export function callIds(): CallIds {
-  const calls = new Set<string>()
+  const calls = boundedMap<string, true>(MAX_CALLS)
   return {
     of(text) {
       const call_id = callId(text)
       const method = parseCSeq(cseq(text) ?? '')?.method.toUpperCase() ?? ''
       if (call_id === null || call_id === '' || method === 'REGISTER') return undefined
       if (method === 'OPTIONS' && !calls.has(call_id)) return undefined
-      if (method === 'INVITE') {
-        calls.add(call_id)
-        if (calls.size > MAX_CALLS) calls.delete(calls.values().next().value ?? '')
-      }
+      if (method === 'INVITE') calls.set(call_id, true)
       return { call_id, method }
     },
   }
@@ -109,7 +106,7 @@ export function writeLadder(
         return
       }
       kept.set(of.call_id, before + 1)
-      const row = rowOf(message, textOf(of.call_id))
+      const row = rowOf(message, decodedText(of.call_id))
       waiting.push(row)
       if (decisive) journal.append(row)
     },
@@ -139,6 +136,6 @@ function rowOf(message: TracedMessage, sip_call_id: string): CallMessage {
     local: `${message.local.host}:${message.local.port}`,
     remote: `${message.remote.host}:${message.remote.port}`,
     retransmission: message.retransmission ? 1 : 0,
-    text: redactSip(textOf(message.text)),
+    text: redactSip(decodedText(message.text)),
   }
 }

@@ -1,8 +1,8 @@
-import type { Call } from '../edge/useragent/call.ts'
+import type { UserAgentCall } from '../edge/useragent/call.ts'
 import type { IncomingRequest } from '../edge/useragent/message-parts.ts'
 import type { Behaviour, SandboxCall } from './behaviours.ts'
 import type { Remote, RtpSession } from './rtp.ts'
-import { answerFor, remoteOf } from './sdp.ts'
+import { answerFor, farEndOf } from './sdp.ts'
 
 /** Ends a call without RTP, as networks do. A killed edge sends no BYE. */
 const QUIET_LIMIT_MS = 90_000
@@ -11,13 +11,13 @@ const QUIET_LIMIT_MS = 90_000
 export class CallOfSandbox implements SandboxCall {
   readonly called: string
   readonly rtp: RtpSession
-  readonly #call: Call
+  readonly #call: UserAgentCall
   readonly #address: string
   readonly #waits = new Set<NodeJS.Timeout>()
   readonly #watch: NodeJS.Timeout
   #remote: Remote
 
-  constructor(parts: { call: Call; called: string; rtp: RtpSession; remote: Remote; address: string }) {
+  constructor(parts: { call: UserAgentCall; called: string; rtp: RtpSession; remote: Remote; address: string }) {
     this.called = parts.called
     this.rtp = parts.rtp
     this.#call = parts.call
@@ -82,7 +82,7 @@ export class CallOfSandbox implements SandboxCall {
   #within(request: IncomingRequest): void {
     const { method } = request.message
     const offers = method === 'INVITE' || (method === 'UPDATE' && request.body !== '')
-    const remote = request.body === '' ? this.#remote : remoteOf(request.body)
+    const remote = request.body === '' ? this.#remote : farEndOf(request.body)
     if (!offers) request.answer(200)
     else if (!remote) request.answer(488)
     else {

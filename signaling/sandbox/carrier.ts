@@ -1,11 +1,11 @@
 import type { Log } from '../../core/runtime/log.ts'
 import { parseUri } from '../edge/sip/uri.ts'
-import type { Call } from '../edge/useragent/call.ts'
+import type { UserAgentCall } from '../edge/useragent/call.ts'
 import { UserAgent } from '../edge/useragent/user-agent.ts'
 import { behaviourOf } from './behaviours.ts'
 import { CallOfSandbox } from './call.ts'
 import { RtpSession } from './rtp.ts'
-import { remoteOf } from './sdp.ts'
+import { farEndOf } from './sdp.ts'
 
 interface Carrier {
   readonly port: number
@@ -27,8 +27,8 @@ export async function openCarrier(options: {
 }): Promise<Carrier> {
   const { host, port, log } = options
 
-  async function take(call: Call): Promise<void> {
-    const remote = remoteOf(call.offer)
+  async function take(call: UserAgentCall): Promise<void> {
+    const remote = farEndOf(call.offer)
     if (!remote) return call.reject(488)
     if (agent.calls.length > MAX_CALLS) return call.reject(503)
     const called = parseUri(call.invite?.uri ?? '')?.user ?? ''

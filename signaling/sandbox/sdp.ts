@@ -7,7 +7,7 @@ const LAWS: readonly string[] = ['PCMU', 'PCMA'] satisfies Law[]
 const isLaw = (name: string | undefined): name is Law => name !== undefined && LAWS.includes(name)
 
 /** Reads the far end of an offer; null unless the offer has an audio stream with G.711. */
-export function remoteOf(sdp: string): Remote | null {
+export function farEndOf(sdp: string): Remote | null {
   const offer = readSdp(sdp)
   const audio = 'refused' in offer ? undefined : offer.sdp.lines.find(line => line.kind === 'audio' && line.port > 0)
   const chosen = audio?.payloads.find(({ codec }) => isLaw(codec?.name))

@@ -1,5 +1,5 @@
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
-import type { Entry, FormParameters, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry, FormParameters } from '../../markup/interpreter/types.ts'
 import { Call } from '../b2bua/call.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { Limits } from '../b2bua/inbound-call.ts'
@@ -92,7 +92,7 @@ export class ApplicationCall extends Call {
   }
 
   /** Replaces the application's document; false when its script is over. */
-  redirect(entry: Entry, fallback: Target | null): boolean {
+  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 

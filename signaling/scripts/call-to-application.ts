@@ -1,7 +1,7 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { type CallRow, insertCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
-import type { Entry, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
 import { Call, type Party } from '../b2bua/call.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import type { Limits } from '../b2bua/inbound-call.ts'
@@ -54,7 +54,7 @@ export class CallToApplication extends Call {
   }
 
   /** Replaces this side's document; false when it is over. */
-  redirect(entry: Entry, fallback: Target | null): boolean {
+  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 
@@ -68,7 +68,10 @@ export class CallToApplication extends Call {
     const row = await insertCall(ctx.state.db, this.#rowOfFar(number, application), ctx.clock.now())
     session.hold()
     const far = new ApplicationCall(ctx, {
-      ...{ row, session, application, parameters: {} },
+      row,
+      session,
+      application,
+      parameters: {},
       watcher: {
         initiated: () => this.initiated({}),
         ringing: () => this.ringing(),

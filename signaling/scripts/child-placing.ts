@@ -11,7 +11,7 @@ export interface NotPlaced {
   readonly refused: { readonly sip_code: number | null; readonly number: number | null; readonly detail: string }
 }
 
-export interface ChildAsked {
+export interface ChildRequest {
   readonly command: DialChild
   /** The leg whose codecs the child's offer puts first. */
   readonly prefer: Leg
@@ -21,7 +21,7 @@ export interface ChildAsked {
 
 export interface ChildPlacing {
   /** Places a child with its own row, in its parent's media session. Returns null, or why it was not placed. */
-  place(parent: ScriptedCall, asked: ChildAsked): Promise<NotPlaced | null>
+  place(parent: ScriptedCall, asked: ChildRequest): Promise<NotPlaced | null>
   /** Returns null when the peer of a leg may be asked to call this SIP URI, or why it may not. */
   refer(parent: ScriptedCall, uri: string): Promise<NotPlaced | null>
 }

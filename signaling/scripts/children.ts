@@ -6,7 +6,7 @@ import type { KeyWay, Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import { answeredHost } from '../b2bua/script-host.ts'
 import type { ApplicationCall } from './application-call.ts'
-import type { ChildAsked } from './child-placing.ts'
+import type { ChildRequest } from './child-placing.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import type { RunningScript } from './running-script.ts'
 
@@ -199,7 +199,7 @@ export class Children {
     const { host } = this.#script
     const { name } = child
     const call_sid = (): string => child.call?.sid ?? ''
-    const asked: ChildAsked = {
+    const asked: ChildRequest = {
       command: child.command,
       prefer: host.leg,
       created: call => {

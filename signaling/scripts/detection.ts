@@ -1,4 +1,4 @@
-import type { Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import { queueCallback } from './tell.ts'
@@ -48,13 +48,13 @@ export function detectMachine(call: ScriptedCall, leg: Leg, settings: DetectionS
 }
 
 /** Sends the callback of an asynchronous detection. */
-export const tellDetected = (call: ScriptedCall, detected: Detected, callback: Target): void =>
+export const tellDetected = (call: ScriptedCall, detected: Detected, callback: DocumentTarget): void =>
   void queueCallback(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
 /** Reads the settings that the API stored in the call's request; null when there are none. */
 export function readDetection(
   value: Readonly<Record<string, unknown>> | null | undefined,
-): (DetectionSettings & { readonly asynchronous: boolean; readonly callback: Target | null }) | null {
+): (DetectionSettings & { readonly asynchronous: boolean; readonly callback: DocumentTarget | null }) | null {
   if (!value || (value['mode'] !== 'Enable' && value['mode'] !== 'DetectMessageEnd')) return null
   const number = (name: string, fallback: number): number =>
     typeof value[name] === 'number' ? (value[name] as number) : fallback

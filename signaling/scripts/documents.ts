@@ -134,7 +134,7 @@ function remember(requester: DocumentRequester, command: Fetch | Callback, reply
   const secret = (command.type === 'fetch' && command.secret) || []
   const parameters = parametersOf(requester, command)
   const { ok, status, duration_ms } = reply
-  const told = {
+  const exchanged = {
     ok,
     status,
     duration_ms,
@@ -143,6 +143,6 @@ function remember(requester: DocumentRequester, command: Fetch | Callback, reply
       : { number: reply.number, detail: reply.detail }),
   }
   void call.persist(trx =>
-    recordExchange(trx, { call_sid: call.sid, method, url: reply.url, parameters, secret, reply: told }, now_ms),
+    recordExchange(trx, { call_sid: call.sid, method, url: reply.url, parameters, secret, reply: exchanged }, now_ms),
   )
 }

@@ -235,7 +235,11 @@ function sourceOf(item: PlayItem, engine: string | null): PlaySource {
   if (item.kind === 'silence') return { kind: 'silence', ms: item.ms }
   const { ssml, voice, language } = item
   return {
-    ...{ kind: 'speech', text: ssml ?? item.text, ssml: ssml !== null, voice: voice.slice(0, 64), language },
+    kind: 'speech',
+    text: ssml ?? item.text,
+    ssml: ssml !== null,
+    voice: voice.slice(0, 64),
+    language,
     ...(engine === null ? {} : { engine }),
   }
 }

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RecordingCommand } from '../../core/domain/calls/control-commands.ts'
 import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
 import { measured, paused, resumed, type Timeline } from '../../core/domain/calls/recording-pauses.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -18,17 +17,16 @@ import type {
 } from '../../markup/interpreter/types.ts'
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
-import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import { MediaRefusal } from '../b2bua/media.ts'
 import type { LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import { inspected, type RecordEndedEvent } from './left-recording.ts'
 import { requireConsent } from './recording-consent.ts'
 import type { ScriptServices } from './services.ts'
 import { transcribe } from './transcribe.ts'
 
 /** What a recording of one track holds, as seen from the leg: what its peer says, or what it hears. */
 const ONE_WAY = { inbound: 'received', outbound: 'sent' } as const
-
-type Ended = Extract<MediaEvent, { event: 'record.ended' }>
 
 interface Recording {
   readonly sid: string
@@ -43,7 +41,12 @@ interface Recording {
   timeline: Timeline
   /** Resolves when the media worker records. */
   readonly started: Promise<void>
-  readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
+  readonly ended: (
+    event: RecordEndedEvent,
+    facts: RecordingFacts | null,
+    absent: 16101 | 16102 | null,
+    file: string,
+  ) => void
 }
 
 /** The source of a message that a caller leaves. Every other source records a conversation. */
@@ -51,11 +54,9 @@ const MESSAGE = 'RecordVerb'
 /** A shorter recording counts as absent (voice-compat.md §10, 16101). */
 const LEAST_MS = 100
 const DAY_MS = 86_400_000
-/** How long a recording whose worker died waits for the next worker. */
-const WORKER_LIMIT_MS = 60_000
 
 /** What is to be recorded, and who hears of it. */
-interface Wanted {
+interface RecordingOrder {
   readonly id: string
   readonly source: string
   readonly retention_days?: number | null
@@ -71,7 +72,7 @@ interface Wanted {
   readonly failed: (detail: string) => void
 }
 
-type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'machine_id'>
+export type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'machine_id'>
 
 /** The recordings of one script: rows, files and callbacks. The media worker may end them after the leg has ended. */
 export class CallRecorder {
@@ -246,7 +247,7 @@ export class CallRecorder {
     return this.#host.call.clock.now() - started_ms
   }
 
-  async #begin(wanted: Wanted): Promise<void> {
+  async #begin(wanted: RecordingOrder): Promise<void> {
     const { call, leg } = this.#host
     const { config, state, calls } = this.#services
     const sid = wanted.row?.sid ?? newId.recording()
@@ -286,7 +287,7 @@ export class CallRecorder {
   }
 
   /** Writes the row of a recording. In one that the API has written, it names our machine. */
-  #save({ row, retention_days, ...wanted }: Wanted, { sid, file, started_ms }: Recording): Promise<void> {
+  #save({ row, retention_days, ...wanted }: RecordingOrder, { sid, file, started_ms }: Recording): Promise<void> {
     const { call } = this.#host
     const { machine_id } = this.#services
     if (row) return call.persist(trx => updateRecording(trx, sid, { machine_id }, started_ms))
@@ -299,37 +300,17 @@ export class CallRecorder {
 
   /** Ends a recording whose worker died. The next worker repairs the file and reports its length (design section 8). */
   async #lost(id: string, recording: Recording): Promise<void> {
-    const found = await this.#inspected(recording)
+    const { call, leg } = this.#host
+    const path = join(this.#services.config.data_dir, recording.file)
+    const found = await inspected(leg.session.hub, call, recording.sid, path)
     if (found) return await this.#ended(id, recording, { event: 'record.ended', recording_id: recording.sid, ...found })
     // The sweep for unfinished recordings completes the row when a worker is back.
-    this.#host.leg.session.hub.forget(recording.sid)
+    leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
     this.#services.calls.recordings.delete(recording.sid)
   }
 
-  /** Has a new worker inspect the file of a dead one; null when no worker could within the limit. */
-  async #inspected({ sid, file }: Recording): Promise<Omit<Ended, 'event' | 'recording_id'> | null> {
-    const { call, leg } = this.#host
-    const { config } = this.#services
-    const { clock, log } = call
-    const { hub } = leg.session
-    const deadline_ms = clock.monotonic_ms() + WORKER_LIMIT_MS
-    const left_ms = (): number => deadline_ms - clock.monotonic_ms()
-    while (left_ms() > 0 && (await hub.whenConnected(clock, left_ms()))) {
-      try {
-        const found = await hub.request('record.inspect', { file: join(config.data_dir, file) })
-        return { ...found, reason: 'leg_closed', empty: false }
-      } catch (err) {
-        log.warn({ err, call_id: call.sid, recording_id: sid }, 'a left recording could not be looked at')
-        if (!(err instanceof MediaRefusal)) return null
-        if (err.reason !== 'media_unavailable')
-          return { reason: 'failed', duration_ms: 0, bytes: 0, sha256: null, empty: true }
-      }
-    }
-    return null
-  }
-
-  async #ended(id: string, recording: Recording, event: Ended): Promise<void> {
+  async #ended(id: string, recording: Recording, event: RecordEndedEvent): Promise<void> {
     const { call, leg } = this.#host
     const { config, calls } = this.#services
     leg.session.hub.forget(recording.sid)
@@ -393,7 +374,7 @@ export class CallRecorder {
   }
 }
 
-function reasonOf(event: Ended): RecordEnded['reason'] {
+function reasonOf(event: RecordEndedEvent): RecordEnded['reason'] {
   switch (event.reason) {
     case 'leg_closed':
       return 'hangup'
@@ -402,45 +383,4 @@ function reasonOf(event: Ended): RecordEnded['reason'] {
     default:
       return event.reason
   }
-}
-
-/** Begins a recording whose row the API has written. */
-export function recordByApi(
-  services: RecorderServices,
-  host: Pick<ScriptHost, 'call' | 'leg'>,
-  { sid, file, channels, track, trim, callback }: Extract<RecordingCommand, { readonly act: 'start' }>,
-): void {
-  const source = 'StartCallRecordingAPI'
-  new CallRecorder(services, host, () => undefined).start(
-    { type: 'start_recording', id: sid, source, name: null, child: null, channels, track, trim, callback },
-    null,
-    source,
-    null,
-    { sid, file },
-  )
-}
-
-/** Records an admitted call as its outbound policy requires: caller left, called party right (design section 5). */
-export function recordByPolicy(
-  services: RecorderServices,
-  host: Pick<ScriptHost, 'call' | 'leg'>,
-  other: Leg | null,
-  policy: { readonly channels: number; readonly retention_days: number },
-): void {
-  new CallRecorder(services, host, () => undefined).start(
-    {
-      type: 'start_recording',
-      id: 'policy',
-      source: 'StartCallRecordingAPI',
-      name: null,
-      child: null,
-      channels: policy.channels === 2 ? 2 : 1,
-      track: 'both',
-      trim: false,
-      callback: null,
-    },
-    other,
-    'Trunking',
-    policy.retention_days,
-  )
 }

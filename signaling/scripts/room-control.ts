@@ -103,17 +103,24 @@ async function announce(ctx: ScriptContext, room: Room, hearers: readonly Partic
   const [first] = hearers
   if (!first) return
   const found = await entryOf(ctx, first, room, sound)
-  const told = { AnnounceUrl: sound.url }
+  const parameters = { AnnounceUrl: sound.url }
   if ('failed' in found) {
     first.host.call.event('warning', found.number, { detail: `an announcement failed: ${found.failed}` })
     const why = { ReasonAnnouncementFailed: found.failed }
-    rooms.tell(room, 'announcement-fail', 'announcement', hearers.length > 1 ? null : first, { ...told, ...why }, first)
+    rooms.tell(
+      room,
+      'announcement-fail',
+      'announcement',
+      hearers.length > 1 ? null : first,
+      { ...parameters, ...why },
+      first,
+    )
     return
   }
   const present = hearers.filter(participant => room.participants.includes(participant))
   await Promise.all(present.map(participant => play(room, participant, found.entry)))
   const one = present.length > 1 ? null : (present[0] ?? null)
-  rooms.tell(room, 'announcement-end', 'announcement', one, told, present[0] ?? first)
+  rooms.tell(room, 'announcement-end', 'announcement', one, parameters, present[0] ?? first)
 }
 
 /** Resolves when the participant has heard the entry, or has left. */

@@ -1,7 +1,16 @@
 import { type CookieJar, createCookieJar } from '../../core/domain/webhooks/cookies.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { start, step } from '../../markup/interpreter/step.ts'
-import type { Command, Entry, Event, Run, RunKind, StartFacts, Step, Target } from '../../markup/interpreter/types.ts'
+import type {
+  Command,
+  DocumentTarget,
+  Entry,
+  Event,
+  Run,
+  RunKind,
+  StartFacts,
+  StepResult,
+} from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import type { KeyWay } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
@@ -74,10 +83,16 @@ export class Script implements CallScript {
     this.#siprec = new Siprec(ctx, host, emit)
     this.#timers = new Timers(clock)
     this.#handlers = commandHandlers({
-      ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
-      ...{ referrals: this.#referrals, streams: this.#streams, recognitions: this.#recognitions },
+      script: this,
+      player: this.#player,
+      recorder: this.#recorder,
+      children: this.#children,
+      referrals: this.#referrals,
+      streams: this.#streams,
+      recognitions: this.#recognitions,
       relays: this.#relays,
-      ...{ siprec: this.#siprec, timers: this.#timers },
+      siprec: this.#siprec,
+      timers: this.#timers,
       requester: () => this.#requester(),
       collect: on => {
         this.#collecting = on
@@ -114,7 +129,7 @@ export class Script implements CallScript {
   }
 
   /** Replaces the instructions of a live call. False when the script is over. */
-  update(entry: Entry, fallback: Target | null): boolean {
+  update(entry: Entry, fallback: DocumentTarget | null): boolean {
     if (this.#done || this.#gone) return false
     if (this.kind === 'call') this.host.call.documentFailed(null)
     this.emit({ type: 'update', entry, fallback })
@@ -180,12 +195,12 @@ export class Script implements CallScript {
     }
   }
 
-  #stepped(event: Event, result: Step): void {
+  #stepped(event: Event, result: StepResult): void {
     if (result.unexpected === null) this.#log.add(eventLine(event, result))
     this.#apply(result)
   }
 
-  #take(facts: StartFacts, begun: Step): void {
+  #take(facts: StartFacts, begun: StepResult): void {
     this.#log.add(startLine(facts, begun))
     this.#stepping = true
     try {
@@ -197,7 +212,7 @@ export class Script implements CallScript {
     for (const event of waiting) this.emit(event)
   }
 
-  #apply(result: Step): void {
+  #apply(result: StepResult): void {
     this.#run = result.run
     if (result.unexpected !== null)
       this.host.call.log.error({ detail: result.unexpected }, 'an event that no script awaits')
@@ -216,8 +231,8 @@ export class Script implements CallScript {
   #over(outcome: Extract<Command, { type: 'done' }>['outcome']): void {
     this.#finish()
     if (this.host.done) {
-      const told = outcome === 'rejected' || outcome === 'transferred' ? 'finished' : outcome
-      this.host.done(told)
+      const reported = outcome === 'rejected' || outcome === 'transferred' ? 'finished' : outcome
+      this.host.done(reported)
     } else if (outcome === 'transferred' || outcome === 'failed' || outcome === 'finished') this.host.hangup()
   }
 

@@ -1,5 +1,5 @@
 import { enqueue } from '../../core/state/delivery/outbox.ts'
-import type { Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget } from '../../markup/interpreter/types.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { ScriptedCall } from '../b2bua/scripted-call.ts'
  */
 export function queueCallback(
   call: ScriptedCall,
-  { url, method }: Target,
+  { url, method }: DocumentTarget,
   parameters: Readonly<Record<string, string>>,
   ordering?: string,
 ): Promise<void> {

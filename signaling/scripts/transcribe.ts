@@ -1,5 +1,5 @@
 import { newId } from '../../core/runtime/ids.ts'
-import type { RecordingFacts, Target } from '../../markup/interpreter/types.ts'
+import type { DocumentTarget, RecordingFacts } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
@@ -18,15 +18,15 @@ export function transcribe(
   { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,
   recording: RecordingFacts,
   file: string,
-  callback: Target | null,
+  callback: DocumentTarget | null,
 ): void {
   const { hub }: Leg['session'] = leg.session
   const { account_sid } = call.facts
   const sid = `TR${newId.uuid().replaceAll('-', '')}`
-  let told = false
+  let over = false
   const done = (text: string | null, detail: string | null): void => {
-    if (told) return
-    told = true
+    if (over) return
+    over = true
     hub.forget(recording.sid)
     limit.cancel()
     const about = { transcription: sid, recording: recording.sid }

@@ -1,6 +1,6 @@
 import { hostOf } from '../../core/domain/sip/address.ts'
 import { transportOf } from '../../core/domain/sip/uri.ts'
-import { judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
+import { judgeDns, judgeTls, type TestVerdict } from '../../core/domain/trunk-tests/index.ts'
 import type { CallContext } from '../b2bua/context.ts'
 import { targetUri } from '../trunks/health.ts'
 import { certificateAt } from '../trunks/peer-certificate.ts'
@@ -10,7 +10,7 @@ import type { Way } from '../trunks/ways-out.ts'
 /** Checks whether a target can be reached: whether its name resolves and its certificate is valid. */
 
 /** Returns the first name or certificate fault among the targets; null when there is none. */
-export async function faultOfReach(ctx: CallContext, targets: readonly Target[]): Promise<Verdict | null> {
+export async function faultOfReach(ctx: CallContext, targets: readonly Target[]): Promise<TestVerdict | null> {
   for (const target of targets) {
     const host = hostOf(target.uri)
     const found = await resolve(ctx, target)

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../core/domain/trunk-tests/index.ts'
+import type { TestVerdict } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import { saveCheck } from '../../core/state/configuration/trunk-tests.ts'
 import type { State } from '../../core/state/index.ts'
@@ -12,7 +12,7 @@ export class TestReport {
     readonly node_id: string
     changed(): void
   }
-  readonly verdicts: Verdict[] = []
+  readonly verdicts: TestVerdict[] = []
   #planned = 0
 
   constructor(options: {
@@ -26,7 +26,10 @@ export class TestReport {
   }
 
   /** Saves a check as waiting. The returned function performs it and saves its verdict; call it once. */
-  async plan(name: string, target_ref: string | null): Promise<(look: () => Promise<Verdict>) => Promise<Verdict>> {
+  async plan(
+    name: string,
+    target_ref: string | null,
+  ): Promise<(look: () => Promise<TestVerdict>) => Promise<TestVerdict>> {
     const { clock, run_id, node_id } = this.#options
     const check = { id: `${run_id}.${++this.#planned}`, run_id, target_ref, node_id }
     await this.#save({ ...check, state: 'waiting', summary: name, duration_ms: null, occurred_at: null })

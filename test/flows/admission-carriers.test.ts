@@ -4,7 +4,7 @@ import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { Stir } from '../../signaling/trunks/stir.ts'
@@ -296,7 +296,7 @@ const lastCall = (w: World) =>
   w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
 
 async function openRegistrar(t: Test, tls?: TlsOptions) {
-  const invites: { call: Call }[] = []
+  const invites: { call: UserAgentCall }[] = []
   const bindings = new Set<string>()
   let granted = 60
   let refusing: number | null = null

@@ -1,5 +1,5 @@
 import { wrongCounters } from '../../core/state/calls/counters.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { fillDisk, lockState } from '../support/faults.ts'
 import t, { type Test } from '../support/harness/index.ts'
@@ -19,7 +19,7 @@ t.test('admission during faults', async t => {
   const w = await sharedWorld(t, { rtp_ports: 2 * 4 * KILLED_CALLS })
   const { db } = w.state
   await rated(w)
-  let take = (call: Call): void => call.answer({ body: sdpOf(TARGET) })
+  let take = (call: UserAgentCall): void => call.answer({ body: sdpOf(TARGET) })
   const target = await openAgent(t, { ip: TARGET, take: call => take(call) })
   const limits = { concurrency: 1000, cps: 1000, max_call_duration_seconds: 3600 }
   const targets = [{ sip_uri: `sip:${TARGET}:${target.port}`, transport: 'udp', priority: 10, weight: 100 }]

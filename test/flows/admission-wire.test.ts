@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { wrongCounters } from '../../core/state/calls/counters.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { type Agent, authorize, openAgent, place, sdpOf } from '../support/agents.ts'
 import t from '../support/harness/index.ts'
 import { freePort } from '../support/ports.ts'
@@ -18,7 +18,7 @@ t.test('routing and ceilings over SIP', async t => {
   const { db } = w.state
   const own = w.numbers[1] ?? ''
   let address = 50
-  const rejecting = (status: number) => (call: Call) => call.reject(status)
+  const rejecting = (status: number) => (call: UserAgentCall) => call.reject(status)
   const target = (agent: { ip: string; port: number }, over: object = {}) => ({
     ...{ sip_uri: `sip:${agent.ip}:${agent.port}`, transport: 'udp', priority: 10, weight: 100 },
     ...over,

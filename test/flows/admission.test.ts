@@ -1,4 +1,4 @@
-import { liveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
+import { countLiveCalls, wrongCounters } from '../../core/state/calls/counters.ts'
 import { newSubtrunkId } from '../../core/state/configuration/subtrunks.ts'
 import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
@@ -281,11 +281,14 @@ t.test('admission over SIP', async t => {
     )
     t.equal((await invite()).status, 503, 'and none more while they last')
     for (const each of admitted) t.equal((await each.bye(2)).status, 200)
-    await until('the slots are back', async () => (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
+    await until('the slots are back', async () => (await countLiveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
     const next = phone.anew()
     t.equal((await invite({}, next)).status, 200)
     t.equal((await next.bye(2)).status, 200)
-    await until('the last slot is back', async () => (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
+    await until(
+      'the last slot is back',
+      async () => (await countLiveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0,
+    )
     t.same(await wrongCounters(db), [])
   })
 })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SipMessage } from '../../signaling/edge/sip/message.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { type Agent, openAgent, place, sdpOf } from '../support/agents.ts'
 import { type Ended, strowger as run } from '../support/child.ts'
 import t, { type Test } from '../support/harness/index.ts'
@@ -59,7 +59,10 @@ async function town(t: Test, subnet: number, env: Record<string, string> = {}): 
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 /** Starts both sides of the calls from trunk to target. */
-const legsOf = ({ target }: Town, near: readonly Call[]): Call[] => [...near, ...target.invites.map(({ call }) => call)]
+const legsOf = ({ target }: Town, near: readonly UserAgentCall[]): UserAgentCall[] => [
+  ...near,
+  ...target.invites.map(({ call }) => call),
+]
 
 const sayDraining = (t: Test, response: SipMessage | undefined): void => {
   t.equal(response?.status, 503)

@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
@@ -22,11 +22,11 @@ const RINGS = '+2348030004712'
 
 /** The outcome of a call, at the calling or at the called end. */
 interface Far {
-  readonly call: Call
+  readonly call: UserAgentCall
   end: string
 }
 
-async function agent(t: Test, host: string, incoming: (call: Call) => void): Promise<UserAgent> {
+async function agent(t: Test, host: string, incoming: (call: UserAgentCall) => void): Promise<UserAgent> {
   const opened = await UserAgent.open({
     listeners: [
       { protocol: 'udp', host, port: 0 },

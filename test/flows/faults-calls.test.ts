@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import type { MessageParts } from '../../signaling/edge/useragent/message-parts.ts'
 import { type Agent, openAgent, type Placed, place, sdpOf } from '../support/agents.ts'
 import t, { type Test } from '../support/harness/index.ts'
@@ -14,8 +14,8 @@ const CALLS = 20
 const CALLED = '+2348030004711'
 
 interface Pair {
-  readonly near: Call
-  readonly far: Call
+  readonly near: UserAgentCall
+  readonly far: UserAgentCall
 }
 
 async function connect(w: World, peer: Agent, target: Agent): Promise<Pair[]> {

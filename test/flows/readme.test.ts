@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { unseal } from '../../core/runtime/secrets.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
-import { check } from '../../markup/check.ts'
+import { checkDocument } from '../../markup/check.ts'
 import { levelDbm0, readWavFile } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { freePort } from '../support/ports.ts'
@@ -107,7 +107,7 @@ t.test('the first application of the guides answers a routed number with documen
       body: new URLSearchParams(fields),
     })
     const text = await answer.text()
-    t.same(check(text, { url: `http://127.0.0.1:${port}${below}` }).advice, [], text)
+    t.same(checkDocument(text, { url: `http://127.0.0.1:${port}${below}` }).advice, [], text)
     return text
   }
   t.match(await ask('/menu', {}), /Press one/)

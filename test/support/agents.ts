@@ -1,5 +1,5 @@
 import type { SipMessage } from '../../signaling/edge/sip/message.ts'
-import type { Call } from '../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import type { Test } from './harness/index.ts'
 import { busyFor, digestAnswer } from './phone.ts'
@@ -13,7 +13,7 @@ export interface Agent {
   readonly ip: string
   readonly port: number
   /** Received INVITEs, with the monotonic time in ms. */
-  readonly invites: readonly { readonly at_ms: number; readonly uri: string; readonly call: Call }[]
+  readonly invites: readonly { readonly at_ms: number; readonly uri: string; readonly call: UserAgentCall }[]
 }
 
 export const sdpOf = (ip: string): string =>
@@ -28,12 +28,12 @@ export async function openAgent(
   options: {
     readonly ip: string
     readonly port?: number
-    readonly take?: (call: Call) => void
+    readonly take?: (call: UserAgentCall) => void
     readonly protocols?: readonly ('udp' | 'tcp')[]
   },
 ): Promise<Agent> {
   const { ip } = options
-  const invites: { at_ms: number; uri: string; call: Call }[] = []
+  const invites: { at_ms: number; uri: string; call: UserAgentCall }[] = []
   const ua = await UserAgent.open({
     listeners: (options.protocols ?? ['udp']).map(protocol => ({ protocol, host: ip, port: options.port ?? 0 })),
     user: 'agent',
@@ -48,7 +48,7 @@ export async function openAgent(
 }
 
 export interface Placed {
-  readonly call: Call
+  readonly call: UserAgentCall
   /** The status of the final response; 0 when none came. */
   readonly status: number
   readonly response: SipMessage | undefined
@@ -88,7 +88,7 @@ function placeOnce(agent: Agent, uri: string, options: PlaceOptions): Promise<Pl
     const at_ms = performance.now()
     const done = (response: SipMessage | undefined): void =>
       resolve({ call, status: response?.status ?? 0, response, at_ms })
-    const call: Call = agent.ua.call(uri, {
+    const call: UserAgentCall = agent.ua.call(uri, {
       from: `<sip:${options.caller}@${agent.ip}>`,
       hop: `sip:${options.to.host}:${options.to.port}${options.transport === 'tcp' ? ';transport=tcp' : ''}`,
       body: options.body ?? sdpOf(agent.ip),

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import { alerts, fraudWatch } from '../../control/alerts/evaluate.ts'
+import { alertEvaluation, fraudWatch } from '../../control/alerts/evaluate.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall, NOTHING_YET, writeCall } from '../../core/state/calls/running-calls.ts'
@@ -49,7 +49,7 @@ export async function alertWorld(t: Teardown, begin = '2026-03-11T12:00:00.000Z'
       await beat()
     },
     async look() {
-      await alerts.run(w)
+      await alertEvaluation.run(w)
       await watch.run(w)
     },
     lookForFraud: state => watch.run({ ...w, state }),

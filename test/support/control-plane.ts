@@ -5,7 +5,7 @@ import { startControl } from '../../control/control.ts'
 import { SCOPES } from '../../control/http/access.ts'
 import type { RateLimit } from '../../control/http/rate-limit.ts'
 import type { HttpPatience } from '../../control/http/server.ts'
-import type { Settings } from '../../control/http/services.ts'
+import type { ControlSettings } from '../../control/http/services.ts'
 import { type Bus, connectBus } from '../../core/runtime/bus.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
 import type { S3Config } from '../../core/runtime/config.ts'
@@ -26,7 +26,7 @@ export interface ControlPlane {
   readonly bus: Bus
   readonly log: Log
   readonly clock: Clock
-  readonly settings: Settings
+  readonly settings: ControlSettings
   readonly objects: ObjectStore | null
   readonly demo: Demo
   /** An org:admin key with all scopes. */
@@ -65,7 +65,7 @@ interface ControlPlaneOptions {
   readonly bad_credentials?: RateLimit
   readonly patience?: HttpPatience
   /** An external drachtio-server to use instead of the embedded edge. */
-  readonly drachtio?: Settings['drachtio']
+  readonly drachtio?: ControlSettings['drachtio']
   readonly operator_sources?: readonly string[]
   readonly trusted_proxies?: readonly string[]
   /** An object store for the recordings. */
@@ -82,7 +82,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   const state = await freshState({ data_dir, local: true })
   const bus = connectBus(run_dir)
   const log = createLog('control', { log_level: (process.env['TEST_LOG'] as 'info' | undefined) ?? 'fatal' })
-  const settings: Settings = {
+  const settings: ControlSettings = {
     base_url: 'http://strowger.test',
     domain: 'voice.test',
     host: '127.0.0.1',

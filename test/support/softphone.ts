@@ -1,5 +1,5 @@
 import pino from 'pino'
-import type { Call, CallEvents } from '../../signaling/edge/useragent/call.ts'
+import type { CallEvents, UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest, MessageParts } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { tone } from './audio.ts'
@@ -37,7 +37,7 @@ export class Line {
   /** Status of the final response to our INVITE; 0 when it failed without one. */
   final: number | null = null
   ended: EndedBy | null = null
-  call: Call | null = null
+  call: UserAgentCall | null = null
   /** Answers requests within the dialog; by default they get 200. */
   onRequest: ((request: IncomingRequest) => void) | null = null
   #version = 1
@@ -72,7 +72,7 @@ export class Line {
     return this.call?.invite?.get(name.toLowerCase()) ?? null
   }
 
-  take(call: Call, ended: EndedBy | null = null): void {
+  take(call: UserAgentCall, ended: EndedBy | null = null): void {
     this.call = call
     this.ended = ended
     Object.assign(call.events, this.events)

@@ -9,6 +9,7 @@ import { generatedDocuments } from './documents.ts'
 import { exportFindings } from './exports.ts'
 import { lengthFindings } from './lengths.ts'
 import { mirrorFindings } from './mirror.ts'
+import { moduleStateFindings } from './module-state.ts'
 import { nameFindings } from './names.ts'
 import { readerFindings } from './readers.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
@@ -93,6 +94,7 @@ const found = [
   ...lengthFindings(all),
   ...mirrorFindings(all, existsSync),
   ...nameFindings(all),
+  ...moduleStateFindings(all),
   ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),
 ]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)

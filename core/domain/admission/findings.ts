@@ -1,10 +1,10 @@
 import { codedAmount } from '../rating/amounts.ts'
 import { type Reason, type ReasonFacts, reasonSentence } from '../reasons/index.ts'
-import type { Finding, LevelFacts, LevelFinding } from './types.ts'
+import type { CheckResult, LevelFacts, LevelFinding } from './types.ts'
 
 type Value = string | number | null
 
-export const passed = (sentence: string, limit: Value, used: Value, levels?: readonly LevelFinding[]): Finding => ({
+export const passed = (sentence: string, limit: Value, used: Value, levels?: readonly LevelFinding[]): CheckResult => ({
   result: 'passed',
   limit,
   used,
@@ -12,10 +12,10 @@ export const passed = (sentence: string, limit: Value, used: Value, levels?: rea
   ...(levels ? { levels } : {}),
 })
 
-export const skipped = (sentence: string): Finding => ({ result: 'skipped', limit: null, used: null, sentence })
+export const skipped = (sentence: string): CheckResult => ({ result: 'skipped', limit: null, used: null, sentence })
 
 /** `facts.value` is the actual value and `facts.limit` the expected one. The trace stores both. */
-export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly LevelFinding[]): Finding => ({
+export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly LevelFinding[]): CheckResult => ({
   result: 'refused',
   reason,
   limit: facts['limit'] ?? null,
@@ -26,7 +26,7 @@ export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly Le
 })
 
 /** Returns the name of a level for a sentence, such as `trunk "Lagos office"`. */
-export const nameOf = ({ level, name }: Pick<LevelFacts, 'level' | 'name'>): string => `${level} "${name}"`
+export const levelName = ({ level, name }: Pick<LevelFacts, 'level' | 'name'>): string => `${level} "${name}"`
 
 interface Compared {
   readonly limit: number | null
@@ -53,7 +53,7 @@ interface LevelCheck {
 export function withinLevels(
   levels: readonly LevelFacts[],
   { reason, noun, of_money = false, compare, adds, shows }: LevelCheck,
-): Finding {
+): CheckResult {
   const findings: LevelFinding[] = []
   let tightest: { level: LevelFacts; compared: Compared; left: number } | null = null
   for (const level of levels) {
@@ -64,7 +64,7 @@ export function withinLevels(
     if (compared.limit <= 0 || left < 0)
       return refused(
         reason,
-        { value: compared.used + (shows === 'used' ? 0 : adds), limit: compared.limit, name: nameOf(level) },
+        { value: compared.used + (shows === 'used' ? 0 : adds), limit: compared.limit, name: levelName(level) },
         findings,
       )
     if (!tightest || left < tightest.left) tightest = { level, compared, left }
@@ -73,7 +73,7 @@ export function withinLevels(
   const { level, compared } = tightest
   const { limit, used } = compared
   const sentence = of_money
-    ? `${noun} is ${codedAmount(used)}, at most ${codedAmount(limit ?? 0)} for ${nameOf(level)}`
-    : `${used} of ${limit} ${noun} of ${nameOf(level)}`
+    ? `${noun} is ${codedAmount(used)}, at most ${codedAmount(limit ?? 0)} for ${levelName(level)}`
+    : `${used} of ${limit} ${noun} of ${levelName(level)}`
   return passed(sentence, limit, used, findings)
 }

@@ -126,7 +126,7 @@ export interface LevelFinding {
 }
 
 /** The result of one check. */
-export interface Finding {
+export interface CheckResult {
   readonly result: 'passed' | 'refused' | 'skipped'
   readonly reason?: Reason
   /** The expected and the actual value. */
@@ -139,7 +139,7 @@ export interface Finding {
   readonly levels?: readonly LevelFinding[]
 }
 
-export interface TracedFinding extends Finding {
+export interface TracedFinding extends CheckResult {
   readonly check: string
 }
 
@@ -149,7 +149,7 @@ export interface Check {
   readonly reasons: readonly Reason[]
   /** The kinds of call that this check applies to. */
   readonly asked: readonly Direction[]
-  decide(facts: AdmissionFacts): Finding
+  decide(facts: AdmissionFacts): CheckResult
 }
 
 export interface Admitted {
@@ -163,7 +163,7 @@ export interface Admitted {
   readonly trace: readonly TracedFinding[]
 }
 
-export interface Refused {
+export interface RefusedCall {
   readonly admitted: false
   readonly reason: Reason
   readonly sentence: string
@@ -171,4 +171,4 @@ export interface Refused {
   readonly trace: readonly TracedFinding[]
 }
 
-export type Verdict = Admitted | Refused
+export type Verdict = Admitted | RefusedCall

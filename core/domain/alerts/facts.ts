@@ -1,6 +1,6 @@
 /** The measured facts of each kind of alert. The control plane gathers them; judge.ts evaluates them. */
 
-import type { Subject } from './types.ts'
+import type { AlertSubject } from './types.ts'
 
 interface Named {
   readonly id: string
@@ -21,7 +21,7 @@ export interface SpendFacts {
   readonly levels: readonly (Named & {
     readonly level: 'project' | 'subaccount' | 'trunk' | 'subtrunk' | 'policy'
     /** The subject of the alert: the trunk of a subtrunk; the project of a policy, which services share. */
-    readonly subject: Subject
+    readonly subject: AlertSubject
     readonly spent_minor: number
     /** Of a day; null in the facts of a month. */
     readonly cap_minor: number | null

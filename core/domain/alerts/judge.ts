@@ -1,6 +1,15 @@
 import { counted } from '../text/counted.ts'
 import type { ApplyFacts, BalanceFacts, HealthFacts, ServiceTraffic, SourceSeen, SpendFacts } from './facts.ts'
-import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Scope, SubjectType } from './types.ts'
+import type {
+  AlertEvidence,
+  AlertFinding,
+  AlertKind,
+  AlertPolicy,
+  AlertScope,
+  AlertSeverity,
+  Look,
+  SubjectType,
+} from './types.ts'
 
 export type * from './facts.ts'
 
@@ -10,7 +19,7 @@ export const alertKey = (kind: AlertKind, ...parts: readonly string[]): string =
 
 const amount = (minor: number, currency: string): string => `${currency} ${(minor / 100).toFixed(2)}`
 
-const evidence = (label: string, item: Partial<Evidence>): Evidence => ({
+const evidence = (label: string, item: Partial<AlertEvidence>): AlertEvidence => ({
   amount_minor: null,
   currency: null,
   held: false,
@@ -19,11 +28,11 @@ const evidence = (label: string, item: Partial<Evidence>): Evidence => ({
   text: null,
   ...item,
 })
-const money = (label: string, amount_minor: number, currency: string, held = false): Evidence =>
+const money = (label: string, amount_minor: number, currency: string, held = false): AlertEvidence =>
   evidence(label, { amount_minor, currency, held })
 
 interface Found {
-  readonly findings: Finding[]
+  readonly findings: AlertFinding[]
   readonly well: Map<string, number>
 }
 const nothing = (): Found => ({ findings: [], well: new Map() })
@@ -42,7 +51,7 @@ const look = (
   gone: new Set(gone),
 })
 
-function inScope(scope: Scope, { subject, trunk_id }: Finding): boolean {
+function inScope(scope: AlertScope, { subject, trunk_id }: AlertFinding): boolean {
   if (scope.id === null || scope.type === 'organization') return true
   return (subject.type === scope.type && subject.id === scope.id) || (scope.type === 'trunk' && trunk_id === scope.id)
 }
@@ -109,7 +118,11 @@ export function judgeSpend(policy: AlertPolicy, facts: SpendFacts): Look {
 }
 
 const LEVEL_TITLES = {
-  ...{ project: '', subaccount: 'Subaccount ', trunk: 'Trunk ', subtrunk: 'Subtrunk ', policy: 'Outbound policy ' },
+  project: '',
+  subaccount: 'Subaccount ',
+  trunk: 'Trunk ',
+  subtrunk: 'Subtrunk ',
+  policy: 'Outbound policy ',
 } as const
 
 /** An amount applies to the whole project, or the policy's scope; a percentage applies to every level with a cap. */
@@ -185,7 +198,7 @@ const NEW_FOR_MS = 24 * 3_600_000
 export const isNew = (group: { readonly first_seen_at: string | null }, now: string): boolean =>
   group.first_seen_at === null || Date.parse(now) - Date.parse(group.first_seen_at) < NEW_FOR_MS
 
-const guessed = (trunk: ServiceTraffic, { address }: SourceSeen, blocked_at: string): Finding => ({
+const guessed = (trunk: ServiceTraffic, { address }: SourceSeen, blocked_at: string): AlertFinding => ({
   ...ofTrunk('new_source_ip', trunk, 'warning', address),
   reason: `Somebody at ${address}, an address that had not been used before, guessed passwords of trunk ${trunk.name}. The address is blocked for a while.`,
   remediation: 'If the address is yours, correct its password. If not, the password held; choose a long one.',
@@ -260,7 +273,7 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: Reado
   return look(policy, found, facts.available, gone)
 }
 
-const failing = (endpoint: HealthFacts['endpoints'][number], failed_at: string, dedupe_key: string): Finding => ({
+const failing = (endpoint: HealthFacts['endpoints'][number], failed_at: string, dedupe_key: string): AlertFinding => ({
   kind: 'endpoint_health',
   dedupe_key,
   severity: 'warning',
@@ -307,7 +320,7 @@ export function judgeApply(policy: AlertPolicy, facts: ApplyFacts, open: Readonl
 }
 
 /** Names only the customer's own source, because the owner of the addresses is not the customer's business. */
-const overruled = ({ id, cidr, trunk, signaling_fqdn }: ApplyFacts['overruled'][number]): Finding => ({
+const overruled = ({ id, cidr, trunk, signaling_fqdn }: ApplyFacts['overruled'][number]): AlertFinding => ({
   ...ofTrunk('trunk_apply_failed', trunk, 'critical', id),
   reason: `Source ${cidr} of trunk ${trunk.name} tells the trunk's calls by its name alone: the platform uses addresses of it.`,
   remediation: `Send calls to ${signaling_fqdn}, or name addresses that are yours alone, or use digest authentication.`,

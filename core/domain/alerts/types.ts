@@ -50,7 +50,7 @@ export interface Resolution {
   readonly percent: string | null
 }
 
-export interface Scope {
+export interface AlertScope {
   readonly id: string | null
   readonly label: string
   readonly type: SubjectType
@@ -63,7 +63,7 @@ export interface AlertPolicy {
   readonly kind: AlertKind
   readonly enabled: boolean
   readonly channels: readonly AlertChannel[]
-  readonly scope: Scope
+  readonly scope: AlertScope
   readonly threshold: Threshold
   readonly resolution: Resolution
   /** Spend within `platform_ceiling_window_seconds` at which the platform acts whatever the policy says. */
@@ -71,7 +71,7 @@ export interface AlertPolicy {
   readonly platform_ceiling_window_seconds: number | null
 }
 
-export interface Evidence {
+export interface AlertEvidence {
   readonly amount_minor: number | null
   readonly currency: string | null
   /** Whether the amount includes the reservations of running calls. */
@@ -86,22 +86,22 @@ interface SuggestedAction {
   readonly label: string
 }
 
-export interface Subject {
+export interface AlertSubject {
   readonly id: string
   readonly name: string
   readonly type: SubjectType
 }
 
 /** A condition that one look at the facts found to hold. */
-export interface Finding {
+export interface AlertFinding {
   readonly kind: AlertKind
   readonly dedupe_key: string
   readonly severity: AlertSeverity
-  readonly subject: Subject
+  readonly subject: AlertSubject
   readonly trunk_id: string | null
   readonly reason: string
   readonly remediation: string
-  readonly evidence: readonly Evidence[]
+  readonly evidence: readonly AlertEvidence[]
   readonly suggested_actions: readonly SuggestedAction[]
   /** The subject's revision that the condition concerns; null without one. */
   readonly version: number | null
@@ -112,7 +112,7 @@ export interface Look {
   readonly kind: AlertKind
   /** False while the source of these facts is unavailable. */
   readonly available: boolean
-  readonly findings: readonly Finding[]
+  readonly findings: readonly AlertFinding[]
   /**
    * Keys of subjects found healthy, with a number that identifies the evidence (its time, or a revision).
    * `consecutive_successes` and `later_revision` count these.
@@ -137,9 +137,9 @@ export interface OpenAlert {
 }
 
 export type Transition =
-  | { readonly do: 'fire'; readonly finding: Finding }
+  | { readonly do: 'fire'; readonly finding: AlertFinding }
   /** The condition still holds: updates the alert. */
-  | { readonly do: 'keep'; readonly alert: OpenAlert; readonly finding: Finding }
+  | { readonly do: 'keep'; readonly alert: OpenAlert; readonly finding: AlertFinding }
   | {
       readonly do: 'count'
       readonly alert: OpenAlert

@@ -77,7 +77,10 @@ export function statementOf(facts: StatementFacts): Statement {
 
 /** Reads a stored statement; those from before the ledger was their base had fewer members. */
 export const readStored = (body: string): Statement => ({
-  ...{ kind: 'statement' as const, numbers: [], others_minor: 0, last_position: null },
+  kind: 'statement' as const,
+  numbers: [],
+  others_minor: 0,
+  last_position: null,
   ...(JSON.parse(body) as Omit<Statement, 'kind' | 'numbers' | 'others_minor' | 'last_position'>),
 })
 

@@ -21,7 +21,7 @@ const TOLD: ReadonlyMap<string, string> = new Map([
 export const customHeaders = (headers: Headers): Record<string, string> => chosen(headers, PASSED)
 
 /** Returns the headers of an INVITE that a script may see (voice-compat.md §12.1). */
-export const toldHeaders = (headers: Headers): Record<string, string> => chosen(headers, TOLD)
+export const applicationHeaders = (headers: Headers): Record<string, string> => chosen(headers, TOLD)
 
 function chosen(headers: Headers, named: ReadonlyMap<string, string>): Record<string, string> {
   const kept: Record<string, string> = {}

@@ -11,7 +11,7 @@ export const isForeign = (caller: Tenant | null, owner: Tenant): boolean =>
 const ofOneProject = (a: Tenant, b: Tenant): boolean => a.project_id === b.project_id
 
 /** Returns the Call-ID to report. That of a foreign caller's dialog is hidden, because its PBX chose it. */
-export const toldCallId = (call: { readonly foreign_caller: 0 | 1 | null; readonly sip_call_id: string | null }) =>
+export const shownCallId = (call: { readonly foreign_caller: 0 | 1 | null; readonly sip_call_id: string | null }) =>
   call.foreign_caller === 1 ? null : call.sip_call_id
 
 interface Addresses {

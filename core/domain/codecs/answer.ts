@@ -4,7 +4,7 @@ import type { Codec } from './codec.ts'
 import { comfortNoise } from './comfort-noise.ts'
 import { type Continuity, type Encoding, encodingKey } from './description.ts'
 import { askedDirection, both, isHold, reverse } from './direction.ts'
-import { type Refused, refuse } from './refusal.ts'
+import { refuseSdp, type SdpRefused } from './refusal.ts'
 import type { MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
 import { answeredSecurity } from './security.ts'
 import type { LocalSide, PayloadUse, Settled } from './settled.ts'
@@ -21,14 +21,14 @@ export function readAnswer(
   local: OwnSdp,
   own: LocalSide,
   continuity: Continuity,
-): Settled | Refused<AnswerRefusal> {
+): Settled | SdpRefused<AnswerRefusal> {
   const ours = local.lines[continuity.audio]
   if (!ours) throw new Error('our own offer has an audio line')
   const inPlace = sdp.lines[continuity.audio]
   const lines = [inPlace, ...sdp.lines.filter(line => line !== inPlace)].filter(line => line?.kind === 'audio')
   const read = lines.flatMap(line => (line ? [readLine(line, ours, own, continuity)] : []))
   const settled = read.find(outcome => !('refused' in outcome))
-  return settled ?? read[0] ?? refuse('sdp_malformed', 'the answer has no audio line (RFC 3264 §6)')
+  return settled ?? read[0] ?? refuseSdp('sdp_malformed', 'the answer has no audio line (RFC 3264 §6)')
 }
 
 function readLine(
@@ -36,9 +36,9 @@ function readLine(
   ours: OwnLine,
   own: LocalSide,
   continuity: Continuity,
-): Settled | Refused<AnswerRefusal> {
-  if (line.fault !== null) return refuse('sdp_malformed', line.fault)
-  if (line.port === 0) return refuse('audio_refused', `${line.where}: audio was refused with port 0`)
+): Settled | SdpRefused<AnswerRefusal> {
+  if (line.fault !== null) return refuseSdp('sdp_malformed', line.fault)
+  if (line.port === 0) return refuseSdp('audio_refused', `${line.where}: audio was refused with port 0`)
   const types = continuity.payload_types
   const offered = (encoding: Encoding): number | undefined => {
     const type = types[encodingKey(encoding)]
@@ -50,9 +50,9 @@ function readLine(
     return codec && ourType !== undefined ? [{ payload, codec, ourType }] : []
   })
   const [first] = common
-  if (!first) return refuse('codec_not_offered', `${line.where}: answered ${names(line)}`)
+  if (!first) return refuseSdp('codec_not_offered', `${line.where}: answered ${names(line)}`)
   const security = answeredSecurity(line, ours, own)
-  if ('refused' in security) return refuse(security.refused, `${line.where}: ${security.detail}`)
+  if ('refused' in security) return refuseSdp(security.refused, `${line.where}: ${security.detail}`)
   const asked = askedDirection(line)
   const event = own.policy.telephone_event ? answeredEvent(line, first.codec.clock_rate_hz, offered) : null
   const theirNoise = first.codec.comfort_noise ? payloadOf(line, comfortNoise) : undefined

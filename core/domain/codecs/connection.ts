@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
-import { type Notes, nameOf, type SdpLine } from './sdp-text.ts'
+import { lineName, type Notes, type SdpLine } from './sdp-text.ts'
 
 /** Where a peer wants its media, from the c= lines of its SDP (RFC 8866 §5.7). */
-export interface Connection {
+export interface ConnectionData {
   /** Null for an address that cannot be sent to: 0.0.0.0, the hold of RFC 2543, or one that nobody could place. */
   readonly address: string | null
   readonly family: 'ipv4' | 'ipv6'
@@ -20,18 +20,18 @@ export function readConnection(
   session: readonly SdpLine[],
   locate: Locate,
   notes: Notes,
-): Connection {
+): ConnectionData {
   const lines = own.length > 0 ? own : session
   if (lines.length > 1) notes.add(lines.at(-1) ?? null, 'is one of several c= lines of its level; it counts')
   let fault: string | null = null
   for (const line of lines.toReversed()) {
     const read = readHost(line, notes)
-    if (read === null) fault ??= `${nameOf(line)}: names no address`
+    if (read === null) fault ??= `${lineName(line)}: names no address`
     else if ('address' in read) return placed(read.address)
     else {
       const address = located(locate(read.host), notes, line)
       if (address) return address
-      fault ??= `${nameOf(line)}: the host name has no address that we may send to`
+      fault ??= `${lineName(line)}: the host name has no address that we may send to`
     }
   }
   if (lines.length > 0) return { address: null, family: 'ipv4', held: false, fault }
@@ -40,12 +40,12 @@ export function readConnection(
   )
 }
 
-function placed(address: string): Connection {
+function placed(address: string): ConnectionData {
   const held = address === '0.0.0.0' || address === '::'
   return { address: held ? null : address, family: address.includes(':') ? 'ipv6' : 'ipv4', held, fault: null }
 }
 
-function located(found: string | null, notes: Notes, line: SdpLine | null): Connection | null {
+function located(found: string | null, notes: Notes, line: SdpLine | null): ConnectionData | null {
   const address = found === null ? null : readAddress(found)
   if (address === null) return null
   notes.add(line, `${line === null ? 'there is no c= line; the' : 'the'} media address is taken to be ${address}`)

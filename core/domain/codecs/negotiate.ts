@@ -16,7 +16,7 @@ import {
   rtcpAttributes,
 } from './description.ts'
 import { askedDirection, both, isHold, reverse } from './direction.ts'
-import { type Refused, refuse } from './refusal.ts'
+import { refuseSdp, type SdpRefused } from './refusal.ts'
 import { codecByName } from './registry.ts'
 import type { Direction, DtlsLine, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
 import { cryptoAttribute, offeredCryptos, offeredSecurity, srtpKeys } from './security.ts'
@@ -25,7 +25,7 @@ import { telephoneEvent } from './telephone-event.ts'
 
 export { type AnswerRefusal, numberNotes, readAnswer } from './answer.ts'
 export type { LocalSide, MediaPolicy, OtherLeg, PayloadUse, Settled } from './settled.ts'
-export { type Continuity, NO_CONTINUITY, type Refused }
+export { type Continuity, NO_CONTINUITY, type SdpRefused }
 
 /** Offer and answer (RFC 3264) of one leg: pure functions from both descriptions to the negotiated session. */
 
@@ -54,20 +54,23 @@ export function readOffer(
   sdp: Sdp,
   policy: MediaPolicy,
   continuity: Continuity = NO_CONTINUITY,
-): Offer | Refused<OfferRefusal> {
+): Offer | SdpRefused<OfferRefusal> {
   const offered = sdp.lines.filter(line => line.kind === 'audio').flatMap(line => line.payloads.map(p => p.encoding))
   const order = [...sdp.lines.keys()]
   if (continuity.local) order.sort((a, b) => Number(b === continuity.audio) - Number(a === continuity.audio))
-  let refusal = refuse<OfferRefusal>('no_common_codec', 'no audio is offered')
+  let refusal = refuseSdp<OfferRefusal>('no_common_codec', 'no audio is offered')
   for (const index of order) {
     const line = sdp.lines[index]
-    if (line?.kind === 'audio' && line.fault !== null) refusal = refuse('sdp_malformed', line.fault)
+    if (line?.kind === 'audio' && line.fault !== null) refusal = refuseSdp('sdp_malformed', line.fault)
     if (line?.kind !== 'audio' || line.port === 0) continue
     const choices = commonCodecs(line, policy)
     const security = offeredSecurity(line, policy.security)
     if (choices.length === 0)
-      refusal = refuse('no_common_codec', `${line.where}: offered ${names(line)}, allowed ${policy.codecs.join(' ')}`)
-    else if ('refused' in security) refusal = refuse(security.refused, `${line.where}: ${security.detail}`)
+      refusal = refuseSdp(
+        'no_common_codec',
+        `${line.where}: offered ${names(line)}, allowed ${policy.codecs.join(' ')}`,
+      )
+    else if ('refused' in security) refusal = refuseSdp(security.refused, `${line.where}: ${security.detail}`)
     else {
       const direction = askedDirection(line)
       const pauses = {
@@ -96,7 +99,7 @@ export function answerOffer(
   continuity: Continuity,
   order: readonly CodecName[],
   other: OtherLeg | null = null,
-): Answered | Refused<'srtp_required'> {
+): Answered | SdpRefused<'srtp_required'> {
   const line = offer.sdp.lines[offer.audio]
   const wanted = order.find(name => offer.choices.some(({ codec }) => codec.name === name))
   const choice = offer.choices.find(({ codec }) => codec.name === wanted) ?? offer.choices[0]

@@ -37,13 +37,13 @@ export class Notes {
 
   /** `line`: null when the note is about the whole text. */
   add(line: SdpLine | null, text: string): void {
-    if (this.#texts.size < Notes.#MOST) this.#texts.add(line === null ? text : `${nameOf(line)}: ${text}`)
+    if (this.#texts.size < Notes.#MOST) this.#texts.add(line === null ? text : `${lineName(line)}: ${text}`)
   }
 }
 
 const MOST_SHOWN = 60
 /** Names a line for people: `line 7 (m=audio 4000 RTP/AVP 0)`. */
-export const nameOf = ({ at, type, value }: SdpLine): string => `line ${at} (${type}=${value.slice(0, MOST_SHOWN)})`
+export const lineName = ({ at, type, value }: SdpLine): string => `line ${at} (${type}=${value.slice(0, MOST_SHOWN)})`
 
 /** Lines end with CR LF (RFC 8866 §5); some peers send CR or LF alone, and end the text with NUL. */
 function linesOf(text: string, notes: Notes): SdpLine[] {

@@ -1,9 +1,9 @@
 import { parseDigits } from '../sip/uri.ts'
 import { type Attributes, type Direction, readAttributes } from './attributes.ts'
-import { type Connection, type Locate, readConnection } from './connection.ts'
+import { type ConnectionData, type Locate, readConnection } from './connection.ts'
 import type { CryptoLine } from './crypto-line.ts'
 import { type Payload, readPayloads } from './payloads.ts'
-import { Notes, nameOf, readSdpText, type SdpLine } from './sdp-text.ts'
+import { lineName, Notes, readSdpText, type SdpLine } from './sdp-text.ts'
 
 export type { Direction, Locate, Payload }
 
@@ -140,7 +140,7 @@ function readHead(line: SdpLine, { maps }: Attributes, notes: Notes): Head {
     port: fault === null ? port : 0,
     protocol: is_protocol ? inCapitals(protocol) : 'RTP/AVP',
     formats: formats.length === 0 ? ['0'] : formats.slice(0, MAX_FORMATS),
-    fault: fault === null ? null : `${nameOf(line)}: ${fault}`,
+    fault: fault === null ? null : `${lineName(line)}: ${fault}`,
   }
 }
 
@@ -149,13 +149,13 @@ function readLine(
   own: Attributes,
   head: Head,
   notes: Notes,
-  connect: (port: number) => Connection,
+  connect: (port: number) => ConnectionData,
 ): MediaLine {
   const { line, kind, port, protocol, formats } = head
   const said = withEarlier(session, own, line, notes)
   const audio = kind === 'audio'
   const used = audio && port !== 0
-  const { address, family, held, fault }: Connection = used
+  const { address, family, held, fault }: ConnectionData = used
     ? connect(port)
     : { address: null, family: 'ipv4', held: false, fault: null }
   const { rtcp_port } = said
@@ -176,7 +176,7 @@ function readLine(
     cryptos: said.cryptos ?? [],
     dtls: readDtls(said),
     mid: said.mid,
-    where: nameOf(line),
+    where: lineName(line),
     fault: head.fault ?? fault,
   }
 }

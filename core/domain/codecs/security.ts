@@ -1,6 +1,6 @@
 import { type BrowserSide, refuseBrowser } from './browser.ts'
 import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
-import { type Refused, refuse } from './refusal.ts'
+import { refuseSdp, type SdpRefused } from './refusal.ts'
 import type { DtlsLine, MediaLine, OwnLine } from './sdp.ts'
 
 /** Negotiates the security of packets: none, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
@@ -32,19 +32,22 @@ const PLAIN: Secured = { crypto: null, dtls: null }
 export function offeredSecurity(
   line: MediaLine,
   policy: MediaSecurity,
-): Secured | Refused<'srtp_required' | 'no_common_codec'> {
+): Secured | SdpRefused<'srtp_required' | 'no_common_codec'> {
   if (policy === 'dtls_srtp') {
     const detail = refuseBrowser(line, ['actpass', 'active'])
-    return detail === null ? { crypto: null, dtls: line.dtls } : refuse('srtp_required', detail)
+    return detail === null ? { crypto: null, dtls: line.dtls } : refuseSdp('srtp_required', detail)
   }
   const required = policy === 'sdes_srtp_required'
   if (/^RTP\/SAVPF?$/.test(line.protocol)) {
     const [crypto] = line.cryptos
     if (crypto) return { crypto, dtls: null }
-    return refuse(required ? 'srtp_required' : 'no_common_codec', `${line.protocol} without a crypto line we can serve`)
+    return refuseSdp(
+      required ? 'srtp_required' : 'no_common_codec',
+      `${line.protocol} without a crypto line we can serve`,
+    )
   }
-  if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuse('no_common_codec', `${line.protocol} is not served here`)
-  return required ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`) : PLAIN
+  if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuseSdp('no_common_codec', `${line.protocol} is not served here`)
+  return required ? refuseSdp('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`) : PLAIN
 }
 
 /** Returns the security that the answer to `ours` selected, by the tag of our crypto line (RFC 4568 §5.1.3). */
@@ -52,29 +55,29 @@ export function answeredSecurity(
   line: MediaLine,
   ours: OwnLine,
   own: OwnSecrets,
-): { readonly srtp: SrtpKeys | null; readonly dtls: DtlsLine | null } | Refused<'srtp_required' | 'sdp_malformed'> {
+): { readonly srtp: SrtpKeys | null; readonly dtls: DtlsLine | null } | SdpRefused<'srtp_required' | 'sdp_malformed'> {
   if (own.browser) {
     const detail = refuseBrowser(line, ['active'])
-    return detail === null ? { srtp: null, dtls: line.dtls } : refuse('srtp_required', detail)
+    return detail === null ? { srtp: null, dtls: line.dtls } : refuseSdp('srtp_required', detail)
   }
   if (!ours.protocol.startsWith('RTP/SAVP')) {
     return line.protocol.startsWith('RTP/AVP')
       ? { srtp: null, dtls: null }
-      : refuse('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
+      : refuseSdp('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
   }
   const [crypto] = line.cryptos
   if (!line.protocol.startsWith('RTP/SAVP') || !crypto)
-    return refuse('srtp_required', 'the answer has no crypto line we can serve')
+    return refuseSdp('srtp_required', 'the answer has no crypto line we can serve')
   if (SRTP_SUITES[crypto.tag - 1]?.suite !== crypto.suite)
-    return refuse('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
+    return refuseSdp('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
   const srtp = srtpKeys(crypto, own)
   return 'refused' in srtp ? srtp : { srtp, dtls: null }
 }
 
 /** Returns the keys of both directions. Ours is of the suite in the peer's line. */
-export function srtpKeys({ suite, key }: CryptoLine, own: OwnSecrets): SrtpKeys | Refused<'srtp_required'> {
+export function srtpKeys({ suite, key }: CryptoLine, own: OwnSecrets): SrtpKeys | SdpRefused<'srtp_required'> {
   const send_key = own.keys[suite]
-  if (sameKey(send_key, key)) return refuse('srtp_required', "the peer's crypto line holds our own key")
+  if (sameKey(send_key, key)) return refuseSdp('srtp_required', "the peer's crypto line holds our own key")
   return { suite, send_key, receive_key: key }
 }
 

@@ -15,7 +15,7 @@ export interface Tenant {
  * `full`: every request from the source belongs to its trunk. `name_only`: only requests that name the trunk's
  * signaling_fqdn do.
  */
-export type Standing = 'full' | 'name_only' | 'pending_approval'
+export type ClaimStanding = 'full' | 'name_only' | 'pending_approval'
 
 /**
  * A tenant's claim on addresses: an enabled source in full standing of an `ip_allow_list` trunk, or an address from
@@ -30,7 +30,7 @@ interface SourceWrite extends Tenant {
   /** The source before this write; null when it is new or belonged to another tenant. */
   readonly before: {
     readonly cidr: string
-    readonly standing: Standing
+    readonly standing: ClaimStanding
     /** The source identified calls: it was enabled and its trunk used `ip_allow_list`. */
     readonly in_force: boolean
   } | null
@@ -49,7 +49,7 @@ export interface ClaimFacts {
 
 type Judgement =
   /** The source overlaps a carrier's source. */
-  { readonly kind: 'carriers' } | { readonly kind: 'stands'; readonly standing: Standing }
+  { readonly kind: 'carriers' } | { readonly kind: 'stands'; readonly standing: ClaimStanding }
 
 /** What a project gets without an operator's approval: the number of sources, and the shortest prefix of each. */
 const UNASKED = { sources: 100, v4_prefix: 24, v6_prefix: 48 } as const
@@ -66,7 +66,7 @@ interface StandingSource {
   readonly id: string
   readonly cidr: string
   readonly enabled: 0 | 1
-  readonly standing: Standing
+  readonly standing: ClaimStanding
 }
 
 type Judged<Source> =

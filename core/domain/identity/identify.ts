@@ -1,4 +1,4 @@
-import type { Standing } from './claims.ts'
+import type { ClaimStanding } from './claims.ts'
 import { compileSources, holdsAddress, matchSources, type SourceEntry, type SourceIndex } from './sources.ts'
 
 /** The fields of a trunk that identification needs. */
@@ -11,7 +11,7 @@ interface KnownTrunk<Owner> {
   readonly sources: readonly {
     readonly cidr: string
     readonly selector_precedence: number
-    readonly standing: Standing
+    readonly standing: ClaimStanding
   }[]
   /** `sources`, compiled. */
   readonly source_index: SourceIndex<unknown>

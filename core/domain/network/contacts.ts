@@ -9,11 +9,11 @@ export interface ServedAt {
 }
 
 /**
- * Returns the listening points that a drachtio-server lacks. `told` is its own list, `proto/host:port` separated by
+ * Returns the listening points that a drachtio-server lacks. `reported` is its own list, `proto/host:port` separated by
  * commas. Peers, our Contacts and our SDP use these points; without them calls fail in one direction.
  */
-export function missingContacts(told: string, { hosts, sip_port, sips_port, ws_port }: ServedAt): string[] {
-  const there = new Set(told.split(',').map(normal))
+export function missingContacts(reported: string, { hosts, sip_port, sips_port, ws_port }: ServedAt): string[] {
+  const there = new Set(reported.split(',').map(normal))
   // A port of a drachtio-server serves either ws or wss.
   const wanted: readonly (readonly [names: readonly string[], port: number])[] = [
     [['udp'], sip_port],

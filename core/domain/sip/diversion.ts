@@ -32,9 +32,9 @@ interface Given {
  * history twice: the longer one is taken.
  */
 export function readDiverters({ diversion, history, called, country }: Given): Diverter[] {
-  const told = diversion === null ? [] : readDiversion(diversion, country)
+  const listed = diversion === null ? [] : readDiversion(diversion, country)
   const kept = history === null ? [] : readHistory(history, called, country)
-  return (kept.length > told.length ? kept : told).slice(0, MAX_DIVERTERS)
+  return (kept.length > listed.length ? kept : listed).slice(0, MAX_DIVERTERS)
 }
 
 function readDiversion(header: string, country: string): Diverter[] {
@@ -96,7 +96,7 @@ function numberOf(address: PeerAddress, country: string): string {
 
 const tokenOf = (text: string): string => (/^[A-Za-z0-9.!%*_+`'~-]{1,32}$/.test(text) ? text.toLowerCase() : 'unknown')
 
-interface Told {
+interface Recipient {
   /** The number that is called now. */
   readonly called: string
   readonly domain: string
@@ -105,7 +105,7 @@ interface Told {
 }
 
 /** Returns Diversion and History-Info, because peers read one or the other. A call without a diversion has neither. */
-export function diversionHeaders(diverters: readonly Diverter[], { called, domain, trusted }: Told) {
+export function diversionHeaders(diverters: readonly Diverter[], { called, domain, trusted }: Recipient) {
   if (diverters.length === 0) return {}
   const shown = ({ number, hidden }: Diverter): string =>
     hidden && !trusted ? 'sip:anonymous@anonymous.invalid' : `sip:${encoded(number)}@${domain}`

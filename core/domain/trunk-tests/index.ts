@@ -9,7 +9,7 @@ import { counted } from '../text/counted.ts'
 /** What is tested. */
 type Tested = 'trunk' | 'carrier'
 
-export interface Verdict {
+export interface TestVerdict {
   readonly state: 'passed' | 'failed' | 'skipped'
   /** The finding. */
   readonly summary: string
@@ -17,12 +17,12 @@ export interface Verdict {
   readonly mend?: string
 }
 
-const passed = (summary: string): Verdict => ({ state: 'passed', summary })
-const skipped = (summary: string): Verdict => ({ state: 'skipped', summary })
-const failed = (summary: string, mend: string): Verdict => ({ state: 'failed', summary, mend })
+const passed = (summary: string): TestVerdict => ({ state: 'passed', summary })
+const skipped = (summary: string): TestVerdict => ({ state: 'skipped', summary })
+const failed = (summary: string, mend: string): TestVerdict => ({ state: 'failed', summary, mend })
 
 /** Returns the finding of a run: the first failure in the order of the checks, else `well`. */
-export function findingOf(verdicts: readonly Verdict[], well: string): { passed: boolean; finding: string } {
+export function findingOf(verdicts: readonly TestVerdict[], well: string): { passed: boolean; finding: string } {
   const bad = verdicts.find(verdict => verdict.state === 'failed')
   return bad ? { passed: false, finding: `${bad.summary} ${bad.mend ?? ''}`.trim() } : { passed: true, finding: well }
 }
@@ -34,7 +34,7 @@ export function judgeDns(
     | { readonly error: string }
     /** `unverified`: only because the SIP server cannot verify the certificate. */
     | { readonly refused: string; readonly unverified: boolean },
-): Verdict {
+): TestVerdict {
   if ('refused' in outcome)
     return failed(
       `Nothing may be sent to ${host}: ${outcome.refused}.`,
@@ -75,7 +75,7 @@ export function judgeTls(
   outcome: CertificateFacts | { readonly error: string },
   now_ms: number,
   verification: TlsVerification = { mode: 'required' },
-): Verdict {
+): TestVerdict {
   if ('error' in outcome)
     return failed(
       `TLS with ${host} could not be set up (${outcome.error}).`,
@@ -122,7 +122,7 @@ export type OptionsOutcome =
   | { readonly silent_ms: number }
   | { readonly error: string }
 
-export function judgeOptions(target: string, outcome: OptionsOutcome): Verdict {
+export function judgeOptions(target: string, outcome: OptionsOutcome): TestVerdict {
   if ('silent_ms' in outcome)
     return failed(
       `${target} did not answer OPTIONS within ${Math.round(outcome.silent_ms / 1000)} s.`,
@@ -155,7 +155,7 @@ export function judgeCodecs(
   offered: readonly CodecName[] | null,
   wanted: readonly CodecName[],
   whose: Tested = 'trunk',
-): Verdict {
+): TestVerdict {
   if (offered === null) return skipped(`${target} names no codecs in its answer to OPTIONS.`)
   const common = wanted.filter(codec => offered.includes(codec))
   if (common.length > 0) return passed(`${target} has ${common.join(', ')} of the ${whose}'s codecs.`)
@@ -171,7 +171,7 @@ export function judgeTrunkSources(facts: {
   readonly sources: readonly string[]
   /** Sources that another trunk also has. */
   readonly shared: readonly { readonly cidr: string; readonly trunk: string }[]
-}): Verdict {
+}): TestVerdict {
   const { auth_mode, sources, shared } = facts
   if (auth_mode === 'ip_allow_list' && sources.length === 0)
     return failed(
@@ -190,14 +190,14 @@ export function judgeDigest(facts: {
   readonly auth_mode: 'ip_allow_list' | 'digest'
   readonly usernames: readonly string[]
   readonly realm: string | null
-}): Verdict {
+}): TestVerdict {
   if (facts.auth_mode !== 'digest') return skipped('The trunk is known by address; there is no password.')
   if (facts.usernames.length === 0)
     return failed('The trunk has no digest credential in force, so that nobody can call.', 'Add a digest credential.')
   return passed(`${facts.usernames.join(', ')} may call, realm ${facts.realm ?? ''}.`)
 }
 
-export function judgeApplied(wanted: number, running: number | null, whose: Tested = 'trunk'): Verdict {
+export function judgeApplied(wanted: number, running: number | null, whose: Tested = 'trunk'): TestVerdict {
   if (running === null)
     return failed(
       `The signaling node does not run this ${whose}.`,
@@ -214,7 +214,7 @@ export function judgeApplied(wanted: number, running: number | null, whose: Test
 /** Judges a carrier's registration as this or another signaling node keeps it. */
 export function judgeRegistration(
   registration: { readonly state: string; readonly detail: string | null } | null | undefined,
-): Verdict {
+): TestVerdict {
   if (registration === undefined) return skipped('The carrier knows us by address; there is no registration.')
   const { state, detail } = registration ?? { state: 'not tried yet', detail: null }
   if (state === 'registered') return passed('We are registered.')
@@ -232,7 +232,7 @@ export type CallOutcome =
       readonly detail: string
     }
 
-export function judgeCall(where: string, outcome: CallOutcome): Verdict {
+export function judgeCall(where: string, outcome: CallOutcome): TestVerdict {
   if (outcome.answered) return passed(`${where} answered, with ${outcome.codec ?? 'no codec'}.`)
   const { sip_code: code, detail } = outcome
   if (/codec|SDP|488|audio/i.test(detail) || code === 488)
@@ -279,7 +279,7 @@ export interface MediaFacts {
 const LEAST_SHARE = 0.2
 const PACKETS_PER_SECOND = 50
 
-export function judgeHeard(where: string, media: MediaFacts): Verdict {
+export function judgeHeard(where: string, media: MediaFacts): TestVerdict {
   const least = media.seconds * PACKETS_PER_SECOND * LEAST_SHARE
   if (media.packets_received === 0)
     return failed(
@@ -297,7 +297,7 @@ export function judgeHeard(where: string, media: MediaFacts): Verdict {
   return passed(`Heard from ${where}: ${figures}.`)
 }
 
-export function judgeSent(where: string, media: MediaFacts): Verdict {
+export function judgeSent(where: string, media: MediaFacts): TestVerdict {
   if (media.packets_sent === 0)
     return failed(`Nothing was sent to ${where}.`, 'The peer asked for no media (hold, or an address of 0.0.0.0).')
   if (media.remote_packets_lost === null)

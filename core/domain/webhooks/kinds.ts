@@ -52,7 +52,7 @@ export const isOfPart = ({ resource_type, trunk_id }: Pick<Told, 'resource_type'
  * Returns the event that an audited change is reported as; null for none. Every write to a trunk or to its sources,
  * credentials, targets and policy gives the trunk a revision; its subtrunks have their own.
  */
-export function toldAs(change: Told): EventKind | null {
+export function eventKindOf(change: Told): EventKind | null {
   const { action, resource_type, to_revision } = change
   if (Object.hasOwn(TOLD, action)) return TOLD[action] ?? null
   if (isOfPart(change)) return 'trunk.updated'

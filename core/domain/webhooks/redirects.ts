@@ -1,11 +1,11 @@
-import { parseTarget, type Target } from './target.ts'
+import { type HttpTarget, parseTarget } from './target.ts'
 
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The effect of a response on the exchange: final, a redirect, or a redirect without a valid target. */
 type Redirect =
   | { readonly kind: 'final' }
-  | { readonly kind: 'follow'; readonly target: Target; readonly method: HttpMethod; readonly keep_body: boolean }
+  | { readonly kind: 'follow'; readonly target: HttpTarget; readonly method: HttpMethod; readonly keep_body: boolean }
   | { readonly kind: 'bad'; readonly detail: string }
 
 /**

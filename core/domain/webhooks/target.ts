@@ -1,7 +1,7 @@
 import { PORTS_REFUSED_BY_BROWSERS } from '../network/browser-ports.ts'
 
 /** The parsed target of an HTTP request: what to connect to, to send and to sign. */
-export interface Target {
+export interface HttpTarget {
   readonly scheme: 'http' | 'https'
   /** The host, normalized by the URL standard (`2130706433` is `127.0.0.1`), IPv6 without brackets. */
   readonly hostname: string
@@ -18,7 +18,7 @@ export interface Target {
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
-type ParsedTarget = { readonly ok: true; readonly target: Target } | { readonly ok: false; readonly detail: string }
+type ParsedTarget = { readonly ok: true; readonly target: HttpTarget } | { readonly ok: false; readonly detail: string }
 
 /** The longest URL that is requested, including our parameters. */
 export const MAX_URL_CHARACTERS = 16 * 1024
@@ -93,7 +93,7 @@ const encodeForWire = (query: string): string =>
     Array.from(new TextEncoder().encode(part), byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
   )
 
-function userInfo(url: URL): Target['credentials'] | 'malformed' {
+function userInfo(url: URL): HttpTarget['credentials'] | 'malformed' {
   if (url.username === '' && url.password === '') return null
   try {
     return { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }

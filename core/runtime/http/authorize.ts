@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { answerChallenge, readChallenges } from '../../domain/identity/digest-answer.ts'
-import type { Target } from '../../domain/webhooks/target.ts'
+import type { HttpTarget } from '../../domain/webhooks/target.ts'
 import { digestHash } from '../secrets.ts'
-import type { Hop } from './types.ts'
+import type { HttpHop } from './types.ts'
 
-type Credentials = NonNullable<Target['credentials']>
+type Credentials = NonNullable<HttpTarget['credentials']>
 
 /** Returns the Basic credentials of a URL's user info (RFC 7617). */
 export const basic = ({ username, password }: Credentials): string =>
@@ -24,7 +24,7 @@ export class DigestAnswers {
   }
 
   /** Returns the Authorization to repeat the request with; null when the response is final. */
-  to(answer: { readonly status: number; readonly challenge: string | undefined }, hop: Hop, target: Target) {
+  to(answer: { readonly status: number; readonly challenge: string | undefined }, hop: HttpHop, target: HttpTarget) {
     if (answer.status !== 401 || answer.challenge === undefined || this.#credentials === null) return null
     const [challenge] = readChallenges(fromWire(answer.challenge))
     // A second refusal means that the password is wrong, unless the server says that it was right.

@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
-import { Failure } from './failure.ts'
+import { HttpError } from './failure.ts'
 
 interface BodyLimits {
   readonly max_bytes: number
@@ -10,7 +10,7 @@ interface BodyLimits {
 }
 
 /** Pipes a response body into `sink`. Fails when it exceeds `max_bytes`, either as received or after decoding. */
-export async function readBody(
+export async function pipeBody(
   source: NodeJS.ReadableStream,
   encoding: string | undefined,
   limits: BodyLimits,
@@ -39,7 +39,7 @@ function counter(max_bytes: number, touched: () => void): Transform {
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length
       touched()
-      if (bytes > max_bytes) done(new Failure('too_large', `more than ${max_bytes} bytes`))
+      if (bytes > max_bytes) done(new HttpError('too_large', `more than ${max_bytes} bytes`))
       else done(null, chunk)
     },
   })
@@ -63,9 +63,9 @@ const MAX_CODINGS = 3
 function decoders(encoding: string): Transform[] {
   const names = encoding.split(',').map(name => name.trim().toLowerCase())
   const unreadable = names.find(name => UNREADABLE.has(name))
-  if (unreadable !== undefined) throw new Failure('protocol', `content coding ${unreadable} was not asked for`)
+  if (unreadable !== undefined) throw new HttpError('protocol', `content coding ${unreadable} was not asked for`)
   const codings = names.filter(name => Object.hasOwn(DECODERS, name))
-  if (codings.length > MAX_CODINGS) throw new Failure('protocol', `${codings.length} content codings on one body`)
+  if (codings.length > MAX_CODINGS) throw new HttpError('protocol', `${codings.length} content codings on one body`)
   return codings.reverse().flatMap(name => DECODERS[name]?.() ?? [])
 }
 

@@ -1,22 +1,22 @@
 import { createAddressGuard } from '../../domain/network/address-guard.ts'
 import { redirect } from '../../domain/webhooks/redirects.ts'
-import { parseTarget, type Target } from '../../domain/webhooks/target.ts'
+import { type HttpTarget, parseTarget } from '../../domain/webhooks/target.ts'
 import { systemClock } from '../clock.ts'
 import { basic, DigestAnswers } from './authorize.ts'
 import { memorySink } from './body.ts'
-import { download, type Outcome } from './download.ts'
-import { asFailure, Failure } from './failure.ts'
+import { type DownloadOutcome, download } from './download.ts'
+import { asFailure, HttpError } from './failure.ts'
 import { createGate } from './gate.ts'
-import { resolveChecked, type Shared, type SinkFactory, send } from './hop.ts'
+import { type ClientParts, resolveChecked, type SinkFactory, send } from './hop.ts'
 import { REQUEST_LIMITS, withDefaults } from './limits.ts'
 import { createIdleConnections } from './pool.ts'
 import { createHostResolver } from './resolve.ts'
-import type { Hop, HttpClient, HttpClientOptions, HttpLimits, HttpRequest, HttpResult } from './types.ts'
+import type { HttpClient, HttpClientOptions, HttpHop, HttpLimits, HttpRequest, HttpResult } from './types.ts'
 
 /** Creates the client. Throws when `allow_private` contains an invalid range. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const clock = options.clock ?? systemClock
-  const shared: Shared = {
+  const shared: ClientParts = {
     clock,
     guard: createAddressGuard(options.allow_private),
     resolve: options.resolver ?? createHostResolver(),
@@ -26,14 +26,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     ca: options.ca,
     idle_ms: options.idle_ms ?? 4_000,
   }
-  const running = new Set<{ stop(reason: Failure): void; readonly ended: Promise<unknown> }>()
+  const running = new Set<{ stop(reason: HttpError): void; readonly ended: Promise<unknown> }>()
   let closed = false
 
   const run = async <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => {
     const stop = new AbortController()
-    if (closed) stop.abort(new Failure('aborted', 'the HTTP client is closed'))
+    if (closed) stop.abort(new HttpError('aborted', 'the HTTP client is closed'))
     const ended = exchange(shared, request, limits, stop, sink)
-    const entry = { stop: (reason: Failure) => stop.abort(reason), ended }
+    const entry = { stop: (reason: HttpError) => stop.abort(reason), ended }
     running.add(entry)
     const result = await ended
     running.delete(entry)
@@ -59,7 +59,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
     async resolve(hostname, timeout_ms = REQUEST_LIMITS.connect_timeout_ms) {
       const stop = new AbortController()
-      const timer = clock.after(timeout_ms, () => stop.abort(new Failure('dns', `no address within ${timeout_ms} ms`)))
+      const timer = clock.after(timeout_ms, () =>
+        stop.abort(new HttpError('dns', `no address within ${timeout_ms} ms`)),
+      )
       try {
         return { ok: true, addresses: await resolveChecked(shared, hostname, stop.signal) }
       } catch (cause) {
@@ -79,7 +81,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     async close() {
       closed = true
       const open = [...running]
-      for (const entry of open) entry.stop(new Failure('aborted', 'the HTTP client is closed'))
+      for (const entry of open) entry.stop(new HttpError('aborted', 'the HTTP client is closed'))
       await Promise.all([shared.idle.close(), ...open.map(entry => entry.ended)])
     },
   }
@@ -87,18 +89,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
 /** Runs one exchange under its total timeout. The only place where failures become values. */
 async function exchange<T>(
-  shared: Shared,
+  shared: ClientParts,
   request: HttpRequest,
   limits: HttpLimits,
   stop: AbortController,
   sink: SinkFactory<T>,
-): Promise<Outcome<T>> {
+): Promise<DownloadOutcome<T>> {
   const { clock } = shared
   const started_ms = clock.monotonic_ms()
   const elapsed = (): number => Math.round(clock.monotonic_ms() - started_ms)
-  const aborted = (): void => stop.abort(new Failure('aborted', 'the caller ended the request'))
+  const aborted = (): void => stop.abort(new HttpError('aborted', 'the caller ended the request'))
   const total = clock.after(limits.total_timeout_ms, () =>
-    stop.abort(new Failure('total_timeout', `no complete answer within ${limits.total_timeout_ms} ms`)),
+    stop.abort(new HttpError('total_timeout', `no complete answer within ${limits.total_timeout_ms} ms`)),
   )
   if (request.signal?.aborted) aborted()
   else request.signal?.addEventListener('abort', aborted)
@@ -117,7 +119,7 @@ async function exchange<T>(
 
 /** Follows redirects to the final response. */
 async function follow<T>(
-  shared: Shared,
+  shared: ClientParts,
   request: HttpRequest,
   limits: HttpLimits,
   stop: AbortController,
@@ -125,10 +127,10 @@ async function follow<T>(
   at: { url: string },
 ) {
   const parsed = parseTarget(request.url)
-  if (!parsed.ok) throw new Failure('bad_url', parsed.detail)
+  if (!parsed.ok) throw new HttpError('bad_url', parsed.detail)
   const first = parsed.target
   let target = first
-  let hop: Hop = { url: first.url, method: request.method ?? 'GET', body: request.body ?? null }
+  let hop: HttpHop = { url: first.url, method: request.method ?? 'GET', body: request.body ?? null }
   let digest = new DigestAnswers(first.credentials)
   let authorization: string | null = null
   for (let redirects = 0; ; ) {
@@ -143,13 +145,13 @@ async function follow<T>(
         authorization = digest.to({ status, challenge: open.headers['www-authenticate'] }, hop, target)
         if (authorization !== null) continue
         const next = redirect({ status, location: open.headers['location'] }, hop)
-        if (next.kind === 'bad') throw new Failure('bad_redirect', next.detail)
+        if (next.kind === 'bad') throw new HttpError('bad_redirect', next.detail)
         if (next.kind === 'final') {
           const content = await open.read(sink(open))
           return { status, headers: open.headers, url: target.url, redirects, content }
         }
         if (redirects >= limits.max_redirects)
-          throw new Failure('too_many_redirects', `more than ${limits.max_redirects} redirects`)
+          throw new HttpError('too_many_redirects', `more than ${limits.max_redirects} redirects`)
         redirects++
         target = next.target
         hop = { url: target.url, method: next.method, body: next.keep_body ? hop.body : null }
@@ -165,9 +167,14 @@ async function follow<T>(
 
 /** Returns the headers of a hop. Names keep their case on the wire: some receivers read raw headers as documented. */
 function hopHeaders(
-  shared: Shared,
+  shared: ClientParts,
   request: HttpRequest,
-  at: { readonly hop: Hop; readonly target: Target; readonly first: Target; readonly authorization: string | null },
+  at: {
+    readonly hop: HttpHop
+    readonly target: HttpTarget
+    readonly first: HttpTarget
+    readonly authorization: string | null
+  },
 ) {
   const { hop, target, first, authorization } = at
   const headers = new Map<string, [name: string, value: string]>()

@@ -2,12 +2,12 @@ import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'n
 import { connect as connectTls } from 'node:tls'
 import type { Client, Dispatcher } from 'undici'
 import type { AddressGuard } from '../../domain/network/address-guard.ts'
-import type { Target } from '../../domain/webhooks/target.ts'
-import { asFailure, Failure } from './failure.ts'
+import type { HttpTarget } from '../../domain/webhooks/target.ts'
+import { asFailure, HttpError } from './failure.ts'
 import { dropInterim } from './interim.ts'
 
 interface ConnectOptions {
-  readonly target: Target
+  readonly target: HttpTarget
   /** The addresses that passed the guard. The client connects to no others. */
   readonly addresses: readonly string[]
   readonly timeout_ms: number
@@ -23,7 +23,7 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
   const refusal = guard.refusal(tcp.remoteAddress ?? '')
   if (refusal !== null) {
     tcp.destroy()
-    throw new Failure('private_address', `connected to ${tcp.remoteAddress} (${refusal})`)
+    throw new HttpError('private_address', `connected to ${tcp.remoteAddress} (${refusal})`)
   }
   if (options.target.scheme === 'http') return tcp
   const { hostname } = options.target
@@ -71,12 +71,12 @@ export function clientOn(
     undici,
     target,
     idle_ms,
-  }: { readonly undici: Awaited<ReturnType<typeof loadUndici>>; readonly target: Target; readonly idle_ms: number },
+  }: { readonly undici: Awaited<ReturnType<typeof loadUndici>>; readonly target: HttpTarget; readonly idle_ms: number },
 ): Client {
   let given = false
   const client = new undici.Client(target.origin, {
     connect: (_options, callback) => {
-      if (given) return callback(new Failure('network', 'the connection was closed by the server'), null)
+      if (given) return callback(new HttpError('network', 'the connection was closed by the server'), null)
       given = true
       // undici calls this while it walks its queue and would ignore a synchronous answer.
       queueMicrotask(() => callback(null, socket))

@@ -6,8 +6,8 @@ import { DOWNLOAD_LIMITS, withDefaults } from './limits.ts'
 import type { DownloadRequest, DownloadResult, HttpAnswer, HttpFailure, HttpLimits, HttpRequest } from './types.ts'
 
 /** The result of an exchange. `content` is the sink's result, or null when the body was dropped. */
-export type Outcome<T> = (Omit<HttpAnswer, 'body'> & { readonly content: T | null }) | HttpFailure
-type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<Outcome<T>>
+export type DownloadOutcome<T> = (Omit<HttpAnswer, 'body'> & { readonly content: T | null }) | HttpFailure
+type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<DownloadOutcome<T>>
 
 /** Downloads by GET into a file. Only a complete 200 response replaces the file. */
 export async function download(request: DownloadRequest, run: Run): Promise<DownloadResult> {

@@ -1,7 +1,7 @@
 import type { FetchError } from '../../domain/webhooks/errors.ts'
 
 /** The reason for a failed exchange. Thrown in streams and sockets; `exchange` turns it into a value. */
-export class Failure extends Error {
+export class HttpError extends Error {
   override readonly name = 'Failure'
   readonly error: FetchError
 
@@ -32,25 +32,25 @@ const TLS_UNTRUSTED = new Set([
 type Phase = 'connect' | 'tls' | 'exchange'
 
 /** Classifies errors of Node, OpenSSL, undici and zlib. `phase` disambiguates codes with several meanings. */
-export function asFailure(cause: unknown, phase: Phase): Failure {
-  if (cause instanceof Failure) return cause
+export function asFailure(cause: unknown, phase: Phase): HttpError {
+  if (cause instanceof HttpError) return cause
   const {
     code = '',
     message = String(cause),
     name = '',
   } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
   const detail = message.includes(code) ? message : `${code}: ${message}`
-  if (TLS_NAME.has(code)) return new Failure('tls_name', detail)
-  if (TLS_EXPIRED.has(code)) return new Failure('tls_expired', detail)
-  if (TLS_UNTRUSTED.has(code)) return new Failure('tls_untrusted', detail)
-  if (phase === 'tls' || code.startsWith('ERR_SSL_')) return new Failure('tls', detail)
-  if (code === 'ECONNREFUSED') return new Failure('refused', detail)
-  if (code === 'ETIMEDOUT' && phase === 'connect') return new Failure('connect_timeout', detail)
+  if (TLS_NAME.has(code)) return new HttpError('tls_name', detail)
+  if (TLS_EXPIRED.has(code)) return new HttpError('tls_expired', detail)
+  if (TLS_UNTRUSTED.has(code)) return new HttpError('tls_untrusted', detail)
+  if (phase === 'tls' || code.startsWith('ERR_SSL_')) return new HttpError('tls', detail)
+  if (code === 'ECONNREFUSED') return new HttpError('refused', detail)
+  if (code === 'ETIMEDOUT' && phase === 'connect') return new HttpError('connect_timeout', detail)
   if (name === 'HTTPParserError' || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code) || PROTOCOL.has(code))
-    return new Failure('protocol', detail)
+    return new HttpError('protocol', detail)
   // undici reports a response that it cannot accept (unrequested 101, 100 without Expect) as a socket error.
-  if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(message)) return new Failure('protocol', detail)
-  return new Failure('network', detail)
+  if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(message)) return new HttpError('protocol', detail)
+  return new HttpError('network', detail)
 }
 
 const PROTOCOL = new Set([

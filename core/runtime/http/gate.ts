@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts'
+import { HttpError } from './failure.ts'
 
 /** Limits concurrent exchanges, in total and per origin: a slow origin delays only its own callers. */
 export interface Gate {
@@ -46,7 +46,7 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
   return {
     async enter(origin, signal) {
       if (signal.aborted) throw signal.reason
-      if (total >= max_total) throw new Failure('network', `more than ${max_total} requests are under way`)
+      if (total >= max_total) throw new HttpError('network', `more than ${max_total} requests are under way`)
       const lane = lanes.get(origin) ?? { running: 0, queue: new Set() }
       lanes.set(origin, lane)
       total++

@@ -2,21 +2,21 @@ import { isIP } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { Client, Dispatcher } from 'undici'
 import type { AddressGuard } from '../../domain/network/address-guard.ts'
-import type { Target } from '../../domain/webhooks/target.ts'
+import type { HttpTarget } from '../../domain/webhooks/target.ts'
 import type { Clock, Timer } from '../clock.ts'
-import { readBody } from './body.ts'
+import { pipeBody } from './body.ts'
 import { clientOn, connectSocket, loadUndici, requestOn } from './connect.ts'
-import { asFailure, Failure } from './failure.ts'
+import { asFailure, HttpError } from './failure.ts'
 import type { Gate } from './gate.ts'
 import { end, type IdleConnections } from './pool.ts'
 import type { ResolveHost } from './resolve.ts'
-import type { Hop, HttpLimits } from './types.ts'
+import type { HttpHop, HttpLimits } from './types.ts'
 
 /** The most addresses that one connection tries. The guard checks all addresses of a name. */
 const MAX_ADDRESSES = 8
 
 /** State that all exchanges of one client share. */
-export interface Shared {
+export interface ClientParts {
   readonly clock: Clock
   readonly guard: AddressGuard
   readonly resolve: ResolveHost
@@ -36,8 +36,8 @@ interface Sink<T> {
 }
 
 interface Sending {
-  readonly target: Target
-  readonly hop: Hop
+  readonly target: HttpTarget
+  readonly hop: HttpHop
   readonly headers: Record<string, string>
   readonly limits: HttpLimits
   readonly stop: AbortController
@@ -56,7 +56,7 @@ interface OpenAnswer {
 }
 
 /** Sends one request, on an idle connection where that is safe. A rejected send leaves no connection open. */
-export async function send(shared: Shared, sending: Sending): Promise<OpenAnswer> {
+export async function send(shared: ClientParts, sending: Sending): Promise<OpenAnswer> {
   const { hop, stop, target } = sending
   const may_reuse = sending.replayable || hop.method === 'GET' || hop.method === 'HEAD'
   const kept = may_reuse ? shared.idle.take(target.origin) : null
@@ -72,11 +72,11 @@ export async function send(shared: Shared, sending: Sending): Promise<OpenAnswer
   return dispatch(shared, sending, await connect(shared, sending))
 }
 
-async function connect(shared: Shared, { target, limits, stop }: Sending): Promise<Client> {
+async function connect(shared: ClientParts, { target, limits, stop }: Sending): Promise<Client> {
   const phase = new AbortController()
   let error: 'dns' | 'connect_timeout' = 'dns'
   const timer = shared.clock.after(limits.connect_timeout_ms, () =>
-    phase.abort(new Failure(error, `no connection within ${limits.connect_timeout_ms} ms`)),
+    phase.abort(new HttpError(error, `no connection within ${limits.connect_timeout_ms} ms`)),
   )
   const signal = AbortSignal.any([stop.signal, phase.signal])
   try {
@@ -96,32 +96,32 @@ async function connect(shared: Shared, { target, limits, stop }: Sending): Promi
 
 /** Resolves a host and checks its addresses. One forbidden address refuses the whole host. */
 export async function resolveChecked(
-  shared: Shared,
+  shared: ClientParts,
   hostname: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const addresses = isIP(hostname) > 0 ? [hostname] : await until(resolveNamed(shared, hostname), signal)
-  if (addresses.length === 0) throw new Failure('dns', `${hostname} has no address`)
+  if (addresses.length === 0) throw new HttpError('dns', `${hostname} has no address`)
   for (const address of addresses) {
     const refusal = shared.guard.refusal(address)
-    if (refusal !== null) throw new Failure('private_address', `${hostname} is ${address} (${refusal})`)
+    if (refusal !== null) throw new HttpError('private_address', `${hostname} is ${address} (${refusal})`)
   }
   return addresses.slice(0, MAX_ADDRESSES)
 }
 
-async function resolveNamed(shared: Shared, hostname: string): Promise<readonly string[]> {
+async function resolveNamed(shared: ClientParts, hostname: string): Promise<readonly string[]> {
   try {
     return await shared.resolve(hostname)
   } catch (cause) {
-    throw new Failure('dns', `${hostname}: ${cause instanceof Error ? cause.message : String(cause)}`)
+    throw new HttpError('dns', `${hostname}: ${cause instanceof Error ? cause.message : String(cause)}`)
   }
 }
 
 /** Sends one request on a connection and waits for the head of the response. Any failure ends the connection. */
-async function dispatch(shared: Shared, sending: Sending, client: Client): Promise<OpenAnswer> {
+async function dispatch(shared: ClientParts, sending: Sending, client: Client): Promise<OpenAnswer> {
   const { hop, limits, stop, target } = sending
   const silence = watch(shared.clock, limits.read_timeout_ms, () =>
-    stop.abort(new Failure('read_timeout', `the server was silent for ${limits.read_timeout_ms} ms`)),
+    stop.abort(new HttpError('read_timeout', `the server was silent for ${limits.read_timeout_ms} ms`)),
   )
   const ended = (): void => {
     client.destroy(asFailure(stop.signal.reason, 'exchange')).catch(() => undefined)
@@ -171,12 +171,12 @@ async function readInto<T>(
 ): Promise<T> {
   try {
     if (Number(headers['content-length']) > limits.max_bytes)
-      throw new Failure('too_large', `Content-Length ${headers['content-length']} is over ${limits.max_bytes} bytes`)
-    await readBody(body, headers['content-encoding'], limits, sink.stream)
+      throw new HttpError('too_large', `Content-Length ${headers['content-length']} is over ${limits.max_bytes} bytes`)
+    await pipeBody(body, headers['content-encoding'], limits, sink.stream)
     return await sink.finish()
   } catch (cause) {
     await sink.discard?.()
-    throw isFileError(cause) ? new Failure('file', cause.message) : cause
+    throw isFileError(cause) ? new HttpError('file', cause.message) : cause
   }
 }
 

@@ -36,7 +36,7 @@ export interface HttpLimits {
 }
 
 /** One request of an exchange: the first one, or one that a redirect caused. */
-export interface Hop {
+export interface HttpHop {
   /** As sent: scheme, host, path and query, without user info and fragment. */
   readonly url: string
   readonly method: HttpMethod
@@ -56,9 +56,9 @@ export interface HttpRequest extends Partial<HttpLimits> {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
   /** Returns further headers for each hop: signatures, cookies. */
-  readonly hop_headers?: (hop: Hop) => Readonly<Record<string, string>>
+  readonly hop_headers?: (hop: HttpHop) => Readonly<Record<string, string>>
   /** Called with every response, including redirects and challenges, to store cookies. */
-  readonly hop_answered?: (hop: Hop, answer: { status: number; set_cookie: readonly string[] }) => void
+  readonly hop_answered?: (hop: HttpHop, answer: { status: number; set_cookie: readonly string[] }) => void
   /** Which bodies to read: all (default), those of 2xx, or none. Other bodies are neither awaited nor limited. */
   readonly keep_body?: 'always' | 'success' | 'never'
   /** The server detects repeats (idempotency token), so an idle connection may be used, as for every GET and HEAD. */

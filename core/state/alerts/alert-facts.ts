@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '../../domain/alerts/index.ts'
+import type { AlertScope, ApplyFacts, BalanceFacts, HealthFacts, SpendFacts } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { spentBetween } from '../calls/counters.ts'
 import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
@@ -30,7 +30,7 @@ export async function balanceFacts(db: Db, project: Project): Promise<BalanceFac
  * Reads the spend of every level of a project that may have a daily cap, for a day (with the caps) or a month, and that
  * of the trunk that a policy names.
  */
-export async function spendFacts(db: Db, project: Project, period: string, scope: Scope): Promise<SpendFacts> {
+export async function spendFacts(db: Db, project: Project, period: string, scope: AlertScope): Promise<SpendFacts> {
   const monthly = period.length === 7
   const named = await spendLevels(db, project, scope)
   const [from, to] = monthly ? [`${period}-01`, `${period}-31`] : [period, period]
@@ -80,7 +80,7 @@ const CAPPED_POLICIES = statement((db, { id }: Of) =>
     .where('daily_spend_limit_minor', 'is not', null),
 )
 
-async function spendLevels(db: Db, project: Project, scope: Scope): Promise<SpendLevel[]> {
+async function spendLevels(db: Db, project: Project, scope: AlertScope): Promise<SpendLevel[]> {
   const of_project = { id: project.id, name: project.name, type: 'organization' } as const
   const { id } = project
   const [[ceiling], subaccounts, trunks, subtrunks, policies] = await readTogether(
@@ -100,19 +100,33 @@ async function spendLevels(db: Db, project: Project, scope: Scope): Promise<Spen
       cap_minor: ceiling?.daily_spend_cap_minor ?? null,
     },
     ...subaccounts.map(({ id, name, daily_spend_cap_minor }) => ({
-      ...{ id, name, level: 'subaccount' as const, subject: { id, name, type: 'subaccount' as const } },
+      id,
+      name,
+      level: 'subaccount' as const,
+      subject: { id, name, type: 'subaccount' as const },
       cap_minor: daily_spend_cap_minor,
     })),
     // A trunk has no cap of its own: it belongs to its policy, which other services may share.
     ...trunks.map(({ id, name }) => ({
-      ...{ id, name, level: 'trunk' as const, subject: { id, name, type: 'trunk' as const }, cap_minor: null },
+      id,
+      name,
+      level: 'trunk' as const,
+      subject: { id, name, type: 'trunk' as const },
+      cap_minor: null,
     })),
     ...subtrunks.map(({ id, name, daily_spend_cap_minor, trunk_id, trunk_name }) => ({
-      ...{ id, name, level: 'subtrunk' as const, cap_minor: daily_spend_cap_minor },
+      id,
+      name,
+      level: 'subtrunk' as const,
+      cap_minor: daily_spend_cap_minor,
       subject: { id: trunk_id, name: trunk_name, type: 'trunk' as const },
     })),
     ...policies.map(({ id, name, daily_spend_limit_minor }) => ({
-      ...{ id, name, level: 'policy' as const, subject: of_project, cap_minor: daily_spend_limit_minor },
+      id,
+      name,
+      level: 'policy' as const,
+      subject: of_project,
+      cap_minor: daily_spend_limit_minor,
     })),
   ]
 }

@@ -1,5 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../../domain/alerts/index.ts'
+import {
+  type AlertFinding,
+  type AlertKind,
+  attempted,
+  type OpenAlert,
+  WHY_ACKNOWLEDGED,
+} from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { AlertNotificationTable, AlertTable, Db, Trx } from '../db.ts'
@@ -131,7 +137,7 @@ export const openAlertOf = (db: Db | Trx, dedupe_key: string): Promise<AlertRow 
 
 export async function insertAlert(
   trx: Trx,
-  finding: Finding,
+  finding: AlertFinding,
   context: Pick<AlertRow, 'organization_id' | 'project_id' | 'policy_id' | 'policy_revision'> & {
     readonly channels: readonly string[]
     readonly now: string
@@ -163,7 +169,7 @@ export async function insertAlert(
     .executeTakeFirstOrThrow()
 }
 
-const columnsOf = (finding: Finding) => ({
+const columnsOf = (finding: AlertFinding) => ({
   severity: finding.severity,
   reason: finding.reason,
   remediation: finding.remediation,
@@ -177,7 +183,12 @@ const columnsOf = (finding: Finding) => ({
 })
 
 /** Updates the alert of a condition that still holds. `updated_at` changes only when something else does. */
-export async function keepAlert(trx: Trx, id: string, finding: Finding, now: string): Promise<AlertRow | undefined> {
+export async function keepAlert(
+  trx: Trx,
+  id: string,
+  finding: AlertFinding,
+  now: string,
+): Promise<AlertRow | undefined> {
   const columns = columnsOf(finding)
   return trx
     .updateTable('alert')

@@ -117,7 +117,10 @@ export const advanceCallExport = (
   state.db
     .updateTable('call_export')
     .set({
-      ...{ after_position, rows, bytes, failures: 0 },
+      after_position,
+      rows,
+      bytes,
+      failures: 0,
       ...(done ? { state: 'completed' as const, ...ended(now_ms) } : { state: 'running' as const }),
     })
     .where('id', '=', id)

@@ -89,7 +89,7 @@ interface Exchanged {
 
 function faultsOf(call: HistoryRow, events: readonly Event[]): CallFault[] {
   const of = { call, reason: null, sip_code: null }
-  const told = events.map(({ id, ...event }): CallFault => {
+  const faults = events.map(({ id, ...event }): CallFault => {
     const common = { ...of, id: `event_${id}`, at: event.at, number: event.number }
     if (isFault(event))
       return { ...common, kind: 'document', sentence: faultWords(event), request: null, response: null }
@@ -97,7 +97,7 @@ function faultsOf(call: HistoryRow, events: readonly Event[]): CallFault[] {
     const sentence = `The request failed: ${response?.error_message ?? `error ${event.number}`}.`
     return { ...common, kind: 'request', sentence: sentence.replace(/\.\.$/, '.'), request, response }
   })
-  return isRefused(call) ? [refusalOf(call), ...told] : told
+  return isRefused(call) ? [refusalOf(call), ...faults] : faults
 }
 
 /** A call that no script failed, and that did not end as calls do. */
@@ -108,7 +108,15 @@ function refusalOf(call: HistoryRow): CallFault {
   const trace = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as { sentence?: string })
   const sentence = trace?.sentence ?? `The call ended with SIP ${call.sip_code}: ${call.reason?.replaceAll('_', ' ')}.`
   return {
-    ...{ id: call.sid, at: call.ended_at ?? call.queued_at, call, kind: 'refusal' },
-    ...{ number: null, reason: call.reason, sip_code: call.sip_code, sentence, request: null, response: null },
+    id: call.sid,
+    at: call.ended_at ?? call.queued_at,
+    call,
+    kind: 'refusal',
+    number: null,
+    reason: call.reason,
+    sip_code: call.sip_code,
+    sentence,
+    request: null,
+    response: null,
   }
 }

@@ -5,10 +5,10 @@ import {
   FIGURE_NAMES,
   type Figures,
   KEPT_MS,
+  type MetricsWindow,
   STEPS_MS,
   stepOf,
   TOP_FAILURES,
-  type Window,
   windowBegin,
 } from '../../domain/metrics/index.ts'
 import type { Db } from '../db.ts'
@@ -45,7 +45,12 @@ interface FigureStep {
 }
 
 /** Returns the steps of a window that ends now, oldest first. Omits steps without calls. */
-export async function figureSteps(db: Db, subject: Subject, window: Window, now_ms: number): Promise<FigureStep[]> {
+export async function figureSteps(
+  db: Db,
+  subject: Subject,
+  window: MetricsWindow,
+  now_ms: number,
+): Promise<FigureStep[]> {
   const rows = await db
     .selectFrom('call_step')
     .select('begin_ms')
@@ -69,7 +74,12 @@ export interface FailureStep {
 }
 
 /** Returns how many calls failed for which reason in each step of a window, oldest first. */
-export async function failureSteps(db: Db, subject: Subject, window: Window, now_ms: number): Promise<FailureStep[]> {
+export async function failureSteps(
+  db: Db,
+  subject: Subject,
+  window: MetricsWindow,
+  now_ms: number,
+): Promise<FailureStep[]> {
   const rows = await db
     .selectFrom('call_step_failure')
     .select(['begin_ms', 'platform_reason', eb => eb.fn.sum<number>('calls').as('calls')])
@@ -84,7 +94,12 @@ export async function failureSteps(db: Db, subject: Subject, window: Window, now
 }
 
 /** Sums the figures of a window that ends now and begins at a whole minute (1h) or hour. */
-export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, now_ms: number): Promise<Figures> {
+export async function figuresOfWindow(
+  db: Db,
+  trunk_id: string,
+  window: MetricsWindow,
+  now_ms: number,
+): Promise<Figures> {
   const row = await db
     .selectFrom('call_step')
     .select(FIGURE_NAMES.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name)))
@@ -99,7 +114,7 @@ export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, 
 export async function failuresOfWindow(
   db: Db,
   trunk_id: string,
-  window: Window,
+  window: MetricsWindow,
   now_ms: number,
 ): Promise<FailureCount[]> {
   const rows = await db

@@ -86,14 +86,14 @@ interface ConferenceFilter {
 }
 
 /** A window of a list, newest first: from an offset, or next to a position. */
-export type Window = { readonly offset: number } | { readonly older_than: number } | { readonly newer_than: number }
+export type ListWindow = { readonly offset: number } | { readonly older_than: number } | { readonly newer_than: number }
 
 /** Lists the conferences of a project, newest first. */
 export async function listConferences(
   db: Db,
   project_id: string,
   { status, friendly_name, created }: ConferenceFilter,
-  window: Window,
+  window: ListWindow,
   limit: number,
 ): Promise<ConferenceRow[]> {
   let query = conferences(db, project_id).limit(limit)

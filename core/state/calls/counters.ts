@@ -8,7 +8,7 @@ import { secondAt, takesWithin } from '../procedures/ceilings/window.ts'
 type Level = LevelUseTable['level']
 
 /** Counts the live calls of subjects at a level, as the concurrency check does. */
-export async function liveCalls(db: Db | Trx, level: Level, ids: readonly string[]): Promise<Map<string, number>> {
+export async function countLiveCalls(db: Db | Trx, level: Level, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('level_use')

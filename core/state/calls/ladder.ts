@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { toldCallId } from '../../domain/calls/foreign.ts'
+import { shownCallId } from '../../domain/calls/foreign.ts'
 import { missingFrom } from '../../domain/ladder/message.ts'
 import type { Db, SipMessageTable } from '../db.ts'
 import { callProcedure } from '../port.ts'
@@ -56,7 +56,7 @@ export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'o
   if (family.length === 0) return null
   const sids = family.map(call => call.sid)
   const attempts = await db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', sids).execute()
-  const callers = family.map(call => (reader === 'operator' ? call.sip_call_id : toldCallId(call)))
+  const callers = family.map(call => (reader === 'operator' ? call.sip_call_id : shownCallId(call)))
   const call_ids = [...callers, ...attempts.map(attempt => attempt.sip_call_id)].filter(id => id !== null)
   if (call_ids.length === 0) return []
   const rows = await db

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { beginOf, STEPS_MS, stepOf, type Window, windowBegin } from '../../domain/metrics/index.ts'
+import { beginOf, type MetricsWindow, STEPS_MS, stepOf, windowBegin } from '../../domain/metrics/index.ts'
 import type { Db, LoadStepTable } from '../db.ts'
 
 /** How many calls a subject had at once, by minute and hour. A sampler counts the live calls every few seconds. */
@@ -62,7 +62,12 @@ const addSamples = (db: Db, samples: readonly LoadStepTable[]): Promise<unknown>
     .execute()
 
 /** Returns the steps of a window that ends now, oldest first. Omits steps without live calls. */
-export async function loadSteps(db: Db, subject_id: string, window: Window, now_ms: number): Promise<LoadStep[]> {
+export async function loadSteps(
+  db: Db,
+  subject_id: string,
+  window: MetricsWindow,
+  now_ms: number,
+): Promise<LoadStep[]> {
   const rows = await db
     .selectFrom('load_step')
     .select(['begin_ms', 'most_calls', 'call_ms'])

@@ -55,11 +55,11 @@ interface NodeSeen {
 export const stateOfNode = ({ heartbeat_at, draining_at }: NodeSeen, now_ms: number): 'up' | 'draining' | 'lost' =>
   now_ms - Date.parse(heartbeat_at) > LOST_AFTER_MS ? 'lost' : draining_at === null ? 'up' : 'draining'
 
-export const listNodes = (db: Db): Promise<NodeSeen[]> =>
+export const nodesSeen = (db: Db): Promise<NodeSeen[]> =>
   db.selectFrom('node').select(['id', 'kind', 'heartbeat_at', 'draining_at']).orderBy('kind').orderBy('id').execute()
 
 /** Returns the newest live calls of all projects. */
-export const liveCalls = (db: Db, limit: number) =>
+export const newestLiveCalls = (db: Db, limit: number) =>
   db
     .selectFrom('call')
     .leftJoin('trunk', 'trunk.id', 'call.trunk_id')

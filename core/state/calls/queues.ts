@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { CallQueueTable, Db, QueueMemberTable, Trx } from '../db.ts'
-import type { Window } from './conferences.ts'
+import type { ListWindow } from './conferences.ts'
 
 /** Queues and the callers who wait in them. */
 
@@ -49,7 +49,7 @@ export const findQueue = (db: Db | Trx, project_id: string, sid: string): Promis
   db.selectFrom('call_queue').selectAll().where('sid', '=', sid).where('project_id', '=', project_id).executeTakeFirst()
 
 /** Lists the queues of a project, newest first. */
-export async function listQueues(db: Db, project_id: string, window: Window, limit: number): Promise<QueueRow[]> {
+export async function listQueues(db: Db, project_id: string, window: ListWindow, limit: number): Promise<QueueRow[]> {
   let query = db.selectFrom('call_queue').selectAll().where('project_id', '=', project_id).limit(limit)
   if ('newer_than' in window) {
     const rows = await query.where('position', '>', window.newer_than).orderBy('position').execute()

@@ -1,7 +1,7 @@
 import { ending } from '../../domain/calls/endings.ts'
 import type { Db, Trx } from '../db.ts'
 import { callProcedure, type State } from '../port.ts'
-import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from '../procedures/running/admit.ts'
+import { type Admission, type AdmitInput, type AdmitQueuedInput, keptCall } from '../procedures/running/admit.ts'
 import type { FinalFacts } from '../procedures/running/finish.ts'
 import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts'
 import type { CallStep, CallWritten } from '../procedures/running/write.ts'
@@ -24,7 +24,7 @@ export interface AdmittedCall extends Omit<Admission, 'position'> {
   readonly row: CallRow
 }
 
-type AdmittedRow = Pick<Admission, 'decided' | 'told'>
+type AdmittedQueued = Pick<Admission, 'decided' | 'queued'>
 
 /**
  * Decides on a new call and writes it: an admitted call with its slots and money, a refused one with its end. Fails as
@@ -36,8 +36,8 @@ export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: num
 }
 
 /** Decides on a queued call that already has a row. */
-export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<AdmittedRow> =>
-  callProcedure(db, 'admit_row', input)
+export const admitQueuedCall = (db: Db | Trx, input: AdmitQueuedInput): Promise<AdmittedQueued> =>
+  callProcedure(db, 'admit_queued_call', input)
 
 /** Writes the steps of a call atomically. */
 export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>

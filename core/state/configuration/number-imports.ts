@@ -27,9 +27,18 @@ export async function draftImport(
   const id = `nim_${newId.uuid()}`
   const now = iso(facts.now_ms)
   const row = {
-    ...{ id, name: facts.name, begun_by: facts.begun_by, state: 'reading' as const, total: numbers.length },
-    ...{ known: 0, done: 0, added: 0, priced: numbers.filter(({ monthly_minor }) => monthly_minor > 0).length },
-    ...{ created_at: now, updated_at: now, finished_at: null },
+    id,
+    name: facts.name,
+    begun_by: facts.begun_by,
+    state: 'reading' as const,
+    total: numbers.length,
+    known: 0,
+    done: 0,
+    added: 0,
+    priced: numbers.filter(({ monthly_minor }) => monthly_minor > 0).length,
+    created_at: now,
+    updated_at: now,
+    finished_at: null,
   }
   await state.shortTransaction(trx => trx.insertInto('number_import').values(row).execute())
   let known = 0

@@ -5,8 +5,8 @@ import { cachedQuery, combinedQuery, statement } from '../port.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
 /** A trunk with all facts that the API reports, read in one message from one snapshot. */
-export interface TrunkFacts {
-  readonly trunk: TrunkRow & { readonly subaccount_name: string | null }
+export type LoadedTrunk = TrunkRow & {
+  readonly subaccount_name: string | null
   readonly below: TrunkBelow
 }
 
@@ -189,7 +189,7 @@ const BELOW = cachedQuery(
   }),
 )
 
-const FACTS = combinedQuery(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
+const LOADED = combinedQuery(keyOf, OWN, BELOW, (trunk, below): LoadedTrunk | undefined => trunk && { ...trunk, below })
 
-/** Reads a trunk's facts; undefined for an unknown or released trunk. Shared: callers must not modify the result. */
-export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS.read(db, one)
+/** Reads a trunk with its facts; undefined for an unknown or released trunk. Callers must not modify the result. */
+export const readTrunk = (db: Db | Trx, one: One): Promise<LoadedTrunk | undefined> => LOADED.read(db, one)

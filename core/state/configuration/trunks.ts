@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { rangeKey } from '../../domain/identity/address.ts'
 import { counted } from '../../domain/text/counted.ts'
-import { liveCalls } from '../calls/counters.ts'
+import { countLiveCalls } from '../calls/counters.ts'
 import type {
   Db,
   DigestCredentialTable,
@@ -31,8 +31,12 @@ export interface TrunkFigures {
 }
 
 export const NO_TRUNK_FIGURES: TrunkFigures = {
-  ...{ live_calls: 0, numbers: 0, targets: 0, targets_silent: 0 },
-  ...{ subaccount_name: null, policy: null },
+  live_calls: 0,
+  numbers: 0,
+  targets: 0,
+  targets_silent: 0,
+  subaccount_name: null,
+  policy: null,
 }
 
 type AttachedPolicy = Pick<
@@ -243,7 +247,7 @@ export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promis
     if (figure) Object.assign(figure, change)
   }
   for (const ids of slices(trunk_ids)) {
-    for (const [id, live_calls] of await liveCalls(db, 'trunk', ids)) note(id, { live_calls })
+    for (const [id, live_calls] of await countLiveCalls(db, 'trunk', ids)) note(id, { live_calls })
     const numbers = await db
       .selectFrom('number')
       .select(['route_id', eb => eb.fn.countAll<number>().as('count')])
@@ -318,7 +322,7 @@ export interface TrunkNumbers {
 
 /** Describes what prevents the release of a trunk; null when nothing does. */
 export async function trunkReferences(db: Db, trunk_id: string): Promise<string | null> {
-  const live = (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
+  const live = (await countLiveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
   if (live > 0) return `${counted(live, 'call')} in progress`
   const numbers = await db
     .selectFrom('number')

@@ -3,7 +3,7 @@ import type { AuditRow } from '../people/audit.ts'
 import { readTogether, statement } from '../port.ts'
 
 /** Returns the audit position up to which events are queued for webhook endpoints; undefined before the first one. */
-export async function toldUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
+export async function reportedUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
   const [[row]] = await readTogether(db, TOLD({ name }))
   return row?.position
 }
@@ -12,7 +12,7 @@ const TOLD = statement((db, { name }: { readonly name: string }) =>
   db.selectFrom('told_event').select('position').where('name', '=', name),
 )
 
-export async function noteToldUpTo(trx: Db | Trx, name: string, position: number): Promise<void> {
+export async function noteReportedUpTo(trx: Db | Trx, name: string, position: number): Promise<void> {
   await trx
     .insertInto('told_event')
     .values({ name, position })

@@ -36,7 +36,10 @@ export async function decisionsAgain(db: Db, since: string): Promise<DecidedAgai
   for (const call of calls) {
     const outcome = await takeAdmission(db, requestOf(call), { dry_run: true })
     again.push({
-      ...{ sid: call.sid, from: call.from_number, to: call.to_number, admitted: outcome.admitted },
+      sid: call.sid,
+      from: call.from_number,
+      to: call.to_number,
+      admitted: outcome.admitted,
       reason: outcome.admitted ? null : outcome.reason,
       max_duration_seconds: outcome.admitted ? outcome.max_duration_seconds : null,
       rate_minor: outcome.price?.rate_minor ?? null,
@@ -51,12 +54,19 @@ function requestOf(call: CallRow): AdmissionRequest {
   const of_trunk = trunk_id !== null && (inbound ? application_id === null : origin === 'trunk' || origin === 'test')
   const at_ms = Date.parse(call.queued_at)
   return {
-    ...{ call_sid: sid, node_id: 'rehearsal', project_id, transport: null, offer: null },
+    call_sid: sid,
+    node_id: 'rehearsal',
+    project_id,
+    transport: null,
+    offer: null,
     part: inbound ? 'inbound' : 'outbound',
     way: inbound ? null : wayOf(call),
     service: of_trunk ? { type: 'trunk', id: trunk_id } : voiceService(project_id, application_id),
     ...(inbound && origin === 'carrier' ? { from_carrier: true } : {}),
-    ...{ called: call.to_number, caller: call.from_number, now_ms: at_ms, store_ms: at_ms },
+    called: call.to_number,
+    caller: call.from_number,
+    now_ms: at_ms,
+    store_ms: at_ms,
   }
 }
 

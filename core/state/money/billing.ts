@@ -106,7 +106,7 @@ export async function trunkNames(db: Db | Trx, ids: readonly string[]): Promise<
  * Computes the statement of a month from the ledger. `before`: the statement of the month before, when it was issued;
  * lines that were written after it with an earlier time are in this one.
  */
-export async function readStatement(
+export async function readBill(
   db: Db | Trx,
   project: Selectable<ProjectTable>,
   organization: Selectable<OrganizationTable>,
@@ -154,7 +154,11 @@ export async function readStatement(
       label: row.id === null ? 'Not through a trunk' : (names.get(row.id) ?? row.id),
     })),
     numbers: numbers.map(({ note, amount_minor }) => ({
-      ...{ id: null, label: note ?? '', calls: 0, billed_seconds: 0, charge_minor: -amount_minor },
+      id: null,
+      label: note ?? '',
+      calls: 0,
+      billed_seconds: 0,
+      charge_minor: -amount_minor,
     })),
     payments: payments.map(({ at, kind, amount_minor, note }) => ({
       at,

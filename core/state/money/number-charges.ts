@@ -72,8 +72,14 @@ export async function chargeNumbers(state: State, now_ms: number): Promise<numbe
       if (
         await state.transaction(trx =>
           adjustBalance(trx, {
-            ...{ id, project_id, kind: 'number' as const, amount_minor: -monthly_minor },
-            ...{ note: `${e164}, ${period}`, reference, now: iso(now_ms), once: true },
+            id,
+            project_id,
+            kind: 'number' as const,
+            amount_minor: -monthly_minor,
+            note: `${e164}, ${period}`,
+            reference,
+            now: iso(now_ms),
+            once: true,
           }),
         )
       )

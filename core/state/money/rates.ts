@@ -226,8 +226,15 @@ export async function adjustBalance(
   await trx
     .insertInto('ledger')
     .values({
-      ...{ billing_account_id: id, project_id, kind, amount_minor, balance_after_minor: account.balance_minor },
-      ...{ call_sid: null, note, reference, at: now },
+      billing_account_id: id,
+      project_id,
+      kind,
+      amount_minor,
+      balance_after_minor: account.balance_minor,
+      call_sid: null,
+      note,
+      reference,
+      at: now,
     })
     .execute()
   return account

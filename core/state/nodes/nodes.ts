@@ -165,30 +165,23 @@ export async function isAskedToDrain(db: Db | Trx, id: string): Promise<boolean>
   return (row?.draining_at ?? null) !== null
 }
 
-/** Observers by open state: each process judges silence for itself. */
-const watches = new WeakMap<State, NodeWatch>()
-
-function watchOf(state: State): NodeWatch {
-  const watch = watches.get(state) ?? new NodeWatch()
-  watches.set(state, watch)
-  return watch
-}
-
 /**
- * Ends the calls of signaling nodes that have been silent for 15 s, and deletes those nodes. `dead` reports nodes that
- * are known to be gone, such as a predecessor on this machine whose process has exited. What another observer began and
- * did not finish goes on. Returns the ended calls' sids.
+ * Ends the calls of signaling nodes that have been silent for 15 s, and deletes those nodes. `watch` has observed them
+ * for the caller: each process judges silence for itself. `dead` reports nodes that are known to be gone, such as a
+ * predecessor on this machine whose process has exited. What another observer began and did not finish goes on. Returns
+ * the ended calls' sids.
  */
 export async function endCallsOfLostNodes(
   state: State,
   clock: Pick<Clock, 'now' | 'monotonic_ms'>,
+  watch: NodeWatch,
   options: { readonly dead?: (node: NodeRow) => boolean } = {},
 ): Promise<string[]> {
   // While the state cannot be written, a missing heartbeat proves nothing.
   await state.probe()
   const now_ms = clock.now()
   const nodes = await signalingNodes(state.db)
-  const silent = new Set(watchOf(state).silent(nodes, clock.monotonic_ms()))
+  const silent = new Set(watch.silent(nodes, clock.monotonic_ms()))
   const ended: string[] = []
   for (const node of nodes) {
     if (node.lost_at === null) {

@@ -1,3 +1,4 @@
+import { boundedMap } from '../../domain/bounded-map.ts'
 import type { Value } from '../procedures/query.ts'
 
 /** How values look to PostgreSQL and to us. Rows must look as those of the other store do. */
@@ -52,7 +53,7 @@ export function storable(value: unknown): unknown {
 }
 
 const MOST_TEXTS = 2000
-const numbered_texts = new Map<string, string>()
+const numbered_texts = boundedMap<string, string>(MOST_TEXTS)
 
 /** Returns a statement with `$1`, `$2` for its `?`. Texts and quoted names keep their question marks. */
 export function withNumbers(sql: string): string {
@@ -60,7 +61,6 @@ export function withNumbers(sql: string): string {
   if (known !== undefined) return known
   let count = 0
   const made = sql.replace(/'(?:[^']|'')*'|"[^"]*"|\?/g, part => (part === '?' ? `$${++count}` : part))
-  if (numbered_texts.size >= MOST_TEXTS) numbered_texts.clear()
   numbered_texts.set(sql, made)
   return made
 }

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Standing } from '../../domain/identity/claims.ts'
+import type { ClaimStanding } from '../../domain/identity/claims.ts'
 import type { Audience } from '../../domain/numbers/import.ts'
 
 /** Column types that every SQL dialect stores alike: booleans as 0 or 1, objects as JSON, times as ISO 8601 in UTC. */
@@ -154,7 +154,7 @@ export interface TrunkSourceTable {
   enabled: Flag
   selector_precedence: number
   /** Standing of the source among other tenants' claims (core/domain/identity/claims.ts). */
-  standing: Generated<Standing>
+  standing: Generated<ClaimStanding>
   created_at: Instant
 }
 

@@ -1,4 +1,4 @@
-import type { FormParameters, Target } from '../facts.ts'
+import type { DocumentTarget, FormParameters } from '../facts.ts'
 
 /** Commands for activities that run concurrently with the document: streams, recordings, transcriptions. */
 export type BackgroundCommand =
@@ -27,7 +27,7 @@ export interface StartStream {
   readonly track: 'inbound_track' | 'outbound_track' | 'both_tracks'
   readonly both_ways: boolean
   readonly parameters: FormParameters
-  readonly status_callback: Target | null
+  readonly status_callback: DocumentTarget | null
 }
 
 interface StopStream {
@@ -78,7 +78,7 @@ interface StopRelay {
 }
 
 /** The URL and events of a recording's status callback (voice-compat.md §10, "Recording status callback"). */
-export interface RecordingCallback extends Target {
+export interface RecordingCallback extends DocumentTarget {
   readonly events: readonly string[]
 }
 
@@ -129,7 +129,7 @@ export interface StartSiprec {
   readonly connector: string
   readonly track: 'inbound_track' | 'outbound_track' | 'both_tracks'
   readonly parameters: FormParameters
-  readonly status_callback: Target | null
+  readonly status_callback: DocumentTarget | null
 }
 
 interface StopSiprec {
@@ -152,7 +152,7 @@ export interface StartTranscription {
   readonly punctuation: boolean
   /** The engine that the document chose; missing: that of the call. */
   readonly engine?: string
-  readonly status_callback: Target | null
+  readonly status_callback: DocumentTarget | null
 }
 
 interface StopTranscription {

@@ -1,4 +1,4 @@
-import type { FormParameters, Target } from '../facts.ts'
+import type { DocumentTarget, FormParameters } from '../facts.ts'
 
 /** Commands for child legs and transfers. */
 export type ChildCommand =
@@ -17,14 +17,14 @@ export type ChildTarget =
   | {
       readonly kind: 'sip'
       /** Sorted by priority (lower first) and weighted among equals; usually one. URIs have no `?headers` part. */
-      readonly uris: readonly SipUri[]
+      readonly uris: readonly DialledUri[]
       readonly headers: readonly (readonly [string, string])[]
     }
   | { readonly kind: 'client'; readonly identity: string; readonly parameters: FormParameters }
   /** A voice application of the project, by id. It runs as a separate call on the far side. */
   | { readonly kind: 'application'; readonly id: string; readonly parameters: FormParameters }
 
-export interface SipUri {
+export interface DialledUri {
   readonly uri: string
   readonly username: string | null
   readonly password: string | null
@@ -39,7 +39,7 @@ export interface MachineDetection {
   readonly speech_threshold_ms: number
   readonly speech_end_threshold_ms: number
   readonly silence_timeout_ms: number
-  readonly callback: Target | null
+  readonly callback: DocumentTarget | null
 }
 
 /**
@@ -55,7 +55,7 @@ export interface DialChild {
   readonly caller_id: string
   /** `attribute`: the document chose it; `parent`: the From of this call is passed on. Admission checks both. */
   readonly caller_id_source: 'attribute' | 'parent'
-  readonly status_callback: (Target & { readonly events: readonly string[] }) | null
+  readonly status_callback: (DocumentTarget & { readonly events: readonly string[] }) | null
   readonly machine_detection: MachineDetection | null
 }
 
@@ -80,7 +80,7 @@ interface RelayEarlyMedia {
  * Runs a whisper document on an answered child. The executor calls `start({kind: 'whisper', …})` on the child's leg and
  * reports the outcome of that run in `whisper_ended`.
  */
-export interface Whisper extends Target {
+export interface Whisper extends DocumentTarget {
   readonly type: 'whisper'
   readonly child: string
 }
@@ -95,7 +95,7 @@ interface Bridge {
  * Makes the child a call with its own document, because this leg asked for a transfer and leaves. The executor starts
  * a `call` run on the child with this entry and keeps the child when this run ends.
  */
-export interface TransferChild extends Target {
+export interface TransferChild extends DocumentTarget {
   readonly type: 'transfer_child'
   readonly child: string
   readonly parameters: FormParameters

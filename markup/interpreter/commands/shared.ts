@@ -1,4 +1,4 @@
-import type { Target } from '../facts.ts'
+import type { DocumentTarget } from '../facts.ts'
 import type { RecordingCallback } from './background.ts'
 import type { Callback } from './run.ts'
 
@@ -20,14 +20,14 @@ export interface JoinConference {
   readonly start_on_enter: boolean
   readonly end_on_exit: boolean
   readonly label: string | null
-  readonly wait: 'default' | 'silence' | Target
+  readonly wait: 'default' | 'silence' | DocumentTarget
   readonly max_participants: number
   readonly record: boolean
   /** Record this participant on a channel of its own, beside the mix. */
   readonly record_channels?: 2
   readonly trim: boolean
   readonly coach: string | null
-  readonly status_callback: (Target & { readonly events: readonly string[] }) | null
+  readonly status_callback: (DocumentTarget & { readonly events: readonly string[] }) | null
   readonly recording_callback: RecordingCallback | null
 }
 
@@ -47,7 +47,7 @@ export interface Enqueue {
   readonly id: string
   readonly name: string
   readonly max_size: number | null
-  readonly wait: Target | null
+  readonly wait: DocumentTarget | null
 }
 
 /** Takes this leg out of the queue, or out of the bridge with the agent. */
@@ -67,7 +67,7 @@ export interface Dequeue {
   readonly type: 'dequeue'
   readonly id: string
   readonly name: string
-  readonly whisper: Target | null
+  readonly whisper: DocumentTarget | null
 }
 
 interface StopDequeue {

@@ -1,4 +1,4 @@
-import type { Target } from '../facts.ts'
+import type { DocumentTarget } from '../facts.ts'
 import type { RecordingCallback } from './background.ts'
 
 /** Commands for the audio and keys of this leg: playback, DTMF, speech recognition, recording. */
@@ -99,7 +99,7 @@ export interface Recognize {
   /** Silence that ends an utterance; null: the engine decides (`auto`). */
   readonly speech_timeout_seconds: number | null
   readonly max_speech_seconds: number
-  readonly partial: Target | null
+  readonly partial: DocumentTarget | null
 }
 
 interface StopRecognize {
@@ -124,7 +124,7 @@ export interface RecordLeg {
   readonly max_seconds: number
   readonly trim: boolean
   readonly callback: RecordingCallback | null
-  readonly transcribe: { readonly callback: Target | null } | null
+  readonly transcribe: { readonly callback: DocumentTarget | null } | null
 }
 
 /** Ends a `record` at once and keeps the audio recorded so far. */

@@ -3,8 +3,8 @@ import type { ChildEnded, EndChild, Event } from '../../interpreter/types.ts'
 import type { Node } from '../shape.ts'
 import { stay, toAction } from '../verb.ts'
 import type { DialNode } from './attributes.ts'
-import { outcomeOf, parameters, refusalOf } from './outcome.ts'
-import { onRecording, startRecording, stopRecording } from './recording.ts'
+import { dialOutcomeOf, parameters, refusalOfDial } from './outcome.ts'
+import { onRecording, startDialRecording, stopRecording } from './recording.ts'
 import type { ChildrenState, ChildState } from './state.ts'
 import { dialCommand } from './target.ts'
 
@@ -74,7 +74,7 @@ export function cut(node: DialNode, turn: Turn, state: ChildrenState): void {
   stopClocks(node, turn, state)
   endAll(turn, state, 'canceled')
   const recording = stopRecording(state.recording, turn)
-  const last = state.outcome ?? outcomeOf(state, null, status)
+  const last = state.outcome ?? dialOutcomeOf(state, null, status)
   turn.farewell(node.attributes.action, node.attributes.method, parameters(last, recording))
 }
 
@@ -104,7 +104,7 @@ function dialNext(node: DialNode, nouns: readonly Node[], turn: Turn, before: Ch
     next++
   }
   const state = { ...before, children, next }
-  if (!dialled) return finish(node, nouns, turn, { ...state, outcome: outcomeOf(state, null, 'failed') })
+  if (!dialled) return finish(node, nouns, turn, { ...state, outcome: dialOutcomeOf(state, null, 'failed') })
   const ring_timer = turn.id('timer')
   turn.emit({ type: 'start_timer', id: ring_timer, ms: node.attributes.timeout * 1000 })
   return stay({ ...state, ring_timer } satisfies ChildrenState)
@@ -128,7 +128,7 @@ function onProgress(
   // Only a Dial with one noun knows while ringing which child it will record. Others record from the bridge on.
   const fromRinging = node.attributes.record.startsWith('record-from-ringing') && nouns.length === 1
   if (event.state !== 'initiated' && fromRinging && state.recording === null) {
-    after = { ...after, recording: startRecording(node.attributes, child.child, turn) }
+    after = { ...after, recording: startDialRecording(node.attributes, child.child, turn) }
   }
   return stay(after)
 }
@@ -214,7 +214,7 @@ function onBridged(node: DialNode, turn: Turn, state: ChildrenState, child: stri
   const limit_timer = turn.id('timer')
   turn.emit({ type: 'start_timer', id: limit_timer, ms: node.attributes.timeLimit * 1000 })
   const records = node.attributes.record !== 'do-not-record' && state.recording === null
-  const recording = records ? startRecording(node.attributes, child, turn) : state.recording
+  const recording = records ? startDialRecording(node.attributes, child, turn) : state.recording
   return stay({ ...update(state, child, { stage: 'bridged' }), limit_timer, recording })
 }
 
@@ -233,7 +233,7 @@ function onEnded(
     turn.warn(event.number, event.detail ?? 'the child failed', nouns[child.noun]?.element ?? null)
   }
   const won = before.winner === child.child
-  const outcome = outcomeOf(before, event, event.status)
+  const outcome = dialOutcomeOf(before, event, event.status)
   const state = update(before, child.child, { stage: 'over' })
   if (state.gone) return settleGone(node, turn, won || !state.outcome ? { ...state, outcome } : state)
   if (won) {
@@ -267,7 +267,7 @@ function settle(node: DialNode, _nouns: readonly Node[], turn: Turn, state: Chil
   if (!state.outcome) return stay(state)
   const recording = stopRecording(state.recording, turn)
   if (recording && !recording.ended) return stay({ ...state, recording })
-  if (!turn.answered) turn.refusal = refusalOf(state.outcome)
+  if (!turn.answered) turn.refusal = refusalOfDial(state.outcome)
   return toAction(node.attributes, parameters(state.outcome, recording))
 }
 
@@ -275,7 +275,7 @@ function settleGone(node: DialNode, turn: Turn, state: ChildrenState): Move {
   const recording = stopRecording(state.recording, turn)
   const waits = state.children.some(c => c.stage !== 'over') || (recording && !recording.ended)
   if (waits) return stay({ ...state, recording })
-  const outcome = state.outcome ?? outcomeOf(state, null, 'canceled')
+  const outcome = state.outcome ?? dialOutcomeOf(state, null, 'canceled')
   turn.farewell(node.attributes.action, node.attributes.method, parameters(outcome, recording))
   return { to: 'done', outcome: 'gone' }
 }

@@ -4,7 +4,7 @@ import type { queue } from '../nouns/queue.ts'
 import type { Node } from '../shape.ts'
 import { stay, toAction } from '../verb.ts'
 import type { DialNode } from './attributes.ts'
-import { onRecording, recordingParameters, startRecording, stopRecording } from './recording.ts'
+import { dialRecordingParameters, onRecording, startDialRecording, stopRecording } from './recording.ts'
 import type { QueueState } from './state.ts'
 
 /** Starts a Dial Queue: the agent gets the head caller. An explicit `timeout` limits the wait on an empty queue. */
@@ -42,7 +42,7 @@ export function on(node: DialNode, turn: Turn, state: QueueState, event: Event):
         ...state,
         wait_timer: null,
         limit_timer: clock(turn, node.attributes.timeLimit),
-        recording: node.attributes.record === 'do-not-record' ? null : startRecording(node.attributes, null, turn),
+        recording: node.attributes.record === 'do-not-record' ? null : startDialRecording(node.attributes, null, turn),
         bridged: { queue_sid, call_sid, queue_time_seconds },
       } satisfies QueueState)
     }
@@ -110,7 +110,7 @@ function parameters({ bridged, ended, recording }: QueueState): Record<string, s
       DequeuedCallQueueTime: String(bridged.queue_time_seconds),
     }),
     ...(ended?.duration_seconds == null ? {} : { DequeuedCallDuration: String(ended.duration_seconds) }),
-    ...recordingParameters(recording),
+    ...dialRecordingParameters(recording),
   }
 }
 

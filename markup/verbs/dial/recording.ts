@@ -4,7 +4,7 @@ import { recordingCallback } from '../recording-callback.ts'
 import type { DialValues, RecordingState } from './state.ts'
 
 /** Starts the recording of a Dial. A null `child` records whatever is bridged to the leg. */
-export function startRecording(attributes: DialValues, child: string | null, turn: Turn): RecordingState {
+export function startDialRecording(attributes: DialValues, child: string | null, turn: Turn): RecordingState {
   const id = turn.id('recording')
   turn.emit({
     type: 'start_recording',
@@ -39,7 +39,7 @@ export function stopRecording(state: RecordingState | null, turn: Turn): Recordi
   return { ...state, stopping: true }
 }
 
-export function recordingParameters(state: RecordingState | null): Record<string, string> {
+export function dialRecordingParameters(state: RecordingState | null): Record<string, string> {
   if (state?.sid == null || state.url === null) return {}
   return {
     RecordingSid: state.sid,

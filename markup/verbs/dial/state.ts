@@ -26,7 +26,7 @@ export interface ChildState {
 }
 
 /** The end of the winner or, without one, of the last child to end. */
-export interface Outcome {
+export interface DialOutcome {
   readonly status: 'completed' | 'busy' | 'no-answer' | 'failed' | 'canceled'
   readonly call_sid: string | null
   readonly duration_seconds: number | null
@@ -51,7 +51,7 @@ export interface ChildrenState {
   readonly early: string | null
   readonly recording: RecordingState | null
   /** Set when the Dial is over and waits only for its recording or, after the caller's hang-up, for children. */
-  readonly outcome: Outcome | null
+  readonly outcome: DialOutcome | null
   readonly gone: boolean
 }
 

@@ -1,4 +1,4 @@
-import type { SipUri } from '../../interpreter/types.ts'
+import type { DialledUri } from '../../interpreter/types.ts'
 import { integer, text } from '../attributes.ts'
 import { isNode, type Node, type Report, shape } from '../shape.ts'
 import { childAttributes, DETECTION } from './shared.ts'
@@ -45,7 +45,7 @@ export const sip = shape(
 export const referSip = shape('Sip', {}, { content: 'text' })
 
 interface SipTarget {
-  readonly uris: readonly SipUri[]
+  readonly uris: readonly DialledUri[]
   readonly headers: readonly (readonly [string, string])[]
 }
 
@@ -57,7 +57,7 @@ export function sipTarget(node: Node, report: Report): SipTarget | { readonly re
   const about = { place: node.element, element: 'Sip' }
   const written = node.nouns.filter(noun => isNode(sipUri, noun))
   const sources = written.length > 0 ? written : [node]
-  const uris: SipUri[] = []
+  const uris: DialledUri[] = []
   const pairs: [string, string][] = []
   for (const source of sources) {
     const split = splitUri(source.text)

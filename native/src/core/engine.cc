@@ -160,8 +160,13 @@ void Engine::stop_record(const std::string& id) {
 void Engine::pause_record(const std::string& id, bool paused, bool silent) {
   const auto at = recordings_.find(id);
   if (at == recordings_.end()) return;
-  auto recording = at->second.recording;
-  at->second.worker->post([=](uint64_t now) { recording->packet_pause(paused, silent, now); });
+  at->second.worker->post([=, recording = at->second.recording, events = &events_](uint64_t now) {
+    recording->packet_pause(paused, silent, now);
+    Event e;
+    e.type = EventType::record_changed;
+    e.id = recording->id();
+    events->push(std::move(e));
+  });
 }
 
 void Engine::forget_record(const std::string& id) {

@@ -20,6 +20,7 @@ enum class EventType : uint8_t {
   play_ended,
   mark,
   digits_sent,
+  record_changed,
   record_ended,
   rtcp,
   voice,

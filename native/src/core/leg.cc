@@ -191,7 +191,7 @@ void Worker::Leg::stop_listening(uint64_t now_us) {
 
 void Worker::Leg::receive_ended(uint64_t now_us) {
   listening = false;
-  ride == Ride::yes ? read_leftover(now_us) : listen();
+  on_ring == OnRing::yes ? read_leftover(now_us) : listen();
 }
 
 void Worker::Leg::read_leftover(uint64_t now_us) {
@@ -233,12 +233,12 @@ void Worker::Leg::leave_packet_ring() {
   if (!at || at->leg != this) return;
   *at = Shown{};
   unmute();
-  ride = Ride::no;
+  on_ring = OnRing::no;
 }
 
 bool Worker::Leg::note_delivered(const uint8_t* packet, size_t n) {
-  const bool leaves = ride == Ride::leaving;
-  if (leaves) ride = Ride::no;
+  const bool leaves = on_ring == OnRing::leaving;
+  if (leaves) on_ring = OnRing::no;
   if (n + kDatagramHeader > PacketRing::kMaxPacketSize) return true;
   socket_mark = mark_of(packet);
   if (delivered < kProof) ++delivered;
@@ -247,7 +247,7 @@ bool Worker::Leg::note_delivered(const uint8_t* packet, size_t n) {
 
 void Worker::Leg::note_uncarried() {
   uncarried_us = worker.now_us_;
-  if (ride != Ride::yes) return;
+  if (on_ring != OnRing::yes) return;
   worker.changing_.push_back(sockets.rtp_port);
   read_leftover(worker.now_us_);
 }
@@ -258,13 +258,13 @@ bool Worker::Leg::note_frame(const uint8_t* packet, int interface, uint64_t now_
     case Passage::Seen::elsewhere:
       return false;
     case Passage::Seen::moved:
-      get_off();
-      ride = Ride::no;  // until the socket has delivered packets on the new path
+      back_to_socket();
+      on_ring = OnRing::no;  // until the socket has delivered packets on the new path
       return false;
     case Passage::Seen::here:
       break;
   }
-  if (ride != Ride::no) {
+  if (on_ring != OnRing::no) {
     // The socket has also delivered the last packets that came before it was muted.
     const bool twice = mark == socket_mark;
     socket_mark = 0;
@@ -276,34 +276,34 @@ bool Worker::Leg::note_frame(const uint8_t* packet, int interface, uint64_t now_
   return false;
 }
 
-void Worker::Leg::board_or_leave(uint64_t now_us) {
+void Worker::Leg::enter_or_leave_ring(uint64_t now_us) {
   const bool fits = now_us - uncarried_us >= kUncarriedUs;
-  if (ride == Ride::yes && (!fits || away(now_us))) return get_off();
-  if (ride != Ride::no || !fits || shown < kProof || delivered < kProof || passage.last() != socket_mark) return;
+  if (on_ring == OnRing::yes && (!fits || away(now_us))) return back_to_socket();
+  if (on_ring != OnRing::no || !fits || shown < kProof || delivered < kProof || passage.last() != socket_mark) return;
   if (!PacketRing::mute(sockets.rtp_fd)) return leave_packet_ring();
-  ride = Ride::yes;
+  on_ring = OnRing::yes;
   frame_us = now_us;
   worker.counters_.packet_ring_streams += 1;
   stop_listening(now_us);
 }
 
 void Worker::Leg::look_after(uint64_t now_us) {
-  if (ride == Ride::yes && away(now_us)) worker.changing_.push_back(sockets.rtp_port);
+  if (on_ring == OnRing::yes && away(now_us)) worker.changing_.push_back(sockets.rtp_port);
 }
 
 bool Worker::Leg::away(uint64_t now_us) const {
   return now_us - frame_us >= kAwayUs;
 }
 
-void Worker::Leg::get_off() {
+void Worker::Leg::back_to_socket() {
   unmute();
   listen();
 }
 
 void Worker::Leg::unmute() {
   shown = delivered = 0;
-  if (ride != Ride::yes) return;
-  ride = Ride::leaving;
+  if (on_ring != OnRing::yes) return;
+  on_ring = OnRing::leaving;
   PacketRing::unmute(sockets.rtp_fd);
   worker.counters_.packet_ring_streams += -1;
 }

@@ -39,8 +39,8 @@ struct alignas(64) Worker::Leg final : Wire {
   /** Handles the end of the ring's multishot receive. */
   void receive_ended(uint64_t now_us);
 
-  // The packet ring. A stream boards the ring after the ring and the socket have delivered the same packets for a
-  // while. A flow that is redirected or filtered on its way to the socket therefore never boards.
+  // The packet ring. A stream enters the ring after the ring and the socket have delivered the same packets for a
+  // while. A flow that is redirected or filtered on its way to the socket therefore never enters it.
 
   /** Notes a packet from the socket before it is decrypted. False when the packet ring has delivered it already. */
   bool note_delivered(const uint8_t* packet, size_t n);
@@ -49,13 +49,13 @@ struct alignas(64) Worker::Leg final : Wire {
   /** Reads the socket at once, because it holds a packet of this stream that the packet ring cannot carry. That packet
    * precedes the next frame. */
   void note_uncarried();
-  /** Moves the stream to the packet ring or back. Runs at the end of a turn, when the ring is empty. Boarding requires
+  /** Moves the stream to the packet ring or back. Runs at the end of a turn, when the ring is empty. Entering requires
    * that the socket has delivered the ring's last packet, so that no packet is lost or taken twice. */
-  void board_or_leave(uint64_t now_us);
+  void enter_or_leave_ring(uint64_t now_us);
 
   /** Whether the packet ring receives this stream. `leaving` lasts until the socket delivers its first packet, which
    * the ring may have delivered too. */
-  enum class Ride : uint8_t { no, yes, leaving };
+  enum class OnRing : uint8_t { no, yes, leaving };
 
   Worker& worker;
   uint64_t send_tag = 0;
@@ -66,7 +66,7 @@ struct alignas(64) Worker::Leg final : Wire {
   uint64_t frame_us = 0;
   uint32_t in_second = 0, socket_mark = 0;
   Passage passage;
-  Ride ride = Ride::no;
+  OnRing on_ring = OnRing::no;
   bool flooded = false;
   bool mixed = false;                // the RTP socket may hold packets from before it was connected
   bool listening = true;             // epoll or io_uring waits for the RTP socket
@@ -105,7 +105,7 @@ struct alignas(64) Worker::Leg final : Wire {
   void show_in_packet_ring();
   void leave_packet_ring();
   bool away(uint64_t now_us) const;
-  void get_off();
+  void back_to_socket();
   void unmute();
 
   Destination rtp_destination_, rtcp_destination_;

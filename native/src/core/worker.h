@@ -123,7 +123,7 @@ class Worker {
   std::shared_ptr<PacketRing> packet_ring_;  // packet thread only
   PortClass ports_shown_;
   std::vector<Shown> shown_;
-  std::vector<uint16_t> changing_;  // ports of legs that may board the packet ring or leave it
+  std::vector<uint16_t> changing_;  // ports of legs that may enter the packet ring or leave it
   bool frames_flow_ = false, frames_watched_ = false;
   uint64_t drops_looked_us_ = 0;
   Socket frames_{nullptr, Which::packet_ring};

@@ -165,7 +165,7 @@ void Worker::fetch_frames_ahead(int next) {
   if (const Shown* s = shown(1); s && s->leg) s->stream->fetch_record();
 }
 
-/** Handles frames. Runs after the sockets, which hold the packets from before a stream boarded the packet ring. */
+/** Handles frames. Runs after the sockets, which hold the packets from before a stream entered the packet ring. */
 void Worker::take_frames() {
   if (!packet_ring_) return;
   frames_flow_ = packet_ring_->ahead(0) != 0;
@@ -181,7 +181,7 @@ void Worker::take_frames() {
     packet_ring_->give_back();
   }
   for (size_t i = 0; i < changing_.size(); ++i)
-    if (Shown* at = shown_at(changing_[i]); at && at->leg) at->leg->board_or_leave(now_us_);
+    if (Shown* at = shown_at(changing_[i]); at && at->leg) at->leg->enter_or_leave_ring(now_us_);
   changing_.clear();
   if (now_us_ - drops_looked_us_ < 1'000'000) return;
   drops_looked_us_ = now_us_;

@@ -23,6 +23,7 @@ const char* name_of(EventType type) {
     case EventType::play_ended: return "play_ended";
     case EventType::mark: return "mark";
     case EventType::digits_sent: return "digits_sent";
+    case EventType::record_changed: return "record_changed";
     case EventType::record_ended: return "record_ended";
     case EventType::rtcp: return "rtcp";
     case EventType::voice: return "voice";
@@ -69,7 +70,8 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
   auto o = Napi::Object::New(env);
   const auto number = [&](const char* key) { o.Set(key, static_cast<double>(e.a)); };
   const auto packet = [&] { o.Set("packet", Napi::Buffer<uint8_t>::Copy(env, e.bytes.data(), e.bytes.size())); };
-  if (e.type != EventType::record_ended) o.Set("stream_id", e.stream);
+  const bool of_record = e.type == EventType::record_ended || e.type == EventType::record_changed;
+  if (!of_record) o.Set("stream_id", e.stream);
   if (e.type != EventType::none) o.Set("type", name_of(e.type));
   switch (e.type) {
     case EventType::latched:
@@ -99,6 +101,9 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
     case EventType::digits_sent:
       o.Set("send_id", e.id);
       o.Set("sent", e.flag);
+      break;
+    case EventType::record_changed:
+      o.Set("recording_id", e.id);
       break;
     case EventType::record_ended:
       set_record_ended(env, o, e);

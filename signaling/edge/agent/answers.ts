@@ -170,10 +170,7 @@ export class Answers {
     if (request.method === 'INVITE') {
       if (leg) leg.incoming = undefined
       if (success && leg) this.#confirm(pending, leg, draft, text)
-      else if (pending.early) {
-        this.#core.records.stop(pending.early, 'application', 'call-rejected', text)
-        this.#core.dropLeg(pending.early)
-      } else if (!pending.leg) this.#core.records.stop({ cdr: undefined }, 'application', 'call-rejected', text)
+      else if (pending.early) this.#core.dropLeg(pending.early)
     } else if (success && leg && request.method === 'UPDATE') {
       if (leg.session && draft.body !== '') leg.sdp = draft.body
       leg.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
@@ -194,8 +191,6 @@ export class Answers {
         transaction.received.source,
         transaction.received.protocol === 'udp',
       )
-    } else {
-      this.#core.records.start(leg, 'application', 'uas', text)
     }
     leg.state = 'confirmed'
     if (leg.session) leg.sdp = draft.body
@@ -209,7 +204,7 @@ export class Answers {
       resend: undefined as WheelTimer | undefined,
       deadline: wheel.after(this.#core.patience_ms, () => {
         leg.stopAnswering()
-        if (!answer.acknowledged_elsewhere) this.#core.hangUp(leg, 'ACK timeout', 'system-initiated-termination')
+        if (!answer.acknowledged_elsewhere) this.#core.hangUp(leg, 'ACK timeout')
       }),
     }
     leg.answer = answer

@@ -7,19 +7,16 @@ export class Apps {
   /** The application last chosen for each verb. The next request goes to its neighbour. */
   readonly #turn = new Map<string, ControlClient>()
 
-  /** Returns the next application that registered for a verb (lower case), round robin. A tag narrows the choice. */
-  pick(verb: string, tag?: string): ControlClient | undefined {
+  /** Returns the next application that registered for a verb (lower case), round robin. */
+  pick(verb: string): ControlClient | undefined {
     const willing: ControlClient[] = []
-    for (const app of this.all) {
-      if (app.open && app.verbs.has(verb) && (tag === undefined || app.tags.includes(tag))) willing.push(app)
-    }
+    for (const app of this.all) if (app.open && app.verbs.has(verb)) willing.push(app)
     if (willing.length === 0) return undefined
-    const key = tag === undefined ? verb : `${verb} ${tag}`
     // Like the reference, each turn moves one place backwards in the list.
-    const last = this.#turn.get(key)
+    const last = this.#turn.get(verb)
     const index = last ? willing.indexOf(last) - 1 : 0
     const chosen = willing[(index + willing.length) % willing.length]
-    if (chosen) this.#turn.set(key, chosen)
+    if (chosen) this.#turn.set(verb, chosen)
     return chosen
   }
 

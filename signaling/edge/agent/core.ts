@@ -7,7 +7,6 @@ import { Draft, type SipMessage } from '../sip/message.ts'
 import type { EdgeLog, EdgeStack, SentRequest } from '../stack.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { Apps } from './apps.ts'
-import type { CallRecords } from './cdr.ts'
 import { type AgentLeg, dialogId, fits, type PendingClient, type PendingServer } from './leg.ts'
 import { requestInDialog } from './own-requests.ts'
 
@@ -30,7 +29,6 @@ interface AgentSettings {
 export class AgentCore {
   readonly stack: EdgeStack
   readonly apps: Apps
-  readonly records: CallRecords
   readonly settings: AgentSettings
   readonly log: EdgeLog
   readonly legs = new Map<string, AgentLeg>()
@@ -38,10 +36,9 @@ export class AgentCore {
   readonly servers = new Map<string, PendingServer>()
   readonly clients = new Map<string, PendingClient>()
 
-  constructor(stack: EdgeStack, apps: Apps, records: CallRecords, settings: AgentSettings) {
+  constructor(stack: EdgeStack, apps: Apps, settings: AgentSettings) {
     this.stack = stack
     this.apps = apps
-    this.records = records
     this.settings = settings
     this.log = stack.log
   }
@@ -120,12 +117,11 @@ export class AgentCore {
   /**
    * Hangs up on the server's initiative. Sends a BYE to the peer and reports it to the application as unsolicited.
    */
-  hangUp(leg: AgentLeg, text: string, cause: string): void {
+  hangUp(leg: AgentLeg, text: string): void {
     if (leg.ending) return
     this.dropLeg(leg)
     requestInDialog(this.stack, leg, 'BYE', draft => draft.add('Reason', `SIP;cause=200;text="${text}"`), {
       sent: sent => {
-        this.records.stop(leg, 'application', cause, sent.text)
         if (leg.app.open) leg.app.sendHeld(unsolicitedMessage(this.wireOut(sent), leg.id, sent.text), leg)
       },
     })

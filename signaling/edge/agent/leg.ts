@@ -45,7 +45,6 @@ export class AgentLeg implements Hold {
   authorizer: Authorizer | undefined = undefined
   /** A BYE was sent or received. No new request may start. */
   ending = false
-  cdr: { start: boolean; stop: boolean } | undefined = undefined
 
   constructor(id: string, role: 'uas' | 'uac', kind: 'invite' | 'subscribe', dialog: SipDialog, app: ControlClient) {
     this.id = id
@@ -139,7 +138,6 @@ export interface PendingClient {
   /** The RSeq numbers seen, with their To tag. */
   rseqs: Set<string> | undefined
   deadline: WheelTimer | undefined
-  cdr: { stop: boolean } | undefined
 }
 
 export function dialogId(call_id: string, tag: string): string {

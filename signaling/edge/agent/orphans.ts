@@ -13,7 +13,7 @@ export function endOrphans(core: AgentCore, server: ServerSide, client: ClientSi
   for (const leg of [...core.legs.values()]) {
     if (leg.app !== gone || leg.ending) continue
     if (leg.kind === 'subscribe') core.dropLeg(leg)
-    else if (leg.state === 'confirmed') core.hangUp(leg, 'application is gone', 'system-initiated-termination')
+    else if (leg.state === 'confirmed') core.hangUp(leg, 'application is gone')
     else if (leg.role === 'uas') core.dropLeg(leg)
   }
 }

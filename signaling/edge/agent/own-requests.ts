@@ -18,7 +18,7 @@ export function requestInDialog(
 ): void {
   const heard: RequestEvents = { ...UNHEARD, ...events }
   const challenged = authorizer?.request()
-  const send = (credentials: Readonly<Record<string, string>>, told: RequestEvents): void => {
+  const send = (credentials: Readonly<Record<string, string>>, reports: RequestEvents): void => {
     const seq = dialog.nextSeq()
     const draft = (): Draft => {
       const made = build(dialog.draft(method, seq))
@@ -26,7 +26,7 @@ export function requestInDialog(
       return made
     }
     stack.request(method, dialog.nextHop(), draft, {
-      ...told,
+      ...reports,
       response: (response, from, sent) => {
         const view = {
           status: response.status,

@@ -140,7 +140,7 @@ export class PendingRequests {
 }
 
 /** Answers a request without an application. */
-export function refuse(
+export function answerAlone(
   transaction: ServerTransaction,
   status: number,
   reason?: string,

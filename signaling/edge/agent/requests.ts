@@ -52,7 +52,6 @@ export class SentRequests {
       answered_tag: '',
       rseqs: undefined,
       deadline: undefined,
-      cdr: undefined,
     }
     this.#core.clients.set(pending.id, pending)
     return pending
@@ -67,7 +66,6 @@ export class SentRequests {
       sent: sent => {
         app.send(requestSentReply(request_id, this.#core.wireOut(sent), pending.id, sent.text))
         this.#core.introduced(pending.hold)
-        if (opens) this.#core.records.attempt('application', sent.text)
       },
       response: (response, from, sent) => this.#response(pending, response, from, sent),
       timeout: sent => this.#fabricated(pending, sent, 408, 'Request Timeout'),
@@ -148,7 +146,6 @@ export class SentRequests {
     this.finish(pending)
     if (leg) {
       if (!pending.in_dialog || pending.method === 'BYE') {
-        this.#core.records.stop(leg, 'application', status === 408 ? 'no-answer' : 'call-rejected', text)
         this.#core.dropLeg(leg)
       } else if (status === 408 && pending.method !== 'BYE' && leg.outgoing === pending) leg.outgoing = undefined
     }
@@ -217,14 +214,13 @@ export class SentRequests {
     if (!leg) return
     if (pending.in_dialog) leg.dialog.refreshTarget(response, from, false)
     else {
-      this.#core.records.start(leg, 'network', 'uac', textFor(response))
       leg.outgoing = pending
     }
     leg.state = 'confirmed'
     armAfterResponse(this.#core, leg, response, bodyOf(sent.text))
     if (!pending.app.open) {
       this.#acknowledge(leg, pending, sent)
-      this.#core.hangUp(leg, 'application is gone', 'system-initiated-termination')
+      this.#core.hangUp(leg, 'application is gone')
       return
     }
     this.#deliver(pending, response, from, sent)
@@ -264,18 +260,11 @@ export class SentRequests {
     if (pending.method === 'INVITE') {
       if (pending.in_dialog) {
         if (leg?.outgoing === pending) leg.outgoing = undefined
-      } else {
-        const why = pending.cancel === 'none' ? 'call-rejected' : 'call-canceled'
-        this.#core.records.stop(leg ?? pending, 'network', why, plainText(response))
-        if (leg) this.#core.dropLeg(leg)
-      }
+      } else if (leg) this.#core.dropLeg(leg)
     } else if (pending.method === 'BYE') {
       // A challenged BYE is sent again with credentials, so the dialog stays.
       if (leg && challenge) leg.ending = false
-      else if (leg) {
-        this.#core.records.stop(leg, 'application', 'normal-release', sent.text)
-        this.#core.dropLeg(leg)
-      }
+      else if (leg) this.#core.dropLeg(leg)
     } else if (pending.method === 'SUBSCRIBE' && status < 300 && !pending.in_dialog) {
       const made = this.#legFor(pending, response, from, sent)
       made.state = 'confirmed'
@@ -293,7 +282,7 @@ export class SentRequests {
     // RFC 3261 §12.2.1.2: 481 and 408 end the dialog in which they were received.
     if (leg && pending.in_dialog && pending.method === 'INVITE' && (status === 481 || status === 408)) {
       this.#deliver(pending, response, from, sent)
-      this.#core.hangUp(leg, 'Call does not exist', 'system-initiated-termination')
+      this.#core.hangUp(leg, 'Call does not exist')
       return
     }
     this.#deliver(pending, response, from, sent)

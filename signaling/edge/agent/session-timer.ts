@@ -90,7 +90,7 @@ function expired(core: AgentCore, leg: AgentLeg): void {
     session.timer = core.stack.transactions.wheel.after(BUSY_MS, () => expired(core, leg))
     return
   }
-  core.hangUp(leg, 'Session timer expired', 'session-expired')
+  core.hangUp(leg, 'Session timer expired')
 }
 
 /** Tries again after a delay. If the session would expire before that, ends it when it expires. */

@@ -17,7 +17,7 @@ import { METHODS } from '../sip/headers.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
 import { parseNameAddress, parseUri } from '../sip/uri.ts'
-import type { Standing } from '../transaction/layer.ts'
+import type { SenderStanding } from '../transaction/layer.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
@@ -78,7 +78,7 @@ export class Strangers {
   }
 
   /** Returns the standing of a request's sender. `done`: the request was answered or is dropped. */
-  standing(request: SipMessage, received: Received): Standing {
+  standing(request: SipMessage, received: Received): SenderStanding {
     if (this.#options.isConfiguredSource(received.source.host)) return 'peer'
     const { method, to_tag } = request
     if (to_tag !== '' && this.#core.legOf(request)) return 'peer'
@@ -96,7 +96,7 @@ export class Strangers {
     this.#pong = { at_ms: this.#core.clock.monotonic_ms(), status, headers: own }
   }
 
-  #ping(request: SipMessage, received: Received): Standing {
+  #ping(request: SipMessage, received: Received): SenderStanding {
     const now_ms = this.#core.clock.monotonic_ms()
     const pong = this.#pong
     if (pong && now_ms - pong.at_ms <= PONG_MS) return this.#answer(request, received, pong.status, pong.headers)
@@ -109,7 +109,7 @@ export class Strangers {
     return this.#second
   }
 
-  #challenge(request: SipMessage, received: Received): Standing {
+  #challenge(request: SipMessage, received: Received): SenderStanding {
     const { nonces, domain, realms } = this.#options
     const now_ms = this.#core.clock.monotonic_ms()
     const known = realms()

@@ -233,7 +233,7 @@ export class ClientSide {
         // The CANCEL crossed the 2xx, so the call is no longer wanted. Hang up.
         if (pending.cancel !== 'none' && !pending.in_dialog) {
           this.#core.introduced(leg)
-          this.#core.hangUp(leg, 'ACK-BYE due to cancel race condition', 'system-initiated-termination')
+          this.#core.hangUp(leg, 'ACK-BYE due to cancel race condition')
         }
       },
       unreachable: () => app.send(plainReply(request_id, 'NOK', 'Server error: unable to find route for ACK')),

@@ -11,7 +11,7 @@ import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
 import type { AgentCore } from './core.ts'
 import { type AgentLeg, dialogId, type PendingServer } from './leg.ts'
-import { PendingRequests, refuse, textFor, trying } from './pending.ts'
+import { answerAlone, PendingRequests, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 
 // Requests from the network (drachtio-control-protocol.md §9, §12). The edge answers some itself and offers the others
@@ -20,31 +20,25 @@ import { DialogRequests } from './within-dialog.ts'
 const KNOWN: ReadonlySet<string> = new Set(METHODS)
 const ALLOW = METHODS.join(', ')
 
-/** Handlers that see requests before the registered applications do: outbound connections and proxied dialogs. */
-interface NewRequestRoutes extends AnswerWatch {
-  /** Returns true when it takes the request: it will answer it or bring it to an application. */
-  readonly handler: (transaction: ServerTransaction) => boolean
-  /** Returns true when the request belongs to a proxied dialog and was relayed. */
-  readonly relay: (message: SipMessage, received: Received, transaction: ServerTransaction | undefined) => boolean
-  /** Cancels an INVITE that is being proxied. Returns false when it is not. */
-  readonly cancel: (invite: ServerTransaction) => boolean
+/** Limits new requests from the network, and learns how they were answered. */
+interface RequestWatch extends AnswerWatch {
   /** Returns false when the source has exceeded a stranger's limit of out-of-dialog requests. */
   readonly admits: (received: Received) => boolean
 }
 
 export class ServerSide {
   readonly #core: AgentCore
-  readonly #routes: NewRequestRoutes
+  readonly #watch: RequestWatch
   readonly #pending: PendingRequests
   readonly #answers: Answers
   readonly #dialogs: DialogRequests
 
-  constructor(core: AgentCore, routes: NewRequestRoutes) {
+  constructor(core: AgentCore, watch: RequestWatch) {
     this.#core = core
-    this.#routes = routes
+    this.#watch = watch
     this.#pending = new PendingRequests(core)
     this.#dialogs = new DialogRequests(core, this.#pending)
-    this.#answers = new Answers(core, this.#pending, this.#dialogs, routes)
+    this.#answers = new Answers(core, this.#pending, this.#dialogs, watch)
   }
 
   request(transaction: ServerTransaction): void {
@@ -52,34 +46,31 @@ export class ServerSide {
     if (request.to_tag !== '') {
       const leg = this.#core.legOf(request)
       if (leg) this.#dialogs.request(transaction, leg)
-      else if (this.#routes.relay(request, received, transaction)) return
-      else if (this.#routes.admits(received)) this.#unknownDialog(transaction)
+      else if (this.#watch.admits(received)) this.#unknownDialog(transaction)
       else transaction.terminate()
       return
     }
-    if (!this.#routes.admits(received)) {
+    if (!this.#watch.admits(received)) {
       transaction.terminate()
       return
     }
     if (request.method === 'INVITE' && transaction.proven) trying(transaction)
     const refusal = this.#refusal(request)
     if (refusal) {
-      refuse(transaction, refusal.status, undefined, refusal.headers)
+      answerAlone(transaction, refusal.status, undefined, refusal.headers)
       return
     }
-    if (request.method === 'INVITE') this.#core.records.attempt('network', textFor(request))
-    if (this.#routes.handler(transaction)) return
-    this.offer(transaction, this.#core.apps.pick(request.method.toLowerCase()))
+    this.#offer(transaction, this.#core.apps.pick(request.method.toLowerCase()))
   }
 
   /**
    * Offers a new request to an application. Without one the peer gets 503, 405 for REFER, or 501 for unknown methods.
    */
-  offer(transaction: ServerTransaction, app: ControlClient | undefined): void {
+  #offer(transaction: ServerTransaction, app: ControlClient | undefined): void {
     const { request, received } = transaction
     if (!app) {
-      if (UNREGISTERED_405.has(request.method)) refuse(transaction, 405, undefined, [['Allow', ALLOW]])
-      else refuse(transaction, KNOWN.has(request.method) ? 503 : 501)
+      if (UNREGISTERED_405.has(request.method)) answerAlone(transaction, 405, undefined, [['Allow', ALLOW]])
+      else answerAlone(transaction, KNOWN.has(request.method) ? 503 : 501)
       return
     }
     const pending = this.#pending.add(transaction, app, undefined)
@@ -91,7 +82,7 @@ export class ServerSide {
   ack(message: SipMessage, received: Received): void {
     const leg = message.to_tag === '' ? undefined : this.#core.legOf(message)
     if (!leg) {
-      if (!this.#routes.relay(message, received, undefined)) this.#core.stack.transactions.counters.stray++
+      this.#core.stack.transactions.counters.stray++
       return
     }
     const { answer } = leg
@@ -117,20 +108,15 @@ export class ServerSide {
   }
 
   cancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {
-    if (invite && this.#routes.cancel(invite)) {
-      refuse(cancel, 200)
-      return
-    }
-    if (!invite && !this.#routes.admits(cancel.received)) {
+    if (!invite && !this.#watch.admits(cancel.received)) {
       cancel.terminate()
       return
     }
     if (!invite || invite.answered) {
-      refuse(cancel, 481)
+      answerAlone(cancel, 481)
       const leg = cancel.request.to_tag === '' ? undefined : this.#core.legOf(cancel.request)
       // A peer that cancels an answered call with the dialog's tags wants to end it.
-      if (leg?.dialog.isFrom(cancel.received.source))
-        this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
+      if (leg?.dialog.isFrom(cancel.received.source)) this.#core.hangUp(leg, 'CANCEL after 200 OK')
       return
     }
     const pending = this.#pending.of(invite)
@@ -145,7 +131,6 @@ export class ServerSide {
       return
     }
     const dialog_id = pending.early ? pending.early.id : ''
-    this.#core.records.stop(pending.early ?? { cdr: undefined }, 'network', 'call-canceled', textFor(invite.request))
     if (pending.early) this.#core.dropLeg(pending.early)
     if (!pending.app.open) return
     const wire = { ...this.#core.wireIn(cancel.request, cancel.received), protocol: cancel.received.protocol }
@@ -166,12 +151,12 @@ export class ServerSide {
     // An application may know dialogs that we do not, for example after a restart. Like the reference, offer it their
     // requests.
     if (method === 'INVITE' || method === 'BYE' || method === 'UPDATE' || method === 'PRACK' || !KNOWN.has(method)) {
-      refuse(transaction, 481)
+      answerAlone(transaction, 481)
       return
     }
     const app = this.#core.apps.pick(method.toLowerCase())
-    if (app) this.offer(transaction, app)
-    else refuse(transaction, 481)
+    if (app) this.#offer(transaction, app)
+    else answerAlone(transaction, 481)
   }
 
   #refusal(request: SipMessage): { status: number; headers: readonly (readonly [string, string])[] } | undefined {

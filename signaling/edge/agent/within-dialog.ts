@@ -4,7 +4,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { AgentLeg } from './leg.ts'
-import { type PendingRequests, refuse, textFor, trying } from './pending.ts'
+import { answerAlone, type PendingRequests, textFor, trying } from './pending.ts'
 import { refreshedByPeer, sessionTooSmall } from './session-timer.ts'
 
 // The peer's requests in its dialogs (RFC 3261 §12.2.2, §14.2, §15.1.2). Who knows a dialog's tags need not be its
@@ -28,12 +28,12 @@ export class DialogRequests {
     const newest = Math.max(leg.dialog.remote_seq, leg.unjudged.newest(transaction))
     if (!isOtherFork(request, leg) && request.cseq.seq < newest) {
       // RFC 3261 §12.2.2: reject a CSeq number below the last one.
-      refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
+      answerAlone(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
     if (method === 'INVITE') trying(transaction)
     if (!leg.app.open) {
-      refuse(transaction, 481)
+      answerAlone(transaction, 481)
       if (method === 'BYE' && leg.dialog.isFrom(received.source)) this.#core.dropLeg(leg)
       return
     }
@@ -42,27 +42,27 @@ export class DialogRequests {
       return
     }
     if (method === 'PRACK' && leg.incoming && !this.#pending.acknowledges(leg.incoming, request)) {
-      refuse(transaction, 481)
+      answerAlone(transaction, 481)
       return
     }
     if (method === 'PRACK' && !leg.incoming) {
-      refuse(transaction, 481)
+      answerAlone(transaction, 481)
       return
     }
     const refused = this.#core.refusalOfRequired(request)
     if (refused) {
-      refuse(transaction, refused.status, undefined, refused.headers)
+      answerAlone(transaction, refused.status, undefined, refused.headers)
       return
     }
     if ((method === 'INVITE' || method === 'UPDATE') && sessionTooSmall(request)) {
-      refuse(transaction, 422, undefined, [['Min-SE', '90']])
+      answerAlone(transaction, 422, undefined, [['Min-SE', '90']])
       return
     }
     if (method === 'INVITE' && !this.#mayReinvite(transaction, leg)) return
     const wire = this.#core.wireIn(request, received)
     if (method === 'UPDATE' && leg.incoming && leg.role === 'uas' && leg.state === 'early') {
       if (leg.incoming.update) {
-        refuse(transaction, 500, undefined, [['Retry-After', '1']])
+        answerAlone(transaction, 500, undefined, [['Retry-After', '1']])
         return
       }
       leg.incoming.update = transaction
@@ -92,11 +92,11 @@ export class DialogRequests {
   // RFC 3261 §14.2: only one INVITE at a time, and none while ours is open.
   #mayReinvite(transaction: ServerTransaction, leg: AgentLeg): boolean {
     if (leg.incoming) {
-      refuse(transaction, 500, undefined, [['Retry-After', '1']])
+      answerAlone(transaction, 500, undefined, [['Retry-After', '1']])
       return false
     }
     if ((leg.outgoing && !leg.outgoing.finished) || leg.session?.refreshing) {
-      refuse(transaction, 491)
+      answerAlone(transaction, 491)
       return false
     }
     return true
@@ -108,13 +108,11 @@ export class DialogRequests {
     const early = leg.incoming !== undefined && leg.state === 'early'
     // Applications expect a CANCEL in place of a BYE before the answer. Only a BYE from elsewhere is theirs to judge.
     if (early && leg.dialog.isFrom(received.source)) {
-      refuse(transaction, 200)
+      answerAlone(transaction, 200)
       this.#ended(request, received, leg, 200)
       return
     }
-    // The record ends as it does in the reference, but the leg with the application's answer: only the application
-    // knows whether a stranger has sent the BYE.
-    if (!early) this.#core.records.stop(leg, 'network', 'normal-release', textFor(request))
+    // The leg ends with the application's answer: only the application knows whether a stranger has sent the BYE.
     const pending = this.#pending.add(transaction, leg.app, leg)
     leg.app.sendHeld(dialogMessage(wire, pending.id, leg.id, textFor(request)), leg)
   }
@@ -127,7 +125,6 @@ export class DialogRequests {
     if (early && status >= 300) return
     if (invite) this.#pending.endInvite(invite)
     leg.incoming = undefined
-    if (early) this.#core.records.stop(leg, 'network', 'call-canceled', textFor(invite.transaction.request))
     this.#core.dropLeg(leg)
     if (!early) return
     // The caller gives up with BYE instead of CANCEL. The application gets a CANCEL.

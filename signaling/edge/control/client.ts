@@ -20,8 +20,6 @@ export class ControlClient {
   readonly verbs = new Set<string>()
   tags: readonly string[] = []
   authenticated = false
-  /** The edge opened this connection for one request (outbound mode). */
-  readonly outbound: boolean
   readonly #socket: Socket
   readonly #clock: Clock
   readonly #unsent_bytes: number
@@ -33,7 +31,6 @@ export class ControlClient {
   constructor(setup: {
     socket: Socket
     clock: Clock
-    outbound: boolean
     command_bytes: number
     unsent_bytes: number
     payload: (client: ControlClient, payload: string) => void
@@ -43,7 +40,6 @@ export class ControlClient {
     this.#clock = setup.clock
     this.#unsent_bytes = setup.unsent_bytes
     this.#payload = setup.payload
-    this.outbound = setup.outbound
     this.#reader = new FrameReader(setup.command_bytes)
     let why = 'closed by the application'
     setup.socket.setNoDelay(true)

@@ -49,12 +49,6 @@ interface ControlCommands {
     next_hop: string,
     message: CommandMessage,
   ) => void
-  readonly proxy: (
-    client: ControlClient,
-    request_id: string,
-    fields: readonly string[],
-    message: CommandMessage,
-  ) => void
 }
 
 export class ControlServer {
@@ -110,14 +104,12 @@ export class ControlServer {
     void this.#options.ready.then(() => {
       if (socket.destroyed) return
       socket.off('error', left)
-      this.serve(socket, false, () => undefined)
+      this.#serve(socket)
     })
   }
 
-  /** Serves a connection. `ready` is called after authentication. */
-  serve(socket: Socket, outbound: boolean, ready: (client: ControlClient) => void): ControlClient {
+  #serve(socket: Socket): void {
     const { clock, log, commands, command_bytes, unsent_bytes } = this.#options
-    this.#sockets.add(socket)
     const late = clock.after(this.#options.handshake_ms, () => {
       if (client.authenticated) return
       log.warn({ remote: client.remote }, 'control connection did not authenticate in time')
@@ -126,14 +118,9 @@ export class ControlServer {
     const client: ControlClient = new ControlClient({
       socket,
       clock,
-      outbound,
       command_bytes,
       unsent_bytes,
-      payload: (from, payload) => {
-        const before = from.authenticated
-        this.#payload(from, payload)
-        if (from.authenticated && !before) ready(from)
-      },
+      payload: (from, payload) => this.#payload(from, payload),
       closed: (from, why) => {
         late.cancel()
         this.#sockets.delete(socket)
@@ -141,7 +128,6 @@ export class ControlServer {
         if (from.authenticated) commands.left(from)
       },
     })
-    return client
   }
 
   #payload(client: ControlClient, payload: string): void {
@@ -185,12 +171,6 @@ export class ControlServer {
       case 'sip':
         this.#sip(client, id, first, second, third, text)
         break
-      case 'proxy': {
-        const message = parseCommandMessage(text)
-        if (message) this.#options.commands.proxy(client, id, fields.slice(2), message)
-        else this.#end(client, id, 'Invalid message format')
-        break
-      }
       default:
         this.#end(client, id, 'Unknown message type')
     }

@@ -37,11 +37,6 @@ export function responseSentReply(
   return `${newUuid()}|response|${request_id}|OK|application|${facts(wire)}|${transaction_id}|${dialog_id}||Msg sent:|${CRLF}${text}`
 }
 
-/** A final response to a proxied request. More replies to the same command follow. */
-export function proxyResponseReply(request_id: string, wire: WireFacts, text: string): string {
-  return `${newUuid()}|response|${request_id}|OK|network|${facts(wire)}|||continue${CRLF}${text}`
-}
-
 /** An out-of-dialog request, with the listening point that received it. */
 export function newRequestMessage(wire: WireFacts, transaction_id: string, on: Listener, text: string): string {
   return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}||${on.advertised_host}|${on.port}|${CRLF}${text}`
@@ -55,18 +50,6 @@ export function dialogMessage(wire: WireFacts, transaction_id: string, dialog_id
 /** A BYE that the edge sent on its own initiative. */
 export function unsolicitedMessage(wire: WireFacts, dialog_id: string, text: string): string {
   return `${newUuid()}|sip|application|${facts(wire)}|unsolicited|${dialog_id}|${CRLF}${text}`
-}
-
-/** A call-record event. `detail` is the role of a start or the reason of a stop. */
-export function cdrMessage(
-  event: string,
-  source: 'network' | 'application',
-  at: number,
-  detail: string | undefined,
-  text: string,
-): string {
-  const tail = detail === undefined ? '' : `|${detail}`
-  return `${newUuid()}|cdr:${event}|${source}|${timeOfDay(at)}${tail}${CRLF}${text}`
 }
 
 /** Returns `proto/host:port` of each listening point, separated by commas. */

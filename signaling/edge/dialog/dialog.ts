@@ -33,7 +33,7 @@ export const contactForAnswer = (listener: Listener, request: SipMessage): strin
   )
 
 /** Returns `sip:user@host:port` with the transport parameter of the listening point. */
-export function listenerUri(listener: Listener, user?: string, secure = false): string {
+function listenerUri(listener: Listener, user?: string, secure = false): string {
   const scheme = secure ? 'sips' : 'sip'
   const who = user === undefined || user === '' ? '' : `${user}@`
   const transport = listener.protocol === 'udp' || secure ? '' : `;transport=${listener.protocol}`

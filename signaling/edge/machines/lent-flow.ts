@@ -12,7 +12,10 @@ export class LentFlow extends StreamConnection {
 
   constructor(link: EdgeLink, flow: Flow, listener: Listener) {
     super({
-      ...{ protocol: flow.protocol, listener, remote: { host: flow.host, port: flow.port }, inbound: false },
+      protocol: flow.protocol,
+      listener,
+      remote: { host: flow.host, port: flow.port },
+      inbound: false,
       limits: { message_bytes: 0, unsent_bytes: 0 },
       now: () => 0,
       events: { message: nothing, broken: nothing, ended: nothing, closed: nothing },

@@ -16,7 +16,7 @@ export function bytesOf(text: string): string {
 }
 
 /** Converts a byte string to ordinary text. */
-export function textOf(bytes: string): string {
+export function decodedText(bytes: string): string {
   for (let i = 0; i < bytes.length; i++) {
     if (bytes.charCodeAt(i) > 127) return Buffer.from(bytes, 'latin1').toString('utf8')
   }

@@ -19,7 +19,7 @@ import { ServerTransaction } from './server.ts'
  * The standing of a request's sender. `unproven`: the sender's credentials are not verified yet. `done`: the sender is
  * a stranger and its request has been handled.
  */
-export type Standing = 'peer' | 'unproven' | 'done'
+export type SenderStanding = 'peer' | 'unproven' | 'done'
 
 /** The user of the transaction layer (RFC 3261's TU). */
 export interface TransactionUser {
@@ -37,7 +37,7 @@ export interface TransactionUser {
    */
   readonly relays?: ((message: SipMessage, received: Received) => boolean) | undefined
   /** Called for each request that matches no transaction, before any state is created. Default: all are peers'. */
-  readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
+  readonly standing?: ((request: SipMessage, received: Received) => SenderStanding) | undefined
   /**
    * Whether a host is a configured peer's. Stray messages of strangers are not traced, answers to strangers are small,
    * and strangers cannot use the transactions reserved for peers.
@@ -363,7 +363,7 @@ export class TransactionLayer {
     this.transport.addAlias(connection, port, '')
   }
 
-  #standing(message: SipMessage, received: Received, cancelled?: ServerTransaction): Standing {
+  #standing(message: SipMessage, received: Received, cancelled?: ServerTransaction): SenderStanding {
     if (cancelled) return cancelled.proven ? 'peer' : 'unproven'
     return this.#options.user.standing?.(message, received) ?? 'peer'
   }

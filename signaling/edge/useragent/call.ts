@@ -1,5 +1,5 @@
 import { SipDialog } from '../dialog/dialog.ts'
-import { type Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import { type Draft, decodedText, draftResponse, type SipMessage } from '../sip/message.ts'
 import { headerOf } from '../sip/sent-text.ts'
 import type { NextHop, OutgoingRequest, SentRequest } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
@@ -28,7 +28,7 @@ export interface CallEvents {
 }
 
 /** A call of a UserAgent in either direction. */
-export class Call {
+export class UserAgentCall {
   readonly direction: 'in' | 'out'
   readonly events: CallEvents
   state: 'inviting' | 'answered' | 'ended' = 'inviting'
@@ -58,7 +58,7 @@ export class Call {
 
   /** The peer's SDP in the INVITE of an incoming call. */
   get offer(): string {
-    return textOf(this.invite?.body ?? '')
+    return decodedText(this.invite?.body ?? '')
   }
 
   // Incoming calls

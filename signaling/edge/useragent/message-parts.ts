@@ -1,4 +1,4 @@
-import { bytesOf, type Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import { bytesOf, type Draft, decodedText, draftResponse, type SipMessage } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 
@@ -29,7 +29,7 @@ export class IncomingRequest {
   }
 
   get body(): string {
-    return textOf(this.message.body)
+    return decodedText(this.message.body)
   }
 
   answer(status: number, parts: MessageParts & { readonly reason?: string } = {}): void {

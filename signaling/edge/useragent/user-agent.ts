@@ -4,7 +4,7 @@ import { bytesOf, Draft, draftResponse, type SipMessage } from '../sip/message.t
 import type { NextHop, SentRequest, StackOptions } from '../stack.ts'
 import { EdgeStack } from '../stack.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
-import { Call, type CallEvents } from './call.ts'
+import { type CallEvents, UserAgentCall } from './call.ts'
 import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
 
 // A small user agent on the SIP stack for peers that are not part of the edge: the sandbox carrier and test peers. It
@@ -12,7 +12,7 @@ import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts
 
 interface UserAgentOptions extends Omit<StackOptions, 'user'> {
   /** Called for a new call, which the owner answers by the call's methods. Default: calls get 480. */
-  readonly incoming?: (call: Call) => void
+  readonly incoming?: (call: UserAgentCall) => void
   /** Called for an out-of-dialog request other than INVITE. Default: OPTIONS gets 200, BYE 481 and all others 405. */
   readonly request?: (request: IncomingRequest) => void
   /** The user part of our Contact. */
@@ -31,7 +31,7 @@ interface CallOptions extends MessageParts {
 export class UserAgent {
   readonly stack: EdgeStack
   readonly #options: UserAgentOptions
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, UserAgentCall>()
 
   private constructor(stack: EdgeStack, options: UserAgentOptions) {
     this.stack = stack
@@ -53,7 +53,7 @@ export class UserAgent {
   }
 
   /** The calls that have not ended. */
-  get calls(): readonly Call[] {
+  get calls(): readonly UserAgentCall[] {
     return [...this.#calls.values()]
   }
 
@@ -67,11 +67,11 @@ export class UserAgent {
   }
 
   /** Places a call. */
-  call(uri: string, options: CallOptions = {}): Call {
+  call(uri: string, options: CallOptions = {}): UserAgentCall {
     const tag = newTag()
     const call_id = newCallId()
     const seq = newSequence()
-    const call = new Call(this, 'out', options.events ?? {})
+    const call = new UserAgentCall(this, 'out', options.events ?? {})
     this.add(call, call_id, tag)
     call.dial(
       listener => {
@@ -129,7 +129,7 @@ export class UserAgent {
     })
   }
 
-  add(call: Call, call_id: string, local_tag: string): void {
+  add(call: UserAgentCall, call_id: string, local_tag: string): void {
     this.#calls.set(`${call_id} ${local_tag}`, call)
   }
 
@@ -158,7 +158,7 @@ export class UserAgent {
         transaction.respond(draftResponse(request, 480, own), 480)
         return
       }
-      const call = new Call(this, 'in', {})
+      const call = new UserAgentCall(this, 'in', {})
       const dialog = SipDialog.asServer(request, received, own)
       dialog.contact = this.contact(received.listener)
       this.add(call, request.call_id, own)

@@ -1,4 +1,4 @@
-import { alerts } from '../../../control/alerts/evaluate.ts'
+import { alertEvaluation } from '../../../control/alerts/evaluate.ts'
 import type { Route } from '../../../control/http/route.ts'
 import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { newId } from '../../../core/runtime/ids.ts'
@@ -352,7 +352,7 @@ export async function operatorEtag({ ask }: Kitchen, route: Route, made: Operato
 
 /** A kitchen on a new control plane. */
 export async function kitchenOf(w: ControlPlane, name: string): Promise<Kitchen> {
-  await alerts.run(w)
+  await alertEvaluation.run(w)
   const key = await operatorKey(w, { name })
   return {
     w,

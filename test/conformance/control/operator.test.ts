@@ -3,6 +3,7 @@ import { createComputations } from '../../../control/http/computations.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
+import { WrittenTexts } from '../../../control/http/written-texts.ts'
 import { Listeners } from '../../../control/live/listeners.ts'
 import { createMp3Encoder } from '../../../control/mp3/encoder.ts'
 import { operatorCaller } from '../../../control/operator/authenticate.ts'
@@ -30,7 +31,7 @@ const me = await signIn(w)
 const limiter = createRateLimiter(BAD_CREDENTIALS)
 const listeners = new Listeners(w.clock)
 const limits = { sign_ins: limiter, bad_credentials: limiter, computations: createComputations() }
-const services = { ...w, ...limits, mp3: createMp3Encoder(), listeners }
+const services = { ...w, ...limits, mp3: createMp3Encoder(), listeners, texts: new WrittenTexts() }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })
 

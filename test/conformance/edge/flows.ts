@@ -31,6 +31,7 @@ const NOTIFY = 'the application answers a terminating NOTIFY, which ends only th
 const LARGE = 'commands of any size up to 4 MiB are carried out (docs/edge.md)'
 const ORPHAN = 'calls of a lost application are ended after 5 s (docs/edge.md)'
 const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0111)'
+const NO_PROXY = 'the edge does not proxy (decision 1071)'
 const NO_DIALOG = 'a request in an unknown dialog that no application serves gets 481 (decision 0111)'
 
 export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
@@ -93,6 +94,10 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
     added: [['SIP/2.0 200 OK', NOTIFY]],
   },
   '60-session-timer-uac-refresher.txt': { omitted: [['CSeq: 2 ACK', DUPLICATE_ACK]] },
+  '70-errors.txt': {
+    omitted: [['d5f74544-81af-4663-b570-2043346851e9|NOK', NO_PROXY]],
+    added: [['|NO|Unknown message type', NO_PROXY]],
+  },
   '70b-tel-uri-crash.txt': {
     stays_open: ['ctl1'],
     added: [
@@ -107,15 +112,6 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
       ['Content-Length: 40000', LARGE],
     ],
   },
-  '78-cdr.txt': { edge: { cdr: true } },
-  '81-outbound-tcp.txt': { outbound: 'tcp' },
-  '82-outbound-tls.txt': { outbound: 'tls', application_tls: tls },
-  '83-outbound-app-down.txt': {
-    outbound: 'tcp',
-    listen_after: 'CSeq: 1 ACK',
-    added: [['SIP/2.0 480', 'a caller is not left hanging when the application has a wrong secret (docs/edge.md)']],
-  },
-  '84-outbound-http.txt': { outbound: 'http' },
   '88-uac-no-contact-in-200.txt': {
     omitted: [['unable to find route when sending', NO_CONTACT]],
     added: [[' ACK\r\n', NO_CONTACT]],

@@ -1,9 +1,5 @@
-import { once } from 'node:events'
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
-import { PATIENCE_MS, until } from '../../support/wait.ts'
+import { PATIENCE_MS } from '../../support/wait.ts'
 import { difference, Identifiers } from './compare.ts'
 import { Control, Peer } from './replay-ends.ts'
 import { testClock } from './test-clock.ts'
@@ -27,14 +23,8 @@ export interface ReplayOptions {
   readonly junk?: Readonly<Record<string, string>>
   /** Control connections that the edge, unlike the reference, does not close. */
   readonly stays_open?: readonly string[]
-  /** Makes the edge connect to the application: directly, or where an HTTP server (answers from the remarks) says. */
-  readonly outbound?: 'tcp' | 'tls' | 'http'
-  /** The application begins to listen only after this input. */
-  readonly listen_after?: string
   /** The certificate for SIP over TLS, of the edge and of the peers. */
   readonly tls?: { readonly key: string; readonly cert: string }
-  /** The certificate of the application's listener in outbound mode `tls`. */
-  readonly application_tls?: { readonly key: string; readonly cert: string }
 }
 
 interface ReplayResult {
@@ -67,11 +57,6 @@ class Replay {
   readonly #seen = new Map<string, Set<string>>()
   readonly #faults: string[] = []
   readonly #noted: string[] = []
-  readonly #accepted: Socket[] = []
-  readonly #asked: string[] = []
-  #application: Server | undefined
-  #listen_port = 0
-  #http: HttpServer | undefined
   readonly #occurrences = new Map<string, number>()
   #compared = 0
   #wake: (() => void) | undefined
@@ -87,14 +72,10 @@ class Replay {
     for (const control of this.#controls.values()) control.close()
     for (const peer of this.#peers.values()) peer.close()
     this.#edge?.close()
-    this.#application?.close()
-    this.#http?.close()
-    this.#http?.closeAllConnections()
   }
 
   async run(): Promise<ReplayResult> {
     const { tls } = this.#options
-    const outbound = await this.#prepareApplication()
     this.#edge = await createEdge({
       listeners: [
         { protocol: 'udp', host: '127.0.0.1', port: 0 },
@@ -102,7 +83,6 @@ class Replay {
         ...(tls ? [{ protocol: 'tls' as const, host: '127.0.0.1', port: 0 }] : []),
       ],
       tls,
-      outbound,
       control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
       clock: testClock(this.#speed),
       tcp_above_bytes: 65_535,
@@ -131,38 +111,6 @@ class Replay {
     return { faults: this.#faults, noted: this.#noted, compared: this.#compared }
   }
 
-  // Opens the application's listener in outbound mode, and the HTTP server that returns its address.
-  async #prepareApplication(): Promise<Record<string, string> | undefined> {
-    const { outbound, application_tls: tls } = this.#options
-    if (!outbound) return undefined
-    const server = outbound === 'tls' && tls ? createTlsServer(tls) : createServer()
-    this.#application = server
-    server.on(outbound === 'tls' ? 'secureConnection' : 'connection', (socket: Socket) => {
-      this.#accepted.push(socket)
-      this.#wake?.()
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    if (this.#options.listen_after !== undefined) {
-      server.close()
-      this.#listen_port = port
-    }
-    if (outbound !== 'http') return { INVITE: `${outbound}://127.0.0.1:${port}` }
-    this.#ids.pair('12068', String(port))
-    const answers = this.#events.flatMap(e => {
-      const answer = e.kind === 'remark' ? /^HTTP GET \S+ -> (.*)$/.exec(e.text)?.[1] : undefined
-      return answer === undefined ? [] : [answer]
-    })
-    this.#http = createHttpServer((request, response) => {
-      this.#asked.push(request.url ?? '')
-      response.end(this.#ids.translate(answers.shift() ?? ''))
-    })
-    this.#http.listen(0, '127.0.0.1')
-    await once(this.#http, 'listening')
-    return { '*': `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}/lookup/` }
-  }
-
   // Opens every peer on its own port, and pairs recorded ports with actual ones.
   async #preparePorts(edge: Edge): Promise<void> {
     const own = String(edge.listeners[0]?.port ?? 0)
@@ -186,11 +134,6 @@ class Replay {
       const recorded = peerPort(this.#events, name)
       if (recorded !== undefined) this.#ids.pair(recorded, String(peer.port))
     }
-  }
-
-  // Replaces ports in an encoded query, where they follow an encoded colon, which is not a word boundary.
-  #translateEncoded(query: string): string {
-    return query.replaceAll(/%3a(\d{5})/g, (_all, port: string) => `%3a${this.#ids.actual(port) ?? port}`)
   }
 
   #expect(event: TranscriptEvent & { kind: 'message' }): void {
@@ -287,21 +230,6 @@ class Replay {
       const control = await Control.open(this.#edge?.control.port ?? 0, payload => this.#arrived('S>C', name, payload))
       this.#controls.set(name, control)
     }
-    const by_server = /^(ctl\d+): control connection opened by the server/.exec(text)
-    if (by_server?.[1]) {
-      const name = by_server[1]
-      await until(`${name} is opened by the server`, () => this.#accepted.length > 0)
-      const socket = this.#accepted.shift()
-      if (socket) this.#controls.set(name, new Control(socket, payload => this.#arrived('S>C', name, payload)))
-    }
-    const asked = /^HTTP GET (\S+) ->/.exec(text)?.[1]
-    if (asked !== undefined) {
-      await until('the HTTP server is asked', () => this.#asked.length > 0)
-      const actual = this.#asked.shift() ?? 'nothing'
-      if (actual !== this.#translateEncoded(asked)) this.#faults.push(`HTTP GET ${actual} instead of ${asked}`)
-    }
-    if (text === 'the app side is a bare socket here')
-      await this.#remark('ctl1: control connection opened by the server')
     const closed = /^(ctl\d+): control connection closed by client/.exec(text)
     if (closed?.[1]) this.#controls.get(closed[1])?.close()
     const ended = /^(ctl\d+): control connection closed by server/.exec(text)
@@ -320,9 +248,6 @@ class Replay {
   }
 
   async #input(event: TranscriptEvent & { kind: 'message' }): Promise<void> {
-    if (this.#options.listen_after !== undefined && event.text.includes(this.#options.listen_after)) {
-      this.#application?.listen(this.#listen_port, '127.0.0.1')
-    }
     if (this.#options.skipped_inputs?.some(part => event.text.includes(part))) return
     let text = this.#ids.translate(event.text)
     if (event.text.length < event.length) text += 'x'.repeat(event.length - event.text.length)

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import { VERBS } from '../../../markup/verbs/index.ts'
 import t from '../../support/harness/index.ts'
 import { call } from '../../unit/markup/phone.ts'
@@ -16,7 +16,7 @@ t.test('every verb has an example in the published page, which runs as written a
   for (const { name, text } of all) {
     t.ok(page.includes(`\`\`\`xml\n${text}\`\`\``), `${name} is on the page`)
     const facts = FACTS[name] ?? {}
-    t.strictSame(check(text, { kind: name === 'leave' ? 'queue_wait' : 'call', url: null }).advice, [], name)
+    t.strictSame(checkDocument(text, { kind: name === 'leave' ? 'queue_wait' : 'call', url: null }).advice, [], name)
     const phone = call(t, text, { ...facts, speech: { ...SPEECH, languages: ['en'] } })
     carryOn(phone.commands, event => phone.send(event))
     t.strictSame(phone.notes(), [], `${name} runs without a warning`)

@@ -1,4 +1,4 @@
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import t from '../../support/harness/index.ts'
 import { BASE } from '../../unit/markup/phone.ts'
 import { type Bad, fixtures, type Good, runFixture } from './fixtures.ts'
@@ -34,7 +34,7 @@ t.test('the static check lists every fault of the bad documents that shows witho
   const dynamic = new Set([13511, 13512, 13343])
   for (const { name, text, expected } of fixtures<Bad>('bad')) {
     const { kind = 'call', inline = false } = expected.facts
-    const listed = check(text, { kind, url: inline ? null : BASE }).advice
+    const listed = checkDocument(text, { kind, url: inline ? null : BASE }).advice
     for (const { number, line, column } of expected.faults.filter(fault => !dynamic.has(fault.number))) {
       t.ok(
         listed.some(a => a.number === number && a.line === line && a.column === column),
@@ -47,7 +47,7 @@ t.test('the static check lists every fault of the bad documents that shows witho
 t.test('the static check finds no error in the good documents', async t => {
   for (const { name, text, expected } of fixtures<Good>('good')) {
     const { kind = 'call', inline = false } = expected.facts
-    t.equal(check(text, { kind, url: inline ? null : BASE }).ok, true, name)
+    t.equal(checkDocument(text, { kind, url: inline ? null : BASE }).ok, true, name)
   }
 })
 

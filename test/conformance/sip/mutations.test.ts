@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import pino from 'pino'
-import { toldHeaders } from '../../../core/domain/calls/custom-headers.ts'
+import { applicationHeaders } from '../../../core/domain/calls/custom-headers.ts'
 import { readSdp } from '../../../core/domain/codecs/sdp.ts'
 import { hasToken, readReasons, readSeconds, readSessionExpires } from '../../../core/domain/sip/values.ts'
 import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
@@ -34,7 +34,7 @@ function readingOfAny(message: SipRequest | SipResponse): object {
   return {
     refused: refused ?? null,
     sdp: sdp === '' ? null : readSdp(sdp, () => message.source.address),
-    told: Object.entries(toldHeaders(message.headers))
+    told: Object.entries(applicationHeaders(message.headers))
       .map(([name, value]) => `${name.toLowerCase()}: ${value.replaceAll(/\s*,\s*/g, ',')}`)
       .sort(),
     expires: readSessionExpires(message.header('session-expires') ?? message.header('x')),

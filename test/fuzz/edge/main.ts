@@ -5,9 +5,7 @@ import { Duplex } from 'node:stream'
 import { seeded } from '../../../bench/random.ts'
 import { unsupportedTags } from '../../../core/domain/calls/option-tags.ts'
 import { Apps } from '../../../signaling/edge/agent/apps.ts'
-import { CallRecords } from '../../../signaling/edge/agent/cdr.ts'
 import { AgentCore } from '../../../signaling/edge/agent/core.ts'
-import { Proxies } from '../../../signaling/edge/agent/proxy.ts'
 import { ClientSide } from '../../../signaling/edge/agent/uac.ts'
 import { ServerSide } from '../../../signaling/edge/agent/uas.ts'
 import { ControlClient } from '../../../signaling/edge/control/client.ts'
@@ -143,18 +141,14 @@ async function openEdge() {
     },
   })
   const apps = new Apps()
-  const core = new AgentCore(stack, apps, new CallRecords(true, apps, clock), {
+  const core = new AgentCore(stack, apps, {
     orphan_grace_ms: 5_000,
     session_refresher: 'none',
     unsupported: unsupportedTags,
     ringing_ms: 900_000,
     no_response_ms: undefined,
   })
-  const proxies = new Proxies(core)
   server = new ServerSide(core, {
-    handler: () => false,
-    relay: (message, received, transaction) => proxies.relay(message, received, transaction),
-    cancel: invite => proxies.cancel(invite),
     admits: () => true,
     answered: () => undefined,
     bind: () => undefined,
@@ -189,7 +183,6 @@ function application(core: AgentCore, server: ServerSide): ControlClient {
   const client = new ControlClient({
     socket: Object.assign(socket, { setNoDelay: () => socket }) as unknown as Socket,
     clock,
-    outbound: false,
     command_bytes: 1_000_000,
     unsent_bytes: 1_000_000_000,
     payload: () => undefined,

@@ -1,6 +1,6 @@
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import { start, step } from '../../../markup/interpreter/step.ts'
-import type { Command, Event, Run, RunKind, Step } from '../../../markup/interpreter/types.ts'
+import type { Command, Event, Run, RunKind, StepResult } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
 import { BASE, FACTS } from '../../unit/markup/phone.ts'
 import { answersTo } from '../../unit/markup/world.ts'
@@ -17,7 +17,7 @@ const KINDS: readonly RunKind[] = ['call', 'call', 'call', 'call', 'whisper', 'q
  */
 export function trial(text: string, random: () => number): { came_to: 'refused' | 'warned' | 'clean'; log: string } {
   const kind = pick(random, KINDS)
-  const checked = check(text, { kind, url: BASE })
+  const checked = checkDocument(text, { kind, url: BASE })
   const lines: string[] = []
   const possible: Event[] = []
   const result = begin(kind, random)
@@ -58,7 +58,7 @@ function begin(kind: RunKind, random: () => number) {
   return { facts, step: start(facts) }
 }
 
-function verify({ run, commands }: Step): void {
+function verify({ run, commands }: StepResult): void {
   if (commands.length > MAX_COMMANDS) throw new Error(`${commands.length} commands in one step`)
   const end = commands.findIndex(command => command.type === 'done')
   if (end >= 0 && end !== commands.length - 1) throw new Error('a command after done')
@@ -68,7 +68,7 @@ function verify({ run, commands }: Step): void {
 }
 
 /** Throws unless the run also refuses a document with a syntax error, with the check's number and line. */
-function agree(checked: ReturnType<typeof check>, { commands }: Step, text: string): void {
+function agree(checked: ReturnType<typeof checkDocument>, { commands }: StepResult, text: string): void {
   const syntax = checked.advice.find(({ rule }) => rule === 'syntax')
   const note = commands.find(command => command.type === 'note')
   if (!syntax || text.trim() === '') return

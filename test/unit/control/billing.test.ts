@@ -11,7 +11,7 @@ import { iso, systemClock } from '../../../core/runtime/clock.ts'
 import { stockNumbers } from '../../../core/state/configuration/numbers.ts'
 import { reportApplied } from '../../../core/state/configuration/snapshot.ts'
 import { brokenInvariants } from '../../../core/state/maintenance/invariants.ts'
-import { readStatement } from '../../../core/state/money/billing.ts'
+import { readBill } from '../../../core/state/money/billing.ts'
 import { chargeNumbers } from '../../../core/state/money/number-charges.ts'
 import { adjustBalance, putBillingAccount } from '../../../core/state/money/rates.ts'
 import { registerNode } from '../../../core/state/nodes/nodes.ts'
@@ -286,8 +286,8 @@ t.test('the first statement of a project that shares an old account leaves the l
     const now = '2026-01-15T12:00:00.000Z'
     await adjustBalance(trx, { id, kind: 'top_up', amount_minor: 1000, note: 'of another project', now })
   })
-  const february = await readStatement(db, project, organization, '2026-02')
-  const march = await readStatement(db, project, organization, '2026-03', february)
+  const february = await readBill(db, project, organization, '2026-02')
+  const march = await readBill(db, project, organization, '2026-03', february)
   t.same(march.payments, [], 'January’s payment is not March’s')
   t.match(march, { opening_balance_minor: 1000, closing_balance_minor: 1000, payments_minor: 0, others_minor: 0 })
 })

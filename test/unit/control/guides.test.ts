@@ -5,7 +5,7 @@ import { Library } from '../../../control/guides/library.ts'
 import { NUMBERS } from '../../../control/voice/errors.ts'
 import { CALL_NUMBERS } from '../../../core/domain/calls/call-numbers.ts'
 import { REASONS, type ReasonEntry } from '../../../core/domain/reasons/index.ts'
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
 
@@ -126,7 +126,7 @@ t.test('each document in a guide passes the check that calls pass', async t => {
     if (!existsSync(path)) continue
     for (const [document] of readFileSync(path, 'utf8').matchAll(/<Response>[^$]*?<\/Response>/g)) {
       documents++
-      t.same(check(document, { url: 'https://example.com/' }).advice, [], `${path}: ${document}`)
+      t.same(checkDocument(document, { url: 'https://example.com/' }).advice, [], `${path}: ${document}`)
     }
   }
   t.ok(documents >= 3)

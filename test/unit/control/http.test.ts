@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { clientOf } from '../../../control/http/address.ts'
+import { requestClient } from '../../../control/http/address.ts'
 import { pipeline } from '../../../control/http/pipeline.ts'
 import { serveHttp } from '../../../control/http/server.ts'
 import { CURRENCY } from '../../../core/domain/rating/currency.ts'
@@ -259,7 +259,7 @@ t.test('HTTPS serves the same APIs, renews its certificate, and survives what is
   const pem = (name: string) => readFileSync(join('fixtures/tls', name), 'utf8')
   const pair = (cert: string) => ({ cert: pem(cert), key: pem('leaf.key') })
   const page: Parameters<typeof serveHttp>[0]['pages'][string] = ctx => {
-    ctx.body = { secure: clientOf(ctx.req).secure, address: clientOf(ctx.req).address }
+    ctx.body = { secure: requestClient(ctx.req).secure, address: requestClient(ctx.req).address }
   }
   const server = await serveHttp({ pages: { '/who': page }, below: {} }, w, {
     host: '127.0.0.1',

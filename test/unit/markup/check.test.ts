@@ -1,16 +1,16 @@
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import t from '../../support/harness/index.ts'
 import { BASE, response } from './phone.ts'
 
-function lines(text: string, options?: Parameters<typeof check>[1]): string[] {
-  return check(text, options).advice.map(
+function lines(text: string, options?: Parameters<typeof checkDocument>[1]): string[] {
+  return checkDocument(text, options).advice.map(
     ({ line, column, level, number, rule, suggestion }) =>
       `${line}:${column} ${level} ${number} ${rule}${suggestion === null ? '' : ` (${suggestion})`}`,
   )
 }
 
 t.test('a valid document gets no advice', async t => {
-  t.strictSame(check(response('<Say>Hello</Say>', '<Gather action="https://x.example/a"/>', '<Hangup/>')), {
+  t.strictSame(checkDocument(response('<Say>Hello</Say>', '<Gather action="https://x.example/a"/>', '<Hangup/>')), {
     ok: true,
     advice: [],
   })
@@ -45,7 +45,7 @@ t.test('a document that does not parse gets one error, with a suggested fix', as
   t.match(lines('<Response><Play>http://x/?a=1&b=2</Play></Response>'), [/1:30 error 12100 syntax/])
   t.match(lines('<!DOCTYPE x><Response/>'), [/12100 syntax \(remove the DOCTYPE/])
   t.match(lines('<Say>x</Say>'), [/12102 syntax \(put the verbs into/])
-  t.equal(check('<Response').ok, false)
+  t.equal(checkDocument('<Response').ok, false)
 })
 
 t.test('reports unreachable verbs once', async t => {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import t from '../../support/harness/index.ts'
 import { call, response } from './phone.ts'
 import { carryOn, type Habits } from './world.ts'
@@ -21,7 +21,9 @@ const noted = (test: Parameters<typeof call>[0], text: string): string[] => {
 
 const checked = (text: string): string[] =>
   [
-    ...new Set(check(text).advice.flatMap(({ level, number }) => (number === null ? [] : [`${level} ${number}`]))),
+    ...new Set(
+      checkDocument(text).advice.flatMap(({ level, number }) => (number === null ? [] : [`${level} ${number}`])),
+    ),
   ].sort()
 
 t.test('a URL without a base is judged in the check as in a call', async t => {
@@ -84,7 +86,7 @@ t.test('every document in the README, the guides, the console, the API and the c
       `${file} shows a document`,
     )
   for (const { file, document } of shown) {
-    t.strictSame(check(document).advice, [], `${file}: ${document}`)
+    t.strictSame(checkDocument(document).advice, [], `${file}: ${document}`)
     t.strictSame(noted(t, document), [], file)
   }
 })

@@ -1,6 +1,6 @@
 import { SIMULATED } from '../../../bin/script/simulated.ts'
 import { start, step } from '../../../markup/interpreter/step.ts'
-import type { Command, Event, Run, StartFacts, Step } from '../../../markup/interpreter/types.ts'
+import type { Command, Event, Run, StartFacts, StepResult } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
 import type { Test } from '../../support/harness/index.ts'
 
@@ -70,7 +70,7 @@ export class Phone {
     return result.commands
   }
 
-  private take(result: Step): void {
+  private take(result: StepResult): void {
     this.run = result.run
     this.commands = result.commands
     this.all.push(...result.commands)

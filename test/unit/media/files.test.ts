@@ -9,7 +9,6 @@ import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { createAudioThreads } from '../../../media/files/audio-threads.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
 import { FairQueue } from '../../../media/files/fair-queue.ts'
-import { Lru } from '../../../media/files/lru.ts'
 import { mp3Decoder as mp3 } from '../../../media/files/mp3.ts'
 import { compressUlaw, expandAlaw, expandUlaw, fromUlaw, toUlaw } from '../../../media/files/pcm.ts'
 import { inspectRecording, repairRecordings } from '../../../media/files/repair.ts'
@@ -171,20 +170,6 @@ t.test('property: no bytes make the decoders throw', async t => {
     { numRuns: 1000 },
   )
   t.pass('the property held for 1000 files')
-})
-
-t.test('the cache respects its byte limit and evicts the least recently used entry', async t => {
-  const cache = new Lru<string>(100)
-  cache.set('a', 'a', 40)
-  cache.set('b', 'b', 40)
-  t.equal(cache.get('a'), 'a')
-  cache.set('c', 'c', 40)
-  t.equal(cache.get('b'), undefined)
-  t.equal(cache.get('a'), 'a')
-  cache.set('huge', 'x', 101)
-  t.equal(cache.get('huge'), undefined)
-  cache.set('a', 'A', 10)
-  t.equal(cache.bytes, 50)
 })
 
 t.test('audio by URL is revalidated, played from the cache while fresh, and kept when the server fails', async t => {

@@ -664,7 +664,7 @@ t.test('a mono recording can begin with a beep and ends by key, silence, length 
   await peer.send(tone(700, 300))
   await client.request('record.stop', { recording_id: 'paused' })
   const paused = await ended('paused')
-  // Requests are answered before the packet thread obeys, so its own measure of the pause counts.
+  // The packet thread obeys before requests are answered, so its own measure of the pause counts.
   const recorded_ms = performance.now() - begun_ms - (paused.pauses?.[0]?.length_ms ?? 0)
   t.ok(
     paused.duration_ms >= 480 && paused.duration_ms <= recorded_ms + 2,

@@ -7,11 +7,11 @@ import {
   CODEC_RATES,
   createEngine,
   decodeAll,
+  type EngineEvent,
   type EngineOptions,
   encodeAll,
   features,
   hearing,
-  type MediaEvent,
   resample,
   type Stream,
   type StreamDescription,
@@ -28,18 +28,18 @@ const EVENTS = { payload_type: 101, codec: 'telephone-event', clock_rate: 8000 }
 const POLICY = { validation: 'relaxed', sources: [], signalled_from: null } as const
 
 interface World {
-  readonly events: MediaEvent[]
+  readonly events: EngineEvent[]
   readonly engine: ReturnType<typeof createEngine>
   /** Waits for the first event for which `holds` returns true, including earlier events. */
-  event<T extends MediaEvent['type']>(
+  event<T extends EngineEvent['type']>(
     type: T,
-    holds?: (event: Extract<MediaEvent, { type: T }>) => boolean,
-  ): Promise<Extract<MediaEvent, { type: T }>>
+    holds?: (event: Extract<EngineEvent, { type: T }>) => boolean,
+  ): Promise<Extract<EngineEvent, { type: T }>>
   peer(codec?: 'PCMU' | 'PCMA'): Promise<RtpPeer>
 }
 
 function world(t: Test, options: Partial<EngineOptions> = {}): World {
-  const events: MediaEvent[] = []
+  const events: EngineEvent[] = []
   const waiting = new Set<() => void>()
   const peers: RtpPeer[] = []
   const engine = createEngine(
@@ -226,7 +226,7 @@ t.test('an event within 250 ms of another key’s tones is reported as a separat
     await peer.send(tone(770, 120).map((sample, index) => sample + (high[index] ?? 0)))
     for (const key of ['6', '5', '5']) await peer.sendKey(key, 60)
     await peer.sendKey('#', 60)
-    const mine = (event: MediaEvent) => (event.type === 'key' && event.stream_id === stream.id ? [event] : [])
+    const mine = (event: EngineEvent) => (event.type === 'key' && event.stream_id === stream.id ? [event] : [])
     await w.event('key', event => event.stream_id === stream.id && event.digit === '#')
     keys = w.events.flatMap(mine).map(({ digit, source }) => `${digit} ${source}`)
     stream.close()

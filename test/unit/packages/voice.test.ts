@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { WebSocket } from 'ws'
 import { timedSignature, timedSignatureData } from '../../../core/domain/webhooks/signature.ts'
 import { handshakeSignature } from '../../../core/runtime/voice-request.ts'
-import { check } from '../../../markup/check.ts'
+import { checkDocument } from '../../../markup/check.ts'
 import { VERBS } from '../../../markup/verbs/index.ts'
 import t, { type Test } from '../../support/harness/index.ts'
 import { freePort } from '../../support/ports.ts'
@@ -121,7 +121,7 @@ t.test('the programs of the README compile and do what it says', async t => {
 
   const printed = execFileSync(process.execPath, [documents]).toString().trim().split('\n')
   t.equal(printed.length, 2)
-  for (const document of printed) t.same(check(document, { url: 'https://example.com/' }).advice, [], document)
+  for (const document of printed) t.same(checkDocument(document, { url: 'https://example.com/' }).advice, [], document)
 
   await started(t, server, ports[3000])
   const url = `http://127.0.0.1:${ports[3000]}/call?step=1`

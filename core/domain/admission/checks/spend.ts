@@ -1,7 +1,7 @@
 import { codedAmount } from '../../rating/amounts.ts'
 import { heldMinor } from '../affordable.ts'
-import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
-import type { AdmissionFacts, Check, Finding } from '../types.ts'
+import { levelName, passed, refused, skipped, withinLevels } from '../findings.ts'
+import type { AdmissionFacts, Check, CheckResult } from '../types.ts'
 
 /**
  * Compares daily spend, then velocity, then the balance, each including the first increment of this call. Last, it
@@ -43,9 +43,9 @@ export const spend: Check = {
   },
 }
 
-function runsAtAll({ levels }: AdmissionFacts): Finding {
+function runsAtAll({ levels }: AdmissionFacts): CheckResult {
   const none = levels.find(level => level.max_call_duration_seconds !== null && level.max_call_duration_seconds <= 0)
   return none
-    ? refused('max_duration', { name: nameOf(none), limit: none.max_call_duration_seconds, value: 0 })
+    ? refused('max_duration', { name: levelName(none), limit: none.max_call_duration_seconds, value: 0 })
     : passed('the call may run', null, null)
 }

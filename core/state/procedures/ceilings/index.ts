@@ -1,7 +1,7 @@
 import type { Query } from '../query.ts'
 import type { LevelLimits } from './levels.ts'
 import { type ExtendInput, type Extension, extend, type Release, type ReleaseInput, release } from './settle.ts'
-import { type SlotUsage, takeSlots, type UseTimes, usage } from './slots.ts'
+import { levelUsage, type SlotUsage, takeSlots, type UseTimes } from './slots.ts'
 import { holdMoney, pruneHours, type SpendChange } from './spend.ts'
 import type { Second } from './window.ts'
 
@@ -32,7 +32,7 @@ interface Taken {
 
 /** Implements the port with counters in rows of the state. */
 export const ceilings: Ceilings = {
-  usage,
+  usage: levelUsage,
   take(query, { usage, second, money }) {
     takeSlots(query, usage, second)
     if (money) holdMoney(query, money)

@@ -32,7 +32,7 @@ export interface SlotUsage {
 }
 
 /** Reads the usage of each level's ceilings. */
-export function usage(
+export function levelUsage(
   query: Query,
   limits: readonly LevelLimits[],
   { day, minute, second, priced }: UseTimes,

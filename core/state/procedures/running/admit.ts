@@ -1,4 +1,4 @@
-import type { Admitted, Refused } from '../../../domain/admission/index.ts'
+import type { Admitted, RefusedCall } from '../../../domain/admission/index.ts'
 import { ending } from '../../../domain/calls/endings.ts'
 import { type Verstat, verstatText } from '../../../domain/identity/passport.ts'
 import { type Reason, sipRefusal } from '../../../domain/reasons/index.ts'
@@ -9,7 +9,8 @@ import { finish } from './finish.ts'
 import { changeCall, insertCallRow, type NewCall } from './rows.ts'
 
 /** The decision without its trace, which is stored with the call. */
-export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<DecisionFacts, 'revisions' | 'price'>
+export type Decided = (Omit<Admitted, 'trace'> | Omit<RefusedCall, 'trace'>) &
+  Omit<DecisionFacts, 'revisions' | 'price'>
 
 export interface AdmitInput {
   readonly call: NewCall
@@ -28,7 +29,7 @@ export interface Admission {
   /** The side that decided. */
   readonly part: AdmissionRequest['part']
   /** Number of callbacks and events queued. */
-  readonly told: number
+  readonly queued: number
 }
 
 /** Decides, takes slots and money, and writes the call's row with the decision. A refused call is also ended. */
@@ -60,7 +61,7 @@ export const keptCall = (
   { decided, part }: { readonly decided: { readonly admitted: boolean }; readonly part: AdmissionRequest['part'] },
 ): NewCall => (callers && !decided.admitted && part !== 'inbound' ? callers : call)
 
-export interface AdmitRowInput {
+export interface AdmitQueuedInput {
   /** One per side of the call. The first refusal decides. */
   readonly requests: readonly AdmissionRequest[]
   /** A call of one side that is refused for this reason stays queued, because the condition is temporary. */
@@ -69,10 +70,10 @@ export interface AdmitRowInput {
 }
 
 /** Decides on a call that already has a row. */
-export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: AdmitRowInput): Settled {
+export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: AdmitQueuedInput): Settled {
   const { outcome } = takeAll(query, requests)
   const call_sid = requests[0]?.call_sid ?? ''
-  if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }
+  if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), queued: 0 }
   const changes = {
     decision_trace: JSON.stringify(decisionOf(outcome, null)),
     updated_at: new Date(now_ms).toISOString(),
@@ -81,11 +82,11 @@ export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: 
   return settled(query, call_sid, outcome, now_ms)
 }
 
-type Settled = Pick<Admission, 'decided' | 'told'>
+type Settled = Pick<Admission, 'decided' | 'queued'>
 
 function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: number): Settled {
   const decided = withoutTrace(outcome)
-  if (outcome.admitted) return { decided, told: 0 }
+  if (outcome.admitted) return { decided, queued: 0 }
   const { code } = sipRefusal(outcome.reason, outcome.facts)
   // One side may have been admitted before the other was refused: the end releases what it took.
   const finished = finish(query, sid, {
@@ -94,7 +95,7 @@ function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: n
     pdd_ms: null,
     media: null,
   })
-  return { decided, told: finished?.told ?? 0 }
+  return { decided, queued: finished?.queued ?? 0 }
 }
 
 /** Builds the decision that is stored with a call, admitted or not. */

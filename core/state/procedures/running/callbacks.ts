@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto'
-import { toldCallId } from '../../../domain/calls/foreign.ts'
+import { shownCallId } from '../../../domain/calls/foreign.ts'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../../domain/calls/request.ts'
 import { shownParameters } from '../../../domain/calls/typed.ts'
@@ -98,7 +98,7 @@ export function tellStatus(
     at_ms: facts.now_ms,
     duration_seconds: row.duration_seconds ?? 0,
     sip_code: row.sip_code,
-    sip_call_id: toldCallId(row),
+    sip_call_id: shownCallId(row),
   })
   enqueueCallback(query, {
     kind: 'status_callback',

@@ -27,7 +27,7 @@ export interface FinalFacts {
 interface Finished {
   readonly row: RecordedCall
   /** Number of callbacks and events queued. */
-  readonly told: number
+  readonly queued: number
 }
 
 const insertCdr = inserting('cdr', [
@@ -84,7 +84,12 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   const { trunk_id } = row
   const ended = { status, duration_seconds, ended_at, ended_by, reason, sip_code }
   const data = () => ({
-    ...{ sid, direction, from: from_number, to: to_number, trunk_id, ...ended },
+    sid,
+    direction,
+    from: from_number,
+    to: to_number,
+    trunk_id,
+    ...ended,
     price: settledPrice(query, sid),
   })
   const heard = queueProjectEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
@@ -99,7 +104,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
     sid,
   )
   const callback = { now_ms: facts.ended_ms, ...(facts.extra ? { extra: facts.extra } : {}) }
-  return { row, told: heard + tellStatus(query, row, 'completed', callback) }
+  return { row, queued: heard + tellStatus(query, row, 'completed', callback) }
 }
 
 function lengthOf({ answered_at, queued_at }: RecordedCall, facts: FinalFacts) {

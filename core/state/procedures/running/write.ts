@@ -46,7 +46,7 @@ export interface CallWritten {
   /** False: the call had already ended, and a change to it had no effect. */
   readonly running: boolean
   /** Number of callbacks and events queued. */
-  readonly told: number
+  readonly queued: number
   /** After an `end` step: how the call ended, now or earlier. */
   readonly end: Pick<
     RecordedCall,
@@ -56,15 +56,15 @@ export interface CallWritten {
 
 /** Writes the steps of a call in order. */
 export function writeSteps(query: Query, { sid, steps }: CallWrite): CallWritten {
-  let written: CallWritten = { running: true, told: 0, end: null }
+  let written: CallWritten = { running: true, queued: 0, end: null }
   for (const step of steps) {
-    const { running, told, end } = writeStep(query, sid, step)
-    written = { running: written.running && running, told: written.told + told, end: end ?? written.end }
+    const { running, queued, end } = writeStep(query, sid, step)
+    written = { running: written.running && running, queued: written.queued + queued, end: end ?? written.end }
   }
   return written
 }
 
-const NOTHING: CallWritten = { running: true, told: 0, end: null }
+const NOTHING: CallWritten = { running: true, queued: 0, end: null }
 
 function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
   switch (step.step) {
@@ -83,8 +83,8 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
       )
     case 'answer_told': {
       const row = findCallRow(query, sid)
-      const told = row ? tellStatus(query, row, 'answered', { now_ms: step.at_ms, extra: step.extra }) : 0
-      return { running: row !== undefined && row.ended_at === null, told, end: null }
+      const queued = row ? tellStatus(query, row, 'answered', { now_ms: step.at_ms, extra: step.extra }) : 0
+      return { running: row !== undefined && row.ended_at === null, queued, end: null }
     }
     case 'attempt':
       insertAttempt(query, { call_sid: sid, carrier_id: null, ...step.attempt, started_at: iso(step.at_ms) })
@@ -128,13 +128,13 @@ function progress(
   untold = false,
 ): CallWritten {
   const row = changeRunningCall(query, sid, changes, now_ms)
-  if (!row) return { running: false, told: 0, end: null }
+  if (!row) return { running: false, queued: 0, end: null }
   const { direction, from_number: from, to_number: to, status, project_id } = row
   const data = { sid, status, direction, from, to, at: iso(now_ms) }
-  const told = untold ? 0 : tellStatus(query, row, event, { now_ms })
+  const queued = untold ? 0 : tellStatus(query, row, event, { now_ms })
   return {
     running: true,
-    told: told + queueProjectEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),
+    queued: queued + queueProjectEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),
     end: null,
   }
 }
@@ -142,11 +142,11 @@ function progress(
 function end(query: Query, sid: string, facts: FinalFacts): CallWritten {
   const finished = finish(query, sid, facts)
   const row = finished?.row ?? findCallRow(query, sid)
-  if (!row) return { running: false, told: 0, end: null }
+  if (!row) return { running: false, queued: 0, end: null }
   const { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at } = row
   return {
     running: finished !== null,
-    told: finished?.told ?? 0,
+    queued: finished?.queued ?? 0,
     end: { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at },
   }
 }

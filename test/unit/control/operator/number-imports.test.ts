@@ -1,4 +1,4 @@
-import { numberImports } from '../../../../control/reconcilers/number-imports.ts'
+import { numberImportTask } from '../../../../control/reconcilers/number-imports.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
@@ -28,11 +28,11 @@ t.test('a list is a preview until it is confirmed; then a job takes it, and what
     body.lines.map((line: { e164: string }) => line.e164),
     ['+2342010555001', '+2342010555002', '+2342010555003'],
   )
-  await numberImports.run(w)
+  await numberImportTask.run(w)
   t.equal((await stocked('+2342010555')).length, 1, 'a preview adds nothing')
   const path = `/number-imports/${body.id}`
   t.match(await ask('POST', `${path}/confirm`), { status: 200, body: { state: 'running' } })
-  await numberImports.run(w)
+  await numberImportTask.run(w)
   t.match((await ask('GET', path)).body, { state: 'completed', total: 3, done: 3, added: 2, lines: [] })
   t.same(await stocked('+2342010555'), [
     ['+2342010555001', 7, 'all'],
@@ -50,9 +50,9 @@ t.test('a long list goes on where a killed job stopped, and adds each number onc
   const { body } = await ask('POST', '/number-imports', { name: 'Many', csv })
   await ask('POST', `/number-imports/${body.id}/confirm`)
   const failing = { ...w.state, db: w.state.db, shortTransaction: async () => Promise.reject(new Error('killed')) }
-  await t.rejects(numberImports.run({ ...w, state: failing as typeof w.state }))
+  await t.rejects(numberImportTask.run({ ...w, state: failing as typeof w.state }))
   t.match((await ask('GET', `/number-imports/${body.id}`)).body, { state: 'running', done: 0 })
-  await numberImports.run(w)
+  await numberImportTask.run(w)
   t.match((await ask('GET', `/number-imports/${body.id}`)).body, { state: 'completed', done: 1201, added: 1201 })
   t.equal(await lines(), 0)
 })
@@ -75,10 +75,10 @@ t.test('a list is refused with all its faults, and prices need the scope for mon
   const free = await desk('POST', '/number-imports', { name: 'Free', csv: list('+2342010888009,,') })
   t.equal((await desk('DELETE', `/number-imports/${free.body.id}`)).status, 204)
   t.equal((await ask('GET', `/number-imports/${free.body.id}`)).status, 404)
-  await numberImports.run(w)
+  await numberImportTask.run(w)
   t.equal(await lines(), 1, 'the lines of a dropped preview are deleted')
   now_ms += 25 * 3_600_000
-  await numberImports.run(w)
+  await numberImportTask.run(w)
   t.equal((await ask('GET', `/number-imports/${made.body.id}`)).status, 404, 'a preview ends after a day')
   t.equal(await lines(), 0)
 })

@@ -1,4 +1,4 @@
-import { trunkTests } from '../../../../control/reconcilers/trunk-tests.ts'
+import { overdueTrunkTests } from '../../../../control/reconcilers/trunk-tests.ts'
 import { iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { claimTestRuns, finishTestRun, TESTS_A_DAY } from '../../../../core/state/configuration/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
@@ -25,7 +25,7 @@ t.test('each enabled trunk is tested automatically once a day, and its history i
   const history = async (of: string) => (await w.ask('GET', `/v1/trunks/${of}/tests`)).body
   const pass = async (ms: number): Promise<void> => {
     now_ms += ms
-    await trunkTests.run(w)
+    await overdueTrunkTests.run(w)
   }
   const finishAll = async (): Promise<void> => {
     for (const run of await claimTestRuns(w.state, 'node_1', 10)) {

@@ -1,7 +1,7 @@
 import { fraudWatch } from '../../../../control/alerts/evaluate.ts'
-import { convergence, next } from '../../../../control/reconcilers/convergence.ts'
+import { convergence, nextStatus } from '../../../../control/reconcilers/convergence.ts'
 import { type ServiceType, voiceService } from '../../../../core/domain/admission/index.ts'
-import { admitRow, writeCall } from '../../../../core/state/calls/running-calls.ts'
+import { admitQueuedCall, writeCall } from '../../../../core/state/calls/running-calls.ts'
 import { CONFIGURATION, configurationRevision } from '../../../../core/state/configuration/snapshot.ts'
 import { saveEvidence } from '../../../../core/state/configuration/target-evidence.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, openSandbox } from '../../../support/control-plane.ts'
@@ -54,7 +54,7 @@ async function answer(w: ControlPlane, sid: string): Promise<void> {
     ...{ call_sid: sid, node_id: 'node_x', project_id: row.project_id, transport: null, offer: null, now_ms },
     ...{ called: row.to_number, caller: row.from_number },
   } as const
-  await admitRow(w.state.db, { requests: [request], waits_for: null, now_ms })
+  await admitQueuedCall(w.state.db, { requests: [request], waits_for: null, now_ms })
   await writeCall(w.state.db, sid, [{ step: 'answered', at_ms: now_ms }])
 }
 
@@ -334,9 +334,9 @@ t.test('delegations say how far the nodes have come', async t => {
     .executeTakeFirstOrThrow()
   t.equal(route_id, trunk.id, 'its numbers ring the trunk again')
   const nodes = { nodes: 2, all: 4, some: 5 }
-  t.equal(next({ status: 'pending', revision: 5 }, nodes, false), 'applying', 'one of two nodes has it')
-  t.equal(next({ status: 'applying', revision: 4 }, nodes, true), 'failed', 'a node could not apply the trunk')
-  t.equal(next({ status: 'failed', revision: 4 }, nodes, false), 'applied', 'the trunk was mended')
+  t.equal(nextStatus({ status: 'pending', revision: 5 }, nodes, false), 'applying', 'one of two nodes has it')
+  t.equal(nextStatus({ status: 'applying', revision: 4 }, nodes, true), 'failed', 'a node could not apply the trunk')
+  t.equal(nextStatus({ status: 'failed', revision: 4 }, nodes, false), 'applied', 'the trunk was mended')
 })
 
 t.test(

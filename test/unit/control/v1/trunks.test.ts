@@ -305,8 +305,9 @@ t.test('calls of a lost node end with reason node_lost, and the node is deleted'
       updated_at: at,
     })
     .execute()
+  const lost = lostNodes()
   for (let looks = 0; looks < 4; looks++) {
-    await lostNodes.run({ ...w })
+    await lost.run({ ...w })
     clock.move(5000)
   }
   const cdr = await w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8'
-import { boundedMap } from '../../../../core/domain/bounded-map.ts'
+import { boundedBytes, boundedMap } from '../../../../core/domain/bounded-map.ts'
 import t from '../../../support/harness/index.ts'
 
 t.test('a bounded map forgets the entry that was not used for longest', t => {
@@ -20,6 +20,22 @@ t.test('a bounded map forgets the entry that was not used for longest', t => {
   t.strictSame([...map.keys()].sort(), ['997', '998', 'x'])
   t.end()
 })
+
+t.test(
+  'a map that is bounded by bytes forgets what was not used for longest, and keeps nothing that is too large',
+  t => {
+    const map = boundedBytes<string, string>(100, ({ length }) => length)
+    map.set('a', 'a'.repeat(40))
+    map.set('b', 'b'.repeat(40))
+    map.get('a')
+    map.set('c', 'c'.repeat(40))
+    t.strictSame([...map.keys()].sort(), ['a', 'c'])
+    map.set('a', 'a'.repeat(101))
+    map.set('none', '')
+    t.strictSame([...map.keys()].sort(), ['c', 'none'])
+    t.end()
+  },
+)
 
 t.test('a bounded map takes no memory for entries that it does not hold', t => {
   const before = getHeapStatistics().used_heap_size

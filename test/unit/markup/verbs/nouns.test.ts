@@ -1,4 +1,4 @@
-import { check } from '../../../../markup/check.ts'
+import { checkDocument } from '../../../../markup/check.ts'
 import t from '../../../support/harness/index.ts'
 import { BASE, call, response } from '../phone.ts'
 
@@ -152,7 +152,7 @@ t.test('the check reports attributes without effect, and calls do not note them'
     ],
   ]
   for (const [verb, count] of documents) {
-    const { advice } = check(response(verb), { url: BASE })
+    const { advice } = checkDocument(response(verb), { url: BASE })
     t.equal(advice.filter(a => a.rule === 'no_effect' && a.number === null).length, count, verb.slice(0, 60))
     const phone = call(t, response(verb), { speech: { transcriber: true } })
     const notes = phone.notes().filter(note => !verb.startsWith('<Stop') || !note.startsWith('warning 12200 2:'))
@@ -188,7 +188,7 @@ t.test('the check reports unsupported verbs and nouns', async t => {
     '<Enqueue workflowSid="WW1"/>',
     '<Enqueue><Task>{}</Task></Enqueue>',
   ]) {
-    const { ok, advice } = check(response(text), { url: BASE })
+    const { ok, advice } = checkDocument(response(text), { url: BASE })
     t.equal(ok, true)
     t.strictSame(
       advice.map(a => a.rule),

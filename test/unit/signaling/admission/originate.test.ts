@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { invite } from '../../../../control/live/invitations.ts'
+import { inviteParticipant } from '../../../../control/live/invitations.ts'
 import { findConference, listParticipants, openConference } from '../../../../core/state/calls/conferences.ts'
 import { readConfiguration } from '../../../../core/state/configuration/snapshot.ts'
 import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
@@ -61,7 +61,7 @@ t.test('who is added to a conference passes policy, ceiling and money: what they
   const asked = () =>
     w.state.transaction(trx => {
       const asking = { trx, services: { settings: {} as never }, project_id, now_ms: NOW_MS }
-      return invite(asking, conference, { from: FROM, to: TO, ...how })
+      return inviteParticipant(asking, conference, { from: FROM, to: TO, ...how })
     })
   const placed = async (made: Awaited<ReturnType<typeof asked>>) => {
     if (!('call_sid' in made)) throw new Error(JSON.stringify(made))

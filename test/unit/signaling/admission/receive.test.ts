@@ -12,7 +12,7 @@ import t from '../../../support/harness/index.ts'
 const trunk = { id: 'trk_1', project_id: 'prj_1', subaccount_id: null, targets: [] } as unknown as TrunkConfig
 
 /** Receives an INVITE of a trunk's authenticated peer. Returns what was answered and counted. */
-async function received(headers: Record<string, string>, body = '') {
+async function received(headers: Record<string, string>, body = '', changes: Partial<AdmissionContext> = {}) {
   const answers: { status: number; headers: Record<string, string> }[] = []
   const counted: string[] = []
   const invite = {
@@ -29,6 +29,7 @@ async function received(headers: Record<string, string>, body = '') {
     ...{ media: { connected: true }, calls: new Map(), state: { db: null } },
     snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([[trunk.id, trunk]]) }),
     metrics: { refusals: { inc: ({ reason }: { reason: string }) => void counted.push(reason) } },
+    ...changes,
   } as unknown as AdmissionContext
   const digest = { check: () => ({ kind: 'authenticated', trunk_id: trunk.id }) } as unknown as DigestAuthenticator
   await receiveInvite(ctx, digest, invite)
@@ -50,5 +51,16 @@ t.test('a refusal of any step is counted and answered once, those by SIP alone t
   t.match(await received({ 'content-type': 'text/html' }, '<p>'), {
     answers: [{ status: 415, headers: { Accept: /application\/sdp/ } }],
     counted: ['body_unsupported'],
+  })
+})
+
+t.test('a step that fails unexpectedly is counted and answered once', async t => {
+  const broken = () => {
+    throw new Error('broken')
+  }
+  t.match(await received({}, '', { snapshot: broken }), { answers: [{ status: 500 }], counted: ['sip_500'] })
+  t.match(await received({}, '', { gate: null as never }), {
+    answers: [{ status: 503 }],
+    counted: ['state_unavailable'],
   })
 })

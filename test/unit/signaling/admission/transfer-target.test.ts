@@ -6,7 +6,7 @@ import { StateError } from '../../../../core/state/index.ts'
 import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
 import type { Ask } from '../../../../signaling/admission/gate.ts'
 import { placeTransferred } from '../../../../signaling/admission/transfer-target.ts'
-import type { TransferAsked } from '../../../../signaling/b2bua/transfer-placing.ts'
+import type { TransferRequest } from '../../../../signaling/b2bua/transfer-placing.ts'
 import { EMPTY_SNAPSHOT, type NumberConfig, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
@@ -43,7 +43,7 @@ function place(error: Error, asks: Omit<Ask, 'call_sid'>[] = []) {
     trunk_id: trunk.id,
     transferor: { call, leg: {} },
     transferee: { call, leg: {} },
-  } as unknown as TransferAsked
+  } as unknown as TransferRequest
   return placeTransferred(ctx, asked)
 }
 

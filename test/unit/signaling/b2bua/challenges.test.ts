@@ -4,7 +4,7 @@ import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import { createEdge } from '../../../../signaling/edge/index.ts'
 import type { SipMessage } from '../../../../signaling/edge/sip/message.ts'
-import type { Call } from '../../../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest } from '../../../../signaling/edge/useragent/message-parts.ts'
 import { Peer, reply, request, SDP, starts, status, tagOf } from '../../../conformance/edge/peer.ts'
 import { testClock } from '../../../conformance/edge/test-clock.ts'
@@ -51,7 +51,11 @@ async function started(t: Test) {
 }
 
 /** Places a call with our credentials to a peer. */
-async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, auth: typeof AUTH | null = AUTH) {
+async function placed(
+  t: Test,
+  take: (call: UserAgentCall, agent: () => Agent) => void,
+  auth: typeof AUTH | null = AUTH,
+) {
   const { clock, edge, sip, log } = await started(t)
   let agent: Agent | null = null
   const opened = await openAgent(t, { ip: '127.0.0.8', take: call => take(call, () => agent ?? opened) })
@@ -79,11 +83,11 @@ async function placed(t: Test, take: (call: Call, agent: () => Agent) => void, a
   return { agent: opened, clock, edge, leg, given, ended, outcome }
 }
 
-const rejects = (call: Call, nonce: string, more = {}): void =>
+const rejects = (call: UserAgentCall, nonce: string, more = {}): void =>
   call.reject(407, { headers: { 'Proxy-Authenticate': challenge(nonce, more) } })
-const answers = (call: Call, headers: Record<string, string> = {}): void =>
+const answers = (call: UserAgentCall, headers: Record<string, string> = {}): void =>
   call.answer({ body: sdpOf('127.0.0.8'), headers })
-const proxied = ({ invite }: Call): string | undefined => invite?.get('proxy-authorization')
+const proxied = ({ invite }: UserAgentCall): string | undefined => invite?.get('proxy-authorization')
 
 t.test('a challenged INVITE is sent again with the credentials, as the same request', async t => {
   const seen: SipMessage[] = []

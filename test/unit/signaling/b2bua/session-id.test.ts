@@ -6,7 +6,7 @@ import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import type { InboundInvite } from '../../../../signaling/drachtio/types.ts'
 import { createEdge } from '../../../../signaling/edge/index.ts'
 import type { SipMessage } from '../../../../signaling/edge/sip/message.ts'
-import type { Call } from '../../../../signaling/edge/useragent/call.ts'
+import type { UserAgentCall } from '../../../../signaling/edge/useragent/call.ts'
 import { testClock } from '../../../conformance/edge/test-clock.ts'
 import { openAgent, sdpOf } from '../../../support/agents.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -80,7 +80,7 @@ function legTo({ sip, clock, log }: Started, projects: Readonly<Record<string, s
 }
 
 /** Places a call through two legs that face each other. */
-async function called(t: Test, projects: Readonly<Record<string, string>>, take: (call: Call) => void) {
+async function called(t: Test, projects: Readonly<Record<string, string>>, take: (call: UserAgentCall) => void) {
   const world = await started(t)
   const phone = await openAgent(t, { ip: CALLED_IP, take })
   const incoming = new Promise<InboundInvite>(resolve => world.sip.onInvite(resolve))

@@ -1,7 +1,7 @@
 import { parseCSeq } from '../../../../core/domain/sip/values.ts'
 import { headerSpelling, isToken } from '../../../../signaling/edge/sip/headers.ts'
 import { newBranch, newUuid } from '../../../../signaling/edge/sip/ids.ts'
-import { bytesOf, Draft, SipMessage, textOf, withTopVia } from '../../../../signaling/edge/sip/message.ts'
+import { bytesOf, Draft, decodedText, SipMessage, withTopVia } from '../../../../signaling/edge/sip/message.ts'
 import { checkRequest, parseMessage } from '../../../../signaling/edge/sip/parse.ts'
 import { StreamFramer } from '../../../../signaling/edge/sip/stream.ts'
 import { parseNameAddress, parseUri, parseVia, splitList, tagOf } from '../../../../signaling/edge/sip/uri.ts'
@@ -78,7 +78,7 @@ t.test('a serialized message parses back, and no value breaks out of its header'
       const parsed = parseMessage(draft.serialize())
       if (parsed.kind !== 'message') return false
       const { message } = parsed
-      return textOf(message.body) === body && message.headers.length === 7 && checkRequest(message) === undefined
+      return decodedText(message.body) === body && message.headers.length === 7 && checkRequest(message) === undefined
     }),
   )
   t.equal(headerSpelling('my-odd-header'), 'My-Odd-Header')

@@ -3,13 +3,13 @@ import {
   attribute,
   type Claim,
   type ClaimFacts,
+  type ClaimStanding,
   compileAttribution,
   compileSources,
   judgeSource,
   judgeSources,
   keysOfRange,
   type SourceIndex,
-  type Standing,
   sameTenant,
 } from '../../../../../core/domain/identity/index.ts'
 import t from '../../../../support/harness/index.ts'
@@ -97,7 +97,7 @@ interface Source {
   readonly id: string
   readonly cidr: string
   readonly enabled: 0 | 1
-  readonly standing: Standing
+  readonly standing: ClaimStanding
   readonly selector_precedence: number
 }
 

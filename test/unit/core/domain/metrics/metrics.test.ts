@@ -6,13 +6,13 @@ import {
   failureOfCall,
   figuresOfCall,
   HOUR_MS,
+  type MetricsWindow,
   MINUTE_MS,
   mediaMetricsOf,
   metricsOf,
   NO_FIGURES,
   pddQuantile,
   stepOf,
-  type Window,
   windowBegin,
 } from '../../../../../core/domain/metrics/index.ts'
 import t from '../../../../support/harness/index.ts'
@@ -57,13 +57,13 @@ const call: fc.Arbitrary<Call> = fc
     media: answered && media ? JSON.stringify(media) : null,
   }))
 
-const WINDOWS: readonly Window[] = ['1h', '24h', '7d', '30d']
+const WINDOWS: readonly MetricsWindow[] = ['1h', '24h', '7d', '30d']
 
 const add = (sum: Figures, more: Figures): Figures =>
   Object.fromEntries(FIGURE_NAMES.map(name => [name, sum[name] + more[name]])) as unknown as Figures
 
 /** The way of the platform: every call is added to its step when it ends; a window is the sum of its steps. */
-function bySteps(calls: readonly Call[], window: Window): Figures {
+function bySteps(calls: readonly Call[], window: MetricsWindow): Figures {
   const step_ms = stepOf(window)
   const steps = new Map<number, Figures>()
   for (const ended of calls) {
@@ -75,7 +75,7 @@ function bySteps(calls: readonly Call[], window: Window): Figures {
 }
 
 /** The straightforward way: look at every call of the window for every figure. */
-function recomputed(calls: readonly Call[], window: Window) {
+function recomputed(calls: readonly Call[], window: MetricsWindow) {
   const within = calls.filter(({ ended_ms }) => ended_ms >= windowBegin(NOW, window))
   const answered = within.filter(({ answered_at }) => answered_at !== null)
   const delays = within.flatMap(({ pdd_ms }) => pdd_ms ?? [])

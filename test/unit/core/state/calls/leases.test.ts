@@ -1,6 +1,6 @@
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { dayOf } from '../../../../../core/domain/rating/index.ts'
-import { liveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
+import { countLiveCalls, spentOn, wrongCounters } from '../../../../../core/state/calls/counters.ts'
 import {
   type AdmissionOutcome,
   type AdmissionRequest,
@@ -70,7 +70,7 @@ t.test('an admitted call holds money and slots at every level, and releases all 
   t.match(await releaseAdmission(w.state.db, end), { released: 1, price: { amount_minor: 30, billed_seconds: 30 } })
   t.match(await releaseAdmission(w.state.db, end), { released: 0, price: { amount_minor: 30 } }, 'settled once')
   t.same(await wrongCounters(w.state.db), [])
-  t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 0)
+  t.equal((await countLiveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 0)
   t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), 30)
   t.match(await w.state.db.selectFrom('billing_account').selectAll().execute(), [{ held_minor: 0, balance_minor: 970 }])
   t.match(await w.state.db.selectFrom('ledger').selectAll().execute(), [
@@ -467,7 +467,7 @@ t.test('releases the slots of a lost node and keeps those of a live one', async 
   await takeAdmission(w.state.db, w.request({ node_id: 'node_2' }))
   await takeAdmission(w.state.db, w.request({ node_id: 'node_gone' }))
   t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 2)
-  t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 1)
+  t.equal((await countLiveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 1)
   t.equal(await spentOn(w.state.db, 'trunk', w.trunk_id, DAY), 10)
   t.same(await wrongCounters(w.state.db), [])
   t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 0)

@@ -1,6 +1,6 @@
 import { listProjectCalls } from '../../../../../core/state/calls/call-history.ts'
 import { addLoadSample } from '../../../../../core/state/calls/load-steps.ts'
-import { callsNow, liveCalls, liveCallsOf } from '../../../../../core/state/calls/project-steps.ts'
+import { callsNow, liveCallsOf, newestLiveCalls } from '../../../../../core/state/calls/project-steps.ts'
 import type { Db } from '../../../../../core/state/db.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t from '../../../../support/harness/index.ts'
@@ -14,7 +14,7 @@ const page = { limit: 50 }
 
 const READS: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   'the load of all': db => addLoadSample(db, NOW_MS, 5000),
-  'the live calls of all': db => liveCalls(db, 50),
+  'the live calls of all': db => newestLiveCalls(db, 50),
   'the number of a project': db => callsNow(db, 'prj_1', NOW_MS),
   'the number of an application': db => liveCallsOf(db, 'app_1'),
   'those of a project': db => listProjectCalls(db, 'prj_1', { live: true }, page),

@@ -1,8 +1,8 @@
 import { voiceService } from '../../../../../core/domain/admission/index.ts'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { wrongCounters } from '../../../../../core/state/calls/counters.ts'
-import { admitRow, writeCall } from '../../../../../core/state/calls/running-calls.ts'
-import { endCallsOfLostNodes, registerNode } from '../../../../../core/state/nodes/nodes.ts'
+import { admitQueuedCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { endCallsOfLostNodes, NodeWatch, registerNode } from '../../../../../core/state/nodes/nodes.ts'
 import { type ControlPlane, controlPlane, openSandbox } from '../../../../support/control-plane.ts'
 import t from '../../../../support/harness/index.ts'
 import { MACHINE } from '../../../../support/machine.ts'
@@ -39,7 +39,7 @@ async function admitted(sid: string): Promise<void> {
     ...{ service: voiceService(row.project_id, row.application_id), called: row.to_number, caller: row.from_number },
     ...{ transport: null, offer: null, now_ms },
   }
-  const { decided } = await admitRow(w.state.db, { requests: [request], waits_for: null, now_ms })
+  const { decided } = await admitQueuedCall(w.state.db, { requests: [request], waits_for: null, now_ms })
   if (!decided.admitted) throw new Error(JSON.stringify(decided))
   t.match(await held(w), /^1 leases, counted, 0 wrong$/, 'an admitted call holds its slots')
 }
@@ -80,6 +80,6 @@ t.test('a queued call holds no slot, and none is left however it ends', async t 
   await admitted(lost)
   await w.state.db.updateTable('call').set({ node_id: NODE }).where('sid', '=', lost).execute()
   await registerNode(w.state.db, { id: NODE, kind: 'signaling', ...MACHINE, pid: 1 }, w.clock.now())
-  t.same(await endCallsOfLostNodes(w.state, w.clock, { dead: ({ id }) => id === NODE }), [lost])
+  t.same(await endCallsOfLostNodes(w.state, w.clock, new NodeWatch(), { dead: ({ id }) => id === NODE }), [lost])
   t.equal(await held(w), NONE, 'its node is lost')
 })

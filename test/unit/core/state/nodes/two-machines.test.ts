@@ -16,6 +16,7 @@ import {
   endCallsOfLostNodes,
   heartbeat,
   isAskedToDrain,
+  NodeWatch,
   registerAgain,
   removeNode,
   signalingNodes,
@@ -60,7 +61,9 @@ const callOf = ({ state, project_id }: AdmissionWorld, node_id: string, ended_at
 t.test('a starting node ends the calls of its predecessor, not those of another machine', async t => {
   const { state } = await twoNodes(t)
   await registerOwnNode(state, 'node_here', HERE, clock)
-  const ended = await endCallsOfLostNodes(state, clock, { dead: row => isDead(row, 'node_here', HERE) })
+  const ended = await endCallsOfLostNodes(state, clock, new NodeWatch(), {
+    dead: row => isDead(row, 'node_here', HERE),
+  })
   t.same(ended, ['CA-node_before'])
   const nodes = await state.db.selectFrom('node').select('id').orderBy('id').execute()
   t.same(nodes, [{ id: 'node_here' }, { id: 'node_there' }])
@@ -75,7 +78,7 @@ t.test('an observer that was suspended after its judgement ends no call of a nod
     other.prepare('update node set heartbeat_at = ? where id = ?').run(later, id)
     return true
   }
-  t.same(await endCallsOfLostNodes(state, clock, { dead }), [])
+  t.same(await endCallsOfLostNodes(state, clock, new NodeWatch(), { dead }), [])
   const open = await state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
   t.equal(open.length, 2)
 })
@@ -88,7 +91,7 @@ t.test(
     const mark = (id: string) => state.db.updateTable('node').set({ lost_at: at }).where('id', '=', id).execute()
     await mark('node_there')
     t.equal(await heartbeat(state.db, 'node_there', NOW_MS), false, 'it is told at its next heartbeat')
-    t.same(await endCallsOfLostNodes(state, clock), ['CA-node_there'])
+    t.same(await endCallsOfLostNodes(state, clock, new NodeWatch()), ['CA-node_there'])
     const cdrs = await state.db.selectFrom('cdr').select(['call_sid', 'reason']).execute()
     t.same(cdrs, [{ call_sid: 'CA-node_there', reason: 'node_lost' }])
     t.equal((await state.db.selectFrom('node').select('id').execute()).length, 1)

@@ -149,7 +149,7 @@ async function calls(w: AdmissionWorld) {
   const facts = { sid: admission.call_sid, ...of, request: String(request), now_ms: NOW_MS }
   t.match(await run('place_call', { ...facts, ...numbers }), { row: { status: 'queued' } })
   t.match(await run('would_admit', admission), { admitted: true })
-  await run('admit_row', { requests: [admission], waits_for: 'cps_exceeded', now_ms: NOW_MS })
+  await run('admit_queued_call', { requests: [admission], waits_for: 'cps_exceeded', now_ms: NOW_MS })
   const at_ms = NOW_MS + 1000
   const ended = { ending: ENDED, ended_ms: NOW_MS + 60_000, pdd_ms: 700, media: null }
   await run('write_call', {
