@@ -285,7 +285,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
 
 const strowger = (w: World, args: readonly string[], input = ''): Promise<string> =>
   new Promise((resolve, reject) => {
-    const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
+    const env = { PATH: process.env['PATH'] ?? '', ...w.place }
     const child = execFile('bin/strowger', args, { env }, (error, stdout, stderr) =>
       error ? reject(new Error(`${stderr}${stdout}`)) : resolve(stdout),
     )

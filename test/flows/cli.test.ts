@@ -16,7 +16,7 @@ t.test('the strowger command', async t => {
   const w = await world(t)
   const folder = mkdtempSync(join(tmpdir(), 'strowger-cli-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const env = { STROWGER_DATA: w.data_dir, STROWGER_HTTP_PORT: new URL(w.base_url).port }
+  const env = { ...w.place, STROWGER_HTTP_PORT: new URL(w.base_url).port }
   /** In a process of its own, as a person starts it: what comes while it runs, exit codes, the start itself. */
   const started = (words: readonly string[]) => run(words, env)
   const strowger = (words: readonly string[]): Promise<Ended> =>

@@ -369,7 +369,7 @@ t.test('the console in a browser', async t => {
 
   t.test('the first admin of a new customer sets a password by the link, and sees only that organization', async t => {
     const words = ['org', 'create', 'Acme', '--email', 'ada@acme.example', '--time-zone', 'Africa/Lagos', '--json']
-    const { stdout, stderr } = await strowger(words, { STROWGER_DATA: w.data_dir }).ended
+    const { stdout, stderr } = await strowger(words, { ...w.place }).ended
     const { url } = JSON.parse(stdout).invitation as { url: string }
     t.ok(url, stderr)
     const visitor = await browser.newContext()

@@ -41,7 +41,7 @@ async function town(t: Test, subnet: number, env: Record<string, string> = {}): 
     targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
     limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
   })
-  const follow: Town['follow'] = (...words) => run(words, { STROWGER_DATA: w.data_dir })
+  const follow: Town['follow'] = (...words) => run(words, { ...w.place })
   return {
     ...{ w, peer, target },
     supervisor: Number(readFileSync(join(w.data_dir, 'run', 'supervisor.pid'), 'utf8')),

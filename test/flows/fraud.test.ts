@@ -211,7 +211,7 @@ t.test('a stolen password does little damage: its prefix is closed automatically
     const ask = (note: string) => w.manage('POST', path, { note }, { 'idempotency-key': `ask-${note}` })
     t.match(await ask('The password is rotated.'), { status: 201, body: { state: 'pending' } })
     t.match(await ask('Hello?'), { status: 409, body: { code: 'state_conflict' } })
-    const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
+    const env = { PATH: process.env['PATH'] ?? '', ...w.place, STROWGER_SIP_PORT: String(w.sip.port) }
     const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, 'containments', ...words], { env })
     t.match((await run('list')).stdout, /release asked for by .*The password is rotated/)
     t.match((await run('decide', containment.id, 'approve', '--reason', 'seen')).stdout, /no prefix is closed/)

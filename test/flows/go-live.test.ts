@@ -55,7 +55,7 @@ const contactOf = (name: string) => ({
 
 /** The desk by /operator/v1, with a key. */
 async function byApi(t: Test, w: World): Promise<Desk> {
-  const made = await strowger(['operator', 'key', 'create', 'Desk', '--json'], { STROWGER_DATA: w.data_dir }).ended
+  const made = await strowger(['operator', 'key', 'create', 'Desk', '--json'], { ...w.place }).ended
   const { operator_key } = JSON.parse(made.stdout)
   const ask = async (method: string, path: string, body?: object, etag?: string) => {
     const answer = await fetch(`${w.base_url}/operator/v1${path}`, {
@@ -113,7 +113,7 @@ async function byApi(t: Test, w: World): Promise<Desk> {
 /** The desk by the `strowger` command. */
 function byCommand(t: Test, w: World): Desk {
   const run = async (...words: string[]) => {
-    const { code, stdout, stderr } = await strowger([...words, '--json'], { STROWGER_DATA: w.data_dir }).ended
+    const { code, stdout, stderr } = await strowger([...words, '--json'], { ...w.place }).ended
     t.equal(code, 0, `${words.join(' ')}: ${stderr}`)
     return JSON.parse(stdout)
   }

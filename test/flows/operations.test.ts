@@ -133,7 +133,7 @@ t.test('operations', async t => {
 
   t.test('`strowger top` shows running calls, as text and as JSON, and their resources until they end', async t => {
     const idle = await living()
-    const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
+    const env = { PATH: process.env['PATH'] ?? '', ...w.place, STROWGER_SIP_PORT: String(w.sip.port) }
     const top = async (...words: string[]): Promise<string> =>
       (await promisify(execFile)(process.execPath, [MAIN, 'top', ...words], { env })).stdout
     const made = await w.voice('POST', '/Calls.json', {

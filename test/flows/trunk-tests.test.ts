@@ -237,7 +237,7 @@ t.test('tests of trunks', async t => {
     t.equal(body.data.length, 6)
     t.ok(body.data[0].started_at >= body.data[1].started_at)
     const told = await new Promise<string>(resolve => {
-      const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
+      const env = { PATH: process.env['PATH'] ?? '', ...w.place, STROWGER_SIP_PORT: String(w.sip.port) }
       execFile(process.execPath, [MAIN, 'test', trunks.good, 'config_validation'], { env }, (_error, stdout, stderr) =>
         resolve(stdout + stderr),
       )

@@ -39,6 +39,8 @@ export interface World {
   readonly data_dir: string
   /** The database of PostgreSQL that holds the platform's rows; null: SQLite in `data_dir`. */
   readonly database_url: string | null
+  /** The settings by which commands find the platform. */
+  readonly place: Readonly<Record<string, string>>
   readonly master_key: Buffer
   /** The platform's rows, for facts that no API shows. */
   readonly state: State
@@ -224,6 +226,7 @@ function present(parts: {
     numbers: made.numbers,
     data_dir,
     database_url,
+    place: { STROWGER_DATA: data_dir, ...(database_url === null ? {} : { STROWGER_DATABASE_URL: database_url }) },
     master_key,
     state,
     as: customer => present({ ...parts, made: { ...made, ...customer } }),
