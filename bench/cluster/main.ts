@@ -54,7 +54,10 @@ async function onServer<T>(work: (state: State, pid: number) => Promise<T>): Pro
   const server = await startPostgres({ port: await freePort(), settings: {} })
   try {
     const database_url = `postgres://strowger@127.0.0.1:${server.port}/postgres`
-    return await work(await openState({ data_dir: '', database_url, migrates: 'anybody' }), server.pid())
+    return await work(
+      await openState({ data_dir: '', database_url, migrates: 'anybody', busy_timeout_ms: 60_000 }),
+      server.pid(),
+    )
   } finally {
     await server.remove()
   }

@@ -99,6 +99,10 @@ t.test('a stolen password does little damage: its prefix is closed automatically
   )
   t.equal(made.status, 201, 'the trunk is made')
   const trunk_id: string = made.body.trunk.id
+  await until(
+    'the trunk is applied',
+    async () => (await w.manage('GET', `/trunks/${trunk_id}`)).body.apply.state === 'applied',
+  )
   const given = JSON.stringify(made.body)
   const secrets = {
     username: /"username":"([^"]+)"/.exec(given)?.[1] ?? '',

@@ -18,6 +18,9 @@ export interface CarrierDay {
 
 const DAY_MS = 86_400_000
 
+// Not by its name in the result: `reservation` has a column of that name, which PostgreSQL would group by.
+const DAY = sql<string>`substr(call_attempt.started_at, 1, 10)`
+
 /**
  * Sums the attempts that began on each day from `from` to `to` (UTC, both included), in order. Days without one are
  * left out. Test calls count: the carrier took them.
@@ -37,7 +40,7 @@ export async function carrierDays(
       join.onRef('reservation.call_sid', '=', 'call_attempt.call_sid').on('call_attempt.result', '=', 'answered'),
     )
     .select(eb => [
-      sql<string>`substr(call_attempt.started_at, 1, 10)`.as('day'),
+      DAY.as('day'),
       eb.fn.countAll<number>().as('attempts'),
       sql<number>`sum(case when call_attempt.result = 'answered' then 1 else 0 end)`.as('answered'),
       eb.fn.sum<number>('cdr.duration_seconds').as('seconds'),
@@ -49,8 +52,8 @@ export async function carrierDays(
     .where('call_attempt.carrier_id', '=', carrier_id)
     .where('call_attempt.started_at', '>=', `${from}T00:00:00.000Z`)
     .where('call_attempt.started_at', '<', end)
-    .groupBy('day')
-    .orderBy('day')
+    .groupBy(DAY)
+    .orderBy(DAY)
     .execute()
   return rows.map(row => ({
     day: row.day,
