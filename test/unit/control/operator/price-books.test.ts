@@ -171,7 +171,7 @@ t.test('a list that ends prices in force, or is empty, needs a confirmation', as
   const refused = await ask('POST', '/price-books/imports', wanted)
   t.match(refused, {
     status: 409,
-    body: { code: 'prices_end', detail: /1 prices ends 4 .*, such as \+1 United States/ },
+    body: { code: 'prices_end', detail: /1 price ends 4 .*, such as \+1 United States/ },
   })
   t.equal(await price(project_id, '2341234567'), 900)
   const empty = { name: 'Nothing', csv: list(), project_id }
