@@ -1,5 +1,6 @@
 import type { Migration } from 'kysely'
 import * as initial from './0001-initial/index.ts'
+import * as laterAdditions from './0001-later-additions.ts'
 import * as policiesOfServices from './0002-policies-of-services.ts'
 import * as inboundPrices from './0003-inbound-prices.ts'
 import * as truths from './0004-truths.ts'
@@ -35,6 +36,7 @@ import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-initial': initial,
+  '0001-later-additions': laterAdditions,
   '0002-policies-of-services': policiesOfServices,
   '0003-inbound-prices': inboundPrices,
   '0004-truths': truths,

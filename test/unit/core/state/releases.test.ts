@@ -13,9 +13,12 @@ import t from '../../../support/harness/index.ts'
 
 // Databases as released versions left them are upgraded to now. fixtures/schemas has one for each release, with rows of
 // all that a customer has: TEST_WRITE=1 writes that of the version in package.json, which is done when it is released.
-// first.sql is an empty database of the first migration, which had no release.
+// first.sql is an empty database of the first migration, which had no release. 2026-11-24.sql has a call, and is what
+// the main branch of that day left: its first migration made less.
 
 const FOLDER = join(TREE, 'fixtures/schemas')
+/** Tables that a migration gave other names. */
+const RENAMED: Readonly<Record<string, string>> = { trunk_step: 'call_step', trunk_step_failure: 'call_step_failure' }
 const { version } = JSON.parse(readFileSync(join(TREE, 'package.json'), 'utf8')) as { readonly version: string }
 
 const folder = mkdtempSync(join(tmpdir(), 'strowger-releases-'))
@@ -125,7 +128,8 @@ t.test('every released schema is upgraded to the one of a new database, with all
     await state.close()
     t.same(shapeOf(database), wanted, `${file} has the schema of a new database`)
     const after = counts(database)
-    for (const [name, rows] of before) t.ok((after.get(name) ?? 0) >= rows, `${file}: ${name} keeps its rows`)
+    for (const [name, rows] of before)
+      t.ok((after.get(RENAMED[name] ?? name) ?? 0) >= rows, `${file}: ${name} keeps its rows`)
   }
 })
 
