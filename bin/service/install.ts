@@ -100,6 +100,8 @@ async function copyRelease(on: System, folder: string): Promise<void> {
   mkdirSync(dirname(part), { recursive: true })
   cpSync(on.tree, part, { recursive: true, preserveTimestamps: true })
   await on.run('chown', '-R', 'root:root', part)
+  // Commands create files for their user alone; the platform is another one.
+  await on.run('chmod', '-R', 'go=u-w', part)
   await on.run('sync', '--file-system', part)
   renameSync(part, at(on, folder))
 }

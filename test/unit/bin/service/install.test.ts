@@ -86,6 +86,7 @@ t.test('a release is installed once, and what an operator changed stays', async 
   for (const path of ['etc/systemd/system/strowger.service', 'usr/local/bin/strowger'])
     t.notMatch(read(path), /usr\/lib\/strowger|usr\/share\/doc/, path)
   t.ok(ran.includes(`chmod 0600 ${join(root, 'etc/strowger/strowger.env')}`), 'its secrets are read by systemd alone')
+  t.ok(ran.includes(`chmod -R go=u-w ${join(root, 'opt/strowger-1.2.3.new')}`), 'the user of the service can run it')
   t.ok(ran.includes('systemctl daemon-reload') && !ran.some(line => line.includes('enable')))
 
   put(root, { 'etc/strowger/strowger.env': 'STROWGER_HOST=192.0.2.1\n', 'var/lib/strowger/strowger.sqlite': 'calls' })
