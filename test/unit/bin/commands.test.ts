@@ -32,6 +32,8 @@ t.test('a command that changes what operators manage runs an endpoint of /operat
   t.ok(names.includes('containments.ts') && names.includes('limits.ts') && names.includes('sources.ts'))
   for (const name of names) {
     const source = readFileSync(join(folder, name), 'utf8')
+    // What several commands share is none.
+    if (!source.includes('new Command(')) continue
     t.notMatch(source, /from '\.\.\/core\/state\/|from '\.\/state\.ts'/, `${name} opens the state`)
   }
 })
