@@ -45,6 +45,7 @@ export const INSTALLATION: Readonly<Record<string, string>> = {
   'OperatorNode.kind': 'What the process does.',
   'OperatorMachine.version': 'Version of Strowger that it was started with.',
   'OperatorMachine.state': 'Whether it takes calls: impaired says that one of its processes is missing.',
+  'OperatorMachine.seen_at': 'Last sign of life of one of its processes.',
   here: 'True: it answers this request.',
   processes: 'Kinds of its processes that gave a sign of life within the last seconds.',
   configuration_behind: 'Changes of the configuration that it has not applied yet.',
