@@ -3,6 +3,12 @@ import { createServer } from 'node:net'
 import { PORTS_REFUSED_BY_BROWSERS } from '../../core/domain/network/browser-ports.ts'
 import { until } from './wait.ts'
 
+/**
+ * Reports whether a datagram is RTP or RTCP (RFC 7983), which a call of another test may still send to an earlier owner
+ * of a port.
+ */
+export const isMediaOfOthers = (datagram: Buffer): boolean => (datagram[0] ?? 0) >= 0x80
+
 const udp = (port: number): Promise<number | undefined> =>
   new Promise(resolve => {
     const socket = createSocket('udp4')

@@ -2,6 +2,7 @@ import { createSocket, type Socket as DatagramSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
 import type { Test } from '../../support/harness/index.ts'
+import { isMediaOfOthers } from '../../support/ports.ts'
 import { ALL_VERBS, type Robot, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 
@@ -49,8 +50,8 @@ export class Peer {
     this.#socket = socket
     socket.on('message', data => {
       const text = data.toString('latin1')
-      // Ignore keep-alives, and RTP or RTCP for an earlier owner of this port.
-      if (text.trim() === '' || (data[0] ?? 0) >= 0x80) return
+      // A blank one is a keep-alive.
+      if (text.trim() === '' || isMediaOfOthers(data)) return
       this.arrived.push(text)
       socket.emit('arrived')
     })

@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { FrameReader, frame } from '../../../signaling/edge/control/framing.ts'
 import { StreamFramer } from '../../../signaling/edge/sip/stream.ts'
+import { isMediaOfOthers } from '../../support/ports.ts'
 
 // The two sides of the edge in a replay: SIP peers, and clients of the control link.
 
@@ -22,8 +23,7 @@ export class Peer {
     this.#arrived = arrived
     udp.on('message', data => {
       const text = data.toString('latin1')
-      // Ignore RTP that belongs to an earlier owner of this port.
-      if (text.trim() !== '' && (data[0] ?? 0) < 0x80) arrived(text)
+      if (text.trim() !== '' && !isMediaOfOthers(data)) arrived(text)
     })
     tcp.on(tcp instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => this.#stream(socket))
   }
