@@ -50,56 +50,157 @@ interface Watched {
   joining: number
 }
 
-export function createEventsHub(services: HttpServices, paths: Doors): EventsHub {
-  const { state, bus, clock, log } = services
-  const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false })
-  const watched = new Map<string, Watched>()
-  let last_ms = -LEAST_GAP_MS
-  let pending: Timer | null = null
-  let closed = false
-  let count = 0
+export const createEventsHub = (services: HttpServices, paths: Doors): EventsHub => new Hub(services, paths)
 
-  const lookAll = async (): Promise<void> => {
-    last_ms = clock.monotonic_ms()
-    for (const [project_id, entry] of watched) {
+class Hub implements EventsHub {
+  readonly #services: HttpServices
+  readonly #paths: Doors
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false })
+  readonly #watched = new Map<string, Watched>()
+  readonly #sleeper: Sleeper
+  readonly #ends: readonly (() => void)[]
+  #last_ms = -LEAST_GAP_MS
+  #pending: Timer | null = null
+  #closed = false
+  #count = 0
+
+  constructor(services: HttpServices, paths: Doors) {
+    this.#services = services
+    this.#paths = paths
+    const { bus, clock, log } = services
+    this.#sleeper = new Sleeper({
+      work: () => this.#lookAll(),
+      failed: err => log.error({ err }, 'live events could not be read'),
+    })
+    const timers = [
+      clock.every(PERIOD_MS, () => this.#look()),
+      clock.every(PING_MS, () => this.#ping()),
+      clock.every(CHECK_CREDENTIAL_MS, () => this.#recheck()),
+    ]
+    this.#ends = [
+      ...timers.map(timer => () => timer.cancel()),
+      ...(['calls', 'jobs', 'configuration', 'outbox'] as const).map(topic => bus.on(topic, () => this.#look())),
+    ]
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { log } = this.#services
+    socket.on('error', () => socket.destroy())
+    this.#admit(request)
+      .catch(error => refusalOf(error, this.#services, { request_id: newId.request() }))
+      .then(admitted => {
+        if (isRefusal(admitted)) return refuseUpgrade(socket, admitted, this.#services)
+        if (this.#closed || socket.destroyed) return void socket.destroy()
+        this.#server.handleUpgrade(request, socket, head, opened => this.#opened({ ...admitted, socket: opened }))
+      })
+      .catch(err => {
+        log.error({ err }, 'an upgrade could not be handled')
+        socket.destroy()
+      })
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#pending?.cancel()
+    for (const end of this.#ends) end()
+    for (const { clients } of this.#watched.values())
+      for (const { socket } of clients) {
+        socket.close(1001, 'going away')
+        this.#services.clock.after(1000, () => socket.terminate())
+      }
+    this.#server.close()
+  }
+
+  async #admit(request: IncomingMessage): Promise<Omit<Client, 'socket'> | Refusal> {
+    const url = new URL(request.url ?? '/', 'http://strowger')
+    const path = Object.hasOwn(this.#paths, url.pathname) ? this.#paths[url.pathname] : undefined
+    if (!path) return notFound('this path')
+    const caller = await entering(this.#services, path, request)
+    if (isRefusal(caller)) return caller
+    const refused = refusedFor(caller)
+    if (refused) return refused
+    const header = request.headers['x-project-id']
+    const wanted = typeof header === 'string' ? header : (url.searchParams.get('project_id') ?? undefined)
+    const project = await projectOf(this.#services.state.db, caller, wanted)
+    if (isRefusal(project)) return project
+    if (this.#count >= MAX_CLIENTS) return refuse('rate_limited', { value: `${MAX_CLIENTS} listeners` })
+    return { request, authenticate: path.authenticate, project_id: project.id, caller, trunks: null, alive: true }
+  }
+
+  #opened(client: Client): void {
+    const { log } = this.#services
+    const { socket } = client
+    socket.on('error', err => log.debug({ err }, 'a listener of live events went away'))
+    socket.on('pong', () => {
+      client.alive = true
+    })
+    this.#join(client).catch(err => {
+      log.error({ err }, 'a listener could not join')
+      socket.close(1011)
+    })
+  }
+
+  async #join(client: Client): Promise<void> {
+    const { clock } = this.#services
+    const { socket, project_id } = client
+    const now_ms = clock.now()
+    let entry = this.#watched.get(project_id)
+    if (!entry) {
+      entry = { watch: new ProjectWatch(project_id, iso(now_ms)), clients: new Set(), joining: 0 }
+      this.#watched.set(project_id, entry)
+    }
+    const { watch, clients } = entry
+    entry.joining++
+    try {
+      client.trunks = client.caller.subaccount_id === null ? null : await this.#trunksOf(client)
+      // Look first, so that no change is lost between the client's initial list and its first event.
+      tell(clients, await watch.look(this.#services.state.db, clock.now()), clock.now())
+    } finally {
+      entry.joining--
+    }
+    if (socket.readyState !== socket.OPEN) return
+    clients.add(client)
+    this.#count++
+    socket.once('close', () => {
+      if (clients.delete(client)) this.#count--
+    })
+    send(client, JSON.stringify({ type: 'hello', at: iso(now_ms), project_id }))
+    const calls = watch.live.filter(row => client.trunks === null || client.trunks.has(row.trunk_id ?? ''))
+    send(client, JSON.stringify({ type: 'calls', at: iso(now_ms), calls: calls.map(presentCall) }))
+  }
+
+  #look(): void {
+    if (this.#closed || this.#watched.size === 0 || this.#pending) return
+    const { clock } = this.#services
+    const wait_ms = this.#last_ms + LEAST_GAP_MS - clock.monotonic_ms()
+    if (wait_ms <= 0) return void this.#sleeper.wake()
+    this.#pending = clock.after(wait_ms, () => {
+      this.#pending = null
+      this.#look()
+    })
+  }
+
+  async #lookAll(): Promise<void> {
+    const { state, clock } = this.#services
+    this.#last_ms = clock.monotonic_ms()
+    for (const [project_id, entry] of this.#watched) {
       const { watch, clients } = entry
       const events = await watch.look(state.db, clock.now())
-      if (clients.size === 0 && entry.joining === 0) watched.delete(project_id)
+      if (clients.size === 0 && entry.joining === 0) this.#watched.delete(project_id)
       for (const client of clients) {
-        if (client.caller.subaccount_id !== null) client.trunks = await trunksOf(client)
-        for (const event of events) if (mayHear(client, event)) send(client, textOf(event, clock.now()))
+        if (client.caller.subaccount_id !== null) client.trunks = await this.#trunksOf(client)
+        tell([client], events, clock.now())
       }
     }
   }
-  const trunksOf = async ({ caller, project_id }: Client): Promise<ReadonlySet<string> | null> => {
-    const seen = await seenTrunks(state.db, project_id, caller, undefined)
+
+  async #trunksOf({ caller, project_id }: Client): Promise<ReadonlySet<string> | null> {
+    const seen = await seenTrunks(this.#services.state.db, project_id, caller, undefined)
     return Array.isArray(seen) ? new Set(seen) : null
   }
-  const look = (): void => {
-    if (closed || watched.size === 0 || pending) return
-    const wait_ms = last_ms + LEAST_GAP_MS - clock.monotonic_ms()
-    if (wait_ms > 0) {
-      pending = clock.after(wait_ms, () => {
-        pending = null
-        look()
-      })
-      return
-    }
-    void sleeper.wake()
-  }
-  const sleeper = new Sleeper({
-    work: lookAll,
-    failed: err => log.error({ err }, 'live events could not be read'),
-  })
 
-  const send = (client: Client, text: string): void => {
-    if (client.socket.readyState !== client.socket.OPEN) return
-    if (client.socket.bufferedAmount > MAX_BUFFERED_BYTES) client.socket.close(1013, 'too slow')
-    else client.socket.send(text)
-  }
-
-  const recheck = (): void => {
-    for (const { clients } of watched.values())
+  #recheck(): void {
+    for (const { clients } of this.#watched.values())
       for (const client of clients)
         client
           .authenticate(client.request)
@@ -107,103 +208,29 @@ export function createEventsHub(services: HttpServices, paths: Doors): EventsHub
             if (isRefusal(caller) || refusedFor(caller)) client.socket.close(1008, 'the credential is no longer good')
             else client.caller = caller
           })
-          .catch(err => log.error({ err }, 'a credential could not be checked'))
+          .catch(err => this.#services.log.error({ err }, 'a credential could not be checked'))
   }
-  const ping = (): void => {
-    for (const { clients } of watched.values())
+
+  #ping(): void {
+    for (const { clients } of this.#watched.values())
       for (const client of clients) {
         if (!client.alive) client.socket.terminate()
         client.alive = false
         client.socket.ping()
       }
   }
+}
 
-  const admit = async (request: IncomingMessage): Promise<Omit<Client, 'socket'> | Refusal> => {
-    const url = new URL(request.url ?? '/', 'http://strowger')
-    const path = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined
-    if (!path) return notFound('this path')
-    const caller = await entering(services, path, request)
-    if (isRefusal(caller)) return caller
-    const refused = refusedFor(caller)
-    if (refused) return refused
-    const header = request.headers['x-project-id']
-    const wanted = typeof header === 'string' ? header : (url.searchParams.get('project_id') ?? undefined)
-    const project = await projectOf(state.db, caller, wanted)
-    if (isRefusal(project)) return project
-    if (count >= MAX_CLIENTS) return refuse('rate_limited', { value: `${MAX_CLIENTS} listeners` })
-    return { request, authenticate: path.authenticate, project_id: project.id, caller, trunks: null, alive: true }
-  }
+/** Sends events to the clients that may see them. */
+function tell(clients: Iterable<Client>, events: readonly LiveEvent[], now_ms: number): void {
+  for (const client of clients)
+    for (const event of events) if (mayHear(client, event)) send(client, textOf(event, now_ms))
+}
 
-  const join = async (client: Client): Promise<void> => {
-    const { socket, project_id } = client
-    const now_ms = clock.now()
-    let entry = watched.get(project_id)
-    if (!entry) {
-      entry = { watch: new ProjectWatch(project_id, iso(now_ms)), clients: new Set(), joining: 0 }
-      watched.set(project_id, entry)
-    }
-    const { watch, clients } = entry
-    entry.joining++
-    try {
-      client.trunks = client.caller.subaccount_id === null ? null : await trunksOf(client)
-      // Look first, so that no change is lost between the client's initial list and its first event.
-      const events = await watch.look(state.db, clock.now())
-      for (const other of clients)
-        for (const event of events) if (mayHear(other, event)) send(other, textOf(event, clock.now()))
-    } finally {
-      entry.joining--
-    }
-    if (socket.readyState !== socket.OPEN) return
-    clients.add(client)
-    count++
-    socket.once('close', () => {
-      if (clients.delete(client)) count--
-    })
-    send(client, JSON.stringify({ type: 'hello', at: iso(now_ms), project_id }))
-    const calls = watch.live.filter(row => client.trunks === null || client.trunks.has(row.trunk_id ?? ''))
-    send(client, JSON.stringify({ type: 'calls', at: iso(now_ms), calls: calls.map(presentCall) }))
-  }
-
-  const timers = [clock.every(PERIOD_MS, look), clock.every(PING_MS, ping), clock.every(CHECK_CREDENTIAL_MS, recheck)]
-  const unheard = (['calls', 'jobs', 'configuration', 'outbox'] as const).map(topic => bus.on(topic, look))
-  return {
-    upgrade(request, socket, head) {
-      socket.on('error', () => socket.destroy())
-      admit(request)
-        .catch(error => refusalOf(error, services, { request_id: newId.request() }))
-        .then(admitted => {
-          if (isRefusal(admitted)) return refuseUpgrade(socket, admitted, services)
-          if (closed || socket.destroyed) return void socket.destroy()
-          server.handleUpgrade(request, socket, head, opened => {
-            const client: Client = { ...admitted, socket: opened }
-            opened.on('error', err => log.debug({ err }, 'a listener of live events went away'))
-            opened.on('pong', () => {
-              client.alive = true
-            })
-            join(client).catch(err => {
-              log.error({ err }, 'a listener could not join')
-              opened.close(1011)
-            })
-          })
-        })
-        .catch(err => {
-          log.error({ err }, 'an upgrade could not be handled')
-          socket.destroy()
-        })
-    },
-    close() {
-      closed = true
-      pending?.cancel()
-      for (const timer of timers) timer.cancel()
-      for (const unhear of unheard) unhear()
-      for (const { clients } of watched.values())
-        for (const { socket } of clients) {
-          socket.close(1001, 'going away')
-          clock.after(1000, () => socket.terminate())
-        }
-      server.close()
-    },
-  }
+function send({ socket }: Client, text: string): void {
+  if (socket.readyState !== socket.OPEN) return
+  if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.close(1013, 'too slow')
+  else socket.send(text)
 }
 
 const refusedFor = (caller: Caller): Refusal | null => withoutScope(caller, 'live_calls:read')

@@ -60,7 +60,8 @@ export function listenerDoors(services: HttpServices, doors: Doors) {
         .then(listener => {
           if (isRefusal(listener)) return refuseUpgrade(socket, listener, services)
           server.handleUpgrade(request, socket, head, opened => {
-            if (!listeners.take(listener, door ? 'ear' : 'source', opened)) opened.close(1008, 'it is there already')
+            if (!listeners.take(listener, door ? 'ear' : 'source', opened))
+              opened.close(1008, 'another connection has this end')
             else if (door) watch(request, listener, door, opened)
           })
         })

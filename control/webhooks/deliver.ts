@@ -60,100 +60,117 @@ export interface Deliverer {
  * Delivers due callbacks, up to the limit of concurrent deliveries. The bus, a timer and the end of each delivery wake
  * it. The rows keep the order: a callback is not due until the previous one of its call and URL is settled.
  */
-export function deliverCallbacks(options: DelivererOptions): Deliverer {
-  const { state, bus, clock, log, machine } = options
-  const by = processName({ ...machine, pid: process.pid })
-  const limits = { ...LIMITS, ...options.limits }
-  const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
-  const ending = new AbortController()
-  // Every exchange adds a listener to this signal: more than Node's default limit.
-  setMaxListeners(0, ending.signal)
-  let stopped = false
-  let freed = false
-  const sleeper = new Sleeper({
-    async work() {
-      if (!freed) await freeTaken()
-      await take()
-    },
-    failed: err => log.error({ err }, 'callbacks could not be taken from the outbox'),
-    every: { clock, period_ms: limits.poll_ms },
-  })
-  const wake = (): void => void sleeper.wake()
-  const prune = clock.every(PRUNE_EVERY_MS, () => {
-    pruneCallbacks(state.db, clock.now() - KEPT_MS).catch(err =>
-      log.error({ err }, 'old callbacks could not be removed'),
-    )
-  })
-  const mend = clock.every(MEND_EVERY_MS, () => {
-    const times = { now_ms: clock.now(), lease_ms: limits.lease_ms, longest_wait_ms: LONGEST_WAIT_MS }
-    mendCallbackTimes(state.db, times).catch(err =>
-      log.error({ err }, 'the due times of callbacks could not be corrected'),
-    )
-  })
-  const unhear = bus.on('outbox', wake)
-  wake()
+export const deliverCallbacks = (options: DelivererOptions): Deliverer => new Delivering(options)
 
-  return {
-    async stop() {
-      stopped = true
-      prune.cancel()
-      mend.cancel()
-      unhear()
-      await sleeper.stop()
-      const patience = clock.after(limits.stop_patience_ms, () => ending.abort())
-      await Promise.all([...under_way.values()].map(({ done }) => done))
-      patience.cancel()
-    },
+class Delivering implements Deliverer {
+  readonly #options: DelivererOptions
+  readonly #limits: Limits
+  readonly #under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
+  readonly #ending = new AbortController()
+  readonly #sleeper: Sleeper
+  readonly #ends: readonly (() => void)[]
+  #stopped = false
+  #freed = false
+
+  constructor(options: DelivererOptions) {
+    this.#options = options
+    this.#limits = { ...LIMITS, ...options.limits }
+    const { bus, clock, log } = options
+    // Every exchange adds a listener to this signal: more than Node's default limit.
+    setMaxListeners(0, this.#ending.signal)
+    this.#sleeper = new Sleeper({
+      work: () => this.#work(),
+      failed: err => log.error({ err }, 'callbacks could not be taken from the outbox'),
+      every: { clock, period_ms: this.#limits.poll_ms },
+    })
+    const prune = clock.every(PRUNE_EVERY_MS, () => this.#prune())
+    const mend = clock.every(MEND_EVERY_MS, () => this.#mend())
+    const wake = (): void => void this.#sleeper.wake()
+    this.#ends = [() => prune.cancel(), () => mend.cancel(), bus.on('outbox', wake)]
+    wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const end of this.#ends) end()
+    await this.#sleeper.stop()
+    const patience = this.#options.clock.after(this.#limits.stop_patience_ms, () => this.#ending.abort())
+    await Promise.all([...this.#under_way.values()].map(({ done }) => done))
+    patience.cancel()
+  }
+
+  async #work(): Promise<void> {
+    if (!this.#freed) await this.#freeTaken()
+    await this.#take()
   }
 
   /** Frees the callbacks that dead processes had taken. */
-  async function freeTaken(): Promise<void> {
+  async #freeTaken(): Promise<void> {
+    const { state, machine } = this.#options
     await freeCallbacks(state.db, name => isGone(processNamed(name), machine))
-    freed = true
+    this.#freed = true
   }
 
-  async function take(): Promise<void> {
+  async #take(): Promise<void> {
+    const { state, clock, machine } = this.#options
+    const { in_flight, in_flight_per_origin, lease_ms } = this.#limits
     for (;;) {
-      const free = limits.in_flight - under_way.size
-      if (free <= 0 || stopped) return
+      const free = in_flight - this.#under_way.size
+      if (free <= 0 || this.#stopped) return
       const rows = await takeDueCallbacks(state.db, {
-        by,
+        by: processName({ ...machine, pid: process.pid }),
         now_ms: clock.now(),
-        lease_ms: limits.lease_ms,
+        lease_ms,
         limit: free,
-        but_not: fullOrigins(),
-        under_way: [...under_way.keys()],
+        but_not: this.#fullOrigins(),
+        under_way: [...this.#under_way.keys()],
       })
       if (rows.length === 0) return
       const surplus: number[] = []
       for (const row of rows) {
         const origin = originOf(row.url)
-        if (stopped || countOf(origin) >= limits.in_flight_per_origin) surplus.push(row.id)
-        else begin(row, origin)
+        if (this.#stopped || this.#countOf(origin) >= in_flight_per_origin) surplus.push(row.id)
+        else this.#begin(row, origin)
       }
       await returnCallbacks(state.db, surplus)
     }
   }
 
-  function begin(row: DueCallback, origin: string): void {
-    const done = deliver(row, options, ending.signal)
+  #begin(row: DueCallback, origin: string): void {
+    const { log } = this.#options
+    const done = deliver(row, this.#options, this.#ending.signal)
       .catch(err => log.error({ err, call_sid: row.call_sid, outbox_id: row.id }, 'a callback could not be settled'))
       .finally(() => {
-        under_way.delete(row.id)
-        wake()
+        this.#under_way.delete(row.id)
+        void this.#sleeper.wake()
       })
-    under_way.set(row.id, { origin, done })
+    this.#under_way.set(row.id, { origin, done })
   }
 
-  function countOf(origin: string): number {
+  #countOf(origin: string): number {
     let count = 0
-    for (const one of under_way.values()) if (one.origin === origin) count++
+    for (const one of this.#under_way.values()) if (one.origin === origin) count++
     return count
   }
 
-  function fullOrigins(): string[] {
-    const origins = new Set([...under_way.values()].map(({ origin }) => origin))
-    return [...origins].filter(origin => countOf(origin) >= limits.in_flight_per_origin)
+  #fullOrigins(): string[] {
+    const origins = new Set([...this.#under_way.values()].map(({ origin }) => origin))
+    return [...origins].filter(origin => this.#countOf(origin) >= this.#limits.in_flight_per_origin)
+  }
+
+  #prune(): void {
+    const { state, clock, log } = this.#options
+    pruneCallbacks(state.db, clock.now() - KEPT_MS).catch(err =>
+      log.error({ err }, 'old callbacks could not be removed'),
+    )
+  }
+
+  #mend(): void {
+    const { state, clock, log } = this.#options
+    const times = { now_ms: clock.now(), lease_ms: this.#limits.lease_ms, longest_wait_ms: LONGEST_WAIT_MS }
+    mendCallbackTimes(state.db, times).catch(err =>
+      log.error({ err }, 'the due times of callbacks could not be corrected'),
+    )
   }
 }
 

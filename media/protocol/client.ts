@@ -66,108 +66,129 @@ interface ConnectOptions {
 type Waiting = { resolve(result: never): void; reject(error: MediaRefusal): void; timer: NodeJS.Timeout }
 
 /** Returns at once and connects in the background. Requests while disconnected fail with `media_unavailable`. */
-export function connectMedia(options: ConnectOptions): MediaClient {
-  const { path, log, client = `pid-${process.pid}`, request_timeout_ms = 10_000 } = options
-  const backoff = options.backoff_ms ?? { first: 50, most: 2000 }
-  const emitter = new EventEmitter()
-  emitter.setMaxListeners(0)
-  const waiting = new Map<number, Waiting>()
-  let socket: Socket | null = null
-  let write: (value: unknown) => void = () => undefined
-  let greeted = false
-  let closed = false
-  let retry: NodeJS.Timeout | null = null
-  let pause_ms = backoff.first
-  let next_id = 1
+export const connectMedia = (options: ConnectOptions): MediaClient => new Client(options)
 
-  const open = () => {
-    retry = null
-    const mine = connect(path)
-    socket = mine
-    write = frameWriter(mine)
-    let reason = 'the media worker closed the connection'
-    mine.on(
-      'data',
-      frameReader(receive, detail => mine.destroy(new Error(detail))),
-    )
-    mine.on('error', error => {
-      reason = error.message
-    })
-    mine.on('connect', () => {
-      send('hello', { client }).then(
-        hello => {
-          greeted = true
-          pause_ms = backoff.first
-          log.info({ worker_id: hello.worker_id, worker_pid: hello.pid }, 'media worker connected')
-          emitter.emit('up', hello)
-        },
-        (error: MediaRefusal) => mine.destroy(error),
-      )
-    })
-    mine.on('close', () => {
-      socket = null
-      for (const request of waiting.values()) {
-        clearTimeout(request.timer)
-        request.reject(new MediaRefusal('media_unavailable', reason))
-      }
-      waiting.clear()
-      if (greeted) {
-        greeted = false
-        if (!closed) log.warn({ detail: reason }, 'media worker lost')
-        emitter.emit('down', { detail: reason })
-      }
-      if (closed) return
-      retry = setTimeout(open, pause_ms)
-      pause_ms = Math.min(pause_ms * 2, backoff.most)
-    })
+const notConnected = (): MediaRefusal => new MediaRefusal('media_unavailable', 'the media worker is not connected')
+
+class Client implements MediaClient {
+  readonly #options: ConnectOptions
+  readonly #emitter = new EventEmitter()
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #backoff: { readonly first: number; readonly most: number }
+  #socket: Socket | null = null
+  #write: (value: unknown) => void = () => undefined
+  #greeted = false
+  #closed = false
+  #retry: NodeJS.Timeout | null = null
+  #pause_ms: number
+  #next_id = 1
+
+  constructor(options: ConnectOptions) {
+    this.#options = options
+    this.#backoff = options.backoff_ms ?? { first: 50, most: 2000 }
+    this.#pause_ms = this.#backoff.first
+    this.#emitter.setMaxListeners(0)
+    this.#open()
   }
 
-  const receive = (message: Record<string, unknown>) => {
+  get connected(): boolean {
+    return this.#greeted
+  }
+
+  request<M extends MethodName>(method: M, params: MethodParams<M>): Promise<MethodResult<M>> {
+    return this.#greeted ? this.#send(method, params) : Promise.reject(notConnected())
+  }
+
+  on: MediaClient['on'] = (event, listener) => void this.#emitter.on(event, listener as (...args: unknown[]) => void)
+  once: MediaClient['once'] = (event, listener) =>
+    void this.#emitter.once(event, listener as (...args: unknown[]) => void)
+  off: MediaClient['off'] = (event, listener) => void this.#emitter.off(event, listener as (...args: unknown[]) => void)
+
+  close(): void {
+    this.#closed = true
+    if (this.#retry) clearTimeout(this.#retry)
+    this.#socket?.destroy()
+  }
+
+  #open(): void {
+    this.#retry = null
+    const socket = connect(this.#options.path)
+    this.#socket = socket
+    this.#write = frameWriter(socket)
+    let reason = 'the media worker closed the connection'
+    socket.on(
+      'data',
+      frameReader(
+        message => this.#receive(message),
+        detail => socket.destroy(new Error(detail)),
+      ),
+    )
+    socket.on('error', error => {
+      reason = error.message
+    })
+    socket.on('connect', () => this.#greet(socket))
+    socket.on('close', () => this.#lost(reason))
+  }
+
+  #greet(socket: Socket): void {
+    const { log, client = `pid-${process.pid}` } = this.#options
+    this.#send('hello', { client }).then(
+      hello => {
+        this.#greeted = true
+        this.#pause_ms = this.#backoff.first
+        log.info({ worker_id: hello.worker_id, worker_pid: hello.pid }, 'media worker connected')
+        this.#emitter.emit('up', hello)
+      },
+      (error: MediaRefusal) => socket.destroy(error),
+    )
+  }
+
+  #lost(detail: string): void {
+    this.#socket = null
+    for (const request of this.#waiting.values()) {
+      clearTimeout(request.timer)
+      request.reject(new MediaRefusal('media_unavailable', detail))
+    }
+    this.#waiting.clear()
+    if (this.#greeted) {
+      this.#greeted = false
+      if (!this.#closed) this.#options.log.warn({ detail }, 'media worker lost')
+      this.#emitter.emit('down', { detail })
+    }
+    if (this.#closed) return
+    this.#retry = setTimeout(() => this.#open(), this.#pause_ms)
+    this.#pause_ms = Math.min(this.#pause_ms * 2, this.#backoff.most)
+  }
+
+  #receive(message: Record<string, unknown>): void {
     if (typeof message['event'] === 'string') {
       const { event, ...fields } = message
-      if (Object.hasOwn(EVENTS, event as string)) emitter.emit(event as string, fields)
+      if (Object.hasOwn(EVENTS, event as string)) this.#emitter.emit(event as string, fields)
       return
     }
-    const request = waiting.get(message['id'] as number)
+    const request = this.#waiting.get(message['id'] as number)
     if (!request) return
-    waiting.delete(message['id'] as number)
+    this.#waiting.delete(message['id'] as number)
     clearTimeout(request.timer)
     const error = message['error'] as { reason: string; detail: string } | undefined
     if (error) request.reject(new MediaRefusal(error.reason, error.detail))
     else request.resolve(message['result'] as never)
   }
 
-  const send = <M extends MethodName>(method: M, params: MethodParams<M>): Promise<MethodResult<M>> =>
-    new Promise((resolve, reject) => {
-      if (!socket || closed) {
-        reject(new MediaRefusal('media_unavailable', 'the media worker is not connected'))
+  #send<M extends MethodName>(method: M, params: MethodParams<M>): Promise<MethodResult<M>> {
+    const { request_timeout_ms = 10_000 } = this.#options
+    return new Promise((resolve, reject) => {
+      if (!this.#socket || this.#closed) {
+        reject(notConnected())
         return
       }
-      const id = next_id++
+      const id = this.#next_id++
       const timer = setTimeout(() => {
-        waiting.delete(id)
+        this.#waiting.delete(id)
         reject(new MediaRefusal('media_unavailable', `no reply to ${method} within ${request_timeout_ms} ms`))
       }, request_timeout_ms)
-      waiting.set(id, { resolve, reject, timer })
-      write({ id, method, params })
+      this.#waiting.set(id, { resolve, reject, timer })
+      this.#write({ id, method, params })
     })
-
-  open()
-  return {
-    request: (method, params) =>
-      greeted
-        ? send(method, params)
-        : Promise.reject(new MediaRefusal('media_unavailable', 'the media worker is not connected')),
-    on: (event, listener) => void emitter.on(event, listener as (...args: unknown[]) => void),
-    once: (event, listener) => void emitter.once(event, listener as (...args: unknown[]) => void),
-    off: (event, listener) => void emitter.off(event, listener as (...args: unknown[]) => void),
-    get connected() {
-      return greeted
-    },
-    close() {
-      closed = true
-      if (retry) clearTimeout(retry)
-      socket?.destroy()
-    },
   }
 }

@@ -80,7 +80,7 @@ export class Relays {
     if (session?.id !== id) return
     leg.session.hub
       .request('relay.stop', { leg_id: leg.id, relay_id: session.relay_id })
-      .catch(err => call.log.debug({ err }, 'relay.stop'))
+      .catch(err => call.log.debug({ err }, 'a conversation relay was not stopped'))
   }
 
   media(event: MediaEvent): void {

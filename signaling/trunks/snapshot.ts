@@ -187,13 +187,7 @@ interface Compiled {
 
 export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Compiled {
   const failures = new Map<string, string>()
-  const grouped = {
-    sources: group(rows.sources, row => row.trunk_id),
-    targets: group(rows.targets, row => row.trunk_id),
-    carrier_sources: group(rows.carrier_sources, row => row.carrier_id),
-    carrier_targets: group(rows.carrier_targets, row => row.carrier_id),
-    carrier_routes: group(rows.carrier_routes, row => row.carrier_id),
-  }
+  const grouped = groupedOf(rows)
   const keep = <T>(id: string, known: T | undefined, make: () => T): T | undefined => {
     try {
       return make()
@@ -204,73 +198,92 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
   }
   const trunks = new Map<string, TrunkConfig>()
   for (const row of rows.trunks) {
-    const trunk = keep(row.id, previous.trunks.get(row.id), () => {
-      const sources = usable(grouped.sources.get(row.id))
-      return {
-        id: row.id,
-        name: row.name,
-        project_id: row.project_id,
-        subaccount_id: row.subaccount_id,
-        revision: row.revision,
-        enabled: row.status === 'enabled',
-        auth_mode: row.auth_mode,
-        require_tls: row.require_tls === 1,
-        source_validation: row.source_validation,
-        transfers: row.transfers,
-        security: row.media_security,
-        codecs: codecsOf(row.codecs),
-        max_call_duration_seconds: row.max_call_duration_seconds,
-        signaling_fqdn: row.signaling_fqdn,
-        sources: sources.map(source => source.cidr),
-        source_index: compileSources(
-          sources.map(source => ({ cidr: source.cidr, selector_precedence: 0, owner: source.id })),
-        ),
-        targets: (grouped.targets.get(row.id) ?? []).map(target =>
-          targetOf(target, {
-            redirects: target.redirects,
-            credentials: sealedOf(target.digest_username, target.digest_password_sealed),
-          }),
-        ),
-      } satisfies TrunkConfig
-    })
+    const trunk = keep(row.id, previous.trunks.get(row.id), () => trunkOf(row, grouped))
     if (trunk) trunks.set(row.id, trunk)
   }
   const carriers = new Map<string, CarrierConfig>()
   for (const row of rows.carriers) {
     // A sandbox carrier that does not run has no calls.
     if (row.enabled !== 1 && row.sandbox === 1) continue
-    const carrier = keep(row.id, previous.carriers.get(row.id), () => {
-      const registration = registrationOf(
-        rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1),
-      )
-      // A carrier that we register with may also challenge our calls.
-      const credentials = rows.carrier_credentials.find(({ carrier_id }) => carrier_id === row.id) ?? registration
-      const own = {
-        redirects: row.redirects,
-        credentials: sealedOf(credentials?.username, credentials?.password_sealed),
-      }
-      return {
-        id: row.id,
-        name: row.name,
-        sandbox: row.sandbox === 1,
-        enabled: row.enabled === 1,
-        revision: row.revision,
-        codecs: codecsOf(row.codecs),
-        sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),
-        targets: (grouped.carrier_targets.get(row.id) ?? []).map(target => targetOf(target, own)),
-        routes: (grouped.carrier_routes.get(row.id) ?? []).map(({ prefix, priority, cost_minor }) => ({
-          prefix,
-          priority,
-          cost_minor,
-        })),
-        registration,
-        credentials: own.credentials,
-      }
-    })
+    const carrier = keep(row.id, previous.carriers.get(row.id), () => carrierOf(row, rows, grouped))
     if (carrier) carriers.set(row.id, carrier)
   }
   const attribution = attributionOf(grouped.sources, trunks, carriers)
   return { failures, snapshot: { ...rest(rows), trunks, carriers, attribution } }
+}
+
+const groupedOf = (rows: ConfigurationRows) => ({
+  sources: group(rows.sources, row => row.trunk_id),
+  targets: group(rows.targets, row => row.trunk_id),
+  carrier_sources: group(rows.carrier_sources, row => row.carrier_id),
+  carrier_targets: group(rows.carrier_targets, row => row.carrier_id),
+  carrier_routes: group(rows.carrier_routes, row => row.carrier_id),
+})
+type Grouped = ReturnType<typeof groupedOf>
+
+/** @throws when a column is invalid */
+function trunkOf(row: ConfigurationRows['trunks'][number], grouped: Grouped): TrunkConfig {
+  const sources = usable(grouped.sources.get(row.id))
+  return {
+    id: row.id,
+    name: row.name,
+    project_id: row.project_id,
+    subaccount_id: row.subaccount_id,
+    revision: row.revision,
+    enabled: row.status === 'enabled',
+    auth_mode: row.auth_mode,
+    require_tls: row.require_tls === 1,
+    source_validation: row.source_validation,
+    transfers: row.transfers,
+    security: row.media_security,
+    codecs: codecsOf(row.codecs),
+    max_call_duration_seconds: row.max_call_duration_seconds,
+    signaling_fqdn: row.signaling_fqdn,
+    sources: sources.map(source => source.cidr),
+    source_index: compileSources(
+      sources.map(source => ({ cidr: source.cidr, selector_precedence: 0, owner: source.id })),
+    ),
+    targets: (grouped.targets.get(row.id) ?? []).map(target =>
+      targetOf(target, {
+        redirects: target.redirects,
+        credentials: sealedOf(target.digest_username, target.digest_password_sealed),
+      }),
+    ),
+  }
+}
+
+/** @throws when a column is invalid */
+function carrierOf(
+  row: ConfigurationRows['carriers'][number],
+  rows: ConfigurationRows,
+  grouped: Grouped,
+): CarrierConfig {
+  const registration = registrationOf(
+    rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1),
+  )
+  // A carrier that we register with may also challenge our calls.
+  const credentials = rows.carrier_credentials.find(({ carrier_id }) => carrier_id === row.id) ?? registration
+  const own = {
+    redirects: row.redirects,
+    credentials: sealedOf(credentials?.username, credentials?.password_sealed),
+  }
+  return {
+    id: row.id,
+    name: row.name,
+    sandbox: row.sandbox === 1,
+    enabled: row.enabled === 1,
+    revision: row.revision,
+    codecs: codecsOf(row.codecs),
+    sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),
+    targets: (grouped.carrier_targets.get(row.id) ?? []).map(target => targetOf(target, own)),
+    routes: (grouped.carrier_routes.get(row.id) ?? []).map(({ prefix, priority, cost_minor }) => ({
+      prefix,
+      priority,
+      cost_minor,
+    })),
+    registration,
+    credentials: own.credentials,
+  }
 }
 
 type Rest = Omit<Snapshot, 'trunks' | 'carriers' | 'attribution'>

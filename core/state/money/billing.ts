@@ -153,24 +153,35 @@ export async function readBill(
       ...row,
       label: row.id === null ? 'Not through a trunk' : (names.get(row.id) ?? row.id),
     })),
-    numbers: numbers.map(({ note, amount_minor }) => ({
-      id: null,
-      label: note ?? '',
-      calls: 0,
-      billed_seconds: 0,
-      charge_minor: -amount_minor,
-    })),
-    payments: payments.map(({ at, kind, amount_minor, note }) => ({
-      at,
-      kind: kind === 'top_up' ? 'top_up' : 'adjustment',
-      amount_minor,
-      note,
-    })),
+    numbers: numbers.map(numberLine),
+    payments: payments.map(paymentLine),
     others_minor: paid - charged.reduce((sum, minor) => sum + minor, 0) - all,
     opening_balance_minor: before ? before.closing_balance_minor : await balanceBefore(db, account, span.begin),
     last_position: Math.max(last, before?.last_position ?? 0),
   })
 }
+
+interface Line {
+  readonly at: string
+  readonly kind: string
+  readonly amount_minor: number
+  readonly note: string | null
+}
+
+const numberLine = ({ note, amount_minor }: Line): Statement['numbers'][number] => ({
+  id: null,
+  label: note ?? '',
+  calls: 0,
+  billed_seconds: 0,
+  charge_minor: -amount_minor,
+})
+
+const paymentLine = ({ at, kind, amount_minor, note }: Line): Statement['payments'][number] => ({
+  at,
+  kind: kind === 'top_up' ? 'top_up' : 'adjustment',
+  amount_minor,
+  note,
+})
 
 /** The ledger lines of a statement. */
 interface Span {
