@@ -1,3 +1,4 @@
+import { projectsWithTraffic, serviceSpend } from '../../../../../core/state/alerts/traffic-facts.ts'
 import { listProjectCalls } from '../../../../../core/state/calls/call-history.ts'
 import { addLoadSample } from '../../../../../core/state/calls/load-steps.ts'
 import { callsNow, liveCallsOf, newestLiveCalls } from '../../../../../core/state/calls/project-steps.ts'
@@ -32,4 +33,14 @@ t.test('what is asked of live calls looks at no ended one', async t => {
     const bounded = what === 'the number of a project' ? 2 : 0
     t.equal(plans.filter(step => READS_ENDED.test(step)).length, bounded, `${what}: ${plans.join('; ')}`)
   }
+})
+
+t.test('what the fraud watch asks every second reads the money of its window, and of no older call', async t => {
+  const plans = await plansOf(state.db, async db => {
+    await projectsWithTraffic(db, NOW_MS)
+    await serviceSpend(db, 'prj_1', NOW_MS)
+  })
+  const reads = plans.filter(step => /\b(r|reservation)\b/.test(step))
+  t.equal(reads.length, 2, plans.join('; '))
+  for (const step of reads) t.match(step, /^SEARCH r USING INDEX reservation_begun \(begun_at>\?\)/)
 })
