@@ -37,8 +37,15 @@ interface Running {
 }
 
 /** Starts a whole platform as users start it, in its own folder and on its own ports. */
-export const startUp = (subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> =>
-  startIn(mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`)), settings)
+export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
+  try {
+    return await startIn(folder, settings)
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+}
 
 /** Starts a platform in a data folder that may have data already. `made` is what its first start has printed. */
 export async function startIn(
@@ -79,7 +86,8 @@ export async function startIn(
     const told = made ? { ...made, base_url } : await bootstrapped(env)
     return { folder, sip_port, pids: pidsOf(folder), made: told, halt, stop }
   } catch (error) {
-    await stop()
+    // The folder may have what took hours to write.
+    await halt()
     throw error
   }
 }
