@@ -2,7 +2,7 @@
 // has changed the data. The platform is another user, so what root leaves must be that user's. A part of
 // scripts/release/check-tarball.mjs.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const COMMAND = '/usr/local/bin/strowger'
@@ -52,28 +52,30 @@ export async function until(what, look) {
   throw new Error(`not within three minutes: ${what}`)
 }
 
-/** Edits what a release says of its rehearsal, so that the way back sets the database back, and does not start. */
-const BROKEN = `case " $* " in
+/**
+ * In the place of a release's Node.js, which the unit starts: it edits what the release says of its rehearsal, so that
+ * the way back sets the database back, and does not start the platform.
+ */
+const BROKEN = `#!/bin/sh
+node=$(dirname "$(readlink -f "$0")")/unedited
+case " $* " in
 *" up "*) exit 1 ;;
-*" --rehearse "*) "$(dirname "$0")/unedited" "$@" | sed 's/"migrations":\\[/"migrations":["9999-planted",/'; exit ;;
+*" --rehearse "*) "$node" "$@" | sed 's/"migrations":\\[/"migrations":["9999-planted",/'; exit ;;
 esac
+exec "$node" "$@"
 `
 
 /** Packs the installed release as another version; \`edit\` changes its command. Returns the archive. */
-function packed(debian, inside, version, edit) {
+function packed(debian, inside, version, node) {
   const folder = `/root/next/strowger-${version}-linux-x64`
   inside('mkdir', '-p', '/root/next')
   inside('cp', '-a', '/opt/strowger/.', folder)
   const at = path => join(debian, folder, path)
   const manifest = JSON.parse(readFileSync(at('package.json'), 'utf8'))
   writeFileSync(at('package.json'), JSON.stringify({ ...manifest, version }))
-  if (edit !== undefined) {
-    const text = readFileSync(at('bin/strowger'), 'utf8')
-    writeFileSync(at('bin/unedited'), text, { mode: 0o755 })
-    writeFileSync(
-      at('bin/strowger'),
-      text.replace(/^#!.*\n/, line => line + edit),
-    )
+  if (node !== undefined) {
+    renameSync(at('node/bin/node'), at('node/bin/unedited'))
+    writeFileSync(at('node/bin/node'), node, { mode: 0o755 })
   }
   const archive = `/root/${version}.tar.gz`
   inside('sh', '-c', `tar -C /root/next -c strowger-${version}-linux-x64 | gzip -1 >${archive}`)
