@@ -29,7 +29,7 @@ export class FollowedClock implements Clock {
     this.#own = own
     this.#read = read
     this.#known = first
-    // Without an answer it goes on as it was. Whoever uses the server says that it is away.
+    // Without an answer the clock goes on as it was. Statements that fail say that the server is away.
     this.#timer = own.every(READ_MS, () => void this.look().catch(() => undefined))
   }
 

@@ -16,7 +16,7 @@ const CLOSE_MS = 500
 const MAX_WAITING = 5000
 /**
  * Messages of a dialog that are kept; of those that begin, answer or end a call, as many again. A known peer may send
- * any number of requests in a call, and whoever reads the ladder reads all of it.
+ * any number of requests in a call, and a reader of the ladder reads all of them.
  */
 const MAX_OF_DIALOG = 1000
 const callId = fieldReader('call-id', 'i')
@@ -65,7 +65,7 @@ export function writeLadder(
   clock: Clock,
 ): LadderWriter {
   const ids = callIds()
-  const kept = boundedMap<string, number>(MAX_CALLS)
+  const kept = boundedMap<string, { messages: number }>(MAX_CALLS)
   let waiting: CallMessage[] = [...left]
   for (const row of left) journal.append(row)
   let again = left.length > 0
@@ -100,12 +100,14 @@ export function writeLadder(
       const of = ids.of(message.text)
       if (!of) return
       const decisive = isDecisive(of.method, message.text)
-      const before = kept.get(of.call_id) ?? 0
-      if (before >= (decisive ? 2 * MAX_OF_DIALOG : MAX_OF_DIALOG)) {
+      // Each message comes here, and to replace a value of this map takes several times as long as to find it.
+      const known = kept.get(of.call_id)
+      if (known && known.messages >= (decisive ? 2 * MAX_OF_DIALOG : MAX_OF_DIALOG)) {
         left_out++
         return
       }
-      kept.set(of.call_id, before + 1)
+      if (known) known.messages++
+      else kept.set(of.call_id, { messages: 1 })
       const row = rowOf(message, decodedText(of.call_id))
       waiting.push(row)
       if (decisive) journal.append(row)

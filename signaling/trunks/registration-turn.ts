@@ -35,7 +35,7 @@ export class RegistrationTurn {
     this.#holder = processName({ ...machine, pid: process.pid })
     this.#sleeper = new Sleeper({
       work: () => this.#take(),
-      // Nobody else can take the turn meanwhile, so registrations stay.
+      // No other node can take the turn meanwhile, so registrations stay.
       failed: err => log.warn({ err }, 'it is unknown which node registers with carriers'),
       every: { clock, period_ms: RENEW_MS },
     })

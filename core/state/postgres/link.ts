@@ -99,8 +99,8 @@ export class Link {
   }
 
   /**
-   * Sends a write of the open transaction, whose reply nobody needs. The server runs it before what is sent later; when
-   * it fails, so does `settled`, and the transaction cannot be committed.
+   * Sends a write of the open transaction, whose reply is not needed. The server runs it before what is sent later;
+   * when it fails, so does `settled`, and the transaction cannot be committed.
    */
   send(sql: string, values: readonly unknown[]): void {
     const replied = this.#asked(sql, values)

@@ -17,7 +17,7 @@ import { READ_NOW } from './turns.ts'
 interface Opening {
   /** `postgres://user:password@host1:port,host2:port/database`. */
   readonly database_url: string
-  /** Who may bring an older schema to this version; by default nobody. */
+  /** Who may migrate an older schema. Default: `nobody`. */
   readonly migrates?: Migrates
   /** How long a write waits for its turn before it fails as busy. */
   readonly busy_timeout_ms?: number

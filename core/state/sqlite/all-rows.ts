@@ -8,7 +8,7 @@ import { DATABASE_FILE } from './store.ts'
 
 /**
  * Opens all rows of the database in `data_dir` as they are now. Until `close` nobody else writes to it.
- * @throws StartRefused when somebody does
+ * @throws StartRefused when another connection writes
  */
 export function openAllRows(data_dir: string): AllRows {
   const database = new Database(join(data_dir, DATABASE_FILE), { fileMustExist: true, timeout: 0 })

@@ -153,7 +153,7 @@ export class EdgeLink {
       this.#open.delete(id)
       failed(error)
     })
-    // A datagram that is lost tells nobody.
+    // The loss of a datagram is not reported.
     if (flow.protocol !== 'udp') this.#open.set(id, failed)
   }
 

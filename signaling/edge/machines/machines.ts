@@ -89,7 +89,7 @@ export class Machines implements OtherMachines {
     const link = this.#by_mark.get(mark)
     if (!link?.usable || (message.is_request && this.#options.isOwn(message))) return false
     const { protocol, source, listener, text } = received
-    // The limits on strangers hold before the link, so that nobody can fill it.
+    // The limits on strangers hold before the link, so that no stranger can fill it.
     // A machine that is away has lost its dialogs: the request is judged as one of ours, and gets 481.
     const judge = (): void => this.#options.receive(received)
     if (this.#options.admits(received)) link.handOver({ protocol, ...source }, listener, text, judge)

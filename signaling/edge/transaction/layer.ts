@@ -291,7 +291,7 @@ export class TransactionLayer {
   }
 
   #request(message: SipMessage, received: Received): void {
-    if (message.to_tag !== '' && this.#options.user.relays?.(message, received)) return
+    if (this.#options.user.relays?.(message, received)) return
     const key = serverKey(message, received)
     this.#offered(message.via, received)
     fixVia(message, received)
