@@ -60,12 +60,12 @@ export async function bootstrap(config: Config): Promise<Bootstrapped> {
   refuseOlder(config)
   const state = await openState({ ...config, here: true })
   try {
-    await refuseForeignKey(state, config.master_key, iso(Date.now()))
+    await refuseForeignKey(state, config.master_key, iso(state.clock.now()))
     const demo = await seedDemo(config, state)
     return {
       base_url: config.base_url,
       project_id: demo.project_id,
-      api_key: await addBootstrapKey(state, demo.project_id, iso(Date.now()), ranBy(terminal().user)),
+      api_key: await addBootstrapKey(state, demo.project_id, iso(state.clock.now()), ranBy(terminal().user)),
       account_sid: demo.account_sid,
       auth_token: demo.auth_token,
       numbers: demo.numbers,

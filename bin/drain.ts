@@ -29,7 +29,7 @@ export function drainCommand(): Command {
         const pid = runningSupervisor(config.run_dir)
         if (pid === null) throw new StartRefused(`no platform runs on ${config.data_dir}`)
         const { machine_id } = machineOf(config.data_dir)
-        if ((await askToDrain(state.db, machine_id, options.cancel ? null : Date.now())) === 0)
+        if ((await askToDrain(state.db, machine_id, options.cancel ? null : state.clock.now())) === 0)
           throw new StartRefused('no signaling node runs: look at the log of the platform')
         await ring(config, 'nodes')
         const say = options.json ? (_text: string, change: Change) => give(`${JSON.stringify(change)}\n`) : tell

@@ -60,7 +60,7 @@ async function onOpened<T>(config: Config, work: (state: State) => Promise<T>): 
   if (given) return work(given)
   const state = await openState({ ...config, here: true })
   try {
-    await refuseForeignKey(state, config.master_key, iso(Date.now()))
+    await refuseForeignKey(state, config.master_key, iso(state.clock.now()))
     return await work(state)
   } finally {
     await state.close()

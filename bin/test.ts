@@ -63,7 +63,7 @@ export const testCommand = (): Command =>
         if (requested_kind === 'test_call' && destination === null)
           throw new StartRefused('test_call needs --destination, the number that it calls')
         const { id } = await state.transaction(async trx => {
-          const hindrance = await testHindrance(trx, trunk.id, Date.now())
+          const hindrance = await testHindrance(trx, trunk.id, state.clock.now())
           if (hindrance === 'running') throw new StartRefused(`${trunk.name} is being tested`)
           if (hindrance === 'used_up') throw new StartRefused(`${trunk.name} had ${TESTS_A_DAY} tests in 24 hours`)
           return insertTestRun(
@@ -78,7 +78,7 @@ export const testCommand = (): Command =>
               run_by: 'operator (command line)',
               scheduled: 0,
             },
-            iso(Date.now()),
+            iso(state.clock.now()),
           )
         })
         await ring(config, 'commands')

@@ -87,8 +87,8 @@ export function topCommand(): Command {
     )
 }
 
-async function lookAt({ db }: State, most_calls: number): Promise<Top> {
-  const now_ms = Date.now()
+async function lookAt({ db, clock }: State, most_calls: number): Promise<Top> {
+  const now_ms = clock.now()
   const found = await db
     .selectFrom('project')
     .innerJoin('organization', 'organization.id', 'project.organization_id')

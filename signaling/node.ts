@@ -40,6 +40,7 @@ import { Drain } from './drain.ts'
 import type { LeftDialogs } from './left-dialogs.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
 import { exposeNode } from './metrics.ts'
+import { Peers } from './peers.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
 import type { ScriptContext } from './scripts/context.ts'
 import { Queues } from './scripts/queues.ts'
@@ -47,6 +48,7 @@ import { recordByPolicy } from './scripts/recording-orders.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { Script } from './scripts/script.ts'
 import { StoredSounds } from './scripts/stored-sounds.ts'
+import type { BeatLine } from './serve-edge.ts'
 import { TestRunner } from './tests/runner.ts'
 import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
@@ -75,6 +77,8 @@ interface NodeOptions {
   readonly objects: ObjectStore | null
   readonly metrics: Registry
   readonly stir: Stir
+  /** The way to the nodes of the other machines. */
+  readonly line: BeatLine
   /** The key of the digest nonces that all machines accept; null: those of this machine are its own. */
   readonly nonce_key: Buffer | null
 }
@@ -148,6 +152,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
   const least_ms = inherits ? ORPHANS_MS : 0
+  const peers = new Peers({
+    ...{ node_id: id, state, clock, log, line: options.line },
+    alone: () => endAll(calls, 'node_lost', log),
+  })
   const drain = new Drain({ node_id: id, state, bus, clock, log, calls, least_ms }, HEARTBEAT_MS)
   await drain.look()
   const ctx: AdmissionContext = {
@@ -232,7 +240,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   sip.onInvite(invite => void drain.arriving(receiveInvite(ctx, digest, invite)))
   sip.onRequest(request => {
     if (request.method === 'REGISTER') void registrar.handle(request)
-    else outsideDialog(request, drain.on)
+    else outsideDialog(request, drain.on ? 'draining' : peers.whole ? null : 'state_unavailable')
   })
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator, scripting)
@@ -252,6 +260,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   options.media.on('up', () => commands.look())
 
   const presence = new Presence({
+    reached: () => peers.reached(),
     node_id: id,
     machine,
     state,
@@ -304,6 +313,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       await turn?.stop()
       await registrar.stop()
       await configuration.stop()
+      peers.stop()
       await presence.stop()
       sip.close()
       options.media.close()
@@ -323,10 +333,12 @@ function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
 }
 
 /** Answers OPTIONS as an INVITE would be answered (RFC 3261 §11.2). Refuses other methods outside a dialog with 405. */
-function outsideDialog(request: InboundRequest, draining: boolean): void {
-  const { code, headers } = sipRefusal('draining')
-  if (request.method === 'OPTIONS' && draining) request.respond(code, { headers })
-  else if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+function outsideDialog(request: InboundRequest, refused: 'draining' | 'state_unavailable' | null): void {
+  if (request.method === 'OPTIONS' && refused) {
+    const { code, headers } = sipRefusal(refused, { value: 'it is not reached' })
+    request.respond(code, { headers })
+  } else if (request.method === 'OPTIONS')
+    request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 

@@ -21,6 +21,8 @@ interface PresenceOptions {
   readonly log: Log
   readonly sip: Pick<SipStack, 'connected' | 'onLink'>
   readonly media: { readonly connected: boolean; on(event: 'up' | 'down', listener: () => void): void }
+  /** Called when the state has taken a heartbeat. */
+  readonly reached: () => void
   /** Called when others have declared this node lost: they end its calls and delete what it has reported. */
   readonly wasLost: () => void
 }
@@ -81,9 +83,11 @@ export class Presence {
   }
 
   async #keepAlive(): Promise<void> {
-    const { state, clock, log, node_id, machine, wasLost } = this.#options
+    const { state, clock, log, node_id, machine, reached, wasLost } = this.#options
     try {
-      if (await heartbeat(state.db, node_id, clock.now())) return
+      const alive = await heartbeat(state.db, node_id, clock.now())
+      reached()
+      if (alive) return
       // For example after a long suspension, or without the database. Their CDRs say that our calls have ended.
       log.warn({ node_id }, 'other nodes considered this node lost')
       await state.transaction(trx => registerAgain(trx, ownNode(node_id, machine), clock.now()))

@@ -36,15 +36,8 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
   const left = new LeftDialogs({ server: `${drachtio.host}:${drachtio.port}`, state, clock, log })
-  const sip = connectStack({
-    ...drachtio,
-    secret,
-    log,
-    clock,
-    reliable,
-    served: servedAt(config),
-    keeper: left,
-  })
+  const served = servedAt(config)
+  const sip = connectStack({ ...drachtio, secret, log, clock, reliable, served, keeper: left })
   const { machine_id } = machineOf(config.data_dir)
   // Machines that share a database share the nonces, too.
   const nonce_key = config.database_url === null ? null : sharedNonceKey(config.master_key)
@@ -70,6 +63,7 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     voice: createVoiceRequester({ http }),
     objects,
     metrics,
+    line: edge,
     stir: new Stir({ config, http, clock, log }),
     nonce_key,
   })

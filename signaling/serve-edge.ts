@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from 'node:net'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock, Timer } from '../core/runtime/clock.ts'
-import type { FromEdge, MachineAt, ToEdge } from '../core/runtime/edge-link.ts'
+import type { Beat, FromEdge, MachineAt, ToEdge } from '../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { Sleeper } from '../core/runtime/sleeper.ts'
@@ -19,7 +19,15 @@ const DRAIN_MS = 2000
 const LEFT_MS = 10 * 60_000
 const MACHINES_MS = 2_000
 
-interface EdgeServer {
+/** The way of a signaling node to those of the other machines. */
+export interface BeatLine {
+  /** Tells the other machines' nodes, as far as their edges can be reached. */
+  beat(beat: Beat): void
+  /** Called with what another machine's node says. */
+  onBeat: (beat: Beat) => void
+}
+
+interface EdgeServer extends BeatLine {
   /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
   stop(): Promise<void>
 }
@@ -82,6 +90,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   void looking?.wake()
   const hear = async (from: Socket, message: FromEdge): Promise<void> => {
     if (message.kind === 'drained') drained()
+    else if (message.kind === 'beat') server.onBeat(message.beat)
     else if (message.kind === 'messages') {
       const kept = await ladder.keep(message.messages, message.again)
       say(from, { kind: kept ? 'kept' : 'lost', id: message.id })
@@ -114,7 +123,9 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     })
   }
   connect()
-  return {
+  const server: EdgeServer = {
+    beat: beat => edge && say(edge, { kind: 'beat', beat }),
+    onBeat: () => undefined,
     async stop() {
       stopping = true
       off()
@@ -135,6 +146,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
       edge?.destroy()
     },
   }
+  return server
 }
 
 type Question = Extract<FromEdge, { readonly kind: 'left' | 'calls' }>

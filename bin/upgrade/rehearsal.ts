@@ -37,7 +37,7 @@ export async function rehearse(state: State): Promise<Rehearsal> {
   return {
     migrations: await executedMigrations(state.db),
     broken: [...(await state.maintenance.faults()), ...(await brokenInvariants(state.db))],
-    decisions: await decisionsAgain(state.db, iso(Date.now() - DAY_MS)),
+    decisions: await decisionsAgain(state.db, iso(state.clock.now() - DAY_MS)),
   }
 }
 

@@ -35,6 +35,15 @@ export interface MachineLinks {
   readonly others: readonly MachineAt[]
 }
 
+/** What a signaling node tells those of the other machines every 2 s, over the links of their edges. */
+export interface Beat {
+  readonly node_id: string
+  /** It has just written to the database. */
+  readonly has_state: boolean
+  /** The nodes that it has just heard. */
+  readonly hears: readonly string[]
+}
+
 /** Messages from the edge to the node. */
 export type FromEdge =
   /** SIP messages to store. `again`: the previous node may have stored some of them without confirming. */
@@ -44,6 +53,8 @@ export type FromEdge =
       readonly again: boolean
       readonly messages: readonly CallMessage[]
     }
+  /** Of a node of another machine. */
+  | { readonly kind: 'beat'; readonly beat: Beat }
   /** Confirms that all messages which the edge held at `drain` are stored. */
   | { readonly kind: 'drained' }
   /** Asks for the messages of calls that have not ended, and of these Call-IDs. */
@@ -59,6 +70,8 @@ export type ToEdge =
   | { readonly kind: 'machines'; readonly links: MachineLinks }
   /** Sent on connection and after each change. */
   | { readonly kind: 'facts'; readonly facts: EdgeFacts }
+  /** To the nodes of all other machines. */
+  | { readonly kind: 'beat'; readonly beat: Beat }
   | { readonly kind: 'kept'; readonly id: number }
   /** The messages could not be stored; the node will not retry. */
   | { readonly kind: 'lost'; readonly id: number }

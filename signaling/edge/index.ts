@@ -2,7 +2,7 @@ import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
 import { readChallenges } from '../../core/domain/identity/digest-answer.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
-import type { MachineLinks } from '../../core/runtime/edge-link.ts'
+import type { Beat, MachineLinks } from '../../core/runtime/edge-link.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
@@ -64,6 +64,8 @@ export interface EdgeOptions {
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
   /** Called with each SIP message in either direction, for the ladder. Must neither throw nor block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
+  /** Called with what the node of another machine says. */
+  readonly onBeat?: ((beat: Beat) => void) | undefined
   /** The refresher when a peer asks for a session timer without naming one. Default none: no timer runs. */
   readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
   /** How long a new call's INVITE may wait for its first response (Timer B). Default 64×T1 (RFC 3261 §17.1.1.2). */
@@ -135,6 +137,8 @@ export interface Edge {
   renewTls(tls: TlsOptions): void
   /** Lends flows to these machines' edges, and borrows theirs. Resolves when the edge listens for them. */
   learnMachines(links: MachineLinks): Promise<void>
+  /** Tells the edges of the other machines what the node of this one says. */
+  beat(beat: Beat): void
   /**
    * Ends the calls that an earlier run left behind, as reconstructed from its messages (see left-calls.ts). Returns the
    * number of legs.
@@ -177,6 +181,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     clock,
     log,
     transport: () => stack.transport,
+    hearBeat: options.onBeat,
     isOwn: request => core.legOf(request) !== undefined,
     admits: received => isConfiguredSource(received.source.host) || guard.admits(received),
     receive: received => {
@@ -279,6 +284,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     unblockSource: host => guard.unblock(host),
     renewTls: tls => stack.renewTls(tls),
     learnMachines: links => machines.learn(links),
+    beat: beat => machines.beat(beat),
     endLeftCalls: messages => {
       const left = leftCalls(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
       for (const call of left) endLeftCall(stack, call)

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
-import type { EdgeFacts, FromEdge, MachineLinks, ToEdge } from '../../core/runtime/edge-link.ts'
+import type { Beat, EdgeFacts, FromEdge, MachineLinks, ToEdge } from '../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../core/runtime/json-lines.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
@@ -27,6 +27,8 @@ export interface NodeLink {
    * overlap.
    */
   give(messages: readonly CallMessage[], again: boolean): Promise<boolean>
+  /** Tells the node what a node of another machine says. */
+  beat(beat: Beat): void
   /** Returns the messages of calls that have not ended, and of these Call-IDs. Rejects when no node answers. */
   leftMessages(sip_call_ids: readonly string[]): Promise<readonly CallMessage[]>
   /** Returns the call that each Call-ID belongs to. Rejects when no node answers. */
@@ -35,6 +37,8 @@ export interface NodeLink {
   onNonces: (key: Buffer | null) => void
   /** Called when a node connects and after each change, when this machine has links to others. */
   onMachines: (links: MachineLinks) => void
+  /** Called with what the node says to those of the other machines. */
+  onBeat: (beat: Beat) => void
   /** Called when a node connects and after each change of the configuration. */
   onFacts: (facts: EdgeFacts) => void
   /** Called when the node is about to stop. The node waits until this resolves, so that pending messages are kept. */
@@ -56,6 +60,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
   const hear = (message: ToEdge): void => {
     if (message.kind === 'nonces') link.onNonces(message.key === null ? null : Buffer.from(message.key, 'hex'))
     else if (message.kind === 'machines') link.onMachines(message.links)
+    else if (message.kind === 'beat') link.onBeat(message.beat)
     else if (message.kind === 'facts') link.onFacts(message.facts)
     else if (message.kind === 'drain') void link.onDrain().then(() => say({ kind: 'drained' }))
     else if (message.kind === 'kept' || message.kind === 'lost') {
@@ -88,6 +93,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
         kept = (await giveBatch(messages.slice(at, at + BATCH), again)) && kept
       return kept
     },
+    beat: beat => say({ kind: 'beat', beat }),
     async leftMessages(sip_call_ids) {
       const answer = await ask('left', sip_call_ids)
       if (answer.kind !== 'left') throw new Error('the signaling node could not read the messages of lost calls')
@@ -100,6 +106,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     },
     onNonces: () => undefined,
     onMachines: () => undefined,
+    onBeat: () => undefined,
     onFacts: () => undefined,
     onDrain: () => Promise.resolve(),
     close: () => {

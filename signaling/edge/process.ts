@@ -42,11 +42,12 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   node.onNonces = key => {
     nonces = key ? sharedNonces(key) : machineNonces(config.drachtio_secret)
   }
-  const edge = await open(config, log, { peers, ready: gate.opened, nonces: () => nonces }, message => {
+  const edge = await open(config, log, { peers, ready: gate.opened, nonces: () => nonces, node }, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
   node.onMachines = links => void edge.learnMachines(links)
+  node.onBeat = beat => edge.beat(beat)
   beginWith(node, { peers, unwritten, edge, log, open: gate.open })
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
@@ -108,7 +109,13 @@ async function open(
     peers,
     ready,
     nonces,
-  }: { readonly peers: ConfiguredPeers; readonly ready: Promise<void>; readonly nonces: () => Nonces },
+    node,
+  }: {
+    readonly peers: ConfiguredPeers
+    readonly ready: Promise<void>
+    readonly nonces: () => Nonces
+    readonly node: NodeLink
+  },
   onMessage: (message: TracedMessage) => void,
 ) {
   const ports = [
@@ -138,6 +145,7 @@ async function open(
         known: peers.known,
       },
       onMessage,
+      onBeat: node.beat,
       no_response_ms: NO_RESPONSE_MS,
     })
   } catch (error) {

@@ -1,17 +1,27 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { LOST_AFTER_MS } from '../../core/state/nodes/nodes.ts'
 import { runCommand } from '../support/command-line.ts'
 import t from '../support/harness/index.ts'
+import { freePort } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
+import { refusal } from '../support/refusal.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
+import { wire } from '../support/wires.ts'
 import { type World, world } from '../support/world.ts'
+import { wrongClock } from '../support/wrong-clock.ts'
 
 // Two whole machines share one PostgreSQL. A call lives on one of them; ceilings, money, configuration and commands are
-// those of both. One of them falls silent, comes back, and at last loses its power.
+// those of both. Their wall clocks are two hours apart. One of them falls silent, loses its way to the database and to
+// the other one, comes back, and at last loses its power.
 
 const CALLED = '+2348030004711'
 const CEILING = 3
+
+const HOUR_MS = 3_600_000
+/** Observers look every 5 s. */
+const LOOKS_MS = 7_000
 
 /** The processes of a platform by name, including the supervisor. */
 const pidsOf = ({ data_dir }: World): (readonly [name: string, pid: number])[] =>
@@ -29,10 +39,17 @@ async function losesPower(w: World): Promise<void> {
 }
 
 t.test('two machines on one PostgreSQL', async t => {
-  const settings = { STROWGER_SANDBOX: 'off' }
   const database = await postgresDatabase()
-  const a = await world(t, { ...settings, STROWGER_HOST: '127.0.0.2', STROWGER_DATABASE_URL: database })
-  const b = await world(t, { ...settings, STROWGER_HOST: '127.0.0.3' }, a)
+  const way = await wire(t, Number(new URL(database).port))
+  const settingsOf = async (host: string, clock_ms: number) => ({
+    STROWGER_SANDBOX: 'off',
+    STROWGER_HOST: host,
+    STROWGER_LINK: `${host}:${await freePort()}`,
+    NODE_OPTIONS: wrongClock(clock_ms),
+  })
+  const a = await world(t, { ...(await settingsOf('127.0.0.2', -HOUR_MS)), STROWGER_DATABASE_URL: database })
+  const to_database = { STROWGER_DATABASE_URL: database.replace(/:\d+\//, `:${way.port}/`) }
+  const b = await world(t, { ...(await settingsOf('127.0.0.3', HOUR_MS)), ...to_database }, a)
   const { db } = a.state
   const [own = ''] = a.numbers
   const desk = await openSoftphone(t, '127.0.0.81')
@@ -129,6 +146,78 @@ t.test('two machines on one PostgreSQL', async t => {
     const again = await callBy(b)
     await heard(again, 'it takes calls')
     await heard(kept, 'the call of the other machine was not disturbed')
+    for (const { near } of [kept, again]) near.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+  })
+
+  t.test('a machine that is cut off from the database keeps its calls while the other one hears it', async t => {
+    const [kept, leaves] = [await callBy(b), await callBy(b)]
+    way.blackhole()
+    t.teardown(() => way.mend())
+    const refused = await refusal(t, desk.address, `sip:${CALLED}@${b.sip.host}:${b.sip.port}`, own)
+    t.match(refused, { status: 503, retry_after: /^\d+$/ })
+    leaves.near.hangUp()
+    await leaves.far.over()
+    const node = () =>
+      db
+        .selectFrom('node')
+        .innerJoin('call', 'call.node_id', 'node.id')
+        .select(['node.heartbeat_at', 'node.attested_at', 'node.lost_at'])
+        .where('call.sid', '=', kept.sid)
+        .executeTakeFirst()
+    const cut_off = await until('it would be lost if nobody heard it', async () => {
+      const row = await node()
+      if (!row) return 'it is lost'
+      return a.state.clock.now() - Date.parse(row.heartbeat_at) > LOST_AFTER_MS + LOOKS_MS && row
+    })
+    t.match(cut_off, { lost_at: null, attested_at: String })
+    t.same(await cdrsOf(kept.sid), [])
+    t.equal((await heldBy(kept.sid)).length, 1, 'it keeps its slots')
+    await heard(kept, 'it goes on')
+    await way.mend()
+    const written = async () => {
+      const rows = await cdrsOf(leaves.sid)
+      return rows.length > 0 && rows
+    }
+    t.match(await until('the end of the other call is written', written), [{ reason: null, status: 'completed' }])
+    const next = await callBy(b)
+    await heard(next, 'it takes calls again')
+    await heard(kept, 'the call was not disturbed')
+    for (const { near } of [kept, next]) near.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+    t.match(await cdrsOf(kept.sid), [{ reason: null, status: 'completed' }])
+  })
+
+  t.test('a machine that reaches neither the database nor the other one ends its calls itself', async t => {
+    const [kept, lost] = [await callBy(a), await callBy(b)]
+    const links = await Promise.all(
+      (await db.selectFrom('edge_link').selectAll().execute()).map(async row => {
+        const between = await wire(t, row)
+        await db
+          .updateTable('edge_link')
+          .set({ host: between.host, port: between.port })
+          .where('machine_id', '=', row.machine_id)
+          .execute()
+        return between
+      }),
+    )
+    await until('the machines hear each other by the links of the test', () => links.every(({ open }) => open > 0))
+    way.blackhole()
+    for (const link of links) link.blackhole()
+    t.teardown(() => Promise.all([way, ...links].map(one => one.mend())))
+    await Promise.all([lost.near.over(), lost.far.over()])
+    const cdr = await until('the other machine ends it, too', async () => {
+      const rows = await cdrsOf(lost.sid)
+      return rows.length > 0 && rows
+    })
+    t.match(cdr, [{ reason: 'node_lost', status: 'completed' }])
+    t.same(await heldBy(lost.sid), [], 'its slots are back')
+    await Promise.all([way, ...links].map(one => one.mend()))
+    await until('it takes part again', async () => (await stateOf()).code === 0)
+    const again = await callBy(b)
+    await heard(again, 'it takes calls')
+    await heard(kept, 'the call of the other machine was not disturbed')
+    t.match(await cdrsOf(lost.sid), [{ reason: 'node_lost' }], 'one CDR')
     for (const { near } of [kept, again]) near.hangUp()
     await until('all have ended', async () => (await running()).length === 0)
   })

@@ -1,15 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import pino from 'pino'
 import { bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { openState } from '../../core/state/index.ts'
-import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { readWavFile, strongestHz } from '../support/audio.ts'
 import { runCommand } from '../support/command-line.ts'
-import t, { type Test } from '../support/harness/index.ts'
+import t from '../support/harness/index.ts'
 import { breakable } from '../support/postgres.ts'
-import { openRtpPeer } from '../support/rtp-peer.ts'
+import { refusal } from '../support/refusal.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -162,31 +160,3 @@ t.test('a platform on PostgreSQL', async t => {
     await until('the file is gone', () => !kept())
   })
 })
-
-/** Places a call once. Returns how it is refused. */
-async function refusal(t: Test, host: string, uri: string, from: string) {
-  const agent = await UserAgent.open({
-    listeners: [{ protocol: 'udp', host, port: 0 }],
-    log: pino({ level: 'silent' }),
-    user: 'refused',
-    incoming: call => call.reject(486),
-  })
-  t.teardown(() => agent.close())
-  const peer = await openRtpPeer({ address: host, codec: 'PCMU' })
-  t.teardown(() => peer.close())
-  return new Promise<{ status: number; reason: string; retry_after: string }>((resolve, reject) => {
-    agent.call(uri, {
-      from: `<sip:${from}@${host}>`,
-      body: peer.sdp({ address: host }),
-      events: {
-        answered: () => reject(new Error('the call was answered')),
-        failed: response =>
-          resolve({
-            status: response?.status ?? 0,
-            reason: response?.get('reason') ?? '',
-            retry_after: response?.get('retry-after') ?? '',
-          }),
-      },
-    })
-  })
-}

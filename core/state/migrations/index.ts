@@ -32,6 +32,7 @@ import * as delaysOfCalls from './0042-delays-of-calls.ts'
 import * as knownMachines from './0043-known-machines.ts'
 import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
+import * as attestedNodes from './0047-attested-nodes.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -68,4 +69,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0043-known-machines': knownMachines,
   '0044-machines': machines,
   '0045-proof-of-the-key': proofOfTheKey,
+  '0047-attested-nodes': attestedNodes,
 }

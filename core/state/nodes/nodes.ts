@@ -103,10 +103,25 @@ export async function setDraining(db: Db | Trx, id: string, draining_at: string 
   await db.updateTable('node').set({ draining_at }).where('id', '=', id).execute()
 }
 
-/** The last heartbeat that an observer saw of a node, and since when (on the observer's monotonic clock, ms). */
+/** A node that is cut off from the database, and that another machine hears, keeps its calls for this long. */
+export const CUT_OFF_MS = 10 * 60_000
+
+/** Notes that this machine hears nodes which do not reach the database. */
+export async function attestNodes(db: Db, ids: readonly string[], now_ms: number): Promise<void> {
+  await db
+    .updateTable('node')
+    .set({ attested_at: iso(now_ms) })
+    .where('id', 'in', ids)
+    .where('lost_at', 'is', null)
+    .execute()
+}
+
+/** What an observer saw of a node last, and since when (on its monotonic clock, ms). */
 interface Seen {
   readonly heartbeat_at: string
   readonly since_ms: number
+  readonly attested_at: string | null
+  readonly attested_since_ms: number
 }
 
 /** Observers look every 5 s. One that did not for this long was stopped or without storage, as others may have been. */
@@ -114,22 +129,30 @@ const BLIND_AFTER_MS = 10_000
 
 /**
  * Finds silent nodes by the observer's own monotonic clock. Heartbeats are wall times, and a wall clock that jumps by
- * an hour must not end calls (threats §2.10).
+ * an hour must not end calls (threats §2.10). A node that another machine attests is cut off, and not yet lost.
  */
 export class NodeWatch {
   readonly #seen = new Map<string, Seen>()
   #looked_ms = Number.NEGATIVE_INFINITY
 
-  /** Returns the nodes whose heartbeat has not changed during 15 s of observation. */
-  silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at'>>(nodes: readonly Node[], monotonic_ms: number): Node[] {
+  /** Returns the nodes that are lost: no heartbeat and no attestation for 15 s, or no heartbeat for 10 min. */
+  silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at' | 'attested_at'>>(
+    nodes: readonly Node[],
+    monotonic_ms: number,
+  ): Node[] {
     if (monotonic_ms - this.#looked_ms > BLIND_AFTER_MS) this.#seen.clear()
     this.#looked_ms = monotonic_ms
     const silent: Node[] = []
     for (const node of nodes) {
-      const { id, heartbeat_at } = node
-      const known = this.#seen.get(id)
-      if (known?.heartbeat_at !== heartbeat_at) this.#seen.set(id, { heartbeat_at, since_ms: monotonic_ms })
-      else if (monotonic_ms - known.since_ms >= LOST_AFTER_MS) silent.push(node)
+      const { id, heartbeat_at, attested_at } = node
+      let known = this.#seen.get(id)
+      if (known?.heartbeat_at !== heartbeat_at)
+        known = { heartbeat_at, since_ms: monotonic_ms, attested_at, attested_since_ms: monotonic_ms }
+      else if (known.attested_at !== attested_at) known = { ...known, attested_at, attested_since_ms: monotonic_ms }
+      this.#seen.set(id, known)
+      const cut_off = monotonic_ms - known.since_ms < CUT_OFF_MS
+      const unheard = monotonic_ms - known.attested_since_ms >= LOST_AFTER_MS
+      if (unheard || !cut_off) silent.push(node)
     }
     const ids = new Set(nodes.map(({ id }) => id))
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)

@@ -9,6 +9,11 @@ export interface TimeOuts {
   readonly connect_ms: number
   /** How long a statement may take. The server ends it then; a second later the connection is given up. */
   readonly statement_ms: number
+  /**
+   * How long a transaction may wait between two statements: it holds locks that the writers of all machines wait for.
+   * The server ends the connection of a process that stands still or was cut off. Default: 3 s.
+   */
+  readonly idle_ms?: number
 }
 
 export interface Reply {
@@ -39,20 +44,33 @@ const MOST_TEXTS = 500
 const GRACE_MS = 1000
 /** How long a connection may take to close. A peer that vanished never answers. */
 const CLOSE_MS = 1000
-/** The server ends a transaction whose process waits this long between two statements: it holds locks. */
-const IDLE_MS = 30_000
+const IDLE_MS = 3000
+/** The server gives up a client that vanished after 5 s with something to send, and after 11 s without. */
+const SERVER_OPTIONS = [
+  ['tcp_user_timeout', 5000],
+  ['tcp_keepalives_idle', 5],
+  ['tcp_keepalives_interval', 2],
+  ['tcp_keepalives_count', 3],
+] as const
 
 /** A connection to a server. */
 export class Link {
+  readonly host: Host
+  /** The id of the server's process; null behind a pooler, which tells ids of its own. */
+  backend: number | null = null
   readonly #client: Client
   readonly #counts: Counts
   #broken = false
+  /** Statements without a reply, and since when the server owes the next one. */
+  #owed = 0
+  #owes_since_ms = 0
   /** Replies to what was sent. */
   readonly #sent: Promise<Replied>[] = []
   /** How often each of the first texts has run, and its name once it is prepared. */
   readonly #texts = new Map<string, { readonly name: string; runs: number }>()
 
-  private constructor(client: Client, counts: Counts) {
+  private constructor(host: Host, client: Client, counts: Counts) {
+    this.host = host
     this.#client = client
     this.#counts = counts
     const broken = () => {
@@ -63,20 +81,22 @@ export class Link {
   }
 
   /** Connects to a server. @throws StateError */
-  static async open({ url }: Host, { connect_ms, statement_ms }: TimeOuts, counts: Counts): Promise<Link> {
+  static async open(host: Host, time_outs: TimeOuts, counts: Counts): Promise<Link> {
+    const { connect_ms, statement_ms, idle_ms = IDLE_MS } = time_outs
     const client = new Client({
-      connectionString: url,
+      connectionString: host.url,
       application_name: 'strowger',
       connectionTimeoutMillis: connect_ms,
       statement_timeout: statement_ms,
       query_timeout: statement_ms + GRACE_MS,
-      idle_in_transaction_session_timeout: IDLE_MS,
+      idle_in_transaction_session_timeout: idle_ms,
+      options: SERVER_OPTIONS.map(([name, value]) => `-c ${name}=${value}`).join(' '),
       keepAlive: true,
       // What is sent does not wait for the reply before.
       pipeline: true,
       types: { getTypeParser: parserOf as Client['getTypeParser'] },
     })
-    const link = new Link(client, counts)
+    const link = new Link(host, client, counts)
     try {
       await client.connect()
       return link
@@ -89,6 +109,20 @@ export class Link {
   /** It may have lost the server, or the server may still work on what it was asked: use it no more. */
   get broken(): boolean {
     return this.#broken
+  }
+
+  /** Since when the server owes a reply, on the monotonic clock; null: it owes none. */
+  get owes_since_ms(): number | null {
+    return this.#owed > 0 ? this.#owes_since_ms : null
+  }
+
+  /** Learns from the server whether it is a standby, and which of its processes serves this connection. */
+  async meet(): Promise<{ readonly standby: boolean }> {
+    const { rows } = await this.run('select pg_is_in_recovery() as standby, pg_backend_pid() as backend')
+    const [{ standby = 1, backend = null } = {}] = rows
+    const { processID: told = null } = this.#client as { readonly processID?: number | null }
+    this.backend = backend !== null && backend === told ? told : null
+    return { standby: standby !== 0 }
   }
 
   /** Runs a statement, or several without values, of which the last one's reply counts. @throws StateError */
@@ -128,12 +162,16 @@ export class Link {
 
   async #ask(query: QueryConfig | QueryArrayConfig): Promise<Replied> {
     this.#counts.statements++
+    if (this.#owed++ === 0) this.#owes_since_ms = performance.now()
     try {
       const replied: unknown = await this.#client.query(query)
       return (Array.isArray(replied) ? replied.at(-1) : replied) as Replied
     } catch (error) {
       if (!leavesConnection(error)) this.#broken = true
       throw postgresError(error)
+    } finally {
+      this.#owed--
+      this.#owes_since_ms = performance.now()
     }
   }
 

@@ -2,6 +2,8 @@ import type { Host } from '../../runtime/database-url.ts'
 import { closedError, StateError } from '../port.ts'
 import { type Counts, Link, type TimeOuts } from './link.ts'
 import { OwnTurns } from './own-turns.ts'
+import { findPrimary } from './primary.ts'
+import { SilentLinks } from './silent-links.ts'
 
 interface Settings extends TimeOuts {
   readonly hosts: readonly Host[]
@@ -15,9 +17,13 @@ interface Waiter {
   readonly fail: (error: unknown) => void
 }
 
+/** How long callers wait for a connection while the last attempt to make one has failed: they have others to tell. */
+const AWAY_PATIENCE_MS = 1000
+
 /**
  * Connections to the primary among several servers. Each new connection goes through the list, beginning with the
- * server that was the primary last. A connection that broke, or on which a statement took too long, is destroyed.
+ * server that was the primary last. A connection that broke or fell silent, or on which a statement took too long, is
+ * destroyed.
  */
 export class Pool {
   readonly counts: Counts = { statements: 0, commits: 0 }
@@ -27,12 +33,24 @@ export class Pool {
   readonly #waiting: Waiter[] = []
   /** Connections, lent and idle, and those that are being made. */
   #count = 0
-  #primary = 0
+  #primary: Host | undefined
+  /** The last attempt to reach a primary has failed. */
+  #away = false
+  readonly #open = new Set<Link>()
+  readonly #silent: SilentLinks
   #closed = false
   #emptied: (() => void) | null = null
 
   constructor(settings: Settings) {
     this.#settings = settings
+    this.#primary = settings.hosts[0]
+    this.#silent = new SilentLinks({
+      links: this.#open,
+      counts: this.counts,
+      unreachable: () => {
+        this.#away = true
+      },
+    })
   }
 
   /** Lends a connection for `work`. Fails as busy when none is free within `within_ms`. @throws StateError */
@@ -60,10 +78,15 @@ export class Pool {
           settle(value)
         }
       const waiter: Waiter = { take: done(resolve), fail: done(reject) }
-      const late = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
-        reject(new StateError('no connection was free in time', { code: 'NO_CONNECTION', failure: 'busy' }))
-      }, within_ms)
+      const away = this.#away
+      const failed = { code: 'NO_CONNECTION', failure: away ? 'away' : 'busy' } as const
+      const late = setTimeout(
+        () => {
+          this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
+          reject(new StateError(`no connection was ${away ? 'made' : 'free'} in time`, failed))
+        },
+        away ? Math.min(within_ms, AWAY_PATIENCE_MS) : within_ms,
+      )
       this.#waiting.push(waiter)
     })
     this.#grow()
@@ -84,9 +107,11 @@ export class Pool {
   /** Closes idle connections now and lent ones when they come back. Resolves when none is left. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#silent.stop()
     for (const { fail } of this.#waiting.splice(0)) fail(closedError())
     const idle = this.#idle.splice(0)
     await Promise.all(idle.map(link => link.close()))
+    for (const link of idle) this.#open.delete(link)
     this.#count -= idle.length
     if (this.#count === 0) return
     await new Promise<void>(resolve => {
@@ -98,9 +123,16 @@ export class Pool {
   #grow(): void {
     if (this.#waiting.length === 0 || this.#count >= this.#settings.size) return
     this.#count++
-    this.#findPrimary().then(
-      link => this.giveBack(link),
+    const { hosts } = this.#settings
+    findPrimary(hosts, this.#primary, host => Link.open(host, this.#settings, this.counts)).then(
+      link => {
+        this.#away = false
+        this.#primary = link.host
+        this.#open.add(link)
+        this.giveBack(link)
+      },
       error => {
+        this.#away = true
         this.#left()
         this.#waiting.shift()?.fail(error)
         this.#grow()
@@ -110,43 +142,12 @@ export class Pool {
 
   #drop(link: Link): void {
     link.destroy()
+    this.#open.delete(link)
     this.#left()
   }
 
   #left(): void {
     this.#count--
     if (this.#closed && this.#count === 0) this.#emptied?.()
-  }
-
-  async #findPrimary(): Promise<Link> {
-    const { hosts } = this.#settings
-    const found: string[] = []
-    for (let tries = 0; tries < hosts.length; tries++) {
-      const at = (this.#primary + tries) % hosts.length
-      const host = hosts[at]
-      if (!host) continue
-      try {
-        const link = await Link.open(host, this.#settings, this.counts)
-        if (await isPrimary(link)) {
-          this.#primary = at
-          return link
-        }
-        await link.close()
-        found.push(`${host.name} is a standby`)
-      } catch (error) {
-        found.push(`${host.name}: ${(error as Error).message}`)
-      }
-    }
-    throw new StateError(`no primary was found (${found.join('; ')})`, { code: 'NO_PRIMARY', failure: 'away' })
-  }
-}
-
-async function isPrimary(link: Link): Promise<boolean> {
-  try {
-    const { rows } = await link.run('select pg_is_in_recovery() as standby')
-    return rows[0]?.['standby'] === 0
-  } catch (error) {
-    link.destroy()
-    throw error
   }
 }

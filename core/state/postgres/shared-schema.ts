@@ -1,10 +1,11 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import { migrate, missingMigrations } from '../maintenance/migrate.ts'
 import { MIGRATIONS } from '../migrations/index.ts'
 import { LOST_AFTER_MS } from '../nodes/nodes.ts'
 import type { Schema } from '../schema/index.ts'
+import { READ_NOW } from './turns.ts'
 
 /**
  * Who may migrate a database that several machines share: `nobody`, the machine with this id when no other one runs on
@@ -28,14 +29,16 @@ export async function migrateShared(db: Kysely<Schema>, name: string, migrates: 
   await migrate(db, told)
 }
 
-/** The other machines with a node whose heartbeat is recent. */
+/** The other machines with a node whose heartbeat is recent, by the server's clock. */
 async function otherMachines(db: Kysely<Schema>, machine_id: string): Promise<readonly string[]> {
+  const { rows: times } = await sql<{ now_ms: number }>`${sql.raw(READ_NOW)}`.execute(db)
+  const now_ms = Number(times[0]?.now_ms)
   const rows = await db
     .selectFrom('node')
     .select('machine_id')
     .distinct()
     .where('machine_id', '!=', machine_id)
-    .where('heartbeat_at', '>', iso(Date.now() - LOST_AFTER_MS))
+    .where('heartbeat_at', '>', iso(now_ms - LOST_AFTER_MS))
     .orderBy('machine_id')
     .execute()
   return rows.map(row => row.machine_id)

@@ -40,9 +40,10 @@ const OLDEST_VERSION = 150_000
 /** Returns connections to the database of a URL. @throws StartRefused */
 export function poolOf(
   database_url: string,
-  { size = CONNECTIONS, statement_ms = STATEMENT_MS }: { readonly size?: number; readonly statement_ms?: number } = {},
+  given: { readonly size?: number; readonly statement_ms?: number; readonly idle_ms?: number } = {},
 ): Pool {
-  return new Pool({ hosts: hostsIn(database_url), size, connect_ms: CONNECT_MS, statement_ms })
+  const hosts = hostsIn(database_url)
+  return new Pool({ hosts, size: CONNECTIONS, connect_ms: CONNECT_MS, statement_ms: STATEMENT_MS, ...given })
 }
 
 /**
@@ -126,7 +127,7 @@ function hostsIn(database_url: string): NonNullable<ReturnType<typeof hostsOf>> 
 
 /** Migrates over a connection of its own, whose statements may take long. */
 async function bringUpToDate(database_url: string, migrates: Migrates): Promise<void> {
-  const pool = poolOf(database_url, { size: 1, statement_ms: MIGRATION_MS })
+  const pool = poolOf(database_url, { size: 1, statement_ms: MIGRATION_MS, idle_ms: MIGRATION_MS })
   const engine = postgresEngine(pool, MIGRATION_MS)
   const db = new Kysely<Schema>({ dialect: postgresDialect({ engine, pool, busy_timeout_ms: MIGRATION_MS }) })
   try {

@@ -29,7 +29,7 @@ export async function takeOver(
   source: AllRows,
   told: (table: TakenTable) => void,
 ): Promise<readonly TakenTable[]> {
-  const pool = poolOf(database_url, { size: 1, statement_ms: STATEMENT_MS })
+  const pool = poolOf(database_url, { size: 1, statement_ms: STATEMENT_MS, idle_ms: STATEMENT_MS })
   try {
     return await pool.use(WAIT_MS, async link => {
       try {

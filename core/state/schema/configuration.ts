@@ -325,6 +325,8 @@ export interface NodeTable {
   draining_at: Instant | null
   /** When others declared a signaling node lost, because of its silence. They end its calls and delete the row. */
   lost_at: Generated<Instant | null>
+  /** When another machine last heard a signaling node that does not reach the database. */
+  attested_at: Generated<Instant | null>
 }
 
 /** A machine: what its platform was started with. */
@@ -362,6 +364,8 @@ export interface TaskLeaseTable {
   /** Name of the process (core/runtime/machine.ts). */
   holder: string
   until: Instant
+  /** Rises with each holder. What a holder writes counts while this is its term. */
+  term: Generated<number>
 }
 
 /** A digest nonce that one machine counts, and that no other accepts. */

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { connect, createServer, type Server, type TLSSocket } from 'node:tls'
 import { boundedMap } from '../../../core/domain/bounded-map.ts'
-import type { Clock } from '../../../core/runtime/clock.ts'
-import type { MachineAt } from '../../../core/runtime/edge-link.ts'
+import type { Clock, Timer } from '../../../core/runtime/clock.ts'
+import type { Beat, MachineAt } from '../../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../../core/runtime/json-lines.ts'
 import type { EdgeLog } from '../stack.ts'
 import { ListenError } from '../transport/listen.ts'
@@ -23,15 +23,21 @@ export type Frame =
   | { readonly kind: 'send'; readonly id: number; readonly flow: Flow; readonly text: string }
   /** This came over a flow of mine at this listening point, and is yours. */
   | { readonly kind: 'received'; readonly flow: Flow; readonly listener: Listener; readonly text: string }
+  /** My node says this. The answer is `heard`. */
+  | { readonly kind: 'beat'; readonly beat: Beat }
 
 /** What the opened end answers. */
 type Answer =
   /** First: where its peers reach it. */
-  { readonly kind: 'hello'; readonly listeners: readonly Listener[] } | { readonly kind: 'failed'; readonly id: number }
+  | { readonly kind: 'hello'; readonly listeners: readonly Listener[] }
+  | { readonly kind: 'failed'; readonly id: number }
+  | { readonly kind: 'heard' }
 
 const PSK = { ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' } as const
 const HANDSHAKE_MS = 5_000
 const CONNECT_MS = 3_000
+/** How long the other end may leave a beat unanswered: packets are lost, or it stands still. */
+const SILENT_MS = 5_000
 /** How long an edge that could not be reached is not tried again. */
 const REST_MS = 1_000
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024
@@ -76,7 +82,8 @@ export function listenForEdges(
     const say = (answer: Answer): void => void (socket.writable && socket.write(jsonLine(answer)))
     say({ kind: 'hello', listeners: hello() })
     readJsonLines(socket, value => {
-      if (isFrame(value))
+      if (isBeat(value)) say({ kind: 'heard' })
+      if (isBeat(value) || isFrame(value))
         hear(names.get(socket) ?? '', value, () => 'id' in value && say({ kind: 'failed', id: value.id }))
     })
   })
@@ -95,9 +102,16 @@ export function listenForEdges(
   })
 }
 
+function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat' }> {
+  const { kind, beat } = value as { readonly kind?: unknown; readonly beat?: Partial<Beat> }
+  return kind === 'beat' && typeof beat?.node_id === 'string' && Array.isArray(beat.hears)
+}
+
 /** Whether a value is a frame of this version. A newer edge may say more. */
 function isFrame(value: unknown): value is Frame {
-  const { kind, flow, text, id, listener } = value as Partial<Frame & { id: number; listener: Listener }>
+  const { kind, flow, text, id, listener } = value as Partial<
+    Exclude<Frame, { kind: 'beat' }> & { id: number; listener: Listener }
+  >
   if (
     !flow ||
     !PROTOCOLS.has(flow.protocol) ||
@@ -124,6 +138,8 @@ export class EdgeLink {
   readonly #open = boundedMap<number, (error: Error) => void>(MAX_OPEN)
   #rests_until_ms = Number.NEGATIVE_INFINITY
   #closed = false
+  /** Gives the link up when a beat is not answered. */
+  #unheard: Timer | undefined
 
   constructor(
     to: MachineAt,
@@ -160,6 +176,15 @@ export class EdgeLink {
   /** Hands over a message that belongs to the other edge. `failed` is called later, if that edge cannot be reached. */
   handOver(flow: Flow, listener: Listener, text: string, failed: () => void): void {
     this.#say({ kind: 'received', flow, listener, text }, failed)
+  }
+
+  /** Tells the other edge what our node says. A link whose other end does not answer it is closed. */
+  beat(beat: Beat): void {
+    this.#ready(up => {
+      if (!up || !this.#socket) return
+      this.#socket.write(jsonLine({ kind: 'beat', beat } satisfies Frame))
+      this.#unheard ??= this.#clock.after(SILENT_MS, () => this.#socket?.destroy(new Error('no answer')))
+    })
   }
 
   close(): void {
@@ -208,13 +233,19 @@ export class EdgeLink {
     })
     readJsonLines(socket, value => {
       const answer = value as Answer
-      if (answer.kind === 'failed') this.#failed(answer.id)
+      if (answer.kind === 'heard') this.#heard()
+      else if (answer.kind === 'failed') this.#failed(answer.id)
       else if (answer.kind === 'hello') {
         late.cancel()
         this.#listeners = answer.listeners
         this.#settle(true)
       }
     })
+  }
+
+  #heard(): void {
+    this.#unheard?.cancel()
+    this.#unheard = undefined
   }
 
   #failed(id: number): void {
@@ -226,6 +257,7 @@ export class EdgeLink {
   #lost(): void {
     this.#socket = undefined
     this.#listeners = undefined
+    this.#heard()
     this.#rests_until_ms = this.#clock.monotonic_ms() + REST_MS
     this.#settle(false)
     // What was sent may have arrived; what did not is repeated by its transaction, or times out.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../core/runtime/clock.ts'
-import type { MachineLinks } from '../../../core/runtime/edge-link.ts'
+import type { Beat, MachineLinks } from '../../../core/runtime/edge-link.ts'
 import { MARK, markInBranch } from '../sip/ids.ts'
 import type { SipMessage } from '../sip/message.ts'
 import type { EdgeLog, OtherMachines } from '../stack.ts'
@@ -21,6 +21,8 @@ interface MachinesOptions {
   readonly isOwn: (request: SipMessage) => boolean
   /** Whether a source may send anything now. */
   readonly admits: (received: Received) => boolean
+  /** Takes what a node of another machine says. */
+  readonly hearBeat?: ((beat: Beat) => void) | undefined
   /** Takes what came by another machine's edge, and what no edge could be found for. */
   readonly receive: (received: Received) => void
 }
@@ -96,6 +98,11 @@ export class Machines implements OtherMachines {
     return true
   }
 
+  /** Tells the edges of all other machines what the node of this one says. */
+  beat(beat: Beat): void {
+    for (const { link } of this.#links.values()) link.beat(beat)
+  }
+
   close(): void {
     for (const { link } of this.#links.values()) link.close()
     void this.#listening?.server.then(server => server?.close())
@@ -129,6 +136,10 @@ export class Machines implements OtherMachines {
   }
 
   readonly #hear = (from: string, frame: Frame, failed: () => void): void => {
+    if (frame.kind === 'beat') {
+      this.#options.hearBeat?.(frame.beat)
+      return
+    }
     const { flow, text } = frame
     if (frame.kind === 'send') {
       // Only over the flow itself: a lost connection is not replaced, and the other edge traces the message.

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { compileRealms } from '../../../core/domain/identity/index.ts'
+import type { Beat } from '../../../core/runtime/edge-link.ts'
 import { machineNonces } from '../../../core/runtime/secrets.ts'
 import type { EdgeOptions } from '../../../signaling/edge/index.ts'
 import { StreamFramer } from '../../../signaling/edge/sip/stream.ts'
 import t, { type Test } from '../../support/harness/index.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
+import { wire } from '../../support/wires.ts'
 import { finalTo, Peer, portOf, reply, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 
@@ -207,4 +209,24 @@ t.test('a stranger cannot flood one edge by way of another, nor speak on the lin
   }
   t.equal(await refused(Buffer.alloc(32)), true, 'who does not have the key')
   t.equal(await refused(Buffer.from(KEY, 'hex')), false, 'the key alone decides')
+})
+
+t.test('an edge passes on what its node says, and replaces a link whose other end falls silent', async t => {
+  const heard: Beat[] = []
+  const { link_port } = await pair(t, { onBeat: beat => void heard.push(beat) })
+  const way = await wire(t, link_port)
+  const b = await world(t, {})
+  const at = (machine_id: string, port: number) => ({ machine_id, host: '127.0.0.1', port })
+  await b.edge.learnMachines({ own: at('mac_c', await freePort()), key: KEY, others: [at('mac_a', way.port)] })
+  const beat = (has_state: boolean): Beat => ({ node_id: 'node_1', has_state, hears: ['node_2'] })
+  await until('the beat arrives', () => {
+    b.edge.beat(beat(true))
+    return heard.length > 0
+  })
+  t.same(heard[0], beat(true))
+  way.halfOpen()
+  await until('a beat arrives over another connection', () => {
+    b.edge.beat(beat(false))
+    return heard.some(({ has_state }) => !has_state)
+  })
 })

@@ -29,6 +29,7 @@ t.test('a node that was declared lost while its writes were blocked registers on
     ...{ node_id: 'node_1', machine: HERE, state, clock, log },
     sip: { connected: true, onLink: () => () => undefined },
     media: { connected: true, on: () => undefined },
+    reached: () => undefined,
     wasLost: () => {
       told_lost++
     },

@@ -160,7 +160,7 @@ t.test('ends calls of a node without a heartbeat as lost; those of a live one co
 
 t.test('judges a node’s silence by the observer’s monotonic clock, not by the wall clock', async t => {
   const HOUR = 3_600_000
-  const row = (id: string, heartbeat_ms: number) => ({ id, heartbeat_at: at(heartbeat_ms) })
+  const row = (id: string, heartbeat_ms: number) => ({ id, heartbeat_at: at(heartbeat_ms), attested_at: null })
   const look = (watch: NodeWatch, steady_ms: number, nodes: ReturnType<typeof row>[]) =>
     watch.silent(nodes, steady_ms).map(({ id }) => id)
   const watch = new NodeWatch()
@@ -173,13 +173,29 @@ t.test('judges a node’s silence by the observer’s monotonic clock, not by th
 })
 
 t.test('an observer that was stopped or without storage for a while begins to watch anew', async t => {
-  const nodes = [{ id: 'lives', heartbeat_at: at(0) }]
+  const nodes = [{ id: 'lives', heartbeat_at: at(0), attested_at: null }]
   const away = new NodeWatch()
   t.same(away.silent(nodes, 0), [])
   t.same(away.silent(nodes, 10_000), [])
   t.same(away.silent(nodes, 20_001), [], 'the database was away for 10 s, and the node may not have reached it yet')
   t.same(away.silent(nodes, 30_000), [])
   t.same(away.silent(nodes, 35_001), nodes)
+})
+
+t.test('a node that another machine attests is lost after ten minutes, or 15 s after the last word of it', async t => {
+  const watch = new NodeWatch()
+  const look = (second: number, attested: number | null) => {
+    const row = { id: 'cut_off', heartbeat_at: at(0), attested_at: attested === null ? null : at(attested) }
+    return watch.silent([row], second * 1000).length > 0
+  }
+  t.equal(look(0, null), false)
+  for (let second = 5; second < 600; second += 5) t.equal(look(second, second), false, `after ${second} s`)
+  t.equal(look(600, 600), true, 'ten minutes without a heartbeat')
+  const other = new NodeWatch()
+  const row = (attested_at: string | null) => [{ id: 'cut_off', heartbeat_at: at(0), attested_at }]
+  for (const second of [0, 5, 10]) t.same(other.silent(row(null), second * 1000), [])
+  for (const second of [15, 20, 25]) t.same(other.silent(row(at(12)), second * 1000), [])
+  t.equal(other.silent(row(at(12)), 30_000).length, 1, 'nobody has heard it since')
 })
 
 t.test('measures a call’s duration by the monotonic clock despite wall clock jumps', async t => {

@@ -1,11 +1,12 @@
-import { connect, createServer, type Socket } from 'node:net'
 import { hostsOf } from '../../../../../core/runtime/database-url.ts'
 import { failure } from '../../../../../core/state/port.ts'
 import { Pool } from '../../../../../core/state/postgres/pool.ts'
+import { beginTurn } from '../../../../../core/state/postgres/turns.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { freePort } from '../../../../support/ports.ts'
 import { postgres, standby } from '../../../../support/postgres.ts'
 import { PATIENCE_MS, until } from '../../../../support/wait.ts'
+import { wire } from '../../../../support/wires.ts'
 
 const PATIENT = { connect_ms: PATIENCE_MS, statement_ms: PATIENCE_MS }
 
@@ -15,6 +16,7 @@ function poolOf(t: Test, url: string, settings: Partial<ConstructorParameters<ty
   return pool
 }
 
+const ASLEEP = `select count(*) as asleep from pg_stat_activity where wait_event = 'PgSleep'`
 const WHO = 'select inet_server_port() as port, pg_is_in_recovery() as standby'
 const who = async (pool: Pool) => (await pool.use(PATIENCE_MS, link => link.run(WHO))).rows[0]
 
@@ -55,17 +57,54 @@ t.test('a statement that takes too long is ended by the server, and its connecti
   t.same((await pool.use(PATIENCE_MS, link => link.run('select pg_backend_pid() as id'))).rows, ids)
 })
 
-t.test('a connection that falls silent is destroyed, and the next one works', async t => {
-  const wall = await silenceable(t, (await postgres()).port)
-  const pool = poolOf(t, `postgres://strowger@127.0.0.1:${wall.port}/postgres`, { size: 1, statement_ms: 500 })
-  // On a stalled machine a statement may take longer than half a second without the wall.
-  await until('the pool has a connection', () => who(pool).catch(() => null))
-  wall.silent = true
-  const unanswered = await pool.use(PATIENCE_MS, link => link.run('select 1')).catch(error => error)
-  t.equal(failure(unanswered), 'away')
-  await wall.closed()
-  wall.silent = false
+const wired = async (t: Test) => {
+  const way = await wire(t, (await postgres()).port)
+  const pool = poolOf(t, `postgres://strowger@127.0.0.1:${way.port}/postgres`, { size: 1 })
+  t.match(await who(pool), { standby: 0 })
+  return { way, pool }
+}
+
+t.test('a statement fails as away when its server cannot be reached, and callers are told soon', async t => {
+  const { way, pool } = await wired(t)
+  way.blackhole()
+  t.equal(failure(await who(pool).catch(error => error)), 'away')
+  // An hour is what the caller would wait for a connection.
+  const waits = await pool.lend(3_600_000).catch(error => error)
+  t.equal(failure(waits), 'away')
+  await way.mend()
   t.match(await until('the pool has another connection', () => who(pool).catch(() => null)), { standby: 0 })
+})
+
+t.test('a connection that only the client believes in is replaced', async t => {
+  const { way, pool } = await wired(t)
+  way.halfOpen()
+  t.equal(failure(await who(pool).catch(error => error)), 'away')
+  t.match(await who(pool), { standby: 0 })
+})
+
+t.test('a statement whose reply was lost fails as away; one that takes long goes on', async t => {
+  const { way, pool } = await wired(t)
+  const other = poolOf(t, (await postgres()).url())
+  const slow = pool.use(PATIENCE_MS, link => link.run('select pg_sleep(6), 1 as done'))
+  t.match(await slow, { rows: [{ done: 1 }] })
+  const lost = pool.use(PATIENCE_MS, link => link.run('select pg_sleep(1)')).catch(error => error)
+  await until('the server works on it', async () => {
+    const { rows } = await other.use(PATIENCE_MS, link => link.run(ASLEEP))
+    return Number(rows[0]?.['asleep']) > 0
+  })
+  way.halfOpen()
+  t.equal(failure(await lost), 'away')
+})
+
+t.test('a transaction that stands still is ended, and the next writer has its turn', async t => {
+  const pool = poolOf(t, (await postgres()).url())
+  const still = await pool.lend(PATIENCE_MS)
+  await beginTurn(still, PATIENCE_MS)
+  const next = await pool.lend(PATIENCE_MS)
+  await beginTurn(next, PATIENCE_MS)
+  await next.run('rollback')
+  t.equal(failure(await still.run('select 1').catch(error => error)), 'away')
+  for (const link of [still, next]) pool.giveBack(link)
 })
 
 t.test('a caller without a free connection in time fails as busy; a caller that waits gets the next one', async t => {
@@ -79,47 +118,11 @@ t.test('a caller without a free connection in time fails as busy; a caller that 
 })
 
 t.test('a server that accepts connections and never answers is given up after the time limit', async t => {
-  const wall = await silenceable(t, (await postgres()).port)
-  wall.silent = true
-  const hosts = hostsOf(`postgres://strowger@127.0.0.1:${wall.port}/postgres`) ?? []
+  const way = await wire(t, (await postgres()).port)
+  way.blackhole()
+  const hosts = hostsOf(`postgres://strowger@127.0.0.1:${way.port}/postgres`) ?? []
   const pool = new Pool({ hosts, size: 1, ...PATIENT, connect_ms: 500 })
   const waits = [20, 30].map(within_ms => pool.lend(within_ms).catch(error => error))
   for (const wait of waits) t.equal(failure(await wait), 'busy')
   await pool.close()
 })
-
-/** A TCP relay to a port that forwards nothing, either way, while `silent` is set. */
-async function silenceable(t: Test, target: number) {
-  const sockets = new Set<Socket>()
-  let closed = 0
-  const wall = {
-    silent: false,
-    port: 0,
-    /** Resolves when a client has closed its connection since `silent` was set. */
-    closed: () => until('the client has closed its connection', () => closed > 0),
-  }
-  const server = createServer(near => {
-    const far = connect(target, '127.0.0.1')
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from)
-      from.on('data', bytes => {
-        if (!wall.silent) to.write(bytes)
-      })
-      from.on('error', () => to.destroy())
-      from.on('close', () => to.destroy())
-    }
-    near.on('close', () => {
-      if (wall.silent) closed++
-    })
-  })
-  wall.port = await freePort()
-  await new Promise<void>(resolve => server.listen(wall.port, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return wall
-}
