@@ -12,7 +12,7 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addBootstrapKey, BOOTSTRAP_KEY_HOURS, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
-import { DATABASE_FILE, damageOf, openBridge, openState } from '../core/state/index.ts'
+import { DATABASE_FILE, damageOf, noteStop, openBridge, openState } from '../core/state/index.ts'
 import { refuseForeignKey } from '../core/state/maintenance/key-proof.ts'
 import { putMachine } from '../core/state/nodes/machines.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
@@ -73,7 +73,10 @@ async function up(config: Config, env: Environment): Promise<void> {
       prepare: async () => {
         lines = await prepare(config, ports.sandbox)
       },
-      stopped: release,
+      stopped: () => {
+        noteWholeState(config, log)
+        release()
+      },
     })
     process.stdout.write(`${lines.join('\n')}\n`)
     renew = supervisor.renewTls
@@ -120,6 +123,16 @@ function refuseDamage(file: string): void {
     throw new StartRefused(
       `the database ${file} is damaged (${damage}): put a backup in its place with strowger restore`,
     )
+}
+
+/** Without the note, as on a full disk, the next start checks the database. */
+function noteWholeState({ database_url, data_dir }: Config, log: Log): void {
+  if (database_url !== null) return
+  try {
+    noteStop(join(data_dir, DATABASE_FILE))
+  } catch (err) {
+    log.warn({ err }, 'the next start checks the database: the note of this stop could not be written')
+  }
 }
 
 /** Printed in place of secrets after the first start, because logs keep the output. */

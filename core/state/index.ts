@@ -22,7 +22,7 @@ export type { Value } from './procedures/query.ts'
 export * from './schema/index.ts'
 export { missingMigration } from './sqlite/older.ts'
 export { keepDatabase, setBackDatabase } from './sqlite/set-back.ts'
-export { damageOf, isDatabase } from './sqlite/soundness.ts'
+export { damageOf, isDatabase, noteStop } from './sqlite/soundness.ts'
 export { DATABASE_FILE } from './sqlite/store.ts'
 
 interface Opening extends SqliteOpening {
