@@ -19,7 +19,7 @@ interface ListOptions {
   readonly json?: boolean
 }
 
-interface Told {
+interface ListedEvent {
   readonly id: string
   readonly at: string
   readonly actor: { readonly name: string }
@@ -47,7 +47,7 @@ export function auditCommand(): Command {
     .option('--json', 'as JSON')
     .action(async ({ organization, limit, json }: ListOptions) => {
       const query = { range: 'all', limit, ...(organization === undefined ? {} : { organization_id: organization }) }
-      const { data } = (await ask('get /audit', { query })) as { readonly data: readonly Told[] }
+      const { data } = (await ask('get /audit', { query })) as { readonly data: readonly ListedEvent[] }
       const events = data.map(({ id, at, actor, summary, action, detail }) => ({
         id,
         at,

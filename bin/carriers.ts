@@ -210,14 +210,14 @@ function testCommand(command: Command): void {
       const read = 'get /carriers/{carrier_id}/tests/{run_id}'
       for (const deadline = Date.now() + TEST_LIMIT_MS; ; ) {
         const run = (await ask(read, { params: { carrier_id, run_id } })) as CarrierTest
-        if (run.result !== 'running') return toldTest(run, options)
+        if (run.result !== 'running') return printTest(run, options)
         if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')
         await new Promise(resolve => setTimeout(resolve, POLL_MS))
       }
     })
 }
 
-function toldTest(run: CarrierTest, options: Json): void {
+function printTest(run: CarrierTest, options: Json): void {
   if (run.result === 'failed') fail()
   if (options.json) {
     print(run, options)

@@ -40,7 +40,7 @@ export function watchCertificates(options: {
       complaint = ''
       if (at_start) return
       renewed(found)
-      log.info({ certificates: [found, ...Object.values(found.names ?? {})].map(told) }, 'certificates were renewed')
+      log.info({ certificates: [found, ...Object.values(found.names ?? {})].map(namesOf) }, 'certificates were renewed')
     } catch (err) {
       // While a tool replaces the files, a certificate may stand beside the key of the one before.
       const { message } = err as Error
@@ -68,7 +68,7 @@ function refuseUnfit({ names = {}, ca, peers_ca, ...own }: TlsOptions): void {
   for (const authorities of [ca, peers_ca]) if (authorities !== undefined) createSecureContext({ ca: authorities })
 }
 
-const told = ({ cert }: KeyPair) => {
+const namesOf = ({ cert }: KeyPair) => {
   const { subject, validTo } = new X509Certificate(cert)
   return { subject, valid_to: validTo }
 }

@@ -46,7 +46,7 @@ const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
 const TLS: readonly Name[] = ['tls_cert', 'tls_key', 'acme_names', 'acme_url', 'acme_email', 'acme_http_port']
 
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
-export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
+export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
   media: [...ADDRESSES, ...MEDIA, ...ENGINES, ...PROVIDERS],
   edge: [...ADDRESSES, ...TLS, ...LINK, 'hep', 'hep_id', 'hep_password'],
   sandbox: ADDRESSES,
@@ -91,7 +91,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
 
 /** Returns the environment of a process. It is an allow list: a process gets only what is meant for it. */
 export function environmentOf(process: ProcessName, env: Environment): Record<string, string> {
-  const names = [...SYSTEM, ...TOLD[process].map(name => VARIABLES[name].name)]
+  const names = [...SYSTEM, ...READ_BY[process].map(name => VARIABLES[name].name)]
   return Object.fromEntries(
     names.flatMap(name => {
       const value = env[name]

@@ -4,7 +4,7 @@ import { fileVariable } from '../core/runtime/secret-files.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { unknownVariables } from '../core/runtime/unknown-variables.ts'
 import type { Variable } from '../core/runtime/variables.ts'
-import { TOLD } from './child-environment.ts'
+import { READ_BY } from './child-environment.ts'
 import { type Installation, thisInstallation } from './installation.ts'
 import { orSayWhy } from './say.ts'
 import { type Column, table } from './table.ts'
@@ -46,7 +46,7 @@ export function explained(key: string, found: Installation): string[] {
   if (!wanted) throw new ConfigError(unknownVariables({ [name]: key })[0] ?? `${name} is no variable of ours`)
   const [short, variable] = wanted as [keyof typeof VARIABLES, Variable<unknown>]
   const now = effective(found).find(one => one.name === name)
-  const readers = Object.entries(TOLD).flatMap(([process, names]) => (names.includes(short) ? [process] : []))
+  const readers = Object.entries(READ_BY).flatMap(([process, names]) => (names.includes(short) ? [process] : []))
   const rows: [string, string][] = [
     ['meaning', variable.meaning],
     ['default', variable.default === '' ? 'unset' : variable.default],

@@ -16,12 +16,12 @@ export async function examineDrachtio(config: Settings, limit_ms = LIMIT_MS): Pr
   const what = `drachtio-server at ${drachtio.host}:${drachtio.port} answers, and listens where peers call`
   const wrong = (mend: string): Finding => ({ what, ok: false, mend })
   try {
-    const [verdict, told = '', version = ''] = await greet(drachtio, secret, limit_ms)
+    const [verdict, answer = '', version = ''] = await greet(drachtio, secret, limit_ms)
     if (verdict !== 'OK')
-      return wrong(`it does not take our secret (${told}): STROWGER_DRACHTIO_SECRET must be its --secret`)
-    const missing = missingContacts(told, servedAt(config))
+      return wrong(`it does not take our secret (${answer}): STROWGER_DRACHTIO_SECRET must be its --secret`)
+    const missing = missingContacts(answer, servedAt(config))
     if (missing.length === 0) return { what: `${what} (${version})`, ok: true, mend: '' }
-    return wrong(`start it with a --contact for ${missing.join(', ')}, as docs/drachtio.md says; it has ${told}`)
+    return wrong(`start it with a --contact for ${missing.join(', ')}, as docs/drachtio.md says; it has ${answer}`)
   } catch (error) {
     if (error instanceof Silent)
       return wrong('it accepts the connection and does not answer: look at it, start it again')

@@ -54,11 +54,11 @@ interface Watch {
 
 /** Reports the number of remaining calls whenever it changes, until the platform has stopped. */
 async function ended(state: State, machine_id: string, { runs, changed }: Watch): Promise<void> {
-  let told = -1
+  let reported = -1
   while (runs()) {
     const calls = await running(state, machine_id)
-    if (calls !== told) changed(calls)
-    told = calls
+    if (calls !== reported) changed(calls)
+    reported = calls
     await sleep(LOOK_MS)
     if (runs() && !(await signalingNodes(state.db, machine_id)).every(node => node.draining_at !== null))
       throw new StartRefused('the drain was cancelled')

@@ -83,15 +83,15 @@ function finished(begun: Job): Promise<Job> {
     const writing = callExports()
     const services = { state, bus, clock, log, settings: { ...config, tls_cert_file: null }, objects: null }
     try {
-      for (let told = -1; ; ) {
+      for (let reported = -1; ; ) {
         await lease.renew()
         if (lease.held) await writing.run(services)
         const job = (await ask('get /exports/{export_id}', { params: { export_id: begun.id } })) as Job
         if (job.state === 'completed') return job
         if (job.state === 'failed') throw new StartRefused(job.error ?? 'the export failed')
-        if (process.stderr.isTTY && job.progress_percent > told)
+        if (process.stderr.isTTY && job.progress_percent > reported)
           complain(`${job.progress_percent} %, ${counted(job.rows, 'call')}\n`)
-        told = job.progress_percent
+        reported = job.progress_percent
         if (!lease.held) await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }
     } finally {

@@ -72,7 +72,7 @@ async function move(given: string | undefined, json: boolean): Promise<void> {
   const tables = await copyToPostgres({
     data_dir,
     database_url,
-    told: ({ name, rows }) => progress(`${name}: ${rows} rows are the same`),
+    onTable: ({ name, rows }) => progress(`${name}: ${rows} rows are the same`),
   })
   const after = await factsOf(await openState({ data_dir, database_url }))
   if (JSON.stringify(before) !== JSON.stringify(after))

@@ -38,7 +38,7 @@ export const sipAddresses = ({ host, sip_port, sips_port, ws_port }: Settings): 
 
 /** Writes what the platform of this process is, for the commands that speak to it. */
 export function writePlatform(config: Settings, env: Environment, now: string): void {
-  const told: PlatformFile = {
+  const platform: PlatformFile = {
     pid: process.pid,
     version: JSON.parse(readFileSync(join(TREE, 'package.json'), 'utf8')).version,
     started_at: now,
@@ -47,7 +47,7 @@ export function writePlatform(config: Settings, env: Environment, now: string): 
     sip: sipAddresses(config),
     settings: given(env),
   }
-  writeWhole(platformFile(config.run_dir), `${JSON.stringify(told, null, 2)}\n`)
+  writeWhole(platformFile(config.run_dir), `${JSON.stringify(platform, null, 2)}\n`)
 }
 
 /** Returns what the platform that runs on a data folder says of itself; null when none runs. */
@@ -56,9 +56,9 @@ export function runningPlatform(data_dir: string): PlatformFile | null {
   const pid = runningSupervisor(run_dir)
   const text = pid === null ? null : readIfThere(platformFile(run_dir))
   if (text === null) return null
-  const told = JSON.parse(text) as PlatformFile
+  const platform = JSON.parse(text) as PlatformFile
   // A file of another pid was left by a supervisor that was killed.
-  return told.pid === pid ? told : null
+  return platform.pid === pid ? platform : null
 }
 
 /** The variables that a platform and its commands must agree on. Each command reads secrets for itself. */

@@ -18,7 +18,10 @@ export function replayCommand(): Command {
         for (const file of logsOf(call)) {
           const result = replay(readFileSync(file, 'utf8'))
           if (json) give(`${JSON.stringify({ file, ...result })}\n`)
-          else tell(`${file}: ${result.same ? `same, ${counted(result.steps, 'step')}` : told(result.difference)}\n`)
+          else
+            tell(
+              `${file}: ${result.same ? `same, ${counted(result.steps, 'step')}` : differenceText(result.difference)}\n`,
+            )
           if (!result.same) fail()
         }
       }),
@@ -37,7 +40,7 @@ function logsOf(call: string): string[] {
   return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).map(name => join(folder, name))
 }
 
-function told({ line, event, command, logged, replayed, detail }: Difference): string {
+function differenceText({ line, event, command, logged, replayed, detail }: Difference): string {
   const where = command === null ? `line ${line}` : `line ${line} (${event}), command ${command + 1}`
   const shown = (text: string | null): string => (text === null ? 'nothing' : text.slice(0, 2000))
   const both = command === null ? '' : `\n  logged:   ${shown(logged)}\n  replayed: ${shown(replayed)}`

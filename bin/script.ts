@@ -99,7 +99,7 @@ async function run(document: string, options: RunOptions): Promise<void> {
   const terminal = new ScriptTerminal({
     facts,
     habits: options.child === 'answered' ? {} : { child: options.child },
-    print: told => void tell(`${told}\n`),
+    print: line => void tell(`${line}\n`),
     fetch: fetchDocument,
     ...(log === undefined ? {} : { log: entry => appendFileSync(log, `${entry}\n`) }),
   })

@@ -74,7 +74,7 @@ function linesOf<Row>(
       .map((at, index) => {
         const width = widths[index] ?? 0
         const word = of.cells[at]?.[line] ?? ''
-        const text = cut(word, width)
+        const text = shortened(word, width)
         const tone = line === 0 ? 'title' : of.columns[at]?.states ? toneOf(word) : null
         const blanks = ' '.repeat(width - text.length)
         if (of.columns[at]?.right) return blanks + painted(text, tone)
@@ -86,7 +86,7 @@ function linesOf<Row>(
 }
 
 /** Cuts a text to so many characters; a cut one ends with an ellipsis. */
-export const cut = (text: string, width: number): string =>
+export const shortened = (text: string, width: number): string =>
   text.length <= width ? text : width <= 1 ? text.slice(0, width) : `${text.slice(0, width - 1)}…`
 
 /** Ids are shown by so many characters, by which every command finds them again. */

@@ -26,7 +26,7 @@ export interface Terminal {
 const current = new AsyncLocalStorage<Terminal>()
 
 /** Runs commands in a terminal other than that of this process. */
-export const within = <T>(terminal: Terminal, work: () => Promise<T>): Promise<T> => current.run(terminal, work)
+export const withTerminal = <T>(terminal: Terminal, work: () => Promise<T>): Promise<T> => current.run(terminal, work)
 
 /** Colour is for people: a program that reads us, `NO_COLOR` (no-color.org) and a terminal without it get none. */
 const coloured = (stream: NodeJS.WriteStream): boolean =>

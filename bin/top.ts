@@ -13,7 +13,7 @@ import { ladderText } from './ladder.ts'
 import { browse, hasScreen } from './screen/browse.ts'
 import type { View } from './screen/browsing.ts'
 import { withState } from './state.ts'
-import { type Column, cut, shortId, table } from './table.ts'
+import { type Column, shortened, shortId, table } from './table.ts'
 import { give, show, terminal } from './terminal.ts'
 
 /** Printed calls, and calls of a screen that a person looks through. */
@@ -164,7 +164,7 @@ function headOf(top: Top, width: number): string[] {
     `alerts ${top.alerts_open}   closed prefixes ${top.containments_open}   nodes ${nodes.join(', ') || 'none'}`,
     `spent today: ${money.join(', ') || '-'}`,
   ]
-  return head.map(line => cut(oneLine(line), width))
+  return head.map(line => shortened(oneLine(line), width))
 }
 
 const clockOf = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
 import type { TlsOptions } from '../core/runtime/certificate.ts'
-import { iso, pause, systemClock } from '../core/runtime/clock.ts'
+import { delay, iso, systemClock } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
@@ -148,7 +148,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   try {
     const now = iso(state.clock.now())
     await refuseForeignKey(state, config.master_key, now)
-    if (config.database_url !== null) await refuseTwin(state, machine, () => pause(systemClock, TWIN_MS))
+    if (config.database_url !== null) await refuseTwin(state, machine, () => delay(systemClock, TWIN_MS))
     markPlace(config)
     // The platform has stopped since the last drain, for whatever reason, so that drain is over.
     await askToDrain(state.db, machine_id, null)

@@ -6,7 +6,7 @@ import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
 import { fail, give, tell } from './terminal.ts'
 import { check, isGood, rehearse, tellFindings, withProgram } from './upgrade/rehearsal.ts'
-import { back, begunUpgrade, carryOut, prepared, resume } from './upgrade/steps.ts'
+import { back, begunUpgrade, prepared, resume, runUpgrade } from './upgrade/steps.ts'
 
 interface Options {
   readonly check?: true
@@ -67,7 +67,7 @@ async function upgrade(release: string, options: Options, migrations: readonly s
   refuseSecond(config.data_dir)
   const { link = '', service = null } = options
   const journal = await prepared(release, config, { link, service, migrations })
-  await carryOut(journal, config)
+  await runUpgrade(journal, config)
   tellDone(journal)
 }
 

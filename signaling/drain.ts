@@ -1,5 +1,5 @@
 import type { Bus } from '../core/runtime/bus.ts'
-import { type Clock, pause } from '../core/runtime/clock.ts'
+import { type Clock, delay } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
 import { untriedCallbacks } from '../core/state/delivery/outbox-delivery.ts'
@@ -105,10 +105,10 @@ export class Drain {
     const lasts = (): boolean => this.#on && this.#rounds === round
     while (lasts() && (clock.monotonic_ms() < this.#not_before_ms || !(await this.#nothingRuns()))) {
       await calls.whenIdle()
-      await pause(clock, LOOK_MS)
+      await delay(clock, LOOK_MS)
     }
     const deadline_ms = clock.monotonic_ms() + CALLBACKS_LIMIT_MS
-    while (lasts() && clock.monotonic_ms() < deadline_ms && (await this.#callbacksWait())) await pause(clock, LOOK_MS)
+    while (lasts() && clock.monotonic_ms() < deadline_ms && (await this.#callbacksWait())) await delay(clock, LOOK_MS)
     if (!lasts()) return
     log.info('drained: the last call has ended')
     this.#resolve()

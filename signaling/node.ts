@@ -1,6 +1,6 @@
 import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
-import { type Clock, iso, pause } from '../core/runtime/clock.ts'
+import { type Clock, delay, iso } from '../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
@@ -56,12 +56,12 @@ import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
 import { digestProofs } from './trunks/digest-proofs.ts'
 import { TargetHealth } from './trunks/health.ts'
+import { PeerAddresses } from './trunks/peer-addresses.ts'
 import { Registrar } from './trunks/registrar.ts'
 import { RegistrationTurn } from './trunks/registration-turn.ts'
 import { Shares } from './trunks/shares.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
-import { WaysOut } from './trunks/ways-out.ts'
 import { UnownedCalls } from './unowned-calls.ts'
 
 interface NodeOptions {
@@ -119,9 +119,18 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, machine_id: machine.machine_id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current
-  const ways = new WaysOut({ config, clock, snapshot, sip })
+  const peer_addresses = new PeerAddresses({ config, clock, snapshot, sip })
   const unsealed = (sealed: string): string => unseal(config.master_key, sealed)
-  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways, unseal: unsealed })
+  const health = new TargetHealth({
+    sip,
+    state,
+    clock,
+    log,
+    node_id: id,
+    random: Math.random,
+    peer_addresses,
+    unseal: unsealed,
+  })
   const digest = new DigestAuthenticator({
     clock,
     realm: config.domain,
@@ -175,7 +184,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     health,
     registrar,
     shares: new Shares(Math.random),
-    ways,
+    peer_addresses,
     stir: options.stir,
     scripts: { create: (host, entry) => new Script(scripting, host, entry) },
     recording: { byPolicy: (...of) => recordByPolicy(scripting, ...of) },
@@ -206,7 +215,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   }
   const registrations = new CarrierRegistrations({
     sip,
-    ways,
+    peer_addresses,
     state,
     clock,
     log,
@@ -230,7 +239,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       })
     : null
   configuration.onChange(current => {
-    void ways.learn()
+    void peer_addresses.learn()
     health.apply(current)
     registrations.apply(current, turn?.mine ?? true)
   })
@@ -299,14 +308,14 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     },
     drain,
     async stop() {
-      if (!drain.on) await Promise.race([drain.begin().then(() => drain.done), pause(clock, STOP_DRAIN_MS)])
+      if (!drain.on) await Promise.race([drain.begin().then(() => drain.done), delay(clock, STOP_DRAIN_MS)])
       drain.stop()
       await commands.stop()
       await tests.stop()
       originator.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
       sweep.cancel()
-      ways.stop()
+      peer_addresses.stop()
       housekeeping.cancel()
       unlink()
       await Promise.all([health.stop(), registrations.stop()])
@@ -324,7 +333,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
 /** Waits for the links, so that a ready node can take calls. After 10 s it starts without them and refuses calls. */
 async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
-  while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms) await pause(clock, 20)
+  while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms) await delay(clock, 20)
 }
 
 function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {

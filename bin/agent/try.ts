@@ -4,7 +4,7 @@ import { systemClock } from '../../core/runtime/clock.ts'
 import type { Settings } from '../../core/runtime/config.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
-import { start } from '../../markup/interpreter/step.ts'
+import { startRun } from '../../markup/interpreter/step.ts'
 import type { StartFacts, StartRelay } from '../../markup/interpreter/types.ts'
 import { createAudioThreads } from '../../media/files/audio-threads.ts'
 import { createUrlAudio } from '../../media/files/url-audio.ts'
@@ -130,11 +130,11 @@ export async function tryAgent(text: string, facts: StartFacts, config: Settings
   await Promise.all([http.close(), engines.close(), audio.close()])
 }
 
-const print = (told: string): void => void tell(`${told}\n`)
+const print = (line: string): void => void tell(`${line}\n`)
 
 /** Returns the session that a document begins with. */
 function relayOf(text: string, facts: StartFacts): StartRelay {
-  const { commands } = start({ ...facts, entry: { kind: 'inline', text } })
+  const { commands } = startRun({ ...facts, entry: { kind: 'inline', text } })
   for (const command of commands) if (command.type === 'note') print(`${command.level}: ${command.detail}`)
   const relay = commands.find(command => command.type === 'start_relay')
   if (!relay) throw new StartRefused('the document does not begin with a <ConversationRelay> that can be started')

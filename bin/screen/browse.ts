@@ -1,6 +1,6 @@
 import { visible } from '../../core/domain/text/visible.ts'
 import { fitted } from '../fit.ts'
-import { BEGUN, keysIn, listScreen, openScreen, pageOf, pressed, type Size, type View } from './browsing.ts'
+import { BEGUN, keysIn, listScreen, openScreen, pressed, rowsShown, type Size, type View } from './browsing.ts'
 
 /** Whether a person sits before this process: what they see and press is ours. */
 export const hasScreen = (): boolean => process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -38,7 +38,7 @@ export async function browse<Row>({ look, every_ms, opened }: Options<Row>): Pro
   try {
     await new Promise<void>((resolve, reject) => {
       const press = async (key: string): Promise<void> => {
-        const next = pressed(now, key, view, pageOf(view, size()))
+        const next = pressed(now, key, view, rowsShown(view, size()))
         if (next === null) return resolve()
         const row = next.open === null ? undefined : view.rows.find(one => view.key(one) === next.chosen)
         if (now.open === null && row !== undefined) text = await opened(row)

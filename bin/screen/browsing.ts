@@ -1,5 +1,5 @@
 import { painted } from '../colour.ts'
-import { type Column, cut, table } from '../table.ts'
+import { type Column, shortened, table } from '../table.ts'
 
 // What a person sees and does in a list on the screen: pure, so that tests press keys without a terminal.
 
@@ -110,13 +110,13 @@ function scrolled(now: Browsing, open: number, key: string, page: number): Brows
 }
 
 /** How many rows of the list a screen shows. */
-export const pageOf = ({ head }: Pick<View<unknown>, 'head'>, { lines }: Size): number =>
+export const rowsShown = ({ head }: Pick<View<unknown>, 'head'>, { lines }: Size): number =>
   Math.max(1, lines - head.length - AROUND)
 
 /** Returns the lines of the screen with the list: none is longer, and there are not more than it has. */
 export function listScreen<Row>(view: View<Row>, now: Browsing, { columns: width, lines }: Size): string[] {
   const rows = shownRows(view, now)
-  const page = pageOf(view, { columns: width, lines })
+  const page = rowsShown(view, { columns: width, lines })
   const chosen = Math.max(
     0,
     rows.findIndex(row => view.key(row) === now.chosen),
@@ -127,11 +127,11 @@ export function listScreen<Row>(view: View<Row>, now: Browsing, { columns: width
     first + at === chosen ? painted(`> ${line.replace(COLOUR, '')}`, 'chosen') : `  ${line}`,
   )
   return [
-    ...view.head.map(line => cut(line, width)),
+    ...view.head.map(line => shortened(line, width)),
     `  ${header}`,
     ...body,
     ...Array.from({ length: page - body.length }, () => ''),
-    cut(footOf(view, now, rows.length), width),
+    shortened(footOf(view, now, rows.length), width),
   ]
 }
 
@@ -150,8 +150,8 @@ function footOf<Row>(
 export function openScreen(lines: readonly string[], first: number, size: Size): string[] {
   const page = Math.max(1, size.lines - 1)
   const from = Math.min(first, Math.max(0, lines.length - page))
-  const shown = lines.slice(from, from + page).map(line => cut(line, size.columns))
-  return [...shown, ...Array.from({ length: page - shown.length }, () => ''), cut(HELP_OPEN, size.columns)]
+  const shown = lines.slice(from, from + page).map(line => shortened(line, size.columns))
+  return [...shown, ...Array.from({ length: page - shown.length }, () => ''), shortened(HELP_OPEN, size.columns)]
 }
 
 const KEYS: Readonly<Record<string, string>> = {

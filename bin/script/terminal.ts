@@ -1,4 +1,4 @@
-import { start, step } from '../../markup/interpreter/step.ts'
+import { startRun, step } from '../../markup/interpreter/step.ts'
 import type { Command, Event, Fetch, Fetched, Run, StartFacts, StepResult } from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import { printed } from './printed.ts'
@@ -26,7 +26,7 @@ export class ScriptTerminal {
   #pending = 0
   #listening: { keys: boolean; speech: string | null } = { keys: false, speech: null }
   #typed = ''
-  #told = ''
+  #printed = ''
   #inputEnded = false
   #finish: (() => void) | null = null
   #scheduled = false
@@ -37,7 +37,7 @@ export class ScriptTerminal {
     this.over = new Promise(resolve => {
       this.#finish = resolve
     })
-    const first = start(options.facts)
+    const first = startRun(options.facts)
     this.#run = first.run
     options.log?.(startLine(options.facts, first))
     this.#take(first)
@@ -83,8 +83,8 @@ export class ScriptTerminal {
   #carryOut(command: Command): void {
     const line = printed(command)
     // Gather restarts its timer with each key; print the line only once.
-    if (line !== null && line !== this.#told) this.#options.print(line)
-    if (line !== null) this.#told = line
+    if (line !== null && line !== this.#printed) this.#options.print(line)
+    if (line !== null) this.#printed = line
     switch (command.type) {
       case 'fetch':
         this.#pending++

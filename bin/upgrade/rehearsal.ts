@@ -130,10 +130,10 @@ function differencesOf(before: readonly DecidedAgain[], after: readonly DecidedA
   return [
     ...before.map(one => ({ before: one, after: then.get(one.sid) ?? null })),
     ...after.filter(({ sid }) => !known.has(sid)).map(one => ({ before: null, after: one })),
-  ].filter(one => toldOf(one.before) !== toldOf(one.after))
+  ].filter(one => decisionText(one.before) !== decisionText(one.after))
 }
 
-const toldOf = (one: DecidedAgain | null): string => {
+const decisionText = (one: DecidedAgain | null): string => {
   if (one === null) return 'unknown'
   if (!one.admitted) return `refused: ${one.reason}`
   const { max_duration_seconds: most, rate_minor: rate } = one
@@ -151,8 +151,8 @@ export function tellFindings({ migrations, broken, differences, decisions }: Fin
 const of = (one: Difference): DecidedAgain | null => one.before ?? one.after
 const COLUMNS: readonly Column<Difference>[] = [
   { title: 'CALL', text: one => shortId(of(one)?.sid ?? '') },
-  { title: 'BEFORE', text: ({ before }) => toldOf(before), least: 12 },
-  { title: 'AFTER', text: ({ after }) => toldOf(after), least: 12 },
+  { title: 'BEFORE', text: ({ before }) => decisionText(before), least: 12 },
+  { title: 'AFTER', text: ({ after }) => decisionText(after), least: 12 },
   { title: 'FROM', text: one => of(one)?.from ?? '', rank: 1 },
   { title: 'TO', text: one => of(one)?.to ?? '', rank: 1 },
 ]

@@ -123,7 +123,7 @@ const WORK: Readonly<Record<Step, (journal: Journal, place: Place) => Promise<un
  * Carries out an upgrade from the step of its journal. Any failure leads back to the version before, with its data; so
  * does a signal, such as that of a terminal which is closed. @throws StartRefused
  */
-export async function carryOut(journal: Journal, place: Place): Promise<void> {
+export async function runUpgrade(journal: Journal, place: Place): Promise<void> {
   const { data_dir } = place
   const stop = untilSignal()
   try {
@@ -179,7 +179,7 @@ export async function resume(begun: Journal, place: Place): Promise<void> {
     return
   }
   const step = is_new ? 'migrate' : begun.step === 'backup' ? 'backup' : 'drain'
-  await carryOut({ ...begun, step }, place)
+  await runUpgrade({ ...begun, step }, place)
 }
 
 const leadsTo = (link: string, folder: string): boolean => existsSync(link) && realpathSync(link) === folder
@@ -243,8 +243,8 @@ async function started(by: Started, folder: string, { data_dir, run_dir }: Place
     if (running?.version === version && (await isReady(running.http))) return
     await sleep(LOOK_MS)
   }
-  const told = by.service === null ? logFile(data_dir) : `the journal of ${by.service}`
-  throw new StartRefused(`${version} did not become ready; ${told} says why`)
+  const log = by.service === null ? logFile(data_dir) : `the journal of ${by.service}`
+  throw new StartRefused(`${version} did not become ready; ${log} says why`)
 }
 
 const logFile = (data_dir: string): string => `${data_dir}.upgrade.log`

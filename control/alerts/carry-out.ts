@@ -15,7 +15,7 @@ export interface AlertContext extends TellContext {
 export const SYSTEM = { type: 'system', id: null, name: 'Strowger', detail: null } as const
 
 /** Carries out a transition. Its rows, messages and audit event commit in one transaction. */
-export async function carryOut(context: AlertContext, policy: AlertPolicy, step: Transition): Promise<void> {
+export async function applyTransition(context: AlertContext, policy: AlertPolicy, step: Transition): Promise<void> {
   const { state, now_ms } = context
   const now = iso(now_ms)
   switch (step.do) {

@@ -34,7 +34,7 @@ import { overruledSources } from '../../core/state/configuration/sources.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from '../reconcilers/reconciler.ts'
-import { type AlertContext, carryOut, fire } from './carry-out.ts'
+import { type AlertContext, applyTransition, fire } from './carry-out.ts'
 import { containByItself } from './contain.ts'
 
 type Policies = ReadonlyMap<AlertKind, AlertPolicy>
@@ -242,7 +242,7 @@ async function settle(
   const since = iso(scene.now_ms - ANSWERED_FOR_MS)
   const answered = look.findings.length === 0 ? NONE : await answeredKeys(scene.state.db, scene.project.id, kind, since)
   const steps = transitions(look, open, calendar, answered)
-  for (const step of steps) await carryOut(scene, policy, step)
+  for (const step of steps) await applyTransition(scene, policy, step)
   return open.length + steps.length
 }
 

@@ -73,9 +73,9 @@ export async function changeInConference(
   if (Object.keys(change).length > 0) {
     const { muted, hold, end_on_exit } = change
     const columns = {
-      ...(muted === undefined ? {} : { muted: flag(muted) }),
-      ...(hold === undefined ? {} : { hold: flag(hold) }),
-      ...(end_on_exit === undefined ? {} : { end_on_exit: flag(end_on_exit) }),
+      ...(muted === undefined ? {} : { muted: asFlag(muted) }),
+      ...(hold === undefined ? {} : { hold: asFlag(hold) }),
+      ...(end_on_exit === undefined ? {} : { end_on_exit: asFlag(end_on_exit) }),
       ...(coached === undefined ? {} : { coached_call_sid: coached }),
     }
     await changeParticipant(trx, participant, columns, now_ms)
@@ -85,7 +85,7 @@ export async function changeInConference(
   return (await findParticipant(trx, conference_sid, call_sid)) ?? notFound(`participant ${call_sid}`)
 }
 
-export const flag = (on: boolean): 0 | 1 => (on ? 1 : 0)
+export const asFlag = (on: boolean): 0 | 1 => (on ? 1 : 0)
 
 const notCoachable = (call_sid: string): Refusal<'validation_failed'> =>
   invalid('/coached_call_id', `${call_sid.slice(0, 60)} is not another call in this conference`)

@@ -13,7 +13,7 @@ import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import { findVoiceAccount } from '../../core/state/people/voice-accounts.ts'
 import { invalid, notFound, type Refusal, refuse } from '../http/reply.ts'
 import type { LiveRequest } from './asked.ts'
-import { flag } from './conferences.ts'
+import { asFlag } from './conferences.ts'
 
 /** Returns the document of a call that joins a conference. Undefined attributes of <Conference> are left out. */
 export function conferenceDocument(
@@ -76,6 +76,6 @@ export async function inviteParticipant(
   })
   if (!('row' in placed)) return invalid('/to', `is refused: ${problemOf(placed.refused, placed.facts).detail}`)
   const expected = { conference_sid: sid, call_sid, project_id, label, coached_call_sid: null, joined_at: null }
-  const flags = { muted: flag(muted), start_on_enter: flag(start_on_enter), end_on_exit: flag(end_on_exit) }
+  const flags = { muted: asFlag(muted), start_on_enter: asFlag(start_on_enter), end_on_exit: asFlag(end_on_exit) }
   return expectParticipant(trx, { ...expected, ...flags }, now_ms)
 }

@@ -4,7 +4,7 @@ import type { TSchema } from '../http/schema.ts'
 import { API_EXAMPLES, type ApiExample, OPERATOR_EXAMPLES } from './examples.ts'
 import { PROBLEM } from './problem.ts'
 import { curlSample, fetchSample } from './samples.ts'
-import { type Json, parameter, plain, Schemas } from './schemas.ts'
+import { type JsonSchema, parameterSchema, plain, Schemas } from './schemas.ts'
 
 const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
 
@@ -42,9 +42,9 @@ export function openApiDocument(
   routes: readonly Route[],
   about: { readonly base_url: string; readonly version: string },
   api: ApiText = MANAGEMENT,
-): Json {
+): JsonSchema {
   const schemas = new Schemas({ Problem: PROBLEM })
-  const paths: Record<string, Json> = {}
+  const paths: Record<string, JsonSchema> = {}
   for (const route of routes) {
     const path = paths[route.path] ?? {}
     paths[route.path] = path
@@ -71,7 +71,7 @@ export function openApiDocument(
   }
 }
 
-function operation(route: Route, api: ApiText, schemas: Schemas): Json {
+function operation(route: Route, api: ApiText, schemas: Schemas): JsonSchema {
   const example = api.examples[`${route.method} ${route.path}`]
   return {
     operationId: operationId(route),
@@ -126,15 +126,15 @@ function operationId(route: Route): string {
 
 const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''
 
-function parametersOf(route: Route, example: ApiExample | undefined): Json[] {
+function parametersOf(route: Route, example: ApiExample | undefined): JsonSchema[] {
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    ...parameter('path', name ?? '', { type: 'string' }, true),
+    ...parameterSchema('path', name ?? '', { type: 'string' }, true),
     ...exampleOf(example?.params?.[name ?? '']),
   }))
   const asked = new URLSearchParams(example?.query)
   const required = new Set(route.query?.required ?? [])
   const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
-    ...parameter('query', name, plain(schema as TSchema), required.has(name)),
+    ...parameterSchema('query', name, plain(schema as TSchema), required.has(name)),
     ...exampleOf(queryExample(asked.get(name), schema as TSchema)),
   }))
   return [...path, ...query, ...headersOf(route)]
@@ -145,8 +145,8 @@ function queryExample(text: string | null, schema: TSchema): unknown {
   return (schema as { type?: string }).type === 'integer' ? Number(text) : text
 }
 
-function headersOf(route: Route): Json[] {
-  const headers: Json[] = []
+function headersOf(route: Route): JsonSchema[] {
+  const headers: JsonSchema[] = []
   const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength })
   if ((route.context ?? 'project') === 'project')
     headers.push({
@@ -175,8 +175,8 @@ function headersOf(route: Route): Json[] {
   return headers
 }
 
-function responsesOf(route: Route, schemas: Schemas, example: ApiExample | undefined): Json {
-  const responses: Json = {}
+function responsesOf(route: Route, schemas: Schemas, example: ApiExample | undefined): JsonSchema {
+  const responses: JsonSchema = {}
   for (const [status, schema] of Object.entries(route.replies))
     responses[status] = {
       description: route.summary,
@@ -198,7 +198,7 @@ function contentOf(
   schema: TSchema | null,
   schemas: Schemas,
   example: ApiExample | undefined,
-): Json {
+): JsonSchema {
   if (schema) {
     const shown = example?.status === status ? exampleOf(example.response) : {}
     return { content: { 'application/json': { schema: schemas.shown(schema), ...shown } } }
@@ -207,7 +207,7 @@ function contentOf(
   return { content: { [route.produces]: { schema: { type: 'string', format: 'binary' } } } }
 }
 
-const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example })
+const exampleOf = (example: unknown): JsonSchema => (example === undefined ? {} : { example })
 
 /** Returns the reasons that a route may refuse with, by status. */
 function problemsOf(route: Route): Map<string, Set<Reason>> {

@@ -1,6 +1,6 @@
 import { escapeXml } from '../../core/domain/text/xml.ts'
 import type { Sample } from './samples.ts'
-import type { Json } from './schemas.ts'
+import type { JsonSchema } from './schemas.ts'
 
 /** Pages made from an OpenAPI document: one for each tag, and a list of all operations. */
 
@@ -219,4 +219,4 @@ function boundsOf({ type, minimum, maximum, maxLength }: Schema): string {
 }
 
 /** Returns the documents of all APIs under one type: what the builders return is plain JSON. */
-export const asDocument = (document: Json): Document => document as Json & Document
+export const asDocument = (document: JsonSchema): Document => document as JsonSchema & Document

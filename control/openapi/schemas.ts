@@ -1,33 +1,33 @@
 import type { TSchema } from '../http/schema.ts'
 import { meaningOf } from './meanings/index.ts'
 
-export type Json = Record<string, unknown>
+export type JsonSchema = Record<string, unknown>
 
 /** Drops the symbols and hidden members with which TypeBox marks its schemas. */
-export const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json
+export const plain = (schema: object): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema
 
 /** The named schemas of a document. Each is written once, and its uses refer to it. */
 export class Schemas {
-  readonly made: Json
+  readonly made: JsonSchema
 
-  constructor(made: Json) {
+  constructor(made: JsonSchema) {
     this.made = made
   }
 
   /** Returns a schema as the document shows it: every property described, every named schema a reference. */
-  shown(schema: TSchema): Json {
-    return this.#shown(plain(schema), null) as Json
+  shown(schema: TSchema): JsonSchema {
+    return this.#shown(plain(schema), null) as JsonSchema
   }
 
   #shown(value: unknown, resource: string | null): unknown {
     if (Array.isArray(value)) return value.map(item => this.#shown(item, resource))
     if (typeof value !== 'object' || value === null) return value
-    const schema = value as Json
+    const schema = value as JsonSchema
     if (typeof schema['title'] === 'string' && schema['type'] === 'object') return this.#reference(schema)
     return this.#members(schema, resource)
   }
 
-  #reference({ title, ...schema }: Json): Json {
+  #reference({ title, ...schema }: JsonSchema): JsonSchema {
     const name = String(title)
     if (!(name in this.made)) {
       // The name is taken first: a schema may refer to itself.
@@ -37,17 +37,17 @@ export class Schemas {
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  #members(schema: Json, resource: string | null): Json {
+  #members(schema: JsonSchema, resource: string | null): JsonSchema {
     const entries = Object.entries(schema).map(([key, item]) => [
       key,
-      key === 'properties' ? this.#properties(item as Json, resource) : this.#shown(item, resource),
+      key === 'properties' ? this.#properties(item as JsonSchema, resource) : this.#shown(item, resource),
     ])
     return Object.fromEntries(entries)
   }
 
-  #properties(properties: Json, resource: string | null): Json {
+  #properties(properties: JsonSchema, resource: string | null): JsonSchema {
     const entries = Object.entries(properties).map(([name, schema]) => {
-      const shown = this.#shown(schema, resource) as Json
+      const shown = this.#shown(schema, resource) as JsonSchema
       return [name, described(shown, resource, name)]
     })
     return Object.fromEntries(entries)
@@ -55,13 +55,18 @@ export class Schemas {
 }
 
 /** Adds what a property means, unless its schema says so. */
-function described(schema: Json, resource: string | null, name: string): Json {
+function described(schema: JsonSchema, resource: string | null, name: string): JsonSchema {
   const description = schema['description'] ?? meaningOf(resource, name)
   return description === undefined ? schema : { ...schema, description }
 }
 
 /** A parameter of a path or a query with its meaning, which stands in the table under `path` or `query`. */
-export function parameter(place: 'path' | 'query', name: string, schema: Json, required: boolean): Json {
+export function parameterSchema(
+  place: 'path' | 'query',
+  name: string,
+  schema: JsonSchema,
+  required: boolean,
+): JsonSchema {
   const { description = meaningOf(place, name), ...rest } = schema
   return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest }
 }

@@ -1,10 +1,10 @@
 import type { VoiceRoute } from '../voice/route.ts'
 import { formCurlSample, librarySample } from './samples.ts'
-import { type Json, parameter, Schemas } from './schemas.ts'
+import { type JsonSchema, parameterSchema, Schemas } from './schemas.ts'
 
 /** Builds the OpenAPI document of the voice-calls API, which takes forms and answers JSON. */
 
-const ERROR: Json = {
+const ERROR: JsonSchema = {
   type: 'object',
   description: 'An error. Its number has a page at `more_info`.',
   required: ['code', 'message', 'more_info', 'status'],
@@ -20,9 +20,9 @@ const ERROR: Json = {
 export function voiceDocument(
   routes: readonly VoiceRoute[],
   about: { readonly base_url: string; readonly version: string },
-): Json {
+): JsonSchema {
   const schemas = new Schemas({ Error: ERROR })
-  const paths: Record<string, Json> = {}
+  const paths: Record<string, JsonSchema> = {}
   for (const route of routes) {
     const path = route.path === '' ? ACCOUNT_ITSELF : `${route.path}${route.suffix}`
     // The only path that is not below the account.
@@ -67,7 +67,7 @@ const EXTENDED = 'Served to accounts with `voice_api: extended`; for all others 
 
 const tagOf = (route: VoiceRoute): string => route.path.split('/')[1] ?? 'Account'
 
-function operation(route: VoiceRoute, schemas: Schemas): Json {
+function operation(route: VoiceRoute, schemas: Schemas): JsonSchema {
   const { method, path, suffix, summary, extended, example = {}, library } = route
   const samples = [
     formCurlSample({ method, path, suffix, form: example }),
@@ -81,11 +81,13 @@ function operation(route: VoiceRoute, schemas: Schemas): Json {
     ...(extended ? { description: EXTENDED } : {}),
     parameters: [
       ...[...(path || ACCOUNT_ITSELF).matchAll(/\{(\w+)\}/g)].map(([, name = '']) =>
-        parameter('path', name, { type: 'string' }, true),
+        parameterSchema('path', name, { type: 'string' }, true),
       ),
       ...(method === 'POST'
         ? []
-        : fields.map(({ name, description }) => parameter('query', name, { type: 'string', description }, false))),
+        : fields.map(({ name, description }) =>
+            parameterSchema('query', name, { type: 'string', description }, false),
+          )),
     ],
     ...(method === 'POST' && fields.length > 0 ? { requestBody: bodyOf(fields) } : {}),
     responses: responsesOf(route, schemas),
@@ -110,7 +112,7 @@ const fieldsOf = (route: VoiceRoute): Field[] =>
     names.split(', ').map(name => ({ name, description: `${rule.charAt(0).toUpperCase()}${rule.slice(1)}.` })),
   )
 
-function bodyOf(fields: readonly Field[]): Json {
+function bodyOf(fields: readonly Field[]): JsonSchema {
   const required = fields.filter(({ description }) => description.startsWith('Required')).map(({ name }) => name)
   const properties = Object.fromEntries(fields.map(({ name, description }) => [name, { type: 'string', description }]))
   const schema = { type: 'object', ...(required.length > 0 ? { required } : {}), properties }
@@ -119,8 +121,8 @@ function bodyOf(fields: readonly Field[]): Json {
 
 const SOUNDS = { '.wav': 'audio/wav', '.mp3': 'audio/mpeg' } as const
 
-function responsesOf(route: VoiceRoute, schemas: Schemas): Json {
-  const responses: Json = {}
+function responsesOf(route: VoiceRoute, schemas: Schemas): JsonSchema {
+  const responses: JsonSchema = {}
   for (const [status, schema] of Object.entries(route.replies)) {
     const sound =
       route.suffix === '.json'

@@ -3,13 +3,13 @@ import { eventKindOf, isOfPart } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/configuration/apply.ts'
 import {
+  type HeardRow,
   heardAudit,
   lastAuditPosition,
   noteReportedUpTo,
   reportedUpTo,
-  type ToldRow,
   trunksOf,
-} from '../../core/state/delivery/told-events.ts'
+} from '../../core/state/delivery/reported-events.ts'
 import { queueEvents } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
 import type { Services } from '../http/services.ts'
@@ -46,8 +46,8 @@ type Reported = BoundedMap<string, true>
 
 async function tellChanges({ state, clock, bus }: Services): Promise<void> {
   const { from, newest } = await span(state.db, CHANGES)
-  for (let told = from; told < newest; ) {
-    const rows = await heardAudit(state.db, told, newest, BATCH)
+  for (let reported = from; reported < newest; ) {
+    const rows = await heardAudit(state.db, reported, newest, BATCH)
     const upto = rows.length < BATCH ? newest : (rows.at(-1)?.position ?? newest)
     const trunks = await trunksOf(
       state.db,
@@ -64,7 +64,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
       await noteReportedUpTo(trx, CHANGES, upto)
     })
     if (events.length > 0) bus.ring('outbox')
-    told = upto
+    reported = upto
   }
 }
 
@@ -77,7 +77,7 @@ async function span(db: Db, name: string): Promise<{ readonly from: number; read
   return { from: newest, newest }
 }
 
-const eventOf = (row: ToldRow, kind: string, more: object = {}) => ({
+const eventOf = (row: HeardRow, kind: string, more: object = {}) => ({
   kind,
   project_id: row.project_id,
   id: `evt_${row.id.replace(/^aud_/, '')}`,
@@ -94,7 +94,7 @@ const eventOf = (row: ToldRow, kind: string, more: object = {}) => ({
 })
 
 /** The trunk of a change of its part, and the part. */
-const ofTrunk = (row: ToldRow, trunk: { readonly name: string; readonly revision: number }) => ({
+const ofTrunk = (row: HeardRow, trunk: { readonly name: string; readonly revision: number }) => ({
   id: row.trunk_id,
   href: `/v1/trunks/${row.trunk_id}`,
   ...trunk,
@@ -108,21 +108,21 @@ async function tellApplies({ state, clock, bus }: Services, reported: Reported):
   const heard = await heardAudit(state.db, from, newest, BATCH)
   const rows = heard.filter(row => row.resource_type === 'trunk' && row.to_revision !== null)
   const last = new Map(rows.map(row => [row.resource_id, row]))
-  let told = from
+  let upto = from
   let waiting = false
   for (const row of rows) {
     const old = last.get(row.resource_id) !== row || reported.has(row.id)
-    const done = old || (await toldApply({ state, clock, bus }, row, reported))
+    const done = old || (await reportApply({ state, clock, bus }, row, reported))
     if (!done) waiting = true
-    if (!waiting) told = row.position
+    if (!waiting) upto = row.position
   }
-  if (!waiting) told = heard.length < BATCH ? newest : (heard.at(-1)?.position ?? newest)
-  if (told > from) await noteReportedUpTo(state.db, APPLIES, told)
+  if (!waiting) upto = heard.length < BATCH ? newest : (heard.at(-1)?.position ?? newest)
+  if (upto > from) await noteReportedUpTo(state.db, APPLIES, upto)
 }
 
-async function toldApply(
+async function reportApply(
   { state, clock, bus }: Pick<Services, 'state' | 'clock' | 'bus'>,
-  row: ToldRow,
+  row: HeardRow,
   reported: Reported,
 ): Promise<boolean> {
   const resource = { id: row.resource_id, revision: row.to_revision ?? 0 }

@@ -4,7 +4,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { type CallTrace, traceOf } from '../../core/domain/calls/trace.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, eventsOf } from '../../core/state/calls/call-history.ts'
-import { noteReportedUpTo, reportedUpTo } from '../../core/state/delivery/told-events.ts'
+import { noteReportedUpTo, reportedUpTo } from '../../core/state/delivery/reported-events.ts'
 import type { Db } from '../../core/state/index.ts'
 import type { Reconciler } from './reconciler.ts'
 

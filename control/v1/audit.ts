@@ -161,7 +161,7 @@ export async function auditPage(
 }
 
 /** What was done and who did it. The sentence of an alert has its own full stop. */
-const toldBy = ({ summary, actor_name }: Pick<AuditRow, 'summary' | 'actor_name'>): string =>
+const sentenceOf = ({ summary, actor_name }: Pick<AuditRow, 'summary' | 'actor_name'>): string =>
   `${summary.replace(/\.$/, '')}, by ${actor_name}`
 
 /** Presents an event with what it changed and what superseded it. */
@@ -169,8 +169,8 @@ export async function auditDetail(db: Db, row: AuditRow, now_ms: number): Promis
   const event = await present(db, row, now_ms)
   const next = await nextAuditOfResource(db, row)
   const timeline = [
-    { at: row.at, text: toldBy(row) },
-    ...(next ? [{ at: next.at, text: `Superseded: ${toldBy(next)}` }] : []),
+    { at: row.at, text: sentenceOf(row) },
+    ...(next ? [{ at: next.at, text: `Superseded: ${sentenceOf(next)}` }] : []),
   ]
   const changes = JSON.parse(row.changes) as FieldChange[]
   const notes = row.detail === null ? [] : [row.detail]

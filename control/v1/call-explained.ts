@@ -189,8 +189,8 @@ async function presentEvents(
     .filter(({ kind }) => data_dir !== null || kind !== 'http')
     .map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) }))
   const steps = data_dir === null ? [] : await readSteps(data_dir, call_sid)
-  const told = steps.map(({ at, detail }) => ({ at, kind: 'script' as const, number: null, detail }))
-  return [...kept, ...told].sort((a, b) => a.at.localeCompare(b.at))
+  const scripted = steps.map(({ at, detail }) => ({ at, kind: 'script' as const, number: null, detail }))
+  return [...kept, ...scripted].sort((a, b) => a.at.localeCompare(b.at))
 }
 
 export const explainedCalls = [

@@ -8,7 +8,7 @@ import {
 } from '../../core/state/configuration/number-orders.ts'
 import { countHeld, type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import { dueMinor } from '../../core/state/money/number-charges.ts'
+import { dueForNumbersMinor } from '../../core/state/money/number-charges.ts'
 import { findBillingAccount } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
@@ -144,7 +144,7 @@ async function beyondMeans(
   const costs = taken.some(({ monthly_minor }) => monthly_minor > 0)
   if (project.sandbox === 1 || !costs || account?.prepaid !== 1) return null
   // The numbers of this order are held now, and those of earlier ones may not have been charged yet.
-  const value = await dueMinor(trx, project, now_ms)
+  const value = await dueForNumbersMinor(trx, project, now_ms)
   const available = account.balance_minor + account.credit_minor - account.held_minor
   return value > available ? refuse('order_unaffordable', { name, value, limit: available }) : null
 }

@@ -55,9 +55,9 @@ const change = (act: 'stop' | 'resume', summary: string) =>
       const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
       const row = await changeRecording(asked, recording, { act })
       if (isRefusal(row)) return row
-      const told = await changeOf(db, recording, `Asked ${recording.sid} to ${act}`, row)
+      const change = await changeOf(db, recording, `Asked ${recording.sid} to ${act}`, row)
       const body = presentRecording(row, await partiesOf(db, row.call_sid))
-      return { status: 200, body, change: told, wake: ['commands'] as const }
+      return { status: 200, body, change, wake: ['commands'] as const }
     },
   })
 
@@ -166,9 +166,9 @@ export const recordings = [
       if (isRefusal(row)) return row
       const shown = presentRecording(row, call)
       const began = await changeOf(db, row, `Began to record ${call.sid}`, row)
-      const told = { ...began, before: null, trunk_id: call.trunk_id }
+      const change = { ...began, before: null, trunk_id: call.trunk_id }
       const headers = { Location: `/v1/recordings/${row.sid}` }
-      return { status: 201, headers, body: shown, change: told, wake: ['commands'] as const }
+      return { status: 201, headers, body: shown, change, wake: ['commands'] as const }
     },
   }),
 
@@ -187,9 +187,9 @@ export const recordings = [
       const asked = { trx: db, services, project_id: project.id, now_ms: services.clock.now() }
       const row = await changeRecording(asked, recording, { act: 'pause', behavior })
       if (isRefusal(row)) return row
-      const told = await changeOf(db, recording, `Paused ${recording.sid}: ${behavior}`, row)
+      const change = await changeOf(db, recording, `Paused ${recording.sid}: ${behavior}`, row)
       const body = presentRecording(row, await partiesOf(db, row.call_sid))
-      return { status: 200, body, change: told, wake: ['commands'] as const }
+      return { status: 200, body, change, wake: ['commands'] as const }
     },
   }),
 

@@ -5,7 +5,7 @@ import {
 } from '../../core/state/configuration/voice-applications.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { forReason, isVoiceRefusal } from './errors.ts'
-import { pageOfAll, pageSchema } from './listing.ts'
+import { pageOfAll, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
@@ -68,7 +68,7 @@ export const applications = [
     extended: true,
     summary: 'List the voice applications of the project, by name',
     fields: { FriendlyName: 'exact', 'PageSize, Page': 'as in the list of calls' },
-    replies: { 200: pageSchema('VoiceApplicationPage', 'applications', Application) },
+    replies: { 200: voicePageSchema('VoiceApplicationPage', 'applications', Application) },
     async run({ account, services, query, path }) {
       const name = query.get('FriendlyName')
       const all = await listApplications(services.state.db, account.project_id)

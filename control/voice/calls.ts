@@ -1,11 +1,11 @@
 import { listAccountCalls } from '../../core/state/calls/calls.ts'
 import { createCall } from './create.ts'
 import { isVoiceRefusal } from './errors.ts'
-import { pageOf, pageSchema, readFilter } from './listing.ts'
+import { readFilter, voicePageOf, voicePageSchema } from './listing.ts'
 import { presentVoiceCall, VoiceCall } from './present.ts'
 import { voiceRoute } from './route.ts'
 
-const CallPage = pageSchema('VoiceCallPage', 'calls', VoiceCall)
+const CallPage = voicePageSchema('VoiceCallPage', 'calls', VoiceCall)
 
 const listRoute = voiceRoute({
   method: 'GET',
@@ -23,7 +23,7 @@ const listRoute = voiceRoute({
   async run({ account, services, query, path }) {
     const filter = readFilter(query)
     if (isVoiceRefusal(filter)) return filter
-    const page = await pageOf({ query, path }, (window, limit) =>
+    const page = await voicePageOf({ query, path }, (window, limit) =>
       listAccountCalls(services.state.db, account.account_sid, filter, window, limit),
     )
     if (isVoiceRefusal(page)) return page

@@ -9,7 +9,7 @@ import { announce, endConference } from '../live/conferences.ts'
 import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { soundIn } from './fields.ts'
-import { pageOf, pageSchema, readRange } from './listing.ts'
+import { readRange, voicePageOf, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
@@ -66,7 +66,7 @@ export const conferences = [
       'DateCreated, DateCreated<, DateCreated>': 'YYYY-MM-DD or ISO 8601, both ends included',
       'PageSize, Page': 'as in the list of calls',
     },
-    replies: { 200: pageSchema('VoiceConferencePage', 'conferences', Conference) },
+    replies: { 200: voicePageSchema('VoiceConferencePage', 'conferences', Conference) },
     async run({ account, services, query, path }) {
       const asked = query.get('Status')
       const status = STATUSES.find(known => known === asked)
@@ -76,7 +76,7 @@ export const conferences = [
       if (isVoiceRefusal(created)) return created
       const friendly_name = query.get('FriendlyName')
       const filter = { created, ...(status ? { status } : {}), ...(friendly_name ? { friendly_name } : {}) }
-      const page = await pageOf({ query, path }, (window, limit) =>
+      const page = await voicePageOf({ query, path }, (window, limit) =>
         listConferences(services.state.db, account.project_id, filter, window, limit),
       )
       if (isVoiceRefusal(page)) return page

@@ -36,7 +36,7 @@ const integerOf = (text: string): number | null => (/^-?[0-9]{1,15}$/.test(text)
 const PAGING = new Set(['Page', 'page', 'PageSize', 'page_size', 'PageToken'])
 
 /** A page of a list as the stock library reads it. `key` holds the items. */
-export const pageSchema = <K extends string, T extends TSchema>(name: string, key: K, item: T) =>
+export const voicePageSchema = <K extends string, T extends TSchema>(name: string, key: K, item: T) =>
   resource(name, {
     ...({ [key]: list(item) } as Record<K, ReturnType<typeof list<T>>>),
     uri: Type.String(),
@@ -59,7 +59,7 @@ interface PageOf<Row> {
 }
 
 /** Reads the page that was asked for, newest first. `read` gets one row more than the page holds. */
-export async function pageOf<Row extends Positioned>(
+export async function voicePageOf<Row extends Positioned>(
   { query, path }: { readonly query: URLSearchParams; readonly path: string },
   read: (window: CallWindow, limit: number) => Promise<readonly Row[]>,
 ): Promise<PageOf<Row> | VoiceRefusal> {

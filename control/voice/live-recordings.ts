@@ -10,7 +10,7 @@ import { unknownConference } from './conferences.ts'
 import { readRecording } from './create.ts'
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
-import { pageOfAll, pageSchema, readRange } from './listing.ts'
+import { pageOfAll, readRange, voicePageSchema } from './listing.ts'
 import { presentVoiceRecording, VoiceRecording } from './present.ts'
 import { unknownRecording } from './recordings.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
@@ -20,7 +20,7 @@ import { type VoiceContext, voiceRoute } from './route.ts'
 /** What a list of recordings reads at most. */
 const MOST = 1000
 
-const RecordingPage = pageSchema('VoiceRecordingPage', 'recordings', VoiceRecording)
+const RecordingPage = voicePageSchema('VoiceRecordingPage', 'recordings', VoiceRecording)
 const PAGES = { 'PageSize, Page': 'as in the list of calls' }
 const OF_CALL = '/Calls/{call_sid}/Recordings'
 const OF_CONFERENCE = '/Conferences/{conference}/Recordings'

@@ -4,7 +4,7 @@ import type { Db } from '../../core/state/index.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { applicationUrls, urlsOf } from './applications.ts'
 import { forReason, isVoiceRefusal, type VoiceRefusal } from './errors.ts'
-import { pageAt, pageSchema } from './listing.ts'
+import { pageAt, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -129,7 +129,7 @@ export const numbers = [
     extended: true,
     summary: 'List the numbers of the project, with what answers their calls',
     fields: FIELDS,
-    replies: { 200: pageSchema('VoiceIncomingPhoneNumberPage', 'incoming_phone_numbers', IncomingPhoneNumber) },
+    replies: { 200: voicePageSchema('VoiceIncomingPhoneNumberPage', 'incoming_phone_numbers', IncomingPhoneNumber) },
     async run(context) {
       const page = await heldNumbers(context)
       if (isVoiceRefusal(page)) return page
@@ -158,7 +158,7 @@ export const numbers = [
     extended: true,
     summary: 'List the numbers that calls may present as their caller: those of the project',
     fields: FIELDS,
-    replies: { 200: pageSchema('VoiceOutgoingCallerIdPage', 'outgoing_caller_ids', OutgoingCallerId) },
+    replies: { 200: voicePageSchema('VoiceOutgoingCallerIdPage', 'outgoing_caller_ids', OutgoingCallerId) },
     async run(context) {
       const page = await heldNumbers(context)
       if (isVoiceRefusal(page)) return page

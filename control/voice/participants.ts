@@ -20,7 +20,7 @@ import { createCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { flagOf, soundIn } from './fields.ts'
 import { type Form, withText } from './form.ts'
-import { pageOfAll, pageSchema } from './listing.ts'
+import { pageOfAll, voicePageSchema } from './listing.ts'
 import { accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -77,7 +77,7 @@ export const participants = [
     extended: true,
     summary: 'List the participants of a conference, and those on the way to it',
     fields: { 'Muted, Hold, Coaching': 'true or false', 'PageSize, Page': 'as in the list of calls' },
-    replies: { 200: pageSchema('VoiceParticipantPage', 'participants', Participant) },
+    replies: { 200: voicePageSchema('VoiceParticipantPage', 'participants', Participant) },
     async run({ account, services, params, query, path }) {
       const { db } = services.state
       const conference = await findConference(db, account.project_id, params.conference)

@@ -7,7 +7,7 @@ import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { soundIn, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
-import { pageOf, pageOfAll, pageSchema } from './listing.ts'
+import { pageOfAll, voicePageOf, voicePageSchema } from './listing.ts'
 import { accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
@@ -87,10 +87,12 @@ export const queues = [
     extended: true,
     summary: 'List the queues of the account, most recent first',
     fields: { 'PageSize, Page': 'as in the list of calls' },
-    replies: { 200: pageSchema('VoiceQueuePage', 'queues', Queue) },
+    replies: { 200: voicePageSchema('VoiceQueuePage', 'queues', Queue) },
     async run({ account, services, query, path, now_ms }) {
       const { db } = services.state
-      const page = await pageOf({ query, path }, (window, limit) => listQueues(db, account.project_id, window, limit))
+      const page = await voicePageOf({ query, path }, (window, limit) =>
+        listQueues(db, account.project_id, window, limit),
+      )
       if (isVoiceRefusal(page)) return page
       const { account_sid } = account
       const rows = await Promise.all(page.rows.map(row => shown(db, row, { account_sid, now_ms })))
@@ -181,7 +183,7 @@ export const queues = [
     extended: true,
     summary: 'List the callers who wait in a queue, longest first',
     fields: { 'PageSize, Page': 'as in the list of calls' },
-    replies: { 200: pageSchema('VoiceQueueMemberPage', 'queue_members', QueueMember) },
+    replies: { 200: voicePageSchema('VoiceQueueMemberPage', 'queue_members', QueueMember) },
     async run({ account, services, params, query, path, now_ms }) {
       const { db } = services.state
       const row = await findQueue(db, account.project_id, params.queue_sid)

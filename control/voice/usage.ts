@@ -6,7 +6,7 @@ import { findOrganization } from '../../core/state/people/organizations.ts'
 import { nullable, resource, type Static, Type } from '../http/schema.ts'
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { decimalOf } from './fields.ts'
-import { pageOfAll, pageSchema } from './listing.ts'
+import { pageOfAll, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -176,7 +176,7 @@ export const usage = (Object.keys(PERIODS) as Period[]).map(period =>
       'StartDate, EndDate': 'YYYY-MM-DD or -30days, both included; at most 366 days, which is the default',
       'PageSize, Page': 'as in the list of calls',
     },
-    replies: { 200: pageSchema(`VoiceUsage${period.slice(1)}Page`, 'usage_records', UsageRecord) },
+    replies: { 200: voicePageSchema(`VoiceUsage${period.slice(1)}Page`, 'usage_records', UsageRecord) },
     run: context => records(context, period),
   }),
 )

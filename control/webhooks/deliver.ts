@@ -16,7 +16,7 @@ import {
   takeDueCallbacks,
 } from '../../core/state/delivery/outbox-delivery.ts'
 import type { Services } from '../http/services.ts'
-import { LONGEST_WAIT_MS, waitAfter } from './ladder.ts'
+import { LONGEST_WAIT_MS, waitAfter } from './retry-delays.ts'
 
 type AttemptResult = 'delivered' | 'failed' | 'given_up'
 

@@ -45,7 +45,7 @@ export function iso(epoch_ms: number): string {
 }
 
 /** Resolves after `ms`, or at once when `signal` aborts. */
-export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+export function delay(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const done = (): void => {
       timer.cancel()

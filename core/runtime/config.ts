@@ -5,7 +5,7 @@ import { uriHost } from '../domain/identity/address.ts'
 import type { SpeechEngines } from '../domain/speech/engines.ts'
 import { lineOnce, makePrivateFolder } from './private-files.ts'
 import { speechEngines } from './speech-engines.ts'
-import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
+import { ConfigError, type LogLevel, refuseValue, type SiprecConnector } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 
 export { ConfigError, type LogLevel, VARIABLES }
@@ -271,7 +271,7 @@ function bound(hosts: readonly string[], binds: readonly string[]): readonly [Ow
   const pairs = hosts.map(host => {
     const bind = binds.length === 0 ? host : binds.find(one => isIP(one) === isIP(host))
     if (bind === undefined)
-      return refuse(VARIABLES.bind.name, binds.join(), `an address of the family of ${host} is expected`)
+      return refuseValue(VARIABLES.bind.name, binds.join(), `an address of the family of ${host} is expected`)
     return { host, bind }
   })
   return pairs as [OwnAddress, OwnAddress?]
@@ -333,9 +333,9 @@ function refuseUnproved({ acme, tls, https_port }: Pick<Config, 'acme' | 'tls' |
   if (!acme) return
   const given = acme.names.join()
   const { name } = VARIABLES.acme_names
-  if (tls) refuse(name, given, 'STROWGER_TLS_CERT gives a certificate already')
+  if (tls) refuseValue(name, given, 'STROWGER_TLS_CERT gives a certificate already')
   if (acme.http_port === null && https_port === null)
-    refuse(name, given, 'the proof needs STROWGER_HTTPS_PORT or STROWGER_ACME_HTTP_PORT')
+    refuseValue(name, given, 'the proof needs STROWGER_HTTPS_PORT or STROWGER_ACME_HTTP_PORT')
 }
 
 function stirFiles(env: Environment): Config['stir'] {
@@ -345,7 +345,7 @@ function stirFiles(env: Environment): Config['stir'] {
   if (cert_file === null && key_file === null && x5u === null) return { signing: null, anchors_file }
   if (cert_file === null || key_file === null || x5u === null)
     throw new ConfigError('STROWGER_STIR_CERT, STROWGER_STIR_KEY and STROWGER_STIR_X5U go together')
-  if (!x5u.startsWith('https:')) refuse(v.stir_x5u.name, x5u, 'expected an https address (RFC 8225 §4.2)')
+  if (!x5u.startsWith('https:')) refuseValue(v.stir_x5u.name, x5u, 'expected an https address (RFC 8225 §4.2)')
   return { signing: { cert_file, key_file, x5u }, anchors_file }
 }
 

@@ -5,7 +5,7 @@ import {
   type VoiceSettings,
 } from '../domain/speech/engines.ts'
 import { isInstalled } from './bare-child.ts'
-import { refuse } from './variable-values.ts'
+import { refuseValue } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 
 const STT_URLS = { openai: 'https://api.openai.com/v1', deepgram: 'wss://api.deepgram.com' } as const
@@ -62,4 +62,4 @@ function voice(env: Environment): VoiceSettings {
 }
 
 const needed = (env: Environment, variable: Variable<string | null>): string =>
-  read(env, variable) ?? refuse(variable.name, '', 'the chosen speech engine needs it')
+  read(env, variable) ?? refuseValue(variable.name, '', 'the chosen speech engine needs it')

@@ -19,24 +19,24 @@ export interface SiprecConnector {
   readonly uri: string
 }
 
-export const refuse = (name: string, value: string, expected: string): never => {
+export const refuseValue = (name: string, value: string, expected: string): never => {
   throw new ConfigError(`${name}=${value}: ${expected}`)
 }
 
-export const text = (value: string): string => value
-export const optional = (value: string): string | null => (value === '' ? null : value)
+export const anyText = (value: string): string => value
+export const textOrUnset = (value: string): string | null => (value === '' ? null : value)
 
 export const port = (value: string, name: string): number => {
   const number = Number(value)
   if (!/^\d{1,5}$/.test(value) || number < 1 || number > 65535)
-    refuse(name, value, 'a port is a number from 1 to 65535')
+    refuseValue(name, value, 'a port is a number from 1 to 65535')
   return number
 }
 
 export const httpPort = (value: string, name: string): number => {
   const number = port(value, name)
   if (PORTS_REFUSED_BY_BROWSERS.has(number))
-    refuse(name, value, 'browsers refuse this port; choose another, such as 8080')
+    refuseValue(name, value, 'browsers refuse this port; choose another, such as 8080')
   return number
 }
 
@@ -48,17 +48,17 @@ export const portRange = (value: string, name: string): { first: number; last: n
   const first = Number(match?.[1])
   const last = Number(match?.[2])
   if (!match || first < 1024 || last > 65535 || last - first < 3 || first % 2 !== 0)
-    refuse(name, value, 'a range is FIRST-LAST within 1024-65535, FIRST even, with at least two port pairs')
+    refuseValue(name, value, 'a range is FIRST-LAST within 1024-65535, FIRST even, with at least two port pairs')
   return { first, last }
 }
 
 /** Parses one address, or one of each family. An empty text is an empty list. */
 export const addresses = (value: string, name: string): readonly string[] => {
   if (value === '') return []
-  const found = list(value)
+  const found = wordList(value)
   const families = found.map(isIP)
   if (found.length === 0 || families.includes(0) || new Set(families).size < families.length)
-    refuse(name, value, 'an IPv4 or IPv6 address is expected, or one of each')
+    refuseValue(name, value, 'an IPv4 or IPv6 address is expected, or one of each')
   return found
 }
 
@@ -70,28 +70,29 @@ export const masterKey = (value: string, name: string): Buffer | null => {
   return key
 }
 
-export const flag = (value: string, name: string): boolean => {
+export const onOrOff = (value: string, name: string): boolean => {
   if (/^(on|true|yes|1)$/i.test(value)) return true
   if (/^(off|false|no|0)$/i.test(value)) return false
-  return refuse(name, value, 'expected on or off')
+  return refuseValue(name, value, 'expected on or off')
 }
 
 /** On or off; null when it is not said. */
-export const flagOrUnset = (value: string, name: string): boolean | null => (value === '' ? null : flag(value, name))
+export const onOrOffOrUnset = (value: string, name: string): boolean | null =>
+  value === '' ? null : onOrOff(value, name)
 
 export const endpoint = (value: string, name: string): { host: string; port: number } | null => {
   if (value === '') return null
   const match = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(value)
-  if (!match) return refuse(name, value, 'expected HOST:PORT')
+  if (!match) return refuseValue(name, value, 'expected HOST:PORT')
   return { host: match[1] ?? match[2] ?? '', port: port(match[3] ?? '', name) }
 }
 
 export const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 export const level = (value: string, name: string): LogLevel =>
-  LEVELS.find(known => known === value) ?? refuse(name, value, `expected one of ${LEVELS.join(', ')}`)
+  LEVELS.find(known => known === value) ?? refuseValue(name, value, `expected one of ${LEVELS.join(', ')}`)
 
 export const domain = (value: string, name: string): string => {
-  if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)) refuse(name, value, 'expected a DNS name')
+  if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)) refuseValue(name, value, 'expected a DNS name')
   return value.toLowerCase()
 }
 
@@ -101,7 +102,7 @@ export const whole =
   (value: string, name: string): number => {
     const number = Number(value)
     if (!/^\d{1,10}$/.test(value) || number < least || number > most)
-      refuse(name, value, `expected ${least} to ${most}${unit}`)
+      refuseValue(name, value, `expected ${least} to ${most}${unit}`)
     return number
   }
 
@@ -110,7 +111,7 @@ export const userIds = (value: string, name: string): number | null =>
   /^(off|false|no|0)$/i.test(value) ? null : whole(1, 65_500)(value, name)
 
 export const gigabytes = (value: string, name: string): number | null => {
-  if (!/^\d{1,6}$/.test(value)) refuse(name, value, 'expected whole gigabytes, 0 for no limit')
+  if (!/^\d{1,6}$/.test(value)) refuseValue(name, value, 'expected whole gigabytes, 0 for no limit')
   return Number(value) === 0 ? null : Number(value) * 1_000_000_000
 }
 
@@ -118,19 +119,19 @@ const isUrl = (value: string, scheme: RegExp): boolean => URL.canParse(value) &&
 
 export const httpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
-  if (!isUrl(value, /^https?:$/)) refuse(name, value, 'expected an http(s) URL')
+  if (!isUrl(value, /^https?:$/)) refuseValue(name, value, 'expected an http(s) URL')
   return value.replace(/\/+$/, '')
 }
 
 export const databaseUrl = (value: string, name: string): string | null => {
   if (value === '') return null
-  if (hostsOf(value) === null) refuse(name, '…', 'expected postgres://user:password@host:port/database')
+  if (hostsOf(value) === null) refuseValue(name, '…', 'expected postgres://user:password@host:port/database')
   return value
 }
 
 export const recognizerUrl = (value: string, name: string): string | null => {
   if (value === '') return null
-  if (!isUrl(value, /^(https?|wss?):$/)) refuse(name, value, 'expected a ws(s) or http(s) URL')
+  if (!isUrl(value, /^(https?|wss?):$/)) refuseValue(name, value, 'expected a ws(s) or http(s) URL')
   return value
 }
 
@@ -140,50 +141,50 @@ export const word =
   (value: string, name: string): W | null =>
     value === ''
       ? null
-      : (words.find(known => known === value) ?? refuse(name, value, `expected one of ${words.join(', ')}`))
+      : (words.find(known => known === value) ?? refuseValue(name, value, `expected one of ${words.join(', ')}`))
 
 export const connectors = (value: string, name: string): SiprecConnector[] =>
-  list(value).map(item => {
+  wordList(value).map(item => {
     const match = /^([A-Za-z0-9_-]{1,64})=(sips?:[^\s<>]{1,255})$/.exec(item)
-    return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuse(name, item, 'expected NAME=SIP-URI, …')
+    return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuseValue(name, item, 'expected NAME=SIP-URI, …')
   })
 
 export const smtpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!isUrl(value, /^smtps?:$/) || new URL(value).hostname === '')
     // The value may contain a password, so the message omits it.
-    refuse(name, '…', 'expected smtp://user:password@host:port or smtps://…')
+    refuseValue(name, '…', 'expected smtp://user:password@host:port or smtps://…')
   return value
 }
 
 export const smsUrl = (value: string, name: string): string | null => {
   if (value === '') return null
-  if (smsRoute(value) === null) refuse(name, value, 'expected an http(s) URL, sip:HOST:PORT or voice:')
+  if (smsRoute(value) === null) refuseValue(name, value, 'expected an http(s) URL, sip:HOST:PORT or voice:')
   return value.replace(/\/+$/, '')
 }
 
 export const mailbox = (value: string, name: string): string => {
-  if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuse(name, value, 'an e-mail address is expected')
+  if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuseValue(name, value, 'an e-mail address is expected')
   return value
 }
 
 export const mailboxOrUnset = (value: string, name: string): string | null =>
   value === '' ? null : mailbox(value, name)
 
-export const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
+export const wordList = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
 
 /** Parses a list of DNS names. */
 export const dnsNames = (value: string, name: string): string[] => [
-  ...new Set(list(value).map(item => domain(item, name))),
+  ...new Set(wordList(value).map(item => domain(item, name))),
 ]
 
 export const acmeUrl = (value: string, name: string): string =>
-  isUrl(value, /^https:$/) ? value : refuse(name, value, 'expected an https URL')
+  isUrl(value, /^https:$/) ? value : refuseValue(name, value, 'expected an https URL')
 
 /** Parses CIDRs, addresses, `loopback` or `none`; null for an empty text. */
 export const ranges = (value: string, name: string): string[] | null => {
-  const found = list(value)
+  const found = wordList(value)
   const strange = found.find(item => item !== 'loopback' && item !== 'none' && !parseNetwork(item))
-  if (strange !== undefined) refuse(name, strange, 'expected CIDRs, `loopback`, or `none`')
+  if (strange !== undefined) refuseValue(name, strange, 'expected CIDRs, `loopback`, or `none`')
   return found.length === 0 ? null : found
 }

@@ -11,7 +11,7 @@ import {
   withBodyHash,
 } from '../domain/webhooks/signature.ts'
 import { parseTarget, splitFragment, withParameters } from '../domain/webhooks/target.ts'
-import { type Clock, pause, systemClock } from './clock.ts'
+import { type Clock, delay, systemClock } from './clock.ts'
 import type { HttpClient, HttpHop, HttpRequest, HttpResult } from './http/index.ts'
 
 /** A request for a document of a call, or a callback about it. */
@@ -112,7 +112,7 @@ export function createVoiceRequester({ http, clock = systemClock, random = Math.
         const { warnings } = policy
         return conclude(result, { attempts, idempotency_token, warnings, duration_ms: Math.round(elapsed()) })
       }
-      if (wait_ms > 0) await pause(clock, wait_ms, request.signal)
+      if (wait_ms > 0) await delay(clock, wait_ms, request.signal)
     }
   }
 }

@@ -67,9 +67,9 @@ export async function isEmptyDatabase(database_url: string): Promise<boolean> {
 export async function copyToPostgres(options: {
   readonly data_dir: string
   readonly database_url: string
-  readonly told: (table: TakenTable) => void
+  readonly onTable: (table: TakenTable) => void
 }): Promise<readonly TakenTable[]> {
-  const { data_dir, database_url, told } = options
+  const { data_dir, database_url, onTable: told } = options
   const [{ openPostgres, isEmpty }, { takeOver }] = await Promise.all([
     import('./postgres/store.ts'),
     import('./postgres/take-over.ts'),

@@ -138,7 +138,7 @@ export interface AllRows {
 }
 
 /** A store's operations on a handle (the database, or a transaction on it). The dialect's adapter carries it. */
-export interface Engine {
+export interface StateEngine {
   /** Builds statements in the engine's dialect; it runs none. */
   readonly compiler: Kysely<Schema>
   /** Ends a `create table` statement whose rows lie in the order of their key; null: the engine has no such tables. */
@@ -156,11 +156,11 @@ export interface Engine {
 }
 
 export interface EngineAdapter extends DialectAdapter {
-  readonly engine: Engine
+  readonly engine: StateEngine
 }
 
 // The cast is safe: every handle comes from a store whose dialect uses an EngineAdapter.
-const engineOf = (handle: Db | Trx): Engine => (handle.getExecutor().adapter as EngineAdapter).engine
+const engineOf = (handle: Db | Trx): StateEngine => (handle.getExecutor().adapter as EngineAdapter).engine
 
 /**
  * Runs a procedure in its own transaction, or in `handle` when that is one. Input and result are plain data. When its
@@ -224,7 +224,7 @@ export function statement<Values extends object, Row>(
 }
 
 /** Returns the end of a clustered table's statement, in the engine of a handle. */
-export const clusteredIn = (handle: Db | Trx): Engine['clustered'] => engineOf(handle).clustered
+export const clusteredIn = (handle: Db | Trx): StateEngine['clustered'] => engineOf(handle).clustered
 
 /** Returns statements in the dialect of a handle's engine. */
 export const inDialect = (handle: Db | Trx, bound: readonly Bound<unknown>[]): Step[] =>

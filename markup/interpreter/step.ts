@@ -25,7 +25,7 @@ const SLOWED_MS = 250
 const NOTICE = 'We are sorry, an application error has occurred. Goodbye.'
 
 /** Starts a run: requests its first document, or runs the first verbs of its inline document. */
-export function start(facts: StartFacts): StepResult {
+export function startRun(facts: StartFacts): StepResult {
   const run: Run = {
     facts,
     phase: { name: 'done' },

@@ -1,5 +1,5 @@
 import { maskCards } from '../../core/domain/ladder/cards.ts'
-import { start, step } from '../interpreter/step.ts'
+import { startRun, step } from '../interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, StepResult } from '../interpreter/types.ts'
 
 /**
@@ -88,7 +88,7 @@ export function replay(log: string): Replayed {
     if ((run === null) !== 'facts' in entry) {
       return unreadable(line, run === null ? 'the first line has no facts' : 'a second start')
     }
-    const result: StepResult = 'facts' in entry ? start(entry.facts) : step(run as Run, entry.event)
+    const result: StepResult = 'facts' in entry ? startRun(entry.facts) : step(run as Run, entry.event)
     run = result.run
     const difference = compare(entry.commands, result.commands)
     if (difference) {

@@ -69,7 +69,7 @@ export function flag(fallback: boolean, number?: number, effect?: Effect): Attri
   })
 }
 
-export function oneOf<const V extends string, const T extends V | null>(
+export function choice<const V extends string, const T extends V | null>(
   values: readonly V[],
   options: Options<T> & { aliases?: Readonly<Record<string, V>>; caseless?: boolean },
 ): AttributeType<V | T> {
@@ -80,7 +80,7 @@ export function oneOf<const V extends string, const T extends V | null>(
 }
 
 export function method(number?: number, effect?: Effect): AttributeType<'GET' | 'POST'> {
-  return oneOf(['GET', 'POST'], {
+  return choice(['GET', 'POST'], {
     default: 'POST',
     caseless: true,
     ...(number ? { number } : {}),

@@ -1,4 +1,4 @@
-import { oneOf } from './attributes.ts'
+import { choice } from './attributes.ts'
 import { next, verb } from './verb.ts'
 
 /**
@@ -7,7 +7,7 @@ import { next, verb } from './verb.ts'
  */
 export const pauseRecording = verb(
   'PauseRecording',
-  { behavior: oneOf(['silence', 'skip'], { default: 'silence' }) },
+  { behavior: choice(['silence', 'skip'], { default: 'silence' }) },
   {
     // Nothing is recorded before the answer.
     answers: () => false,

@@ -1,6 +1,6 @@
 import type { Move, Turn } from '../interpreter/turn.ts'
 import type { Event, RecordEnded } from '../interpreter/types.ts'
-import { flag, integer, method, oneOf, pattern, url } from './attributes.ts'
+import { choice, flag, integer, method, pattern, url } from './attributes.ts'
 import { RECORDING_CALLBACK, recordingCallback } from './recording-callback.ts'
 import type { Node } from './shape.ts'
 import { next, stay, verb } from './verb.ts'
@@ -15,7 +15,7 @@ const ATTRIBUTES = {
   finishOnKey: pattern(/^[0-9*#]*$/, 'any of 0-9 * #, or empty', { default: '1234567890*#', number: 13613 }),
   maxLength: integer({ default: null, min: 2, max: 14_400, number: 13612 }),
   playBeep: flag(true, 13616),
-  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13699 }),
+  trim: choice(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13699 }),
   ...RECORDING_CALLBACK,
   transcribe: flag(false, 13614),
   transcribeCallback: url(13257),

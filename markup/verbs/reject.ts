@@ -1,9 +1,9 @@
-import { oneOf } from './attributes.ts'
+import { choice } from './attributes.ts'
 import { verb } from './verb.ts'
 
 export const reject = verb(
   'Reject',
-  { reason: oneOf(['rejected', 'busy'], { default: 'rejected', number: 13810 }) },
+  { reason: choice(['rejected', 'busy'], { default: 'rejected', number: 13810 }) },
   {
     answers: () => false,
     ends: () => true,

@@ -1,4 +1,4 @@
-import { MAX_DIGITS, type RelayInput } from './types.ts'
+import { type Interruptible, MAX_DIGITS } from './types.ts'
 
 /** A message of the application (voice-compat.md §12.6). */
 export type AppMessage =
@@ -16,7 +16,7 @@ export type AppMessage =
 
 /** How something is said. Null leaves it to the session's settings. */
 export interface Manner {
-  readonly interruptible: RelayInput | null
+  readonly interruptible: Interruptible | null
   readonly preemptible: boolean | null
 }
 
@@ -111,5 +111,5 @@ function manner(fields: Record<string, unknown>): Manner {
   const known = typeof interruptible === 'boolean' ? (interruptible ? 'any' : 'none') : interruptible
   const input = known === 'true' ? 'any' : known === 'false' ? 'none' : known
   if (input !== null && !INPUTS.includes(input)) throw new Fault('interruptible is not none, dtmf, speech or any')
-  return { interruptible: input as RelayInput | null, preemptible: flag(fields, 'preemptible') }
+  return { interruptible: input as Interruptible | null, preemptible: flag(fields, 'preemptible') }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import type { SampleRate } from '../../native/index.ts'
 import type { Loaded } from '../files/prompts.ts'
 import type { PlaySource } from '../protocol/schema.ts'
-import { type AudioLine, includes, type RelayInput } from './types.ts'
+import { type AudioLine, type Interruptible, includes } from './types.ts'
 
 /** One phrase or sound of the application. */
 interface Saying {
@@ -13,7 +13,7 @@ interface Saying {
   readonly source: PlaySource
   /** 0: until it is stopped. */
   readonly loop: number
-  readonly interruptible: RelayInput
+  readonly interruptible: Interruptible
   readonly preemptible: boolean
 }
 

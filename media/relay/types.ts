@@ -4,10 +4,10 @@ import type { MethodParams } from '../protocol/schema.ts'
 export type RelayRequest = MethodParams<'relay.start'>
 
 /** The input of the caller that stops what is being said. */
-export type RelayInput = RelayRequest['interruptible']
+export type Interruptible = RelayRequest['interruptible']
 
 /** Reports whether `setting` includes an input. */
-export const includes = (setting: RelayInput, input: 'dtmf' | 'speech'): boolean =>
+export const includes = (setting: Interruptible, input: 'dtmf' | 'speech'): boolean =>
   setting === 'any' || setting === input
 
 export const MAX_DIGITS = 256

@@ -4,10 +4,10 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import {
   type Dialled,
   dialled,
-  type PeerAddress,
   readAddress,
   readAddresses,
   readUri,
+  type SipAddress,
   unsentParameters,
 } from '../../core/domain/sip/address.ts'
 import { readDiverters } from '../../core/domain/sip/diversion.ts'
@@ -81,7 +81,7 @@ export async function verstatOf(
  * Returns the address that is called: the request-URI. A carrier that we register with may call our contact instead;
  * then the number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
  */
-function calledOf(peer: CallingPeer, invite: InboundInvite): PeerAddress | null {
+function calledOf(peer: CallingPeer, invite: InboundInvite): SipAddress | null {
   const uri = readUri(invite.uri)
   if (peer.kind !== 'carrier' || uri === null || peer.carrier.registration?.contact_user !== uri.user) return uri
   const named = readAddress(invite.header('p-called-party-id') ?? invite.header('to'))
@@ -89,7 +89,7 @@ function calledOf(peer: CallingPeer, invite: InboundInvite): PeerAddress | null 
 }
 
 /** Returns the first P-Asserted-Identity with a number, else the first (RFC 3325 §9.1 allows a sip: and a tel: URI). */
-function assertedOf(invite: InboundInvite): PeerAddress | null {
+function assertedOf(invite: InboundInvite): SipAddress | null {
   const all = readAddresses(invite.header('p-asserted-identity'))
   return all.find(address => parseNumber(numberIn(address), DEFAULT_COUNTRY) !== null) ?? all[0] ?? null
 }
@@ -98,14 +98,14 @@ function assertedOf(invite: InboundInvite): PeerAddress | null {
  * Returns a caller's number in its context. One of a foreign plan keeps its context, so that it is shown and never
  * taken for a number of ours.
  */
-function numberIn(address: PeerAddress | null): string {
+function numberIn(address: SipAddress | null): string {
   if (!address) return ''
   const { number } = dialled(address, DEFAULT_COUNTRY)
   return number ?? `${address.user};phone-context=${address.of_number.get('phone-context') ?? ''}`
 }
 
 /** Says what was read otherwise than written, and what is not sent on. */
-function notesOf(what: string, address: PeerAddress | null, read: Dialled | null): string[] {
+function notesOf(what: string, address: SipAddress | null, read: Dialled | null): string[] {
   if (!address) return []
   const unsent = unsentParameters(address)
   return [

@@ -1,4 +1,4 @@
-import { pause, type Timer } from '../../core/runtime/clock.ts'
+import { delay, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { type CallStep, type CallWritten, writeCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
@@ -124,7 +124,7 @@ export class CallWrites {
         }
         this.#away = true
         this.#keep()
-        await pause(clock, Math.min(RETRY_MS, 50 * 2 ** tries))
+        await delay(clock, Math.min(RETRY_MS, 50 * 2 ** tries))
       }
     }
   }

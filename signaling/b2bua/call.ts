@@ -4,7 +4,7 @@ import { type CallFacts, standardParameters } from '../../core/domain/calls/para
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
 import { readReasons } from '../../core/domain/sip/values.ts'
-import { type Clock, iso, pause } from '../../core/runtime/clock.ts'
+import { type Clock, delay, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
 import { addMediaQuality } from '../../core/state/calls/media-quality.ts'
@@ -323,7 +323,7 @@ export abstract class Call implements ScriptedCall {
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
     this.tellAnswer({})
     if (this.#lastFacts.length > 0)
-      await Promise.race([Promise.all(this.#lastFacts), pause(this.ctx.clock, LAST_FACTS_MS)])
+      await Promise.race([Promise.all(this.#lastFacts), delay(this.ctx.clock, LAST_FACTS_MS)])
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()
     this.ctx.calls.remove(this.sid)

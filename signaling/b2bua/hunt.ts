@@ -11,7 +11,7 @@ import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable } from '../../core/state/index.ts'
 import type { Credentials, Headers, SipResponse } from '../drachtio/types.ts'
-import type { Way } from '../trunks/ways-out.ts'
+import type { CheckedAddress } from '../trunks/peer-addresses.ts'
 import { kindOfTransport } from './browser.ts'
 import type { AttemptStep } from './call-writes.ts'
 import type { Leg, LegListener } from './leg.ts'
@@ -46,9 +46,9 @@ export interface HuntHop extends InviteFacts {
 }
 
 /** One address of a target, which we may send to. */
-interface Reach {
+interface HopAddress {
   readonly hop: HuntHop
-  readonly way: Way
+  readonly address: CheckedAddress
 }
 
 export interface HuntOutcome extends AttemptOutcome {
@@ -97,7 +97,7 @@ export class Hunt {
   readonly #log: Log
   readonly #hops: HuntHop[]
   /** The addresses of the current target that have not been tried. */
-  #reaches: Reach[] = []
+  #addresses: HopAddress[] = []
   readonly #listener: HuntListener
   readonly #session: MediaSession
   readonly #call_sid: string
@@ -168,10 +168,14 @@ export class Hunt {
     }
     for (let sequence = 1; !this.#ended; sequence++) {
       const more = sequence <= this.#last
-      const reach = more ? this.#reaches.shift() : undefined
-      const hop = reach ? null : ((more ? this.#hops.shift() : undefined) ?? (await this.#firstOfNext()))
-      if ((!reach && !hop) || this.#ended) break
-      const tried = reach ? await this.#attempt(reach, sequence) : hop ? await this.#begin(hop, sequence) : 'done'
+      const next_address = more ? this.#addresses.shift() : undefined
+      const hop = next_address ? null : ((more ? this.#hops.shift() : undefined) ?? (await this.#firstOfNext()))
+      if ((!next_address && !hop) || this.#ended) break
+      const tried = next_address
+        ? await this.#attempt(next_address, sequence)
+        : hop
+          ? await this.#begin(hop, sequence)
+          : 'done'
       if (tried === 'done' || this.#ended) return
       last = tried.outcome
       if (!tried.next) break
@@ -193,7 +197,7 @@ export class Hunt {
       this.#timer?.cancel()
       return undefined
     }
-    this.#reaches = []
+    this.#addresses = []
     this.#hops.splice(0, this.#hops.length, ...hops.slice(0, MAX_ATTEMPTS))
     this.#last += this.#hops.length === 0 ? 0 : MAX_ATTEMPTS
     return this.#hops.shift()
@@ -201,11 +205,11 @@ export class Hunt {
 
   /** Resolves a target and tries its first address. A target that does not resolve is a failed attempt. */
   async #begin(hop: HuntHop, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
-    const found = await this.#ctx.ways.find(hop)
+    const found = await this.#ctx.peer_addresses.find(hop)
     if (this.#ended) return 'done'
     if (found.kind === 'found') {
-      this.#reaches = found.ways.map(way => ({ hop, way }))
-      const first = this.#reaches.shift()
+      this.#addresses = found.addresses.map(address => ({ hop, address }))
+      const first = this.#addresses.shift()
       if (first) return this.#attempt(first, sequence)
     }
     const failure: AttemptFailure = { kind: found.kind === 'refused' ? 'not_allowed' : 'transport' }
@@ -217,8 +221,8 @@ export class Hunt {
     return { outcome, next: mayFailOver(failure, this.#mediaPassed) }
   }
 
-  async #attempt(reach: Reach, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
-    const { hop, way } = reach
+  async #attempt(hop_address: HopAddress, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
+    const { hop, address } = hop_address
     const attempt = this.#record(hop, sequence)
     const silence = this.#silence(sequence)
     const leg = new OutboundLeg(this.#ctx, {
@@ -245,12 +249,12 @@ export class Hunt {
     })
     this.#leg = leg
     leg.prefer = this.#prefer
-    const outcome = await Promise.race([this.#place(leg, { ...hop, proxy: way.proxy }), silence.lasted])
+    const outcome = await Promise.race([this.#place(leg, { ...hop, proxy: address.proxy }), silence.lasted])
     silence.end()
     if (outcome.kind === 'answered') {
       this.#firstAnswer()
       attempt.ended('answered', outcome.response.status, null, outcome.response.source.address)
-      this.#ctx.ways.answered(way)
+      this.#ctx.peer_addresses.answered(address)
       if (this.#ended) {
         void leg.end(null)
         return 'done'
@@ -265,13 +269,13 @@ export class Hunt {
       canceled ? 'canceled' : outcome.kind === 'refused' ? 'refused' : failed.code === 408 ? 'no_answer' : 'failed',
       outcome.kind === 'refused' ? outcome.response.status : null,
       canceled ? null : failed.reason,
-      (outcome.kind === 'refused' && outcome.response.source.address) || way.host,
+      (outcome.kind === 'refused' && outcome.response.source.address) || address.host,
     )
     await leg.end(null)
     if (triesNextAddress(failed.failure)) {
-      if (!canceled) this.#ctx.ways.failedAt(way)
-    } else this.#reaches = []
-    if (!canceled && this.#reaches.length === 0)
+      if (!canceled) this.#ctx.peer_addresses.failedAt(address)
+    } else this.#addresses = []
+    if (!canceled && this.#addresses.length === 0)
       this.#ctx.health.attempted(hop.target_id, failed.failure.kind === 'response' && failed.code < 500)
     const followed = outcome.kind === 'refused' && this.#follow(outcome.response, hop)
     return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
@@ -286,7 +290,7 @@ export class Hunt {
       lasts = resolve
     })
     const another = (): boolean =>
-      this.#next !== null || (sequence < this.#last && this.#reaches.length + this.#hops.length > 0)
+      this.#next !== null || (sequence < this.#last && this.#addresses.length + this.#hops.length > 0)
     return {
       lasted,
       begin: (): void => {

@@ -1,6 +1,6 @@
 import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
 import { hasToken } from '../../core/domain/sip/values.ts'
-import { pause, type Timer } from '../../core/runtime/clock.ts'
+import { delay, type Timer } from '../../core/runtime/clock.ts'
 import {
   Cancelled,
   type Credentials,
@@ -106,7 +106,7 @@ export class InboundLeg extends Leg {
 
   /** Waits for the answer to our early offer. @throws MediaRefusal when it cannot be used or does not come */
   async #answeredEarly(answered: Promise<void>): Promise<void> {
-    const none = pause(this.ctx.clock, PRACK_LIMIT_MS).then(() => {
+    const none = delay(this.ctx.clock, PRACK_LIMIT_MS).then(() => {
       throw new MediaRefusal('no_answer', 'the PRACK of our offer did not come')
     })
     // The loser of the race may fail later, when nobody waits for it.
@@ -214,6 +214,6 @@ export class InboundLeg extends Leg {
   }
 
   #prackLimit(): Promise<unknown> {
-    return Promise.race([this.#provisional, pause(this.ctx.clock, PRACK_LIMIT_MS)])
+    return Promise.race([this.#provisional, delay(this.ctx.clock, PRACK_LIMIT_MS)])
   }
 }

@@ -205,7 +205,7 @@ export class Leg {
       came_from: [...this.#setUpFrom].at(-1) ?? null,
       relaxed: this.#policy?.source_validation === 'relaxed',
     })
-    return askPlaced(this.ctx.ways, sdp, peer, ask)
+    return askPlaced(this.ctx.peer_addresses, sdp, peer, ask)
   }
 
   /** Sends keys to this leg's far end, for a peer whose keys came by INFO. */

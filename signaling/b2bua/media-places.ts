@@ -1,5 +1,5 @@
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
-import type { WaysOut } from '../trunks/ways-out.ts'
+import type { PeerAddresses } from '../trunks/peer-addresses.ts'
 import { MediaRefusal } from './media.ts'
 
 /** The most host names of one SDP that we resolve. */
@@ -19,7 +19,7 @@ type Places = Record<string, string>
 
 /** Asks the media worker about an SDP; again with the addresses of host names in its c= lines, when it needs them. */
 export async function askPlaced<T>(
-  ways: Pick<WaysOut, 'mediaAddress'>,
+  peer_addresses: Pick<PeerAddresses, 'mediaAddress'>,
   sdp: string,
   peer: () => Named,
   ask: (places: { places?: Places }) => Promise<T>,
@@ -28,16 +28,16 @@ export async function askPlaced<T>(
     return await ask({})
   } catch (error) {
     if (!(error instanceof MediaRefusal) || error.reason !== 'address_unknown') throw error
-    return ask({ places: await placesOf(ways, sdp, peer()) })
+    return ask({ places: await placesOf(peer_addresses, sdp, peer()) })
   }
 }
 
 /**
- * Returns addresses for the host names of an SDP: what the guard of ways out allows, else, for a relaxed peer, where
+ * Returns addresses for the host names of an SDP: those that `PeerAddresses` allows, else, for a relaxed peer, where
  * its SIP came from. The media itself then decides, as for any peer behind a NAT (design section 4).
  */
 async function placesOf(
-  ways: Pick<WaysOut, 'mediaAddress'>,
+  peer_addresses: Pick<PeerAddresses, 'mediaAddress'>,
   sdp: string,
   { carrier_id, came_from, relaxed }: Named,
 ): Promise<Places> {
@@ -46,7 +46,7 @@ async function placesOf(
   const asked = { carrier_id, ...(came_from === null ? {} : { proven_host: came_from }) }
   const places: Places = {}
   for (const { host, port } of unplaced) {
-    const named = host === '' ? null : await ways.mediaAddress(host, port, asked)
+    const named = host === '' ? null : await peer_addresses.mediaAddress(host, port, asked)
     const address = named ?? (relaxed ? came_from : null)
     if (address !== null) places[host] = address
   }

@@ -1,4 +1,4 @@
-import { type Clock, pause } from '../../core/runtime/clock.ts'
+import { type Clock, delay } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { type MediaClient, MediaRefusal } from '../../media/protocol/client.ts'
 import type {
@@ -82,7 +82,7 @@ export class MediaHub {
     const found = new AbortController()
     const up = (): void => found.abort()
     this.#client.once('up', up)
-    if (!this.connected) await pause(clock, limit_ms, found.signal)
+    if (!this.connected) await delay(clock, limit_ms, found.signal)
     this.#client.off('up', up)
     return this.connected
   }

@@ -1,4 +1,4 @@
-import { type Clock, pause, type Timer } from '../../core/runtime/clock.ts'
+import { type Clock, delay, type Timer } from '../../core/runtime/clock.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { Leg } from './leg.ts'
 import { ALLOW } from './methods.ts'
@@ -91,7 +91,7 @@ export class Renegotiation {
       if (code !== 491) return code >= 200 && code < 300
       const [least, most] = this.#leg.callingDialog ? GLARE_OF_CALLER_MS : GLARE_OF_CALLED_MS
       const pause_ms = least + 10 * Math.floor((Math.random() * (most - least)) / 10)
-      await pause(this.#clock, pause_ms)
+      await delay(this.#clock, pause_ms)
     }
     return false
   }

@@ -5,11 +5,11 @@ import type { Log } from '../../core/runtime/log.ts'
 import type { State } from '../../core/state/index.ts'
 import type { SipStack } from '../drachtio/types.ts'
 import type { TargetHealth } from '../trunks/health.ts'
+import type { PeerAddresses } from '../trunks/peer-addresses.ts'
 import type { Registrar } from '../trunks/registrar.ts'
 import type { Shares } from '../trunks/shares.ts'
 import type { Snapshot, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Stir } from '../trunks/stir.ts'
-import type { WaysOut } from '../trunks/ways-out.ts'
 import type { MediaHub } from './media.ts'
 import type { CallMetrics } from './metrics.ts'
 import type { UnwrittenEnds } from './unwritten-ends.ts'
@@ -18,7 +18,7 @@ import type { UnwrittenEnds } from './unwritten-ends.ts'
 export interface LegServices {
   readonly clock: Clock
   readonly sip: Pick<SipStack, 'invite'>
-  readonly ways: Pick<WaysOut, 'mediaAddress'>
+  readonly peer_addresses: Pick<PeerAddresses, 'mediaAddress'>
   readonly metrics: Pick<CallMetrics, 'refusals'>
   snapshot(): { readonly trunks: ReadonlyMap<string, LegTrunk> }
 }
@@ -47,7 +47,7 @@ export interface NodeServices {
   /** Which of several targets by weight is next. */
   readonly shares: Shares
   /** Resolves the addresses of our requests and checks that we may send there. */
-  readonly ways: WaysOut
+  readonly peer_addresses: PeerAddresses
   /** Signs and verifies callers. */
   readonly stir: Stir
   snapshot(): Snapshot

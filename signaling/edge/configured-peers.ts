@@ -7,12 +7,12 @@ import {
   type Realms,
 } from '../../core/domain/identity/index.ts'
 import {
+  type AddressFacts,
+  addressRefusal,
   carrierAt,
   carrierFacts,
-  type WayOut,
-  type WaysOutFacts,
-  wayOutRefusal,
-} from '../../core/domain/network/ways-out.ts'
+  type HostPort,
+} from '../../core/domain/network/peer-addresses.ts'
 import type { EdgeFacts } from '../../core/runtime/edge-link.ts'
 import { literalOf } from '../../core/runtime/sip/own-listeners.ts'
 
@@ -27,18 +27,18 @@ export interface ConfiguredPeers {
   /** Whether the host belongs to a trunk or a carrier. Such sources are never blocked, whatever they send. */
   covers(host: string): boolean
   /** Whether the sender at the address's host owns the address: it is a carrier, or a trunk that has no rival claim. */
-  ownsAddress(address: WayOut): boolean
+  ownsAddress(address: HostPort): boolean
   /** Whether a request in a dialog with `peer` may go to the address that the peer named for it. */
-  mayReach(named: WayOut, peer: WayOut): boolean
+  mayReach(named: HostPort, peer: HostPort): boolean
   /** The realms in which strangers are challenged. */
   realms(): Realms
 }
 
-export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): ConfiguredPeers {
+export function configuredPeers(own_facts: Pick<AddressFacts, 'own' | 'addresses'>): ConfiguredPeers {
   let known = false
   let sources = compileSources<string>([])
   let owned = compileSources<string>([])
-  let carriers = carrierFacts(ways.own, [])
+  let carriers = carrierFacts(own_facts.own, [])
   let realms = compileRealms([])
   const covered = boundedMap<string, boolean>(MAX_KNOWN)
   return {
@@ -49,7 +49,7 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
         sources: cidrs,
         endpoints: targets.flatMap(target => literalOf(target)),
       }))
-      carriers = carrierFacts(ways.own, named)
+      carriers = carrierFacts(own_facts.own, named)
       const cidrs = facts.trunk_sources.map(({ cidr }) => cidr)
       sources = indexOf([...cidrs, ...facts.carriers.flatMap(carrier => carrier.cidrs)])
       owned = indexOf(facts.trunk_sources.filter(({ standing }) => standing === 'full').map(({ cidr }) => cidr))
@@ -66,15 +66,15 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
       return found
     },
     ownsAddress(address) {
-      const carrier = carrierAt({ ...ways, ...carriers }, address)
+      const carrier = carrierAt({ ...own_facts, ...carriers }, address)
       if (carrier === null) return holdsAddress(owned, address.host)
       return matchSources(carriers.carrier_sources, address.host).some(({ owner }) => owner === carrier)
     },
     mayReach(named, peer) {
-      const facts = { ...ways, ...carriers }
+      const facts = { ...own_facts, ...carriers }
       // A carrier may name any address, just as it chooses its targets.
       const asked = { carrier_id: carrierAt(facts, peer), proven_host: peer.host }
-      return wayOutRefusal(facts, named, asked) === null
+      return addressRefusal(facts, named, asked) === null
     },
     realms: () => realms,
   }

@@ -3,7 +3,7 @@ import { fieldReader } from '../../core/domain/ladder/field.ts'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { parseCSeq } from '../../core/domain/sip/values.ts'
-import { type Clock, pause } from '../../core/runtime/clock.ts'
+import { type Clock, delay } from '../../core/runtime/clock.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
 import type { NodeLink } from './node-link.ts'
@@ -118,7 +118,7 @@ export function writeLadder(
     // The node stops before the edge and drains these messages first. Later messages stay in the journal.
     async close() {
       timer.cancel()
-      await Promise.race([drain(), pause(clock, CLOSE_MS)])
+      await Promise.race([drain(), delay(clock, CLOSE_MS)])
     },
   }
 }

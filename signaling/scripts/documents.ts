@@ -1,7 +1,7 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../core/domain/webhooks/document.ts'
 import { fillTemplate } from '../../core/domain/webhooks/template.ts'
-import { pause } from '../../core/runtime/clock.ts'
+import { delay } from '../../core/runtime/clock.ts'
 import { documentAt, isDocumentUrl } from '../../core/runtime/document-address.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
@@ -37,7 +37,7 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
     return { type: 'fetched', id: command.id, result: await ownSound(requester, command) }
   if (isDocumentUrl(command.url, ctx.config.base_url))
     return { type: 'fetched', id: command.id, result: await ownDocument(requester, command) }
-  if (command.delay_ms !== undefined) await pause(call.clock, command.delay_ms, signal)
+  if (command.delay_ms !== undefined) await delay(call.clock, command.delay_ms, signal)
   const reply = await ctx.voice.send({
     url: command.url,
     method: command.method,
@@ -67,7 +67,7 @@ async function ownDocument(requester: DocumentRequester, command: Fetch): Promis
   const { call, ctx } = requester
   const { config, state } = ctx
   const { clock } = call
-  if (command.delay_ms !== undefined) await pause(clock, command.delay_ms, requester.signal)
+  if (command.delay_ms !== undefined) await delay(clock, command.delay_ms, requester.signal)
   const id = documentAt(command.url, config)
   const row = id === null ? undefined : await findDocument(state.db, call.project_id, id)
   const secret = new Set(command.secret)

@@ -1,6 +1,6 @@
 import { type CookieJar, createCookieJar } from '../../core/domain/webhooks/cookies.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
-import { start, step } from '../../markup/interpreter/step.ts'
+import { startRun, step } from '../../markup/interpreter/step.ts'
 import type {
   Command,
   DocumentTarget,
@@ -125,7 +125,7 @@ export class Script implements CallScript {
   start(): void {
     const facts = startFacts(this.ctx, this.host, this.#entry)
     for (const detail of enginesOf(this.ctx, this.host.call).missing) this.host.call.event('warning', null, { detail })
-    this.#take(facts, start(facts))
+    this.#take(facts, startRun(facts))
   }
 
   /** Replaces the instructions of a live call. False when the script is over. */

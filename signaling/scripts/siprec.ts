@@ -37,7 +37,7 @@ const POLICY: LegPolicy = {
 
 const BOUNDARY = 'strowger-siprec'
 
-type SiprecServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'sip' | 'ways'>
+type SiprecServices = Pick<ScriptServices, 'config' | 'state' | 'calls' | 'sip' | 'peer_addresses'>
 
 /**
  * The session recording client of RFC 7866. Each session is an INVITE to a configured recording server, with a sendonly
@@ -114,29 +114,29 @@ export class Siprec {
   /** Sends the INVITE to the recording server's addresses in turn until one responds. @throws unless it accepts */
   async #place(session: Session, uri: string, body: string): Promise<Extract<InviteResult, { kind: 'answered' }>> {
     const { call } = this.#host
-    const { sip, ways } = this.#services
-    const found = await ways.find({ uri })
+    const { sip, peer_addresses } = this.#services
+    const found = await peer_addresses.find({ uri })
     if (found.kind !== 'found') throw new Error(found.detail)
     let why = ''
-    for (const way of found.ways) {
+    for (const address of found.addresses) {
       if (!this.#sessions.has(session.command.id)) break
       const headers = {
         Require: 'siprec',
         'Content-Type': `multipart/mixed;boundary=${BOUNDARY}`,
         'X-Strowger-Call-Sid': call.sid,
       }
-      const invite = sip.invite({ uri, proxy: way.proxy, headers, body }, { handler: this.#handlerOf(session) })
+      const invite = sip.invite({ uri, proxy: address.proxy, headers, body }, { handler: this.#handlerOf(session) })
       session.cancel = () => invite.cancel()
       const result = await invite.result
       session.cancel = null
       if (result.kind === 'answered') {
-        ways.answered(way)
+        peer_addresses.answered(address)
         return result
       }
       why = result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail
       const silent = result.kind === 'refused' && (result.response.status === 503 || isMadeUp(result.response))
       if (!silent) break
-      ways.failedAt(way)
+      peer_addresses.failedAt(address)
     }
     throw new Error(why)
   }

@@ -1,4 +1,4 @@
-import { enqueue } from '../../core/state/delivery/outbox.ts'
+import { storeCallback } from '../../core/state/delivery/outbox.ts'
 import type { DocumentTarget } from '../../markup/interpreter/types.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 
@@ -14,7 +14,7 @@ export function queueCallback(
   ordering?: string,
 ): Promise<void> {
   return call.persistCallbacks(trx =>
-    enqueue(trx, {
+    storeCallback(trx, {
       kind: 'status_callback',
       call_sid: call.sid,
       ...(ordering === undefined ? {} : { ordering }),

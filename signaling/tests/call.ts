@@ -7,7 +7,7 @@ import {
   judgeSent,
   type MediaFacts,
 } from '../../core/domain/trunk-tests/index.ts'
-import { iso, pause } from '../../core/runtime/clock.ts'
+import { delay, iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, insertCall, type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
@@ -21,8 +21,8 @@ import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import { holdsNumber, type Target, type TrunkConfig } from '../trunks/snapshot.ts'
-import { faultOfReach } from './reach.ts'
 import type { TestReport } from './report.ts'
+import { targetFault } from './target-faults.ts'
 
 /**
  * Calls that test a trunk. They are marked, and left out of the customer's metrics (design section 4). Admission treats
@@ -162,7 +162,7 @@ async function probe(
     media = done.media
     outcome = done.outcome
     // Our own side reports an unreachable peer as silence or 503. Then the finding is why it is unreachable.
-    return (mayBeUnreached(outcome) ? await faultOfReach(ctx, options.targets) : null) ?? judgeCall(where, outcome)
+    return (mayBeUnreached(outcome) ? await targetFault(ctx, options.targets) : null) ?? judgeCall(where, outcome)
   })
   const heard = media as MediaFacts | null
   const first = await checks.heard(async () => (heard ? judgeHeard(where, heard) : NO_MEDIA))
@@ -282,7 +282,7 @@ async function measure(ctx: AdmissionContext, leg: Leg): Promise<MediaFacts> {
     sources: [{ kind: 'tone', hz: [440], on_ms: 1000, off_ms: 0, total_ms: LISTEN_MS + 2000 }],
     loop: 1,
   })
-  await pause(ctx.clock, LISTEN_MS)
+  await delay(ctx.clock, LISTEN_MS)
   const stats = await ctx.media.request('leg.stats', { leg_id: leg.id })
   const address = (host: string | null, port: number | null) => (host === null ? null : `${host}:${port ?? ''}`)
   return {

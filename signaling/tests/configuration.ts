@@ -19,8 +19,8 @@ import type { CallContext } from '../b2bua/context.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
 import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
 import type { CarrierConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
-import { isTls, resolve, TooLate, within } from './reach.ts'
 import type { TestReport } from './report.ts'
+import { isTls, resolve, TooLate, within } from './target-faults.ts'
 
 const OPTIONS_LIMIT_MS = 6000
 const MAX_TARGETS = 10
@@ -115,12 +115,12 @@ async function checkTarget(
   const host = hostOf(target.uri)
   const found = await resolve(ctx, target, carrier_id)
   const name = await dns(async () => judgeDns(host, found))
-  if (name.state === 'failed' || !('way' in found)) {
+  if (name.state === 'failed' || !('first' in found)) {
     const skip = async () => ({ state: 'skipped' as const, summary: `Nothing was sent to ${host}.` })
     for (const check of [tls, options, codecs]) await check?.(skip)
     return
   }
-  const shown = () => certificateAt(ctx.config.data_dir, host, found.way)
+  const shown = () => certificateAt(ctx.config.data_dir, host, found.first)
   await tls?.(async () => judgeTls(host, await shown(), ctx.clock.now(), target.tls))
   let sdp: string | null = null
   await options(async () => {

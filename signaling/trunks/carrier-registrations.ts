@@ -15,13 +15,13 @@ import {
 import type { State } from '../../core/state/index.ts'
 import type { SipResponse, SipStack } from '../drachtio/types.ts'
 import { askFirst, isMadeUp, targetUri } from './health.ts'
+import type { CheckedAddress, PeerAddresses } from './peer-addresses.ts'
 import { certificateAt } from './peer-certificate.ts'
 import type { CarrierRegistration, Snapshot } from './snapshot.ts'
-import type { Way, WaysOut } from './ways-out.ts'
 
 interface Options {
   readonly sip: SipStack
-  readonly ways: Pick<WaysOut, 'find'>
+  readonly peer_addresses: Pick<PeerAddresses, 'find'>
   readonly state: State
   readonly clock: Clock
   readonly log: Log
@@ -170,9 +170,9 @@ class Kept {
     let response: SipResponse | null = null
     let detail: string | null = null
     try {
-      const { answer, way } = await this.#send(wanted_seconds)
+      const { answer, address } = await this.#send(wanted_seconds)
       response = answer
-      detail = answer.status < 300 ? null : await this.#refusal(answer, way)
+      detail = answer.status < 300 ? null : await this.#refusal(answer, address)
     } catch (error) {
       detail = error instanceof Error ? error.message : String(error)
     }
@@ -199,7 +199,7 @@ class Kept {
   }
 
   /** Sends a REGISTER, and repeats it once to answer a challenge. @throws NotReached, LinkLost, RequestFailed */
-  async #send(expires_seconds: number): Promise<{ answer: SipResponse; way: Way }> {
+  async #send(expires_seconds: number): Promise<{ answer: SipResponse; address: CheckedAddress }> {
     const { sip, unseal } = this.#options
     const { registrar, transport, username, password_sealed, tls } = this.#registration
     const uri = targetUri(registrar, transport)
@@ -219,16 +219,19 @@ class Kept {
       cnonce: randomBytes(8).toString('hex'),
     })
     const more = { [proxy ? 'Proxy-Authorization' : 'Authorization']: credentials }
-    const { way } = first
-    return { answer: await sip.request({ method, uri, proxy: way.proxy, headers: { ...headers, ...more } }), way }
+    const { address } = first
+    return {
+      answer: await sip.request({ method, uri, proxy: address.proxy, headers: { ...headers, ...more } }),
+      address,
+    }
   }
 
   /** Describes for people why a REGISTER failed. When TLS prevented it, that is what is wrong with the certificate. */
-  async #refusal(answer: SipResponse, way: Way): Promise<string> {
+  async #refusal(answer: SipResponse, address: CheckedAddress): Promise<string> {
     const said = `${answer.status} ${answer.reason}`
-    if (!isMadeUp(answer) || way.protocol !== 'tls') return said
+    if (!isMadeUp(answer) || address.protocol !== 'tls') return said
     const host = hostOf(this.#registration.registrar)
-    const shown = await certificateAt(this.#options.data_dir, host, way)
+    const shown = await certificateAt(this.#options.data_dir, host, address)
     const { state, summary, mend = '' } = judgeTls(host, shown, this.#options.clock.now(), this.#registration.tls)
     return state === 'failed' ? `${summary} ${mend}` : said
   }

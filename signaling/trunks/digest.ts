@@ -70,7 +70,7 @@ export class DigestAuthenticator {
   /** Flows that have proved a password, and until when. They do not share the guess limit of their address. */
   readonly #proven = boundedMap<string, number>(MAX_GUESSERS)
   readonly #md5_clients = new Md5Clients()
-  readonly #told: (trunk_id: string, address: string) => void
+  readonly #provedBy: (trunk_id: string, address: string) => void
   readonly #guessedOf: (trunk_id: string, address: string) => void
   #swept_ms = 0
   #realms: { readonly of: Snapshot | null; readonly realms: Realms } = { of: null, realms: compileRealms([]) }
@@ -88,7 +88,7 @@ export class DigestAuthenticator {
     /** Called once a minute for an address that guesses, with the trunk whose user it named last. */
     readonly guessed: (trunk_id: string, address: string) => void
   }) {
-    this.#told = options.proved
+    this.#provedBy = options.proved
     this.#guessedOf = options.guessed
     this.#clock = options.clock
     this.#nonces = options.nonces
@@ -132,7 +132,7 @@ export class DigestAuthenticator {
     if (outcome.kind === 'authenticated') {
       this.#proved(request)
       const { trunk_id, id } = outcome.credential
-      this.#told(trunk_id, request.source.address)
+      this.#provedBy(trunk_id, request.source.address)
       return { kind: 'authenticated', trunk_id, credential_id: id }
     }
     // A client with the right password but a repeated nonce count needs a new nonce, as with a stale one.

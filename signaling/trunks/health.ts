@@ -4,13 +4,13 @@ import type { Log } from '../../core/runtime/log.ts'
 import { forgetEvidence, saveEvidence } from '../../core/state/configuration/target-evidence.ts'
 import type { State } from '../../core/state/index.ts'
 import type { RequestOptions, SipResponse, SipStack } from '../drachtio/types.ts'
+import type { AddressAsked, CheckedAddress, PeerAddresses } from './peer-addresses.ts'
 import type { Snapshot, Target } from './snapshot.ts'
-import type { Way, WayAsked, WaysOut } from './ways-out.ts'
 
 /** A target's last response, and its count of consecutive misses. */
 interface Evidence {
   readonly trunk_enabled: boolean
-  readonly way: string
+  readonly key: string
   timer: Timer
   misses: number
   /** The judgement of the last OPTIONS. */
@@ -22,7 +22,7 @@ interface Evidence {
 type TargetState = 'unknown' | 'healthy' | 'degraded'
 
 /** The settings that decide how OPTIONS reaches a target. */
-const wayOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
+const keyOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
 
 const PERIOD_MS = 30_000
 const MISSES_UNTIL_DEGRADED = 2
@@ -44,7 +44,7 @@ export class TargetHealth {
     readonly log: Log
     readonly node_id: string
     readonly random: () => number
-    readonly ways: Pick<WaysOut, 'find'>
+    readonly peer_addresses: Pick<PeerAddresses, 'find'>
     readonly unseal: (sealed: string) => string
   }
   #stopped = false
@@ -56,7 +56,7 @@ export class TargetHealth {
     readonly log: Log
     readonly node_id: string
     readonly random: () => number
-    readonly ways: Pick<WaysOut, 'find'>
+    readonly peer_addresses: Pick<PeerAddresses, 'find'>
     readonly unseal: (sealed: string) => string
   }) {
     this.#options = options
@@ -91,7 +91,7 @@ export class TargetHealth {
           wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
       const known = wanted.get(id)
-      if (known && wayOf(known.target) === evidence.way) continue
+      if (known && keyOf(known.target) === evidence.key) continue
       evidence.timer.cancel()
       this.#targets.delete(id)
     }
@@ -99,7 +99,7 @@ export class TargetHealth {
       if (this.#targets.has(id) || this.#stopped) continue
       const evidence: Evidence = {
         trunk_enabled,
-        way: wayOf(target),
+        key: keyOf(target),
         misses: 0,
         state: 'unknown',
         code: null,
@@ -168,7 +168,7 @@ export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 
 
 /** Sends OPTIONS to a target's addresses in turn; returns the first response. @throws as `askFirst` */
 export async function askOptions(
-  reach: Reach & { readonly unseal: (sealed: string) => string },
+  reach: AskServices & { readonly unseal: (sealed: string) => string },
   target: Pick<Target, 'uri' | 'transport' | 'tls' | 'credentials'>,
   carrier_id: string | null,
 ): Promise<SipResponse> {
@@ -179,9 +179,9 @@ export async function askOptions(
   return (await askFirst(reach, asked, request)).answer
 }
 
-interface Reach {
+interface AskServices {
   readonly sip: SipStack
-  readonly ways: Pick<WaysOut, 'find'>
+  readonly peer_addresses: Pick<PeerAddresses, 'find'>
 }
 
 /**
@@ -189,15 +189,15 @@ interface Reach {
  * server generated for the last. @throws NotReached, LinkLost, RequestFailed
  */
 export async function askFirst(
-  { sip, ways }: Reach,
-  asked: WayAsked,
+  { sip, peer_addresses }: AskServices,
+  asked: AddressAsked,
   request: Pick<RequestOptions, 'method' | 'headers' | 'auth'>,
-): Promise<{ readonly answer: SipResponse; readonly way: Way }> {
-  const found = await ways.find(asked)
+): Promise<{ readonly answer: SipResponse; readonly address: CheckedAddress }> {
+  const found = await peer_addresses.find(asked)
   if (found.kind !== 'found') throw new NotReached(found.detail)
-  let last: { answer: SipResponse; way: Way } | null = null
-  for (const way of found.ways) {
-    last = { answer: await sip.request({ ...request, uri: asked.uri, proxy: way.proxy }), way }
+  let last: { answer: SipResponse; address: CheckedAddress } | null = null
+  for (const address of found.addresses) {
+    last = { answer: await sip.request({ ...request, uri: asked.uri, proxy: address.proxy }), address }
     if (!isMadeUp(last.answer)) break
   }
   if (!last) throw new NotReached('it has no address')

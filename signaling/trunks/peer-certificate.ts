@@ -1,9 +1,9 @@
 import { connect, type PeerCertificate } from 'node:tls'
 import { parseAddress } from '../../core/domain/identity/index.ts'
-import type { WayOut } from '../../core/domain/network/ways-out.ts'
+import type { HostPort } from '../../core/domain/network/peer-addresses.ts'
 import type { CertificateFacts } from '../../core/domain/trunk-tests/index.ts'
 import { trustedPeers } from '../../core/runtime/certificate.ts'
-import { fingerprintOf, wrongName } from '../../core/runtime/sip/peer-names.ts'
+import { certificateFingerprint, wrongName } from '../../core/runtime/sip/peer-names.ts'
 
 const TLS_LIMIT_MS = 5000
 
@@ -16,12 +16,12 @@ export const codeOf = (error: unknown): string => {
 export function certificateAt(
   data_dir: string,
   host: string,
-  way: WayOut,
+  address: HostPort,
 ): Promise<CertificateFacts | { error: string }> {
   return new Promise(done => {
     const socket = connect({
-      host: way.host,
-      port: way.port,
+      host: address.host,
+      port: address.port,
       rejectUnauthorized: false,
       ...trustedPeers(data_dir),
       ...(parseAddress(host) ? {} : { servername: host }),
@@ -40,7 +40,7 @@ export function certificateAt(
         issuer: nameOf(peer.issuer, peer),
         valid_from_ms: Date.parse(peer.valid_from),
         valid_to_ms: Date.parse(peer.valid_to),
-        fingerprint: fingerprintOf(peer) ?? '',
+        fingerprint: certificateFingerprint(peer) ?? '',
         matches_host: wrongName(host, peer) === undefined,
         untrusted: socket.authorized ? null : String(socket.authorizationError ?? 'unknown'),
       })

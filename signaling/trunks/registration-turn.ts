@@ -3,7 +3,7 @@ import type { Log } from '../../core/runtime/log.ts'
 import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { State } from '../../core/state/index.ts'
-import { holdTask, releaseTask } from '../../core/state/nodes/task-leases.ts'
+import { holdTask, releaseTask } from '../../core/state/nodes/task-lease-rows.ts'
 
 const NAME = 'carrier registrations'
 const RENEW_MS = 5_000

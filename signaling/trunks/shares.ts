@@ -4,7 +4,7 @@ import { evenRandom } from '../../core/domain/routing/index.ts'
 /** Sequences kept; a trunk or project that has not called for longest begins a new one. */
 const MAX_SEQUENCES = 10_000
 
-/** Weighted shares of a node: they follow an even sequence per trunk or project (decision 0504). */
+/** Weighted shares of a node: they follow an even sequence per trunk or project (docs/calls.md). */
 export class Shares {
   readonly #sequences = boundedMap<string, { readonly start: number; count: number }>(MAX_SEQUENCES)
   readonly #random: () => number

@@ -377,7 +377,7 @@ t.test('routing and ceilings over SIP', async t => {
   )
 
   t.test('shares follow the weights within 3 % over 200 calls', async t => {
-    // The sequence is even from its start (decision 0504): a unit test draws a thousand.
+    // The sequence is even from its start (docs/calls.md): a unit test draws a thousand.
     const CALLS = 200
     const weights = [70, 20, 10]
     const targets = await Promise.all(

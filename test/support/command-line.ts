@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { programFor } from '../../bin/commands.ts'
 import { orSayWhy } from '../../bin/say.ts'
 import { onState } from '../../bin/state.ts'
-import { type Terminal, within } from '../../bin/terminal.ts'
+import { type Terminal, withTerminal } from '../../bin/terminal.ts'
 import type { State } from '../../core/state/index.ts'
 import type { Ended } from './child.ts'
 
@@ -47,7 +47,7 @@ export async function runCommand(words: readonly string[], around: Surroundings)
     },
   }
   const run = () =>
-    within(terminal, async () => {
+    withTerminal(terminal, async () => {
       const program = await programFor(words)
       endHere(program)
       await orSayWhy(() => program.parseAsync([...words], { from: 'user' }))
@@ -97,6 +97,6 @@ export const helpOf = async (command: Command, columns: number): Promise<string>
     fail: unused,
     leave: unused,
   }
-  await within(terminal, async () => command.outputHelp())
+  await withTerminal(terminal, async () => command.outputHelp())
   return help
 }

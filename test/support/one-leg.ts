@@ -41,6 +41,6 @@ export const legServices = (
   clock,
   sip,
   snapshot: () => ({ trunks }),
-  ways: { mediaAddress: async () => null },
+  peer_addresses: { mediaAddress: async () => null },
   metrics: createCallMetrics(new Registry(), clock),
 })

@@ -16,19 +16,13 @@ const names = (text: string): string[] => text.trim().split(/\s+/)
 const SHARED = new Set([
   // A schema and the type of its values, or a value on both sides of a border that types may not cross.
   ...names(`
-    AlertPolicy CallingWindow CodecName Direction Flag Instant Redirects RelayInput Role ServiceType SrtpKeys
-    TlsVerification Transport
+    AlertPolicy CallingWindow CodecName Direction Flag Instant Redirects Role ServiceType SrtpKeys TlsVerification
+    Transport
   `),
-  // The routes of one resource in several APIs, and what these routes are built with.
-  ...names(`
-    audit calls conferences exports invitations members numbers pageOf pageSchema projects queues recordings route
-  `),
+  // The routes of one resource in several APIs, and `route`, which builds them.
+  ...names('audit calls conferences exports invitations members numbers projects queues recordings route'),
   // The handlers of each form of a Dial, of which one is chosen.
   ...names('begin cut gone on'),
-  // A verb or noun is named like its element.
-  ...names('enqueue number parameter pause redirect start'),
-  // One word for several things still.
-  ...names('Engine Json carryOut dueMinor fingerprintOf flag list oneOf optional refuse text within'),
 ])
 
 export function nameFindings(all: readonly Source[], shared: ReadonlySet<string> = SHARED): string[] {

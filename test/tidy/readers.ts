@@ -110,7 +110,7 @@ const READERS: readonly Reader[] = [
   },
   {
     file: 'core/domain/calls/custom-headers.ts',
-    functions: '`customHeaders`, `toldHeaders`',
+    functions: '`customHeaders`, `applicationHeaders`',
     reads: 'X- headers, User-to-User, Session-ID and Geolocation, passed on or handed to the application unchanged',
     headers: ['x-*', 'user-to-user', 'geolocation', 'x-strowger-callsid'],
   },

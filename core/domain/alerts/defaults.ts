@@ -29,7 +29,7 @@ type Default = Pick<
   'threshold' | 'resolution' | 'channels' | 'platform_ceiling_minor' | 'platform_ceiling_window_seconds'
 >
 const NO_CEILING = { platform_ceiling_minor: null, platform_ceiling_window_seconds: null }
-const TOLD = ['in_app', 'email', 'webhook'] as const
+const ALL_CHANNELS = ['in_app', 'email', 'webhook'] as const
 
 /** The initial policies of each organization. Amounts are in kobo. */
 export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
@@ -37,27 +37,27 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
   balance_low: {
     threshold: money(500_000),
     resolution: plain('below_threshold', { amount_minor: 600_000, currency: CURRENCY }),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   /** 80 per cent of a daily cap of the project or of a subaccount. */
   spend_daily: {
     threshold: { ...NO_THRESHOLD, percent: '80' },
     resolution: plain('day_rollover'),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   spend_monthly: {
     threshold: money(100_000_000),
     resolution: plain('month_rollover'),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   /** 20,000 in five minutes on one trunk. At 200,000 in an hour the platform acts whatever the policy says. */
   spend_velocity: {
     threshold: money(2_000_000, { window_seconds: 300, min_events: 3 }),
     resolution: plain('below_threshold', { for_seconds: 600 }),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     platform_ceiling_minor: 20_000_000,
     platform_ceiling_window_seconds: 3600,
   },
@@ -65,26 +65,26 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
   first_seen_high_cost_destination: {
     threshold: money(10_000, { min_events: 1, window_seconds: 600 }),
     resolution: plain('acknowledged_or_24h'),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   new_source_ip: {
     threshold: { ...NO_THRESHOLD, min_events: 1, window_seconds: 3600 },
     resolution: plain('acknowledged_or_24h'),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   /** As many unanswered keep-alives as make a target degraded, or failed tries of a webhook. */
   endpoint_health: {
     threshold: { ...NO_THRESHOLD, min_events: 2 },
     resolution: plain('consecutive_successes', { count: 2 }),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
   trunk_apply_failed: {
     threshold: NO_THRESHOLD,
     resolution: plain('later_revision'),
-    channels: TOLD,
+    channels: ALL_CHANNELS,
     ...NO_CEILING,
   },
 }

@@ -10,7 +10,7 @@ const PASSED: ReadonlyMap<string, string> = new Map([['user-to-user', 'User-to-U
  * Headers that a script sees besides: the session's id (RFC 7989), who diverted the call (RFC 5806), and where the
  * caller is (RFC 6442).
  */
-const TOLD: ReadonlyMap<string, string> = new Map([
+const SCRIPT_HEADERS: ReadonlyMap<string, string> = new Map([
   ...PASSED,
   ['session-id', 'Session-ID'],
   ['diversion', 'Diversion'],
@@ -21,7 +21,7 @@ const TOLD: ReadonlyMap<string, string> = new Map([
 export const customHeaders = (headers: Headers): Record<string, string> => chosen(headers, PASSED)
 
 /** Returns the headers of an INVITE that a script may see (voice-compat.md §12.1). */
-export const applicationHeaders = (headers: Headers): Record<string, string> => chosen(headers, TOLD)
+export const applicationHeaders = (headers: Headers): Record<string, string> => chosen(headers, SCRIPT_HEADERS)
 
 function chosen(headers: Headers, named: ReadonlyMap<string, string>): Record<string, string> {
   const kept: Record<string, string> = {}

@@ -8,7 +8,7 @@ export interface ScriptStep {
 }
 
 type Facts = Readonly<Record<string, unknown>>
-type Told = ScriptStep['detail']
+type StepDetail = ScriptStep['detail']
 
 const MAX_TEXT = 200
 
@@ -23,9 +23,9 @@ const bareUri = (uri: string): string => {
 }
 
 /** What each command of a script is to a person; a command that is not here is part of another step. */
-const COMMANDS: Readonly<Record<string, (command: Facts) => readonly Told[]>> = {
+const COMMANDS: Readonly<Record<string, (command: Facts) => readonly StepDetail[]>> = {
   answer: () => [{ verb: 'Answer', text: 'the call is answered' }],
-  play: ({ items }) => listOf(items).map(itemTold),
+  play: ({ items }) => listOf(items).map(itemDetail),
   digits_on: () => [{ verb: 'Gather', text: 'waits for keys' }],
   recognize: ({ language }) => [{ verb: 'Gather', text: `listens for speech in ${said(language)}` }],
   send_digits: ({ digits }) => [
@@ -48,7 +48,7 @@ const COMMANDS: Readonly<Record<string, (command: Facts) => readonly Told[]>> = 
 }
 
 /** What happened to a script: results of its steps. That a key was pressed is told, never which. */
-const EVENTS: Readonly<Record<string, (event: Facts) => readonly Told[]>> = {
+const EVENTS: Readonly<Record<string, (event: Facts) => readonly StepDetail[]>> = {
   digit: () => [{ verb: 'Keys', text: 'a key was pressed' }],
   child_answered: () => [{ verb: 'Dial', text: 'answered' }],
   child_ended: ({ status }) => [{ verb: 'Dial', text: `ended: ${said(status)}` }],
@@ -64,7 +64,7 @@ const EVENTS: Readonly<Record<string, (event: Facts) => readonly Told[]>> = {
   hangup: () => [{ verb: 'Leg', text: 'the other side hung up' }],
 }
 
-function itemTold({ kind, text, url, ms }: Facts): Told {
+function itemDetail({ kind, text, url, ms }: Facts): StepDetail {
   if (kind === 'speech') return { verb: 'Say', text: said(text) }
   if (kind === 'silence') return { verb: 'Pause', text: `${Number(ms) / 1000} s` }
   return { verb: 'Play', text: said(url).replace(/\?.*$/, '') }

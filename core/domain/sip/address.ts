@@ -7,7 +7,7 @@ import { parseNameAddress, parseUri, splitList, unquoted } from './uri.ts'
  * `tel:` URIs and the telephone numbers in them (RFC 3261 §19.1.6, RFC 3966), in one pass and within `MAX_LENGTH`.
  */
 
-export interface PeerAddress {
+export interface SipAddress {
   /** The display name without quotes and escapes; null when there is none. */
   readonly name: string | null
   /** As received, without angle brackets. */
@@ -38,14 +38,14 @@ const MAX_VALUES = 20
 const MAX_HEADERS = 16
 
 /** Reads a value that holds one address, or the first of several; null when there is none. */
-export function readAddress(value: string | null | undefined): PeerAddress | null {
+export function readAddress(value: string | null | undefined): SipAddress | null {
   if (value === null || value === undefined || value.length === 0) return null
   return value.includes(',') ? (readAddresses(value)[0] ?? null) : readOne(value)
 }
 
 /** Reads each address of a list header, in its order; the first 20. Values that are no addresses are left out. */
-export function readAddresses(value: string | null | undefined): PeerAddress[] {
-  const found: PeerAddress[] = []
+export function readAddresses(value: string | null | undefined): SipAddress[] {
+  const found: SipAddress[] = []
   for (const item of splitList(value ?? '')) {
     const address = readOne(item)
     if (address) found.push(address)
@@ -54,18 +54,18 @@ export function readAddresses(value: string | null | undefined): PeerAddress[] {
   return found
 }
 
-function readOne(value: string): PeerAddress | null {
+function readOne(value: string): SipAddress | null {
   if (value.length > MAX_LENGTH) return null
   const given = parseNameAddress(value)
   return given ? addressIn(given.uri, given.name ?? null, given.params) : null
 }
 
 /** Reads a URI without name and header parameters, such as a request-URI; null when it is malformed. */
-export function readUri(text: string): PeerAddress | null {
+export function readUri(text: string): SipAddress | null {
   return text.length > MAX_LENGTH ? null : addressIn(text, null, NONE)
 }
 
-function addressIn(text: string, name: string | null, params: Parameters): PeerAddress | null {
+function addressIn(text: string, name: string | null, params: Parameters): SipAddress | null {
   const uri = parseUri(text)
   if (!uri) return null
   const { scheme, host, port, opaque } = uri
@@ -122,7 +122,7 @@ export const userOrHost = (uri: string): string => {
 export const uriOf = (value: string | null | undefined): string => readAddress(value)?.uri ?? ''
 
 /** Returns the value of a header of the URI (RFC 3261 §19.1.1); null when there is none. `id` is in lower case. */
-export const headerOfUri = ({ headers }: PeerAddress, id: string): string | null =>
+export const headerOfUri = ({ headers }: SipAddress, id: string): string | null =>
   headers.find(([name]) => name.toLowerCase() === id)?.[1] ?? null
 
 /** Decodes percent-escapes and drops control characters. Text with malformed escapes is kept as it is. */
@@ -148,7 +148,7 @@ export type Dialled =
  * Returns the number that an address names, in its context (RFC 3966 §5.1.5). A `phone-context` with a plus is the
  * beginning of the global number. One that repeats the host of the URI is our own plan, which is that of `country`.
  */
-export function dialled(address: PeerAddress, country: string): Dialled {
+export function dialled(address: SipAddress, country: string): Dialled {
   const { of_number, of_uri, host, scheme } = address
   // Some devices write the parameter behind the host.
   const context = of_number.get('phone-context') ?? unquoted(decoded(of_uri.get('phone-context') ?? ''))
@@ -168,7 +168,7 @@ export function dialled(address: PeerAddress, country: string): Dialled {
 }
 
 /** Returns the parameters of a number that we take notice of and never send on, as they were written. */
-export function unsentParameters({ of_number, of_uri }: PeerAddress): string[] {
+export function unsentParameters({ of_number, of_uri }: SipAddress): string[] {
   if (of_number.size === 0 && of_uri.size === 0) return []
   return UNSENT.flatMap(name => {
     const value = of_number.get(name) ?? of_uri.get(name)

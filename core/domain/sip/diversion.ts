@@ -1,5 +1,5 @@
 import { parseNumber } from '../numbers/parse.ts'
-import { dialled, headerOfUri, type PeerAddress, readAddresses } from './address.ts'
+import { dialled, headerOfUri, readAddresses, type SipAddress } from './address.ts'
 import { unquoted } from './uri.ts'
 import { readPrivacy, readReasons } from './values.ts'
 
@@ -88,7 +88,7 @@ const CAUSES: readonly (readonly [reason: string, cause: number])[] = [
 const REASON_OF_CAUSE: ReadonlyMap<number, string> = new Map(CAUSES.map(([reason, cause]) => [cause, reason]))
 const causeOf = (reason: string): number => CAUSES.find(([known]) => known === reason)?.[1] ?? 404
 
-function numberOf(address: PeerAddress, country: string): string {
+function numberOf(address: SipAddress, country: string): string {
   const { number } = dialled(address, country)
   const e164 = number === null ? null : (parseNumber(number, country)?.e164 ?? null)
   return e164 ?? address.user.replace(/[^A-Za-z0-9+*#_.-]/g, '').slice(0, 40)

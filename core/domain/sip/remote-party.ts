@@ -1,9 +1,9 @@
-import { type PeerAddress, readAddresses } from './address.ts'
+import { readAddresses, type SipAddress } from './address.ts'
 import { unquoted } from './uri.ts'
 
 /** The caller in a Remote-Party-ID, a predecessor of P-Asserted-Identity and Privacy that is still in use. */
 interface RemoteParty {
-  readonly address: PeerAddress
+  readonly address: SipAddress
   /** The number must not be shown: `privacy=full` or `privacy=uri`. */
   readonly restricted: boolean
 }
@@ -22,5 +22,5 @@ export function readRemoteParty(header: string | null): RemoteParty | null {
   return null
 }
 
-const parameter = ({ params }: PeerAddress, name: string, missing: string): string =>
+const parameter = ({ params }: SipAddress, name: string, missing: string): string =>
   unquoted(params.get(name) ?? missing).toLowerCase()

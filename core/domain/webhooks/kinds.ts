@@ -25,7 +25,7 @@ export const EVENT_KINDS = [
 type EventKind = (typeof EVENT_KINDS)[number]
 
 /** The events that audit entries are reported as, by action. Other writes of a trunk update it. */
-const TOLD: Readonly<Record<string, EventKind>> = {
+const KINDS: Readonly<Record<string, EventKind>> = {
   'trunk.created': 'trunk.created',
   'trunk.released': 'trunk.released',
   'number.ordered': 'number.ordered',
@@ -35,7 +35,7 @@ const TOLD: Readonly<Record<string, EventKind>> = {
 }
 
 /** An audited change, as far as its event depends on it. */
-interface Told {
+interface AuditedChange {
   readonly action: string
   readonly resource_type: string
   /** The resource's revision after the change; null when it did not get one. */
@@ -45,16 +45,16 @@ interface Told {
 }
 
 /** Reports whether a change is of a subtrunk or of one of its parts. Its event names the trunk. */
-export const isOfPart = ({ resource_type, trunk_id }: Pick<Told, 'resource_type' | 'trunk_id'>): boolean =>
+export const isOfPart = ({ resource_type, trunk_id }: Pick<AuditedChange, 'resource_type' | 'trunk_id'>): boolean =>
   trunk_id !== null && resource_type === 'subtrunk'
 
 /**
  * Returns the event that an audited change is reported as; null for none. Every write to a trunk or to its sources,
  * credentials, targets and policy gives the trunk a revision; its subtrunks have their own.
  */
-export function eventKindOf(change: Told): EventKind | null {
+export function eventKindOf(change: AuditedChange): EventKind | null {
   const { action, resource_type, to_revision } = change
-  if (Object.hasOwn(TOLD, action)) return TOLD[action] ?? null
+  if (Object.hasOwn(KINDS, action)) return KINDS[action] ?? null
   if (isOfPart(change)) return 'trunk.updated'
   return resource_type === 'trunk' && to_revision !== null ? 'trunk.updated' : null
 }

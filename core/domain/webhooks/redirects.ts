@@ -12,7 +12,7 @@ type Redirect =
  * Follows a response. 307 and 308 repeat method and body; 301, 302 and 303 become a GET without the parameters, like
  * the compatible form (RFC 9110 §15.4 allows it for POST). Other 3xx responses are final.
  */
-export function redirect(
+export function redirectOf(
   answer: { readonly status: number; readonly location: string | undefined },
   request: { readonly method: HttpMethod; readonly url: string },
 ): Redirect {

@@ -1,5 +1,5 @@
 import { createAddressGuard } from '../../domain/network/address-guard.ts'
-import { redirect } from '../../domain/webhooks/redirects.ts'
+import { redirectOf } from '../../domain/webhooks/redirects.ts'
 import { type HttpTarget, parseTarget } from '../../domain/webhooks/target.ts'
 import { systemClock } from '../clock.ts'
 import { basic, DigestAnswers } from './authorize.ts'
@@ -144,7 +144,7 @@ async function follow<T>(
         request.hop_answered?.(hop, { status, set_cookie: open.set_cookie })
         authorization = digest.to({ status, challenge: open.headers['www-authenticate'] }, hop, target)
         if (authorization !== null) continue
-        const next = redirect({ status, location: open.headers['location'] }, hop)
+        const next = redirectOf({ status, location: open.headers['location'] }, hop)
         if (next.kind === 'bad') throw new HttpError('bad_redirect', next.detail)
         if (next.kind === 'final') {
           const content = await open.read(sink(open))

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { compileSources, parseAddress } from '../../domain/identity/index.ts'
 import type { ServedAt } from '../../domain/network/contacts.ts'
-import type { OwnListeners, WayOut } from '../../domain/network/ways-out.ts'
+import type { HostPort, OwnListeners } from '../../domain/network/peer-addresses.ts'
 import { parseUri } from '../../domain/sip/uri.ts'
 import { addressesOf, type Settings } from '../config.ts'
 import { defaultPort, protocolOf } from './locate.ts'
@@ -36,7 +36,7 @@ const everyHost = (): string[] => [
 ]
 
 /** Returns the address in a SIP URI; nothing for a host name, because no lookup is made. */
-export function literalOf(text: string): WayOut[] {
+export function literalOf(text: string): HostPort[] {
   const uri = parseUri(text)
   if (!uri || !parseAddress(uri.host)) return []
   const named = protocolOf(uri)

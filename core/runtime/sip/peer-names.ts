@@ -18,7 +18,7 @@ export function namesProved(certificate: PeerCertificate): readonly string[] {
 }
 
 /** Returns the SHA-256 of the certificate in lower-case hexadecimal. */
-export const fingerprintOf = ({ fingerprint256 }: PeerCertificate): string | undefined =>
+export const certificateFingerprint = ({ fingerprint256 }: PeerCertificate): string | undefined =>
   fingerprint256?.replaceAll(':', '').toLowerCase()
 
 const sipUrisOf = (certificate: PeerCertificate): string[] =>

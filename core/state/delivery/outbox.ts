@@ -20,7 +20,7 @@ export async function enqueueRecordingCallback(
   facts: RecordingCallbackFacts & { readonly project_id: string; readonly now_ms: number },
 ): Promise<boolean> {
   if (!callback?.events.includes(facts.status)) return false
-  await enqueue(trx, {
+  await storeCallback(trx, {
     kind: 'recording_callback',
     call_sid: facts.call_sid,
     project_id: facts.project_id,
@@ -33,6 +33,7 @@ export async function enqueueRecordingCallback(
 }
 
 /** Queues a request in the outbox. Requests about one call to one URL leave in order. */
-export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> => queueProcedure(trx, 'enqueue_callback', wanted)
+export const storeCallback = (trx: Trx, wanted: Enqueued): Promise<void> =>
+  queueProcedure(trx, 'enqueue_callback', wanted)
 
 export { callFactsOf } from '../procedures/running/callbacks.ts'

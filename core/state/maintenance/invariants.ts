@@ -106,8 +106,8 @@ async function rowsWithTwoOwners(db: Db): Promise<string[]> {
       const named = OTHER_NAMES[`${table}.${column}`]
       const of = named ?? column.replace(/_(id|sid)$/, '')
       const itself = of === column || (of === table && !named)
-      const told = itself || of === 'project' || TWO_SIDED.has(`${table}.${column}`)
-      return !told && hasProject(of) ? [{ column, of }] : []
+      const implied = itself || of === 'project' || TWO_SIDED.has(`${table}.${column}`)
+      return !implied && hasProject(of) ? [{ column, of }] : []
     })
     const [first, ...others] = owners
     if (!first) continue

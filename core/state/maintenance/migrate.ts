@@ -4,15 +4,15 @@ import type { AnyDb } from '../migrations/create-tables.ts'
 import { MIGRATIONS } from '../migrations/index.ts'
 
 /** How messages name a database, and what they advise where one of a newer version is found. */
-interface Told {
+interface Wording {
   readonly name: string
   readonly instead: string
 }
 
 /** Migrates the schema to this version. Concurrent processes take turns. @throws StartRefused */
-export async function migrate(db: AnyDb, told: Told): Promise<void> {
+export async function migrate(db: AnyDb, wording: Wording): Promise<void> {
   // The migrator inspects every table, which would double the start time.
-  if ((await missingMigrations(db, told)).length === 0) return
+  if ((await missingMigrations(db, wording)).length === 0) return
   const migrator = new Migrator({
     db,
     provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
@@ -28,7 +28,7 @@ export async function migrate(db: AnyDb, told: Told): Promise<void> {
 }
 
 /** Lists the migrations of this version that have not run. @throws StartRefused for a schema of a newer version */
-export async function missingMigrations(db: AnyDb, { name, instead }: Told): Promise<readonly string[]> {
+export async function missingMigrations(db: AnyDb, { name, instead }: Wording): Promise<readonly string[]> {
   const executed = await executedMigrations(db)
   const unknown = executed.find(one => !Object.hasOwn(MIGRATIONS, one))
   if (unknown !== undefined)

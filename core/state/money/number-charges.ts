@@ -39,7 +39,7 @@ function dueNumbers(db: Db | Trx, time_zone: string, now_ms: number) {
 }
 
 /** Sums what the account of a project owes for the running month of numbers that its projects hold, in minor units. */
-export async function dueMinor(
+export async function dueForNumbersMinor(
   trx: Trx,
   project: Pick<ProjectRow, 'organization_id' | 'billing_account_id'>,
   now_ms: number,

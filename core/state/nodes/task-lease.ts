@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { isGone, type Machine, processName, processNamed } from '../../runtime/machine.ts'
 import type { State } from '../index.ts'
-import { holdTask, releaseTask, TASK_LEASE_MS } from './task-leases.ts'
+import { holdTask, releaseTask, TASK_LEASE_MS } from './task-lease-rows.ts'
 
 const RENEW_MS = 5000
 /** Ends before the lease that others see, because a run that begins at the last moment takes a while. */

@@ -14,13 +14,13 @@ import {
   PrimitiveValueListNode,
   type QueryResult,
 } from 'kysely'
-import type { Engine, EngineAdapter } from '../port.ts'
+import type { EngineAdapter, StateEngine } from '../port.ts'
 import { COMMIT, type Link, type Reply } from './link.ts'
 import type { Pool } from './pool.ts'
 import { beginTurn, inTurn, rollBack } from './turns.ts'
 
 interface Settings {
-  readonly engine: Engine
+  readonly engine: StateEngine
   readonly pool: Pool
   /** How long a statement or a transaction waits for a connection and for its turn. */
   readonly busy_timeout_ms: number
@@ -86,9 +86,9 @@ const EMPTY_LIST: ReadonlyMap<string, string> = new Map([
 ])
 
 class Adapter extends PostgresAdapter implements EngineAdapter {
-  readonly engine: Engine
+  readonly engine: StateEngine
 
-  constructor(engine: Engine) {
+  constructor(engine: StateEngine) {
     super()
     this.engine = engine
   }

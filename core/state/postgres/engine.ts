@@ -1,6 +1,6 @@
 import { CompiledQuery, DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector } from 'kysely'
 import type { Db, Trx } from '../db.ts'
-import type { Engine, Step } from '../port.ts'
+import type { StateEngine, Step } from '../port.ts'
 import { awaitUnchanged } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { Schema } from '../schema/index.ts'
@@ -22,7 +22,7 @@ export const postgresCompiler = new Kysely<Schema>({
 })
 
 /** The engine of a PostgreSQL database and of its transactions. */
-export function postgresEngine(pool: Pool, busy_timeout_ms: number): Engine {
+export function postgresEngine(pool: Pool, busy_timeout_ms: number): StateEngine {
   const run = async (handle: Db | Trx, sql: string, values: readonly unknown[]): Promise<Reply> => {
     const { rows, numAffectedRows = 0n } = await handle.executeQuery(CompiledQuery.raw(sql, [...values]))
     return { rows: rows as Reply['rows'], changes: Number(numAffectedRows) }

@@ -15,18 +15,18 @@ export type Migrates = 'nobody' | 'anybody' | { readonly lone_machine: string }
 
 /** Migrates a database that several machines share, or refuses one of another version (decision 1055). */
 export async function migrateShared(db: Kysely<Schema>, name: string, migrates: Migrates): Promise<void> {
-  const told = { name: `the database ${name}`, instead: 'name an empty database' }
-  const missing = await missingMigrations(db, told)
+  const wording = { name: `the database ${name}`, instead: 'name an empty database' }
+  const missing = await missingMigrations(db, wording)
   const [first] = missing
   if (first === undefined) return
-  const older = `${told.name} is of an older version of Strowger (it lacks ${first})`
+  const older = `${wording.name} is of an older version of Strowger (it lacks ${first})`
   if (migrates === 'nobody') throw new StartRefused(`${older}: run strowger migrate`)
   if (migrates !== 'anybody' && missing.length < Object.keys(MIGRATIONS).length) {
     const others = await otherMachines(db, migrates.lone_machine)
     if (others.length > 0)
       throw new StartRefused(`${older}, and ${others.join(', ')} run on it: stop them, or run strowger migrate`)
   }
-  await migrate(db, told)
+  await migrate(db, wording)
 }
 
 /** The other machines with a node whose heartbeat is recent, by the server's clock. */

@@ -27,7 +27,7 @@ const FETCHED_ROWS = 2000
 export async function takeOver(
   database_url: string,
   source: AllRows,
-  told: (table: TakenTable) => void,
+  onTable: (table: TakenTable) => void,
 ): Promise<readonly TakenTable[]> {
   const pool = poolOf(database_url, { size: 1, statement_ms: STATEMENT_MS, idle_ms: STATEMENT_MS })
   try {
@@ -38,7 +38,7 @@ export async function takeOver(
         const taken: TakenTable[] = []
         for (const table of source.tables) {
           const one = await takeTable(link, source, table)
-          told(one)
+          onTable(one)
           taken.push(one)
         }
         await link.run(COMMIT)

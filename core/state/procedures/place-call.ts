@@ -2,7 +2,7 @@ import { voiceService } from '../../domain/admission/index.ts'
 import type { Reason, ReasonFacts } from '../../domain/reasons/index.ts'
 import { wouldAdmit } from './admission/own-line.ts'
 import type { AdmissionRequest } from './admission/request.ts'
-import { number, type Query, text, tuples } from './query.ts'
+import { numberOf, type Query, textOf, tuples } from './query.ts'
 import { type CallRow, insertCallRow, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API to queue. */
@@ -42,7 +42,8 @@ const DRAINING = `select count(*) as nodes, count(draining_at) as draining from 
  */
 export function placeApiCall(query: Query, input: PlaceInput): Placed {
   const [seen] = query(DRAINING)
-  if (seen && number(seen, 'nodes') > 0 && seen['nodes'] === seen['draining']) return { refused: 'draining', facts: {} }
+  if (seen && numberOf(seen, 'nodes') > 0 && seen['nodes'] === seen['draining'])
+    return { refused: 'draining', facts: {} }
   // A dry run: the call takes its slots when it leaves.
   const outcome = wouldAdmit(query, askOf(input))
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
@@ -70,7 +71,7 @@ export function placeApiCall(query: Query, input: PlaceInput): Placed {
 
 function nodeOf(query: Query, conference_sid: string | undefined): string | null {
   const [node] = conference_sid === undefined ? [] : query(NODE_OF_CONFERENCE, conference_sid)
-  return node ? text(node, 'id') : null
+  return node ? textOf(node, 'id') : null
 }
 
 const askOf = ({ sid, project_id, application_id, to_number, from_number, caller_id, now_ms }: PlaceInput) =>

@@ -123,12 +123,12 @@ export function updating(
   }
 }
 
-export const text = (row: Row, column: string): string => String(row[column] ?? '')
+export const textOf = (row: Row, column: string): string => String(row[column] ?? '')
 export const textOrNull = (row: Row, column: string): string | null => {
   const value = row[column]
   return value === null || value === undefined ? null : String(value)
 }
-export const number = (row: Row, column: string): number => Number(row[column] ?? 0)
+export const numberOf = (row: Row, column: string): number => Number(row[column] ?? 0)
 export const numberOrNull = (row: Row, column: string): number | null => {
   const value = row[column]
   return value === null || value === undefined ? null : Number(value)

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 import type { AlertKind, AlertSeverity, AlertSourceState, AlertState, SubjectType } from '../../domain/alerts/types.ts'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 /** One revision of a policy. Rows never change except for `newest`. */
 export interface AlertPolicyTable {
@@ -10,10 +10,10 @@ export interface AlertPolicyTable {
   kind: AlertKind
   enabled: Flag
   /** JSON list of channels. */
-  channels: Json
-  scope: Json
-  threshold: Json
-  resolution: Json
+  channels: JsonText
+  scope: JsonText
+  threshold: JsonText
+  resolution: JsonText
   platform_ceiling_minor: number | null
   platform_ceiling_window_seconds: number | null
   newest: Flag
@@ -41,11 +41,11 @@ export interface AlertTable {
   trunk_id: string | null
   containment_id: string | null
   /** JSON list of evidence items. */
-  evidence: Json
+  evidence: JsonText
   /** JSON list of {href, label}. */
-  suggested_actions: Json
+  suggested_actions: JsonText
   /** JSON list of the channels that received the alert. */
-  channels: Json
+  channels: JsonText
   fired_at: Instant
   acknowledged_at: Instant | null
   acknowledged_by: string | null
@@ -64,8 +64,8 @@ export interface AlertTable {
 export interface AlertSettingTable {
   project_id: string
   /** JSON list; null: the organization's admins and engineers. */
-  email_recipients: Json | null
-  sms_recipients: Json
+  email_recipients: JsonText | null
+  sms_recipients: JsonText
   /** HH:MM in the organization's time zone; null: never quiet. */
   quiet_from: string | null
   quiet_to: string | null

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 import type { Audience } from '../../domain/numbers/import.ts'
-import type { Instant, Json } from './configuration.ts'
+import type { Instant, JsonText } from './configuration.ts'
 
 /** The issued statement of a past month. It never changes. */
 export interface BillingDocumentTable {
@@ -9,7 +9,7 @@ export interface BillingDocumentTable {
   period: string
   issued_at: Instant
   /** The whole statement (core/domain/billing/statement.ts). */
-  body: Json
+  body: JsonText
 }
 
 export interface NumberOrderTable {
@@ -17,7 +17,7 @@ export interface NumberOrderTable {
   id: string
   project_id: string
   /** JSON list of the numbers ordered, with the plus. */
-  numbers: Json
+  numbers: JsonText
   created_at: Instant
 }
 
@@ -81,7 +81,7 @@ export interface CallExportTable {
   state: 'queued' | 'running' | 'completed' | 'failed' | 'deleted'
   format: 'csv' | 'jsonl'
   /** JSON of a HistoryFilter. */
-  filter: Json
+  filter: JsonText
   begun_by: string
   created_at: Instant
   finished_at: Instant | null
@@ -103,7 +103,7 @@ export interface CallExportTable {
 }
 
 /** The position up to which an event source has been reported. */
-export interface ToldEventTable {
+export interface ReportedEventTable {
   name: string
   position: number
 }

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 export type CallStatus =
   | 'queued'
@@ -37,7 +37,7 @@ export interface CallTable {
   /** 1: the caller is another tenant's peer, whose leg is hidden (docs/calls.md). */
   foreign_caller: Flag | null
   /** JSON of the REST create request (urls, markup, callbacks, time limits); no secrets. */
-  request: Json | null
+  request: JsonText | null
   /** Signaling node that runs the call; null until a node takes it. */
   node_id: string | null
   queued_at: Instant
@@ -54,7 +54,7 @@ export interface CallTable {
   reason: string | null
   ended_by: 'caller' | 'called' | 'platform' | 'api' | null
   /** JSON: the admission decision, check by check. */
-  decision_trace: Json | null
+  decision_trace: JsonText | null
   updated_at: Instant
 }
 
@@ -79,7 +79,7 @@ export interface CdrTable {
   /** Time from the INVITE to the first 18x or 200; null without an INVITE or such a response. */
   pdd_ms: number | null
   /** JSON: codecs of both legs, relay or transcode, packets, loss, jitter, MOS per leg. */
-  media: Json | null
+  media: JsonText | null
 }
 
 /** One attempt at one target. */
@@ -110,7 +110,7 @@ export interface CallEventTable {
   kind: 'http' | 'warning' | 'error' | 'state' | 'script'
   /** Error or warning number of the compatible API, if any. */
   number: number | null
-  detail: Json
+  detail: JsonText
 }
 
 /** Commands of the API to the signaling node that runs (or will run) a call; executed in order of id. */
@@ -118,7 +118,7 @@ export interface CallCommandTable {
   id: Generated<number>
   call_sid: string
   kind: 'originate' | 'redirect' | 'hangup' | 'cancel' | 'conference' | 'dequeue' | 'recording' | 'activity'
-  payload: Json
+  payload: JsonText
   created_at: Instant
   taken_by: string | null
   done_at: Instant | null
@@ -148,7 +148,7 @@ export interface RecordingTable {
   /** The conference whose mix it holds. */
   conference_sid: Generated<string | null>
   /** JSON: the pauses of the recording (core/domain/calls/recording-pauses.ts). */
-  pauses: Generated<Json | null>
+  pauses: Generated<JsonText | null>
   created_at: Instant
   updated_at: Instant
 }
@@ -162,7 +162,7 @@ export interface OutboxTable {
   call_sid: string | null
   url: string
   method: 'GET' | 'POST'
-  parameters: Json
+  parameters: JsonText
   /** Identical for all attempts, so that a receiver can detect duplicates. */
   event_id: string
   attempts: number

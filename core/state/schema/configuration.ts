@@ -4,7 +4,7 @@ import type { Audience } from '../../domain/numbers/import.ts'
 
 /** Column types that every SQL dialect stores alike: booleans as 0 or 1, objects as JSON, times as ISO 8601 in UTC. */
 export type Flag = 0 | 1
-export type Json = string
+export type JsonText = string
 export type Instant = string
 
 export interface OrganizationTable {
@@ -34,7 +34,7 @@ export interface ProjectTable {
   /** 1: disabled because its organization is suspended, and enabled again with it. */
   suspended: Generated<Flag>
   /** JSON list of the names of high-risk destinations that an operator has opened (core/domain/fraud/high-risk.ts). */
-  open_risks: Generated<Json>
+  open_risks: Generated<JsonText>
   revision: Generated<number>
   created_at: Instant
 }
@@ -80,7 +80,7 @@ export interface ApiKeyTable {
   name: string
   role: Role
   /** JSON list of scopes. */
-  scopes: Json
+  scopes: JsonText
   subaccount_id: string | null
   expires_at: Instant | null
   retires_at: Instant | null
@@ -97,7 +97,7 @@ export interface OperatorKeyTable {
   secret_hash: string
   name: string
   /** JSON list of operator scopes. */
-  scopes: Json
+  scopes: JsonText
   expires_at: Instant | null
   revoked_at: Instant | null
   last_used_at: Instant | null
@@ -135,7 +135,7 @@ export interface TrunkTable {
   /** What a REFER of the peer does. */
   transfers: Transfers
   /** JSON list of codec names in order of preference. */
-  codecs: Json
+  codecs: JsonText
   concurrency: number
   cps: number
   max_call_duration_seconds: number
@@ -209,7 +209,7 @@ export interface TerminationTargetTable {
 export interface CarrierTable {
   id: string
   name: string
-  codecs: Json
+  codecs: JsonText
   enabled: Flag
   /** 1: the sandbox carrier. Only projects in sandbox mode use it. It is never billed. */
   sandbox: Flag
@@ -391,8 +391,8 @@ export interface IdempotencyTable {
   request_hash: string
   state: 'running' | 'done'
   status: number | null
-  body: Json | null
-  headers: Json | null
+  body: JsonText | null
+  headers: JsonText | null
   created_at: Instant
   expires_at: Instant
 }

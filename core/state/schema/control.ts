@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 export type AuditActorType = 'user' | 'api_key' | 'operator' | 'system'
 export type AuditKind = 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
@@ -36,7 +36,7 @@ export interface AuditEventTable {
   to_revision: number | null
   request_id: string | null
   /** JSON list of {label, before, after, redacted, unchanged}. */
-  changes: Json
+  changes: JsonText
   previous_hash: string
   /** SHA-256 over `previous_hash` and every other column. */
   hash: string
@@ -49,7 +49,7 @@ export interface WebhookEndpointTable {
   url: string
   description: string | null
   /** JSON list of event kinds. */
-  event_kinds: Json
+  event_kinds: JsonText
   enabled: Flag
   secret_sealed: string
   previous_secret_sealed: string | null
@@ -69,7 +69,7 @@ export interface WebhookDeliveryTable {
   /** Identical for all attempts and redeliveries. */
   event_id: string
   event_kind: string
-  payload: Json
+  payload: JsonText
   state: 'pending' | 'delivered' | 'failed'
   attempts: number
   next_attempt_at: Instant

@@ -116,7 +116,7 @@ export interface Schema {
   number_import_line: api.NumberImportLineTable
   retention_job: api.RetentionJobTable
   call_export: api.CallExportTable
-  told_event: api.ToldEventTable
+  told_event: api.ReportedEventTable
 }
 
 export type * from './alerts.ts'

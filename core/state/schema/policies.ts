@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 import type { ServiceType } from '../../domain/admission/index.ts'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 export interface OutboundPolicyTable {
   id: string
@@ -17,7 +17,7 @@ export interface OutboundPolicyTable {
   /** Minor units per minute. */
   max_destination_rate_minor: number | null
   /** JSON list of CallingWindow; null: calls may begin at any time. */
-  calling_hours: Json | null
+  calling_hours: JsonText | null
   recording_mode: 'off' | 'all'
   recording_channels: number
   recording_retention_days: number

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 /**
  * A list of sell rates in force from a moment on. The project's newest one in force applies, otherwise the operator's.
@@ -123,7 +123,7 @@ export interface ReservationTable {
   /** Minute of the store's clock in which money was last reserved. */
   held_minute: number
   /** JSON: the levels and their caps at admission. */
-  caps: Json
+  caps: JsonText
   held_minor: number
   /** Seconds after the answer that are paid for; null when the call costs nothing. */
   paid_until_seconds: number | null

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Flag, Instant, Json } from './configuration.ts'
+import type { Flag, Instant, JsonText } from './configuration.ts'
 
 /** A node's evidence of a target's health, from keep-alives. */
 export interface TargetEvidenceTable {
@@ -20,7 +20,7 @@ export interface LegFiguresTable {
   leg_id: string
   ended_at: Instant
   /** LegFigures of core/domain/calls/leg-figures.ts. */
-  figures: Json
+  figures: JsonText
 }
 
 /** Media quality of one leg, sampled every 10 s. */
@@ -30,7 +30,7 @@ export interface MediaQualityTable {
   leg_id: string
   at: Instant
   /** LegStats of the media protocol. */
-  stats: Json
+  stats: JsonText
 }
 
 /** A registered contact of a digest user or a browser client, until it expires. */

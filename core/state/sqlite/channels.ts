@@ -12,36 +12,36 @@ export interface Channel {
   unref(): void
 }
 
-interface Told {
+interface ChannelEvents {
   answered(message: FromThread): void
   /** The connection could not be opened, or its thread has failed. */
   failed(error: Error): void
   ended(): void
 }
 
-export type OpenChannel = (settings: WorkerSettings, counts: WorkCounts, told: Told) => Channel
+export type OpenChannel = (settings: WorkerSettings, counts: WorkCounts, events: ChannelEvents) => Channel
 
 /** Opens a connection that a thread of its own holds (decision 0002). */
-export const toThread: OpenChannel = (settings, counts, told) => {
+export const toThread: OpenChannel = (settings, counts, events) => {
   const worker = new Worker(builtModule('core/state/sqlite/worker.js'), {
     workerData: { ...settings, counts: counts.shared } satisfies ThreadData,
   })
-  worker.on('message', (message: FromThread) => told.answered(message))
-  worker.on('error', error => told.failed(error instanceof Error ? error : new Error(String(error))))
-  worker.on('exit', () => told.ended())
+  worker.on('message', (message: FromThread) => events.answered(message))
+  worker.on('error', error => events.failed(error instanceof Error ? error : new Error(String(error))))
+  worker.on('exit', () => events.ended())
   return { send: message => worker.postMessage(message), ref: () => worker.ref(), unref: () => worker.unref() }
 }
 
 /** Opens a connection on this thread, for a command: it has nothing else to do while SQLite works. */
-export const toThisThread: OpenChannel = (settings, counts, told) => {
+export const toThisThread: OpenChannel = (settings, counts, events) => {
   let connection: Connection
   try {
     connection = openConnection(settings, counts)
   } catch (error) {
     // Like a thread, it fails once its owner can be told.
-    queueMicrotask(() => told.failed(error as Error))
-    return { send: () => queueMicrotask(() => told.ended()), ref() {}, unref() {} }
+    queueMicrotask(() => events.failed(error as Error))
+    return { send: () => queueMicrotask(() => events.ended()), ref() {}, unref() {} }
   }
-  const take = serve(connection, { reply: told.answered, next: () => undefined, closed: told.ended })
+  const take = serve(connection, { reply: events.answered, next: () => undefined, closed: events.ended })
   return { send: take, ref() {}, unref() {} }
 }

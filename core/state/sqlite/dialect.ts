@@ -1,5 +1,5 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
-import type { Engine, Step } from '../port.ts'
+import type { StateEngine, Step } from '../port.ts'
 import { engineDialect } from './engine-dialect.ts'
 import { BATCH, LATER_PREFIX, plainSql, type WorkerReply, type WorkerRequest } from './protocol.ts'
 import { resultOf } from './result.ts'
@@ -7,7 +7,7 @@ import type { StateThread } from './thread.ts'
 import { Turns } from './turns.ts'
 
 interface Settings {
-  readonly engine: Engine
+  readonly engine: StateEngine
   readonly writing: StateThread
   /** Starts a second thread for reads while a write is in progress (decision 0002). Null: such reads wait. */
   readonly readThread: (() => StateThread) | null

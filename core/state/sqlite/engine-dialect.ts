@@ -1,8 +1,8 @@
 import { type Dialect, type Driver, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { Engine, EngineAdapter } from '../port.ts'
+import type { EngineAdapter, StateEngine } from '../port.ts'
 
 /** A Kysely dialect of SQLite whose adapter carries an engine (core/state/README.md). */
-export const engineDialect = (engine: Engine, createDriver: () => Driver): Dialect => ({
+export const engineDialect = (engine: StateEngine, createDriver: () => Driver): Dialect => ({
   createAdapter: () => new Adapter(engine),
   createDriver,
   createIntrospector: db => new SqliteIntrospector(db),
@@ -11,9 +11,9 @@ export const engineDialect = (engine: Engine, createDriver: () => Driver): Diale
 
 // SQLite's DDL is transactional, and BEGIN IMMEDIATE serializes two processes that migrate concurrently.
 class Adapter extends SqliteAdapter implements EngineAdapter {
-  readonly engine: Engine
+  readonly engine: StateEngine
 
-  constructor(engine: Engine) {
+  constructor(engine: StateEngine) {
     super()
     this.engine = engine
   }

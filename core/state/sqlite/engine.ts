@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import type { Db, Trx } from '../db.ts'
-import type { Engine, Reader } from '../port.ts'
+import type { Reader, StateEngine } from '../port.ts'
 import { compiler } from './compiler.ts'
 import { CLUSTERED } from './ddl.ts'
 import { isLocked, stateErrorOf } from './errors.ts'
@@ -16,7 +16,7 @@ interface Parts {
 }
 
 /** The engine of a database on the state's thread and of its transactions. Sends pseudo-statements (protocol.ts). */
-export const threadEngine = (parts: Parts): Engine => ({
+export const threadEngine = (parts: Parts): StateEngine => ({
   compiler,
   clustered: CLUSTERED,
   readHere(handle, read) {
@@ -47,7 +47,7 @@ async function askFor<Result>(handle: Db | Trx, sql: string, input: unknown): Pr
 }
 
 /** The engine of the transaction that is open on the calling thread's connection. Nothing waits. */
-export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): Engine => ({
+export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): StateEngine => ({
   compiler,
   clustered: CLUSTERED,
   readHere(_, read) {

@@ -1,4 +1,4 @@
-import { flag, ignored, integer, method, oneOf, pattern, url } from '../attributes.ts'
+import { choice, flag, ignored, integer, method, pattern, url } from '../attributes.ts'
 import { RECORDING_CALLBACK } from '../recording-callback.ts'
 import type { Node } from '../shape.ts'
 
@@ -21,13 +21,13 @@ export const DIAL = {
   }),
   answerOnBridge: flag(false, 13219),
   hangupOnStar: flag(false, 13213),
-  record: oneOf(RECORD_MODES, {
+  record: choice(RECORD_MODES, {
     default: 'do-not-record',
     number: 13217,
     aliases: { true: 'record-from-answer', false: 'do-not-record' },
   }),
-  recordingTrack: oneOf(['both', 'inbound', 'outbound'], { default: 'both' }),
-  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'do-not-trim' }),
+  recordingTrack: choice(['both', 'inbound', 'outbound'], { default: 'both' }),
+  trim: choice(['trim-silence', 'do-not-trim'], { default: 'do-not-trim' }),
   ...RECORDING_CALLBACK,
   ringTone: pattern(/^[a-z]{2}(?:-[a-z]{2,8})?$/i, 'country code', { default: null, number: 13220 }),
   sequential: flag(false, 13218),

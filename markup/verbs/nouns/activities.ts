@@ -1,4 +1,4 @@
-import { custom, flag, ignored, languageTag, method, oneOf, text, url } from '../attributes.ts'
+import { choice, custom, flag, ignored, languageTag, method, text, url } from '../attributes.ts'
 import { RECORDING_CALLBACK } from '../recording-callback.ts'
 import { shape } from '../shape.ts'
 import { parameter } from './parameters.ts'
@@ -8,9 +8,9 @@ const TRACKS = ['inbound_track', 'outbound_track', 'both_tracks'] as const
 /** Nouns of Start and Stop: activities that run concurrently with the script. Stream is in stream.ts. */
 export const recording = shape('Recording', {
   name: text({ max: 64 }),
-  channels: oneOf(['dual', 'mono'], { default: 'dual' }),
-  track: oneOf(['both', 'inbound', 'outbound'], { default: 'both' }),
-  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13699 }),
+  channels: choice(['dual', 'mono'], { default: 'dual' }),
+  track: choice(['both', 'inbound', 'outbound'], { default: 'both' }),
+  trim: choice(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13699 }),
   ...RECORDING_CALLBACK,
 })
 
@@ -19,7 +19,7 @@ export const siprec = shape(
   {
     name: text({ max: 64 }),
     connectorName: text({ max: 64 }),
-    track: oneOf(TRACKS, { default: 'both_tracks' }),
+    track: choice(TRACKS, { default: 'both_tracks' }),
     statusCallback: url(),
     statusCallbackMethod: method(),
   },
@@ -28,7 +28,7 @@ export const siprec = shape(
 
 export const transcription = shape('Transcription', {
   name: text({ max: 64 }),
-  track: oneOf(TRACKS, { default: 'both_tracks' }),
+  track: choice(TRACKS, { default: 'both_tracks' }),
   languageCode: languageTag({ default: 'en-US' }),
   inboundTrackLabel: text({ max: 128 }),
   outboundTrackLabel: text({ max: 128 }),

@@ -1,6 +1,6 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { JoinConference } from '../../interpreter/types.ts'
-import { custom, events, flag, ignored, inert, integer, method, oneOf, pattern, text, url } from '../attributes.ts'
+import { choice, custom, events, flag, ignored, inert, integer, method, pattern, text, url } from '../attributes.ts'
 import { RECORDING_CALLBACK, recordingCallback } from '../recording-callback.ts'
 import { type Node, shape } from '../shape.ts'
 
@@ -8,7 +8,7 @@ const EVENTS = ['start', 'end', 'join', 'leave', 'mute', 'hold', 'modify', 'spea
 
 const ATTRIBUTES = {
   muted: flag(false, 13230),
-  beep: oneOf(['true', 'false', 'onEnter', 'onExit'], { default: 'true', number: 13235, caseless: true }),
+  beep: choice(['true', 'false', 'onEnter', 'onExit'], { default: 'true', number: 13235, caseless: true }),
   startConferenceOnEnter: flag(true, 13232),
   endConferenceOnExit: flag(false, 13231, 'document'),
   participantLabel: text({ max: 128, number: 16023, effect: 'document' }),
@@ -18,15 +18,15 @@ const ATTRIBUTES = {
   ),
   waitMethod: method(13234),
   maxParticipants: integer({ default: 250, min: 2, max: 250 }),
-  record: oneOf(['do-not-record', 'record-from-start'], {
+  record: choice(['do-not-record', 'record-from-start'], {
     default: 'do-not-record',
     number: 13217,
     aliases: { true: 'record-from-start', false: 'do-not-record' },
   }),
-  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13239, effect: 'document' }),
+  trim: choice(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13239, effect: 'document' }),
   coach: pattern(/^CA[0-9a-f]{32}$/, 'CallSid', { default: null, number: 13240, effect: 'document' }),
   // The mixer adapts its buffers by itself.
-  jitterBufferSize: inert(oneOf(['off', 'small', 'medium', 'large'], { default: 'large' })),
+  jitterBufferSize: inert(choice(['off', 'small', 'medium', 'large'], { default: 'large' })),
   region: ignored(),
   statusCallback: url(),
   statusCallbackMethod: method(),

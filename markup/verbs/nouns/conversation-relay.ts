@@ -1,6 +1,6 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { StartRelay } from '../../interpreter/types.ts'
-import { flag, hints, ignored, languageTag, oneOf, socketUrl, text } from '../attributes.ts'
+import { choice, flag, hints, ignored, languageTag, socketUrl, text } from '../attributes.ts'
 import { namedEngine } from '../engine.ts'
 import { isNode, type Node, shape } from '../shape.ts'
 import { inspectParameters, parameter, parametersOf } from './parameters.ts'
@@ -11,7 +11,7 @@ const INPUTS = ['none', 'dtmf', 'speech', 'any'] as const
 const provider = () => text({ max: 100, number: UNUSABLE })
 
 const interrupts = () =>
-  oneOf(INPUTS, { default: 'any', number: UNUSABLE, caseless: true, aliases: { true: 'any', false: 'none' } })
+  choice(INPUTS, { default: 'any', number: UNUSABLE, caseless: true, aliases: { true: 'any', false: 'none' } })
 
 /** The settings that apply when the session changes to a language. */
 const language = shape('Language', {
@@ -34,9 +34,9 @@ const ATTRIBUTES = {
   transcriptionProvider: provider(),
   speechModel: provider(),
   interruptible: interrupts(),
-  interruptSensitivity: oneOf(['high', 'medium', 'low'], { default: 'high', number: UNUSABLE, caseless: true }),
+  interruptSensitivity: choice(['high', 'medium', 'low'], { default: 'high', number: UNUSABLE, caseless: true }),
   dtmfDetection: flag(false, UNUSABLE),
-  reportInputDuringAgentSpeech: oneOf(INPUTS, { default: 'none', number: UNUSABLE, caseless: true }),
+  reportInputDuringAgentSpeech: choice(INPUTS, { default: 'none', number: UNUSABLE, caseless: true }),
   preemptible: flag(false, UNUSABLE),
   hints: hints(UNUSABLE),
   profanityFilter: flag(true, UNUSABLE),

@@ -1,6 +1,6 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { DialChild, MachineDetection } from '../../interpreter/types.ts'
-import { events, integer, method, oneOf, url, type Values } from '../attributes.ts'
+import { choice, events, integer, method, url, type Values } from '../attributes.ts'
 
 /** Attributes that Number, Sip, Client and Application share: the child's whisper document and status callbacks. */
 export function childAttributes(methodNumber: number) {
@@ -15,7 +15,7 @@ export function childAttributes(methodNumber: number) {
 
 /** Attributes of answering-machine detection on a child (voice-compat.md §11, §12.4). */
 export const DETECTION = {
-  machineDetection: oneOf(['Enable', 'DetectMessageEnd'], { default: null, number: 21234 }),
+  machineDetection: choice(['Enable', 'DetectMessageEnd'], { default: null, number: 21234 }),
   machineDetectionTimeout: integer({ default: 30, min: 3, max: 60, number: 21234 }),
   machineDetectionSpeechThreshold: integer({ default: 2400, min: 1000, max: 6000, number: 21234 }),
   machineDetectionSpeechEndThreshold: integer({ default: 1200, min: 500, max: 5000, number: 21234 }),

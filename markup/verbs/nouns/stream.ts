@@ -1,13 +1,13 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { StartStream } from '../../interpreter/types.ts'
-import { ignored, method, oneOf, socketUrl, text, url } from '../attributes.ts'
+import { choice, ignored, method, socketUrl, text, url } from '../attributes.ts'
 import { type Node, shape } from '../shape.ts'
 import { inspectParameters, parameter, parametersOf } from './parameters.ts'
 
 const ATTRIBUTES = {
   url: socketUrl(31922),
   name: text({ max: 64 }),
-  track: oneOf(['inbound_track', 'outbound_track', 'both_tracks'], { default: 'inbound_track', number: 31941 }),
+  track: choice(['inbound_track', 'outbound_track', 'both_tracks'], { default: 'inbound_track', number: 31941 }),
   statusCallback: url(),
   statusCallbackMethod: method(),
   connectorName: ignored(),

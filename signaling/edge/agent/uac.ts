@@ -104,7 +104,7 @@ export class ClientSide {
     const pending = this.#sent.add(app, command, makes_dialog ? dialogId(call_id, tag) : '', undefined)
     const uri = parseUri(command.uri)
     const bound = next_hop === '' && uri ? this.#bindings.hopFor(uri) : undefined
-    const hop = next_hop === '' ? { uri: command.uri } : toldHop(next_hop, uri)
+    const hop = next_hop === '' ? { uri: command.uri } : commandedHop(next_hop, uri)
     this.#sent.send(pending, request_id, bound ?? hop, build)
   }
 
@@ -269,11 +269,11 @@ function newRequest(
 }
 
 /** Returns the given next hop. Its certificate must prove the host of the request-URI (RFC 5922 §7.1). */
-function toldHop(next_hop: string, uri: SipUri | undefined): NextHop {
+function commandedHop(next_hop: string, uri: SipUri | undefined): NextHop {
   const to = bare(next_hop)
-  const told = parseUri(to)?.params
-  const tls = readVerification(told?.get(VERIFICATION_PARAMETER))
-  return { uri: to, server_name: uri?.host, tls, machine_id: told?.get(MACHINE_PARAMETER) }
+  const parameters = parseUri(to)?.params
+  const tls = readVerification(parameters?.get(VERIFICATION_PARAMETER))
+  return { uri: to, server_name: uri?.host, tls, machine_id: parameters?.get(MACHINE_PARAMETER) }
 }
 
 /** Returns the URI of a next hop, which is a bare URI with parameters or an address in angle brackets. */

@@ -8,7 +8,7 @@ import {
 } from 'node:tls'
 import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
 import type { KeyPair, TlsOptions } from '../../../core/runtime/certificate.ts'
-import { fingerprintOf, namesProved, wrongName } from '../../../core/runtime/sip/peer-names.ts'
+import { certificateFingerprint, namesProved, wrongName } from '../../../core/runtime/sip/peer-names.ts'
 import { peek } from './peek.ts'
 
 // TLS listening points. Each has one certificate, or one for each server name that a peer may request.
@@ -125,7 +125,7 @@ export function peerOptions(
 /** Returns an error when the certificate is not the pinned one; undefined when it is, or when none is pinned. */
 export function wrongPin(socket: TLSSocket, verification: TlsVerification): Error | undefined {
   if (verification.mode !== 'pinned') return undefined
-  const shown = fingerprintOf(socket.getPeerCertificate())
+  const shown = certificateFingerprint(socket.getPeerCertificate())
   return shown === verification.fingerprint
     ? undefined
     : new Error(`the certificate ${shown ?? ''} is not the pinned one`)
@@ -139,5 +139,5 @@ export const proofOfPin = (fingerprint: string): string => `pin ${fingerprint}`
 export function certifiedBy(socket: TLSSocket): string[] {
   if (!socket.authorized) return []
   const certificate = socket.getPeerCertificate()
-  return [...namesProved(certificate).map(proofOfName), proofOfPin(fingerprintOf(certificate) ?? '')]
+  return [...namesProved(certificate).map(proofOfName), proofOfPin(certificateFingerprint(certificate) ?? '')]
 }

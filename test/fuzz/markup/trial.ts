@@ -1,5 +1,5 @@
 import { checkDocument } from '../../../markup/check.ts'
-import { start, step } from '../../../markup/interpreter/step.ts'
+import { startRun, step } from '../../../markup/interpreter/step.ts'
 import type { Command, Event, Run, RunKind, StepResult } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
 import { BASE, FACTS } from '../../unit/markup/phone.ts'
@@ -55,7 +55,7 @@ function begin(kind: RunKind, random: () => number) {
     speech: { ...FACTS.speech, recognizer: random() < 0.5, transcriber: random() < 0.5 },
     siprec_connectors: random() < 0.5 ? ['vault'] : [],
   }
-  return { facts, step: start(facts) }
+  return { facts, step: startRun(facts) }
 }
 
 function verify({ run, commands }: StepResult): void {

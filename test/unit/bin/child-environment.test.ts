@@ -1,4 +1,4 @@
-import { environmentOf, TOLD } from '../../../bin/child-environment.ts'
+import { environmentOf, READ_BY } from '../../../bin/child-environment.ts'
 import { VARIABLES } from '../../../core/runtime/config.ts'
 import t from '../../support/harness/index.ts'
 
@@ -6,13 +6,13 @@ import t from '../../support/harness/index.ts'
 const SUPERVISOR = ['users', 'confinement', 'print_secrets', 'redis_url']
 
 t.test('each variable goes to a process or belongs to the supervisor', async t => {
-  const told = new Set(Object.values(TOLD).flat())
+  const told = new Set(Object.values(READ_BY).flat())
   const untold = Object.keys(VARIABLES).filter(name => !told.has(name as keyof typeof VARIABLES))
   t.same(untold.sort(), [...SUPERVISOR].sort())
 })
 
 t.test('only signaling and control get the master key', async t => {
-  const holders = Object.entries(TOLD).filter(([, names]) => names.includes('master_key'))
+  const holders = Object.entries(READ_BY).filter(([, names]) => names.includes('master_key'))
   t.same(
     holders.map(([name]) => name),
     ['signaling', 'control'],

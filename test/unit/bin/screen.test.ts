@@ -9,7 +9,7 @@ import {
   shownRows,
   type View,
 } from '../../../bin/screen/browsing.ts'
-import { within } from '../../../bin/terminal.ts'
+import { withTerminal } from '../../../bin/terminal.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import { ranCall } from '../../support/ended-calls.ts'
 import t from '../../support/harness/index.ts'
@@ -86,7 +86,7 @@ t.test('colour is for terminals that show it', async t => {
     throw new Error('only its colour is asked for')
   }
   const screen = (colour: boolean) =>
-    within(
+    withTerminal(
       { env: {}, user: '', columns: 80, colour, out: unused, err: unused, input: unused, fail: unused, leave: unused },
       async () => listScreen(VIEW, BEGUN, { columns: 80, lines: 10 }).join('\n'),
     )

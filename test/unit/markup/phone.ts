@@ -1,5 +1,5 @@
 import { SIMULATED } from '../../../bin/script/simulated.ts'
-import { start, step } from '../../../markup/interpreter/step.ts'
+import { startRun, step } from '../../../markup/interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, StepResult } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
 import type { Test } from '../../support/harness/index.ts'
@@ -48,7 +48,7 @@ export class Phone {
   constructor(t: Test, facts: StartFacts) {
     this.t = t
     this.facts = facts
-    const first = start(facts)
+    const first = startRun(facts)
     this.run = first.run
     this.lines.push(startLine(facts, first))
     this.take(first)

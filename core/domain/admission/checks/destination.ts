@@ -3,7 +3,7 @@ import { passed, refused, skipped } from '../findings.ts'
 import type { Check } from '../types.ts'
 
 /**
- * A high-risk destination must have been opened by an operator (decision 0902), and every policy must allow it: a
+ * A high-risk destination must have been opened by an operator (docs/calls.md), and every policy must allow it: a
  * subtrunk inherits its trunk's policy and can only narrow it.
  */
 export const destination: Check = {

@@ -3,7 +3,7 @@ import { compileSources } from '../../../domain/identity/sources.ts'
 import { prefixesOf } from '../../../domain/policies/destinations.ts'
 import { type Rate, SIP_CLASS } from '../../../domain/rating/types.ts'
 import { isPeer } from '../../../domain/routing/index.ts'
-import { marks, number, type Query, type Row, sized, text, textOrNull } from '../query.ts'
+import { marks, numberOf, type Query, type Row, sized, textOf, textOrNull } from '../query.ts'
 import type { AdmissionRequest } from './request.ts'
 
 /**
@@ -20,21 +20,21 @@ export function readRules(query: Query, policies: readonly Row[], digits: string
   const prefixes = prefixesOf(digits)
   const result: PolicyFacts[] = []
   for (const policy of policies) {
-    const id = text(policy, 'id')
+    const id = textOf(policy, 'id')
     const rules = query(RULES(prefixes.length), id, ...prefixes)
     // A matching allow rule already proves that the policy has one.
     const allow =
-      rules.some(rule => text(rule, 'op') === 'allow') ||
+      rules.some(rule => textOf(rule, 'op') === 'allow') ||
       query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id).length > 0
     result.push({
       id,
-      name: text(policy, 'name'),
+      name: textOf(policy, 'name'),
       has_allow: allow,
       rules: rules.map(rule => ({
-        op: text(rule, 'op') === 'allow' ? 'allow' : 'deny',
-        kind: text(rule, 'kind') === 'country' ? 'country' : 'prefix',
-        value: text(rule, 'value'),
-        prefix: text(rule, 'prefix'),
+        op: textOf(rule, 'op') === 'allow' ? 'allow' : 'deny',
+        kind: textOf(rule, 'kind') === 'country' ? 'country' : 'prefix',
+        value: textOf(rule, 'value'),
+        prefix: textOf(rule, 'prefix'),
         label: textOrNull(rule, 'label'),
       })),
     })
@@ -54,11 +54,11 @@ export function readContainments(
   project: Row,
   { trunk_id, digits }: { readonly trunk_id: string | null; readonly digits: string },
 ) {
-  if (number(project, 'has_containments') === 0) return []
+  if (numberOf(project, 'has_containments') === 0) return []
   const prefixes = prefixesOf(digits)
   const now = new Date(now_ms).toISOString()
   const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
-  return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
+  return rows.map(row => ({ id: textOf(row, 'id'), prefix: textOf(row, 'prefix'), case_ref: textOf(row, 'case_ref') }))
 }
 
 // The project's own book takes precedence over the operator's, and the newest over older ones in force.
@@ -82,7 +82,7 @@ export function readPrice(
 ): { price_book: Row | null; rate: Rate | null } {
   if (part === 'on_net' || (part === 'inbound' && !from_carrier)) return NO_PRICE
   const price_book = query(BOOK, project_id, part, new Date(now_ms).toISOString())[0] ?? null
-  const book_id = price_book && text(price_book, 'id')
+  const book_id = price_book && textOf(price_book, 'id')
   const row =
     book_id === null || over === 'client'
       ? null
@@ -95,13 +95,13 @@ export function readPrice(
 }
 
 const rateOf = (row: Row): Rate => ({
-  id: text(row, 'id'),
-  prefix: text(row, 'prefix'),
-  label: text(row, 'label'),
-  rate_micro: number(row, 'rate_micro'),
-  rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
-  increment_initial_seconds: number(row, 'increment_initial_seconds'),
-  increment_additional_seconds: number(row, 'increment_additional_seconds'),
+  id: textOf(row, 'id'),
+  prefix: textOf(row, 'prefix'),
+  label: textOf(row, 'label'),
+  rate_micro: numberOf(row, 'rate_micro'),
+  rate_unit: textOf(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+  increment_initial_seconds: numberOf(row, 'increment_initial_seconds'),
+  increment_additional_seconds: numberOf(row, 'increment_additional_seconds'),
 })
 
 const COST_BOOK = `select id from price_book where carrier_id = ? and direction = ? and effective_from <= ?
@@ -114,7 +114,7 @@ export function readCost(
   call: { readonly direction: 'outbound' | 'inbound'; readonly digits: string; readonly at: string },
 ): Rate | null {
   const book = query(COST_BOOK, carrier_id, call.direction, call.at)[0]
-  const row = book ? longestRate(query, text(book, 'id'), call.digits) : null
+  const row = book ? longestRate(query, textOf(book, 'id'), call.digits) : null
   return row && rateOf(row)
 }
 
@@ -128,7 +128,7 @@ function longestRate(query: Query, price_book_id: string, digits: string): Row |
   while (up_to !== '') {
     const [row] = query(RATE_UP_TO, price_book_id, up_to)
     if (!row) return null
-    const prefix = text(row, 'prefix')
+    const prefix = textOf(row, 'prefix')
     if (digits.startsWith(prefix)) return row
     let common = 0
     while (prefix[common] === up_to[common]) common++
@@ -153,8 +153,8 @@ export function countRoutes(
   const own = request.own_targets ?? (trunk_id === null ? 0 : countTargets(query, trunk_id))
   if (own > 0) return own
   const prefixes = prefixesOf(digits)
-  const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
-  return number(carriers[0] ?? {}, 'n')
+  const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, numberOf(project, 'sandbox'))
+  return numberOf(carriers[0] ?? {}, 'n')
 }
 
 const TARGETS = `select sip_uri, (select max(e.address) from target_evidence e where e.target_id = t.id) as seen_at
@@ -169,10 +169,10 @@ function countTargets(query: Query, trunk_id: string): number {
   const targets = query(TARGETS, trunk_id)
   if (targets.length === 0) return 0
   const sources = query(SOURCES, trunk_id).map(row => ({
-    cidr: text(row, 'cidr'),
+    cidr: textOf(row, 'cidr'),
     selector_precedence: 0,
     owner: null,
   }))
   const index = compileSources(sources)
-  return targets.filter(row => !isPeer(index, text(row, 'sip_uri'), textOrNull(row, 'seen_at'))).length
+  return targets.filter(row => !isPeer(index, textOf(row, 'sip_uri'), textOrNull(row, 'seen_at'))).length
 }

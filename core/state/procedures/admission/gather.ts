@@ -23,7 +23,7 @@ import { levelLimits } from '../ceilings/levels.ts'
 import { minuteOf, type SlotUsage } from '../ceilings/slots.ts'
 import { availableMinor } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
-import { number, type Query, type Row, text, textOrNull } from '../query.ts'
+import { numberOf, type Query, type Row, textOf, textOrNull } from '../query.ts'
 import { countRoutes, readContainments, readPrice, readRules } from './destination.ts'
 import type { AdmissionRequest } from './request.ts'
 
@@ -52,10 +52,10 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
   const project = readProject(query, given.project_id)
   const named = readTrunks(query, given)
   const { trunk } = named
-  const subtrunk = named.subtrunk ?? (trunk && number(trunk, 'shared') === 1 ? shareOf(query, given, trunk) : null)
+  const subtrunk = named.subtrunk ?? (trunk && numberOf(trunk, 'shared') === 1 ? shareOf(query, given, trunk) : null)
   // A peer authenticates as its trunk. Its number determines the subtrunk that a call uses.
   const request: AdmissionRequest =
-    subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: text(subtrunk, 'id') } } : given
+    subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: textOf(subtrunk, 'id') } } : given
   const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
   const subaccount = subaccount_id === null ? null : one(query('select * from subaccount where id = ?', subaccount_id))
   const policies = readPolicies(query, request, trunk, subtrunk)
@@ -66,14 +66,14 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
   const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
   const { price_book, rate } = readPrice(query, request, over, called.number?.digits ?? null)
-  const day = dayOf(request.now_ms, text(project, 'time_zone'))
+  const day = dayOf(request.now_ms, textOf(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
   const [minute, second] = [minuteOf(store_ms), secondAt(store_ms)]
   const usage = ceilings.usage(query, limits, { day, minute, second, priced: outbound || rate !== null })
   const facts: AdmissionFacts = {
     direction: request.part,
     over,
-    service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
+    service: { ...request.service, name: textOf(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
     ...withheldBy(policies, request, project),
     trunk: trunk ? trunkFacts(trunk) : null,
@@ -84,8 +84,8 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     risk: outbound && called.number ? riskOf(project, called.number) : null,
     policies: digits ? readRules(query, policies, digits) : [],
     containments: digits ? readContainments(query, request, project, { trunk_id: egress_trunk_id, digits }) : [],
-    billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
-    price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
+    billing: numberOf(project, 'sandbox') === 1 ? 'free' : 'rated',
+    price_book: price_book ? { id: textOf(price_book, 'id'), name: textOf(price_book, 'name') } : null,
     rate,
     routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels: usage.levels,
@@ -126,18 +126,18 @@ function overOf({ part, way, service }: AdmissionRequest): Over {
 /** The policies that let no call begin: one whose attachment has outbound calls off, and one outside of its hours. */
 const withheldBy = (policies: readonly Row[], { now_ms }: AdmissionRequest, project: Row) => ({
   switched_off_by: switchedOffBy(policies),
-  closed_by: closedBy(policies, now_ms, text(project, 'time_zone')),
+  closed_by: closedBy(policies, now_ms, textOf(project, 'time_zone')),
 })
 
 const switchedOffBy = (policies: readonly Row[]): string | null => {
   const off = policies.find(policy => policy['outbound_enabled'] === 0)
-  return off ? `"${text(off, 'name')}"` : null
+  return off ? `"${textOf(off, 'name')}"` : null
 }
 
 function riskOf(project: Row, called: ParsedNumber): AdmissionFacts['risk'] {
   const risk = highRiskOf(called)
   if (!risk) return null
-  const open: unknown = JSON.parse(text(project, 'open_risks'))
+  const open: unknown = JSON.parse(textOf(project, 'open_risks'))
   return { name: risk.name, label: risk.label, open: Array.isArray(open) && open.includes(risk.name) }
 }
 
@@ -148,7 +148,7 @@ function closedBy(policies: readonly Row[], now_ms: number, time_zone: string): 
     if (hours === null) continue
     const now = localTimeOf(now_ms, time_zone)
     if (!isWithin(JSON.parse(hours), now))
-      return { policy: text(policy, 'name'), local_time: `${localTimeText(now)} (${time_zone})` }
+      return { policy: textOf(policy, 'name'), local_time: `${localTimeText(now)} (${time_zone})` }
   }
   return null
 }
@@ -211,7 +211,7 @@ function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | nul
   const own = request.part === 'inbound' ? request.called : request.caller
   const country = textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY
   const e164 = /^\+[0-9]+$/.test(own) ? own : parseNumber(own, country)?.e164
-  return e164 === undefined ? null : one(query(SHARES, text(trunk, 'id'), e164, e164, e164, e164))
+  return e164 === undefined ? null : one(query(SHARES, textOf(trunk, 'id'), e164, e164, e164, e164))
 }
 
 // Stands for a service deleted since the INVITE. Its status refuses new calls.
@@ -227,10 +227,10 @@ const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_li
 function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
   if (request.part !== 'outbound') return []
   const { service, project_id } = request
-  const parent_id = subtrunk && trunk ? text(trunk, 'id') : service.id
+  const parent_id = subtrunk && trunk ? textOf(trunk, 'id') : service.id
   const attached = query(ATTACHED, service.id, parent_id, project_id)
   const of = (type: ServiceType, id: string) =>
-    attached.find(row => text(row, 'service_type') === type && text(row, 'service_id') === id)
+    attached.find(row => textOf(row, 'service_type') === type && textOf(row, 'service_id') === id)
   const own = of(service.type, service.id)
   const parent = subtrunk && trunk ? of('trunk', parent_id) : own
   const first = parent ?? one(query(DEFAULT_POLICY, project_id))
@@ -256,7 +256,7 @@ function readCalled(query: Query, { called, project_id }: AdmissionRequest, over
     code,
     project_id,
   )
-  return parseCalled(called, country, new Map(rows.map(row => [text(row, 'code'), text(row, 'sends_to')])))
+  return parseCalled(called, country, new Map(rows.map(row => [textOf(row, 'code'), textOf(row, 'sends_to')])))
 }
 
 interface ReadCallerResult {
@@ -271,7 +271,7 @@ function readCaller(
   trunk: Row | null,
   subtrunk: Row | null,
 ): ReadCallerResult {
-  const own_trunk_id = trunk ? text(trunk, 'id') : null
+  const own_trunk_id = trunk ? textOf(trunk, 'id') : null
   const given = request.caller
   if (request.part === 'inbound') {
     const e164 = parseNumber(given, country)?.e164 ?? null
@@ -303,7 +303,7 @@ const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
  * (a trunk's default caller, an application, a token, a running script).
  */
 const isHeld = (number_row: Row | null, project_id: string): boolean =>
-  number_row !== null && textOrNull(number_row, 'project_id') === project_id && text(number_row, 'status') === 'held'
+  number_row !== null && textOrNull(number_row, 'project_id') === project_id && textOf(number_row, 'status') === 'held'
 
 function defaultCaller(query: Query, trunk: Row | null, { project_id }: AdmissionRequest): string | null {
   const e164 = trunk && textOrNull(trunk, 'default_caller')
@@ -316,20 +316,20 @@ function serviceStanding(
   trunk: Row,
   subtrunk: Row | null,
 ): { of_service: boolean; service_has_numbers: boolean } {
-  const e164 = text(row, 'e164')
+  const e164 = textOf(row, 'e164')
   const route = textOrNull(row, 'route_id')
   if (subtrunk) {
-    const id = text(subtrunk, 'id')
+    const id = textOf(subtrunk, 'id')
     if (route === id) return { of_service: true, service_has_numbers: true }
     const blocks = query(`select "start", "end" from delegation where subtrunk_id = ? and status <> 'detaching'`, id)
     const within = blocks.some(
       block =>
-        e164.length === text(block, 'start').length && e164 >= text(block, 'start') && e164 <= text(block, 'end'),
+        e164.length === textOf(block, 'start').length && e164 >= textOf(block, 'start') && e164 <= textOf(block, 'end'),
     )
     // A subtrunk owns only the numbers that are delegated to it.
     return { of_service: within, service_has_numbers: true }
   }
-  const id = text(trunk, 'id')
+  const id = textOf(trunk, 'id')
   if (route === id) return { of_service: true, service_has_numbers: true }
   const any = query("select 1 as one from number where route_kind = 'trunk' and route_id = ? limit 1", id)
   return { of_service: false, service_has_numbers: any.length > 0 }
@@ -349,22 +349,22 @@ function trunkOfNumber(query: Query, row: Row): string | null {
           route,
         ),
   )
-  return trunk ? text(trunk, 'id') : null
+  return trunk ? textOf(trunk, 'id') : null
 }
 
 function balanceOf(project: Row, priced: boolean): AdmissionFacts['balance'] {
   const available_minor = priced ? availableMinor(project) : null
   const name = available_minor === null ? 'billing_account_id' : 'account_name'
-  return { name: text(project, name), available_minor }
+  return { name: textOf(project, name), available_minor }
 }
 
 function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {
   const holder = (kind: HolderFacts['kind'], row: Row, enabled: string): HolderFacts => ({
     kind,
-    id: text(row, 'id'),
-    name: text(row, 'name'),
-    status: text(row, 'status'),
-    enabled: text(row, 'status') === enabled,
+    id: textOf(row, 'id'),
+    name: textOf(row, 'name'),
+    status: textOf(row, 'status'),
+    enabled: textOf(row, 'status') === enabled,
   })
   return [
     holder('project', project, 'active'),
@@ -375,13 +375,13 @@ function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subt
 }
 
 function trunkFacts(trunk: Row): TrunkFacts {
-  const direction = text(trunk, 'direction')
+  const direction = textOf(trunk, 'direction')
   return {
-    name: text(trunk, 'name'),
+    name: textOf(trunk, 'name'),
     direction: direction === 'inbound' || direction === 'outbound' ? direction : 'both',
-    require_tls: number(trunk, 'require_tls') === 1,
-    media_security: text(trunk, 'media_security') === 'sdes_srtp_required' ? 'sdes_srtp_required' : 'rtp',
-    codecs: JSON.parse(text(trunk, 'codecs')) as string[],
+    require_tls: numberOf(trunk, 'require_tls') === 1,
+    media_security: textOf(trunk, 'media_security') === 'sdes_srtp_required' ? 'sdes_srtp_required' : 'rtp',
+    codecs: JSON.parse(textOf(trunk, 'codecs')) as string[],
   }
 }
 
@@ -390,6 +390,6 @@ export function revisionsOf(gathered: Gathered): Record<string, number> {
   // V8 stores an object without a prototype as a dictionary. Otherwise each trunk's ids would make a new hidden class.
   const revisions: Record<string, number> = Object.create(null)
   for (const row of [trunk, subtrunk, subaccount, ...policies, price_book])
-    if (row) revisions[text(row, 'id')] = number(row, 'revision')
+    if (row) revisions[textOf(row, 'id')] = numberOf(row, 'revision')
   return revisions
 }

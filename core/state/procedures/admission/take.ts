@@ -3,7 +3,7 @@ import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import type { Reason } from '../../../domain/reasons/index.ts'
 import { ceilings } from '../ceilings/index.ts'
 import type { Caps, SpendChange } from '../ceilings/spend.ts'
-import { number, numberOrNull, type Query, text, textOrNull, tuples } from '../query.ts'
+import { numberOf, numberOrNull, type Query, textOf, textOrNull, tuples } from '../query.ts'
 import { type Gathered, gatherFacts, revisionsOf } from './gather.ts'
 import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from './request.ts'
 
@@ -52,11 +52,11 @@ function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, ve
     request.call_sid,
     request.second_route ? 'fallback' : request.part,
     request.node_id,
-    subtrunk ? text(subtrunk, 'id') : null,
-    trunk ? text(trunk, 'id') : null,
-    own ? text(own, 'id') : null,
-    parent && parent !== own && text(parent, 'id') !== text(own ?? {}, 'id') ? text(parent, 'id') : null,
-    subaccount ? text(subaccount, 'id') : null,
+    subtrunk ? textOf(subtrunk, 'id') : null,
+    trunk ? textOf(trunk, 'id') : null,
+    own ? textOf(own, 'id') : null,
+    parent && parent !== own && textOf(parent, 'id') !== textOf(own ?? {}, 'id') ? textOf(parent, 'id') : null,
+    subaccount ? textOf(subaccount, 'id') : null,
     request.project_id,
     begun_at,
   )
@@ -69,7 +69,7 @@ function moneyOf(
   { reserve_minor: minor }: Admitted,
 ): SpendChange | null {
   if (minor <= 0) return null
-  return { caps, day, minute, account: has_account ? text(project, 'billing_account_id') : null, minor }
+  return { caps, day, minute, account: has_account ? textOf(project, 'billing_account_id') : null, minor }
 }
 
 function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, caps: Caps, verdict: Admitted): void {
@@ -79,11 +79,11 @@ function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, ca
     INSERT_RESERVATION,
     request.call_sid,
     request.project_id,
-    text(project, 'billing_account_id'),
+    textOf(project, 'billing_account_id'),
     billing,
     facts.called.number?.e164 ?? facts.over,
-    price_book ? text(price_book, 'id') : null,
-    price_book ? number(price_book, 'revision') : null,
+    price_book ? textOf(price_book, 'id') : null,
+    price_book ? numberOf(price_book, 'revision') : null,
     rate?.id ?? null,
     rate?.prefix ?? null,
     rate?.label ?? null,
@@ -91,7 +91,7 @@ function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, ca
     rate?.rate_unit ?? 'minute',
     rate?.increment_initial_seconds ?? 1,
     rate?.increment_additional_seconds ?? 1,
-    text(project, 'currency'),
+    textOf(project, 'currency'),
     day,
     minute,
     JSON.stringify(caps),
@@ -125,22 +125,22 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Decision
     caller_e164: facts.caller.e164,
     caller_ownership: facts.caller.ownership,
     trunk_id: egress_trunk_id ?? (trunk ? textOrNull(trunk, 'id') : null),
-    subtrunk_id: subtrunk ? text(subtrunk, 'id') : null,
-    subaccount_id: subaccount ? text(subaccount, 'id') : null,
-    policy_id: policy ? text(policy, 'id') : null,
+    subtrunk_id: subtrunk ? textOf(subtrunk, 'id') : null,
+    subaccount_id: subaccount ? textOf(subaccount, 'id') : null,
+    policy_id: policy ? textOf(policy, 'id') : null,
     recording: recordingOf(query, gathered),
     revisions: revisionsOf(gathered),
     price:
       rate && price_book
         ? {
-            price_book_id: text(price_book, 'id'),
+            price_book_id: textOf(price_book, 'id'),
             rate_prefix: rate.prefix,
             label: rate.label,
             rate_minor: Math.ceil(rate.rate_micro / MICRO_PER_MINOR),
             rate_unit: rate.rate_unit,
             increment_initial_seconds: rate.increment_initial_seconds,
             increment_additional_seconds: rate.increment_additional_seconds,
-            currency: text(project, 'currency'),
+            currency: textOf(project, 'currency'),
           }
         : null,
     paid_until_seconds: verdict.admitted ? paidUntil(facts) : null,
@@ -151,10 +151,10 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Decision
 function recordingOf(query: Query, { policies, facts, project }: Gathered): DecisionFacts['recording'] {
   const first = policies[0]
   if (!first || facts.direction !== 'outbound') return null
-  const recording = policies.filter(policy => text(policy, 'recording_mode') === 'all')
+  const recording = policies.filter(policy => textOf(policy, 'recording_mode') === 'all')
   if (recording.length === 0)
-    return { mode: 'off', consented: false, channels: 2, retention_days: number(first, 'recording_retention_days') }
-  const consent = query('select 1 as one from recording_consent where project_id = ?', text(project, 'id'))
+    return { mode: 'off', consented: false, channels: 2, retention_days: numberOf(first, 'recording_retention_days') }
+  const consent = query('select 1 as one from recording_consent where project_id = ?', textOf(project, 'id'))
   return {
     mode: 'all',
     consented: consent.length > 0,

@@ -1,5 +1,5 @@
 import type { Level, LevelFacts } from '../../../domain/admission/index.ts'
-import { number, numberOrNull, type Row, text } from '../query.ts'
+import { numberOf, numberOrNull, type Row, textOf } from '../query.ts'
 import { type Second, takesWithin } from './window.ts'
 
 /** The ceilings of one level, with the same names at every level. */
@@ -36,13 +36,13 @@ export function levelLimits({ project, subaccount, trunk, subtrunk, policies }: 
 }
 
 const distinct = (rows: readonly Row[]): Row[] =>
-  rows.filter((row, index) => rows.findIndex(other => text(other, 'id') === text(row, 'id')) === index)
+  rows.filter((row, index) => rows.findIndex(other => textOf(other, 'id') === textOf(row, 'id')) === index)
 
 function limitsOf(level: Level, row: Row): LevelLimits {
   return {
     level,
-    id: text(row, 'id'),
-    name: text(row, 'name'),
+    id: textOf(row, 'id'),
+    name: textOf(row, 'name'),
     concurrency: numberOrNull(row, level === 'subaccount' ? 'max_concurrent' : 'concurrency'),
     cps: numberOrNull(row, level === 'subaccount' ? 'max_cps' : 'cps'),
     daily_spend_cap_minor: numberOrNull(row, level === 'policy' ? 'daily_spend_limit_minor' : 'daily_spend_cap_minor'),
@@ -59,15 +59,15 @@ export function levelFacts(
   hour: readonly Row[],
   second: Second,
 ): LevelFacts {
-  const mine = (row: Row): boolean => text(row, 'subject_id') === limits.id && text(row, 'level') === limits.level
+  const mine = (row: Row): boolean => textOf(row, 'subject_id') === limits.id && textOf(row, 'level') === limits.level
   const use = used.find(mine)
-  const money = (row: Row | undefined): number => Math.max(0, number(row ?? {}, 'spent_minor'))
+  const money = (row: Row | undefined): number => Math.max(0, numberOf(row ?? {}, 'spent_minor'))
   return {
     level: limits.level,
     id: limits.id,
     name: limits.name,
-    concurrency: { limit: limits.concurrency, used: use ? number(use, 'live') : 0 },
-    cps: { limit: limits.cps, used: use ? takesWithin(second, text(use, 'takes')) : 0 },
+    concurrency: { limit: limits.concurrency, used: use ? numberOf(use, 'live') : 0 },
+    cps: { limit: limits.cps, used: use ? takesWithin(second, textOf(use, 'takes')) : 0 },
     daily_spend: { limit: limits.daily_spend_cap_minor, used: money(use) },
     velocity: { limit: limits.velocity_cap_minor, used: money(hour.find(mine)) },
     max_destination_rate_minor: limits.max_destination_rate_minor,

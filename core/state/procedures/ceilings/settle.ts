@@ -9,7 +9,17 @@ import {
 import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import { readCost } from '../admission/destination.ts'
-import { FactsChanged, marks, number, numberOrNull, type Query, type Row, sized, text, textOrNull } from '../query.ts'
+import {
+  FactsChanged,
+  marks,
+  numberOf,
+  numberOrNull,
+  type Query,
+  type Row,
+  sized,
+  textOf,
+  textOrNull,
+} from '../query.ts'
 import { minuteOf, returnSlots } from './slots.ts'
 import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 
@@ -47,10 +57,10 @@ export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds,
   if (wanted <= paid_until) return { paid_until_seconds: paid_until, exhausted: false }
   const minute = minuteOf(given.store_ms ?? query.now_ms())
   const inputs = inputsOf(row, wanted)
-  const held = number(row, 'held_minor')
-  const [caps, day] = [capsOf(row), text(row, 'day')]
+  const held = numberOf(row, 'held_minor')
+  const [caps, day] = [capsOf(row), textOf(row, 'day')]
   // The caps of the admission apply: lowering a ceiling does not end running calls (issue 6).
-  const { budget, account } = budgetOf(query, caps, day, minute, text(row, 'billing_account_id'))
+  const { budget, account } = budgetOf(query, caps, day, minute, textOf(row, 'billing_account_id'))
   const wish = billedSeconds(inputs, wanted)
   const reach = budget === null ? wish : Math.min(wish, affordableSeconds(inputs, held + budget) ?? wish)
   if (reach <= paid_until) return { paid_until_seconds: paid_until, exhausted: true }
@@ -99,15 +109,15 @@ const COST = sized(
  */
 function costOf(query: Query, row: Row, carrier_id: string | null, duration_seconds: number): number | null {
   if (carrier_id === null) return null
-  const direction = text(row, 'direction') === 'inbound' ? 'inbound' : 'outbound'
-  const digits = text(row, 'destination').replace('+', '')
-  const rate = readCost(query, carrier_id, { direction, digits, at: text(row, 'begun_at') })
+  const direction = textOf(row, 'direction') === 'inbound' ? 'inbound' : 'outbound'
+  const digits = textOf(row, 'destination').replace('+', '')
+  const rate = readCost(query, carrier_id, { direction, digits, at: textOf(row, 'begun_at') })
   if (rate) return chargeMinor(rate, duration_seconds)
   if (direction === 'inbound') return null
   const prefixes = prefixesOf(digits)
   const route = query(COST(prefixes.length), carrier_id, ...prefixes)[0]
   if (!route) return null
-  const rate_micro = number(route, 'cost_minor') * MICRO_PER_MINOR
+  const rate_micro = numberOf(route, 'cost_minor') * MICRO_PER_MINOR
   const by_second = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
   return chargeMinor({ rate_micro, rate_unit: 'minute', ...by_second }, duration_seconds)
 }
@@ -116,11 +126,11 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   const row = query(RESERVED, input.call_sid)[0]
   if (!row) return { price: null }
   if (textOrNull(row, 'settled_at') !== null)
-    return { price: callCharge(inputsOf(row, number(row, 'duration_seconds'))) }
+    return { price: callCharge(inputsOf(row, numberOf(row, 'duration_seconds'))) }
   const duration_seconds = input.answered ? Math.max(1, Math.floor(input.duration_seconds)) : 0
   const price = callCharge(inputsOf(row, duration_seconds))
   const { billed_seconds, amount_minor: charge_minor } = price
-  const held = number(row, 'held_minor')
+  const held = numberOf(row, 'held_minor')
   const { carrier_id = null } = input
   const settled = query.changes(
     SETTLE,
@@ -135,7 +145,7 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   )
   if (settled === 0) throw new FactsChanged(`the reservation of ${input.call_sid}`)
   if (charge_minor !== held)
-    addToWindows(query, capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
+    addToWindows(query, capsOf(row), textOf(row, 'day'), numberOf(row, 'held_minute'), charge_minor - held)
   if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
   return { price }
 }
@@ -144,11 +154,11 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
 export function settledPrice(query: Query, call_sid: string): CallPrice | null {
   const row = query(RESERVED, call_sid)[0]
   if (!row || textOrNull(row, 'settled_at') === null) return null
-  return callPrice(inputsOf(row, number(row, 'duration_seconds')))
+  return callPrice(inputsOf(row, numberOf(row, 'duration_seconds')))
 }
 
 function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {
-  const id = text(row, 'billing_account_id')
+  const id = textOf(row, 'billing_account_id')
   query(
     `update billing_account set balance_minor = balance_minor - ?,
       held_minor = case when held_minor > ? then held_minor - ? else 0 end where id = ?`,
@@ -163,26 +173,26 @@ function charge(query: Query, row: Row, call_sid: string, held: number, charge_m
     `insert into ledger (billing_account_id, project_id, kind, amount_minor, balance_after_minor, call_sid, at)
     values (?, ?, 'charge', ?, ?, ?, ?)`,
     id,
-    text(row, 'project_id'),
+    textOf(row, 'project_id'),
     -charge_minor,
-    account ? number(account, 'balance_minor') : 0,
+    account ? numberOf(account, 'balance_minor') : 0,
     call_sid,
     at,
   )
 }
 
 const inputsOf = (row: Row, duration_seconds: number): PriceInputs => ({
-  billing: text(row, 'billing') === 'free' ? 'free' : 'rated',
-  direction: text(row, 'direction') === 'inbound' ? 'inbound' : 'outbound',
-  destination: text(row, 'destination'),
-  currency: text(row, 'currency'),
+  billing: textOf(row, 'billing') === 'free' ? 'free' : 'rated',
+  direction: textOf(row, 'direction') === 'inbound' ? 'inbound' : 'outbound',
+  destination: textOf(row, 'destination'),
+  currency: textOf(row, 'currency'),
   price_book_id: textOrNull(row, 'price_book_id'),
   price_book_revision: numberOrNull(row, 'price_book_revision'),
   rate_prefix: textOrNull(row, 'rate_prefix'),
   rate_label: textOrNull(row, 'rate_label'),
-  rate_micro: number(row, 'rate_micro'),
-  rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
-  increment_initial_seconds: number(row, 'increment_initial_seconds'),
-  increment_additional_seconds: number(row, 'increment_additional_seconds'),
+  rate_micro: numberOf(row, 'rate_micro'),
+  rate_unit: textOf(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+  increment_initial_seconds: numberOf(row, 'increment_initial_seconds'),
+  increment_additional_seconds: numberOf(row, 'increment_additional_seconds'),
   duration_seconds,
 })

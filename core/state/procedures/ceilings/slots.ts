@@ -1,5 +1,5 @@
 import type { LevelFacts } from '../../../domain/admission/index.ts'
-import { FactsChanged, marks, number, type Query, type Row, sized, text, textOrNull, tuples } from '../query.ts'
+import { FactsChanged, marks, numberOf, type Query, type Row, sized, textOf, textOrNull, tuples } from '../query.ts'
 import { type LevelLimits, levelFacts } from './levels.ts'
 import { type Second, TIME_DIGITS } from './window.ts'
 
@@ -42,7 +42,7 @@ export function levelUsage(
   const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, ...hourUntil(minute))
   return {
     levels: limits.map(limit => levelFacts(limit, used, hour, second)),
-    counted: new Set(used.map(row => text(row, 'subject_id'))),
+    counted: new Set(used.map(row => textOf(row, 'subject_id'))),
   }
 }
 
@@ -104,7 +104,7 @@ export function returnSlots(query: Query, call_sid: string, ended_at: string): n
   let ended = 0
   for (const lease of query(OPEN_LEASES, call_sid)) {
     // Only the writer that ends the lease decrements the counters.
-    if (query.changes(END_LEASE, ended_at, number(lease, 'id')) === 0) continue
+    if (query.changes(END_LEASE, ended_at, numberOf(lease, 'id')) === 0) continue
     countOff(query, lease)
     ended++
   }

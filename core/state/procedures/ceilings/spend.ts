@@ -1,5 +1,5 @@
 import type { Level } from '../../../domain/admission/index.ts'
-import { FactsChanged, marks, number, numberOrNull, type Query, type Row, sized, text, tuples } from '../query.ts'
+import { FactsChanged, marks, numberOf, numberOrNull, type Query, type Row, sized, textOf, tuples } from '../query.ts'
 import { hourUntil, minuteOf } from './slots.ts'
 
 /** The levels of a call with their daily and velocity caps at its admission. */
@@ -119,7 +119,7 @@ const BALANCE = 'select prepaid, balance_minor, credit_minor, held_minor from bi
 /** Computes what caps and balance leave for a running call. */
 export function budgetOf(query: Query, caps: Caps, day: string, minute: number, account: string): Payer {
   const left: number[] = []
-  const spent = (row: Row | undefined): number => number(row ?? {}, 'spent_minor')
+  const spent = (row: Row | undefined): number => numberOf(row ?? {}, 'spent_minor')
   for (const [level, id, daily, velocity] of caps) {
     if (daily !== null) left.push(daily - spent(query(SPENT_ON, id, level, day)[0]))
     if (velocity !== null) left.push(velocity - spent(query(SPENT_SINCE, id, level, ...hourUntil(minute))[0]))
@@ -133,7 +133,7 @@ export function budgetOf(query: Query, caps: Caps, day: string, minute: number, 
 /** Returns a payer's remaining money in minor units; null for a postpaid account. */
 export const availableMinor = (row: Row): number | null =>
   numberOrNull(row, 'prepaid') === 1
-    ? number(row, 'balance_minor') + number(row, 'credit_minor') - number(row, 'held_minor')
+    ? numberOf(row, 'balance_minor') + numberOf(row, 'credit_minor') - numberOf(row, 'held_minor')
     : null
 
-export const capsOf = (row: Row): Caps => JSON.parse(text(row, 'caps')) as Caps
+export const capsOf = (row: Row): Caps => JSON.parse(textOf(row, 'caps')) as Caps

@@ -7,12 +7,12 @@ import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { parseNumber } from '../../../domain/numbers/parse.ts'
 import { iso } from '../../../runtime/clock.ts'
 import type { OutboxTable } from '../../db.ts'
-import { inserting, number, type Query } from '../query.ts'
-import type { ToldCall } from './rows.ts'
+import { inserting, numberOf, type Query } from '../query.ts'
+import type { ReportedCall } from './rows.ts'
 
 /** Rows of the outbox, written in the transaction of the change that they report. */
 
-export const callFactsOf = (row: ToldCall, request: CallRequest = readCallRequest(row.request)): CallFacts => ({
+export const callFactsOf = (row: ReportedCall, request: CallRequest = readCallRequest(row.request)): CallFacts => ({
   sid: row.sid,
   account_sid: row.account_sid ?? '',
   parent_call_sid: row.parent_call_sid,
@@ -83,7 +83,7 @@ const SENT = `select count(*) as count from outbox where call_sid = ? and kind =
  */
 export function tellStatus(
   query: Query,
-  row: ToldCall,
+  row: ReportedCall,
   event: CallbackEvent,
   facts: { readonly now_ms: number; readonly extra?: Readonly<Record<string, string>> },
 ): number {
@@ -94,7 +94,7 @@ export function tellStatus(
   const parameters = callbackParameters(callFactsOf(row, request), {
     event,
     status: event === 'initiated' ? 'initiated' : row.status,
-    sequence: number(sent ?? {}, 'count'),
+    sequence: numberOf(sent ?? {}, 'count'),
     at_ms: facts.now_ms,
     duration_seconds: row.duration_seconds ?? 0,
     sip_code: row.sip_code,

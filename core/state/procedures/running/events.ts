@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
 import type { WebhookDeliveryTable } from '../../db.ts'
-import { inserting, number, type Query, text } from '../query.ts'
+import { inserting, numberOf, type Query, textOf } from '../query.ts'
 
 /** Events for a project's webhook endpoints, written in the transaction of the change that they report. */
 
@@ -63,8 +63,8 @@ export function queueProjectEvent(
 ): number {
   const listening = query(ENDPOINTS, project_id).filter(
     endpoint =>
-      number(endpoint, 'enabled') !== 0 &&
-      (JSON.parse(text(endpoint, 'event_kinds')) as readonly string[]).includes(kind),
+      numberOf(endpoint, 'enabled') !== 0 &&
+      (JSON.parse(textOf(endpoint, 'event_kinds')) as readonly string[]).includes(kind),
   )
   if (listening.length === 0) return 0
   const event_id = id ?? `evt_${query.uuid()}`
@@ -78,7 +78,7 @@ export function queueProjectEvent(
     insertDelivery(
       query,
       newDelivery(
-        { id: text(endpoint, 'id'), project_id },
+        { id: textOf(endpoint, 'id'), project_id },
         { event_id, event_kind: kind, payload },
         now_ms,
         query.uuid(),

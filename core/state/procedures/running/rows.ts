@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallTable } from '../../db.ts'
-import { inserting, number, type Query, updating } from '../query.ts'
+import { inserting, numberOf, type Query, updating } from '../query.ts'
 
 /** The rows of running calls, as the procedures write them. */
 
@@ -43,15 +43,15 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
 })
 
 /** Columns that callbacks and events report. */
-const TOLD = [
+const REPORTED = [
   ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),
   ...(['status', 'number_id', 'request', 'sip_call_id', 'foreign_caller', 'sip_code', 'duration_seconds'] as const),
 ] as const
-export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
+export type ReportedCall = Pick<CallRow, (typeof REPORTED)[number]>
 
 // Without the decision, which is longer than all other columns together.
 const RECORDED = [
-  ...TOLD,
+  ...REPORTED,
   ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
   ...(['reason', 'ended_by', 'application_id'] as const),
 ] as const
@@ -66,7 +66,7 @@ const insertRow = inserting('call', COLUMNS, 'returning position')
 /** Inserts a call. Returns its position. */
 export function insertCallRow(query: Query, call: NewCall, now_ms: number): number {
   const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
-  return number(row ?? {}, 'position')
+  return numberOf(row ?? {}, 'position')
 }
 
 const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
@@ -76,7 +76,7 @@ export const findCallRow = (query: Query, sid: string): RecordedCall | undefined
 /** Updates a call, whether or not it has ended. */
 export const changeCall = updating('call', 'sid = ?')
 
-const changeRunning = updating('call', `sid = ? and ended_at is null returning ${TOLD.join(', ')}`)
+const changeRunning = updating('call', `sid = ? and ended_at is null returning ${REPORTED.join(', ')}`)
 
 /** Updates a call that has not ended. Returns undefined when it has. */
 export const changeRunningCall = (
@@ -84,4 +84,4 @@ export const changeRunningCall = (
   sid: string,
   changes: Readonly<Record<string, string | number | null | undefined>>,
   now_ms: number,
-): ToldCall | undefined => changeRunning<ToldCall>(query, { ...changes, updated_at: iso(now_ms) }, sid)[0]
+): ReportedCall | undefined => changeRunning<ReportedCall>(query, { ...changes, updated_at: iso(now_ms) }, sid)[0]

@@ -2,14 +2,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import twilio from 'twilio'
 import { type DelivererOptions, deliverCallbacks } from '../../../../control/webhooks/deliver.ts'
-import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/ladder.ts'
+import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/retry-delays.ts'
 import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { processName } from '../../../../core/runtime/machine.ts'
 import { seal } from '../../../../core/runtime/secrets.ts'
 import { createVoiceRequester } from '../../../../core/runtime/voice-request.ts'
-import { enqueue } from '../../../../core/state/delivery/outbox.ts'
+import { storeCallback } from '../../../../core/state/delivery/outbox.ts'
 import { mendCallbackTimes, pruneCallbacks, takeDueCallbacks } from '../../../../core/state/delivery/outbox-delivery.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
@@ -46,7 +46,7 @@ async function receiver(t: Test, answer: (request: Received, count: number) => n
 
 async function put(w: ControlPlane, url: string, n: number, call_sid = 'CA1', method: 'GET' | 'POST' = 'POST') {
   await w.state.transaction(trx =>
-    enqueue(trx, {
+    storeCallback(trx, {
       kind: 'status_callback',
       call_sid,
       project_id: w.demo.project_id,

@@ -53,12 +53,12 @@ function hunt(
     },
   }
   const nothing = (): void => undefined
-  const ways = {
-    find: async ({ uri }: HuntHop) => ({ kind: 'found', ways: [{ host: uri, proxy: uri }] }),
+  const peer_addresses = {
+    find: async ({ uri }: HuntHop) => ({ kind: 'found', addresses: [{ host: uri, proxy: uri }] }),
     ...{ answered: nothing, failedAt: nothing },
   }
   const ctx = {
-    ...{ clock, sip, ways, node_id: 'node', snapshot: () => ({ trunks: new Map() }) },
+    ...{ clock, sip, peer_addresses, node_id: 'node', snapshot: () => ({ trunks: new Map() }) },
     health: { attempted: nothing },
     metrics: { pdd: { observe: nothing }, attempts: { inc: nothing } },
   } as unknown as CallContext

@@ -39,7 +39,7 @@ t.test('a changed registration is made once the registrar has removed the one be
   const registrations = new CarrierRegistrations({
     ...{ sip, clock, state: w.state, log: pino({ level: 'silent' }), node_id: 'n1', random: () => 0 },
     ...{ hosts: ['192.0.2.1'], sip_port: 5060, sips_port: 5061, data_dir: w.data_dir, unseal: sealed => sealed },
-    ways: { find: async () => ({ kind: 'found', ways: [{ proxy: 'sip:192.0.2.9' }] }) as never },
+    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.9' }] }) as never },
   })
   const registered = (expires_seconds: number): Snapshot => {
     const registration = {

@@ -63,7 +63,7 @@ t.test(
       log: createLog('signaling', { log_level: 'fatal' }),
       node_id: 'n1',
       random: () => 0,
-      ways: { find: async () => ({ kind: 'found', ways: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+      peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
       unseal: sealed => sealed,
     })
     health.apply({ ...EMPTY_SNAPSHOT, trunks: new Map([[TRUNK.id, TRUNK]]) })

@@ -2,7 +2,7 @@ import { createCookieJar } from '../../../../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../../../../core/domain/webhooks/document.ts'
 import { FETCH_ERRORS, fetchErrorNumber, statusErrorNumber } from '../../../../../core/domain/webhooks/errors.ts'
 import { DEFAULT_POLICY, parseOverrides, retryDelay } from '../../../../../core/domain/webhooks/overrides.ts'
-import { redirect } from '../../../../../core/domain/webhooks/redirects.ts'
+import { redirectOf } from '../../../../../core/domain/webhooks/redirects.ts'
 import {
   encodeParameters,
   signatureData,
@@ -71,7 +71,7 @@ t.test('rejects ports of SIP, mail and similar protocols, however they are writt
   t.equal(leaves('//carrier.example.test:5060/x', 'http://app.example.test/'), said(5060))
   t.equal(leaves('http://mail.example.test:25/'), said(25))
   const location = 'http://carrier.example.test:5060/'
-  const moved = redirect({ status: 307, location }, { method: 'POST', url: 'http://app.example.test/' })
+  const moved = redirectOf({ status: 307, location }, { method: 'POST', url: 'http://app.example.test/' })
   t.match(moved, { kind: 'bad', detail: /port 5060/ })
 })
 
@@ -152,15 +152,15 @@ t.test('redirects repeat or become a bare GET by their status', async t => {
     [404, 'POST', 'final'],
   ]
   for (const [status, method, expected] of cases) {
-    const next = redirect({ status, location: '/next' }, { method, url: 'https://a.test/v?x=1' })
+    const next = redirectOf({ status, location: '/next' }, { method, url: 'https://a.test/v?x=1' })
     const told = next.kind === 'follow' ? `${next.method} ${next.keep_body ? 'with' : 'without'} body` : next.kind
     t.equal(told, expected, `${status} to ${method}`)
     if (next.kind === 'follow') t.equal(next.target.url, 'https://a.test/next')
   }
   const from = { method: 'POST', url: 'https://a.test/v' } as const
-  t.equal(redirect({ status: 302, location: undefined }, from).kind, 'bad')
-  t.equal(redirect({ status: 302, location: 'gopher://a.test/' }, from).kind, 'bad')
-  t.equal(redirect({ status: 302, location: 'https://' }, from).kind, 'bad')
+  t.equal(redirectOf({ status: 302, location: undefined }, from).kind, 'bad')
+  t.equal(redirectOf({ status: 302, location: 'gopher://a.test/' }, from).kind, 'bad')
+  t.equal(redirectOf({ status: 302, location: 'https://' }, from).kind, 'bad')
 })
 
 t.test('the URL’s fragment sets timeouts and retries within their ranges', async t => {

@@ -3,7 +3,7 @@ import { compileSources, matchSources, type SourceIndex } from '../identity/sour
 import type { AddressGuard } from './address-guard.ts'
 
 /** The resolved destination of an outgoing request. */
-export interface WayOut {
+export interface HostPort {
   /** IP literal without brackets. */
   readonly host: string
   readonly port: number
@@ -15,10 +15,10 @@ export interface OwnListeners {
   readonly ports: ReadonlySet<number>
   readonly rtp_ports: { readonly first: number; readonly last: number }
   /** The control link of the SIP server, which may listen on another host. */
-  readonly control: WayOut | null
+  readonly control: HostPort | null
 }
 
-export interface WaysOutFacts {
+export interface AddressFacts {
   readonly own: OwnListeners
   /** Source addresses of carriers, with the carrier's id. */
   readonly carrier_sources: SourceIndex<string>
@@ -28,7 +28,7 @@ export interface WaysOutFacts {
   readonly addresses: AddressGuard
 }
 
-export interface WayOutAsked {
+export interface AddressOwner {
   /** The carrier whose target this is; null when somebody else named the address. */
   readonly carrier_id: string | null
   /** An address proven to be the peer's own, for example by a registration. It may be private. */
@@ -39,27 +39,28 @@ export interface WayOutAsked {
  * Returns why nothing may be sent to a named address; null when it is allowed (design section 10, "Ways out"). The
  * operator is responsible for the addresses of carriers.
  */
-export function wayOutRefusal(facts: WaysOutFacts, way: WayOut, asked: WayOutAsked): string | null {
-  if (!parseAddress(way.host)) return `${way.host} is not an address`
+export function addressRefusal(facts: AddressFacts, address: HostPort, asked: AddressOwner): string | null {
+  if (!parseAddress(address.host)) return `${address.host} is not an address`
   const { control } = facts.own
   // The sandbox carrier may use the control link's port number, over UDP.
-  const is_control = asked.carrier_id === null && control?.port === way.port && control.host === way.host
-  if (is_control || isOwnListener(facts.own, way)) return `${way.host}:${way.port} is a listener of this platform`
+  const is_control = asked.carrier_id === null && control?.port === address.port && control.host === address.host
+  if (is_control || isOwnListener(facts.own, address))
+    return `${address.host}:${address.port} is a listener of this platform`
   if (asked.carrier_id !== null) return null
-  if (carrierAt(facts, way) !== null) return `${way.host} is the address of a carrier`
-  if (way.host === asked.proven_host) return null
-  const kind = facts.addresses.refusal(way.host)
-  return kind === null ? null : `${way.host} is not public (${kind}) and not in STROWGER_ALLOW_PRIVATE_PEERS`
+  if (carrierAt(facts, address) !== null) return `${address.host} is the address of a carrier`
+  if (address.host === asked.proven_host) return null
+  const kind = facts.addresses.refusal(address.host)
+  return kind === null ? null : `${address.host} is not public (${kind}) and not in STROWGER_ALLOW_PRIVATE_PEERS`
 }
 
 /**
  * Returns the carrier that owns an address; null for none. A carrier owns every port of its host. Only the sandbox
  * carrier shares our host, where it owns just its port.
  */
-export function carrierAt(facts: Omit<WaysOutFacts, 'addresses'>, way: WayOut): string | null {
-  const endpoint = facts.carrier_endpoints.get(endpointKey(facts.own, way))
-  if (endpoint !== undefined || isOwnHost(facts.own, way.host)) return endpoint ?? null
-  return matchSources(facts.carrier_sources, way.host)[0]?.owner ?? null
+export function carrierAt(facts: Omit<AddressFacts, 'addresses'>, address: HostPort): string | null {
+  const endpoint = facts.carrier_endpoints.get(endpointKey(facts.own, address))
+  if (endpoint !== undefined || isOwnHost(facts.own, address.host)) return endpoint ?? null
+  return matchSources(facts.carrier_sources, address.host)[0]?.owner ?? null
 }
 
 /** Collects the source and target addresses of carriers. */
@@ -68,26 +69,26 @@ export function carrierFacts(
   carriers: readonly {
     readonly id: string
     readonly sources: readonly string[]
-    readonly endpoints: readonly WayOut[]
+    readonly endpoints: readonly HostPort[]
   }[],
-): Pick<WaysOutFacts, 'carrier_sources' | 'carrier_endpoints'> {
+): Pick<AddressFacts, 'carrier_sources' | 'carrier_endpoints'> {
   const sources = carriers.flatMap(({ id, sources: cidrs }) =>
     cidrs.map(cidr => ({ cidr, selector_precedence: 0, owner: id })),
   )
   const endpoints = carriers.flatMap(carrier =>
-    carrier.endpoints.map(way => [endpointKey(own, way), carrier.id] as const),
+    carrier.endpoints.map(address => [endpointKey(own, address), carrier.id] as const),
   )
   return { carrier_sources: compileSources(sources), carrier_endpoints: new Map(endpoints) }
 }
 
-function endpointKey(own: OwnListeners, { host, port }: WayOut): string {
+function endpointKey(own: OwnListeners, { host, port }: HostPort): string {
   const words = parseAddress(host)?.words.join('.') ?? host.toLowerCase()
   return isOwnHost(own, host) ? `${words}|${port}` : words
 }
 
 const isOwnHost = (own: OwnListeners, host: string): boolean => matchSources(own.hosts, host).length > 0
 
-function isOwnListener(own: OwnListeners, { host, port }: WayOut): boolean {
+function isOwnListener(own: OwnListeners, { host, port }: HostPort): boolean {
   const served = own.ports.has(port) || (port >= own.rtp_ports.first && port <= own.rtp_ports.last)
   return served && isOwnHost(own, host)
 }

@@ -1,6 +1,6 @@
 import { compileSources } from '../../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../../core/domain/network/address-guard.ts'
-import { carrierFacts, wayOutRefusal } from '../../../../../core/domain/network/ways-out.ts'
+import { addressRefusal, carrierFacts } from '../../../../../core/domain/network/peer-addresses.ts'
 import t from '../../../../support/harness/index.ts'
 
 const own = {
@@ -26,7 +26,11 @@ const refusal = (
     proven_host?: string | null
   } = {},
 ) =>
-  wayOutRefusal({ own, ...carriers, addresses: createAddressGuard(allow) }, { host, port }, { carrier_id, proven_host })
+  addressRefusal(
+    { own, ...carriers, addresses: createAddressGuard(allow) },
+    { host, port },
+    { carrier_id, proven_host },
+  )
 
 t.test('a named address may be public, but never our own or a carrier’s', async t => {
   t.equal(refusal('4.4.4.4'), null)

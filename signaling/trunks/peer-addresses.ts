@@ -2,18 +2,18 @@ import { uriHost } from '../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { MACHINE_PARAMETER } from '../../core/domain/network/next-hop.ts'
 import {
+  type AddressFacts,
+  type AddressOwner,
+  addressRefusal,
+  carrierFacts,
+  type HostPort,
+  type OwnListeners,
+} from '../../core/domain/network/peer-addresses.ts'
+import {
   type TlsVerification,
   VERIFICATION_PARAMETER,
   verificationText,
 } from '../../core/domain/network/tls-verification.ts'
-import {
-  carrierFacts,
-  type OwnListeners,
-  type WayOut,
-  type WayOutAsked,
-  type WaysOutFacts,
-  wayOutRefusal,
-} from '../../core/domain/network/ways-out.ts'
 import { parseUri } from '../../core/domain/sip/uri.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../../core/runtime/config.ts'
@@ -31,7 +31,7 @@ import { targetUri } from './health.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** The destination of a request, before it is resolved and checked. */
-export interface WayAsked extends Partial<WayOutAsked> {
+export interface AddressAsked extends Partial<AddressOwner> {
   readonly uri: string
   /** The next hop, when it differs from `uri`. */
   readonly proxy?: string
@@ -39,19 +39,19 @@ export interface WayAsked extends Partial<WayOutAsked> {
 }
 
 /** A located address. */
-interface Hop extends Destination {
+interface LocatedAddress extends Destination {
   /** The machine whose edge has the flow; unset: any edge reaches it. */
   readonly machine_id?: string | undefined
 }
 
 /** A checked address. The request goes there, even if the name resolves differently by then. */
-export interface Way extends Hop {
+export interface CheckedAddress extends LocatedAddress {
   /** The address as a URI for the SIP server. */
   readonly proxy: string
 }
 
-type Ways =
-  | { readonly kind: 'found'; readonly ways: readonly Way[] }
+type FoundAddresses =
+  | { readonly kind: 'found'; readonly addresses: readonly CheckedAddress[] }
   /**
    * We may not send to any of its addresses. `detail` says why, for people. `unverified`: only because the SIP server
    * cannot verify the certificate.
@@ -62,7 +62,7 @@ type Ways =
 /** The period of DNS look-ups of carriers' targets, whose addresses count as carriers' addresses. */
 const LEARN_MS = 30_000
 /** The number of addresses to try; a name may have hundreds. */
-const MAX_WAYS = 8
+const MAX_ADDRESSES = 8
 
 const FAILURES = {
   dns: 'no record for it',
@@ -75,15 +75,15 @@ const FAILURES = {
  * The only guard of outgoing requests (design section 10). It resolves and checks every address that a customer names,
  * and the request goes to exactly the address that it checked.
  */
-export class WaysOut {
+export class PeerAddresses {
   readonly #locator: Locator
   readonly #snapshot: () => Snapshot
   readonly #sip: Pick<SipStack, 'verifies_targets'>
   readonly #own: OwnListeners
-  readonly #addresses: WaysOutFacts['addresses']
-  readonly #learned = new Map<string, readonly WayOut[]>()
+  readonly #addresses: AddressFacts['addresses']
+  readonly #learned = new Map<string, readonly HostPort[]>()
   readonly #learning: Timer
-  #facts: { readonly of: Snapshot; readonly facts: WaysOutFacts } | null = null
+  #facts: { readonly of: Snapshot; readonly facts: AddressFacts } | null = null
 
   constructor(options: {
     readonly config: Config
@@ -111,24 +111,24 @@ export class WaysOut {
   }
 
   /** Returns the addresses of a target to which we may send, in the order to try them. */
-  async find(asked: WayAsked): Promise<Ways> {
-    const located: Hop[] = []
-    for (const { uri, tls, machine_id } of hopsOf(asked)) {
+  async find(asked: AddressAsked): Promise<FoundAddresses> {
+    const located: LocatedAddress[] = []
+    for (const { uri, tls, machine_id } of urisOf(asked)) {
       const found = await this.#locate(uri)
       if (found.kind === 'found') located.push(...found.destinations.map(found => ({ ...found, tls, machine_id })))
       else if (located.length === 0) return { kind: 'failed', detail: FAILURES[found.why] }
     }
     const facts = this.#current()
     const wanted = { carrier_id: asked.carrier_id ?? null, proven_host: asked.proven_host ?? null }
-    const ways: Way[] = []
+    const allowed: CheckedAddress[] = []
     let refusal: { readonly detail: string; readonly unverified: boolean } | null = null
     for (const destination of located) {
-      const denied = wayOutRefusal(facts, destination, wanted)
+      const denied = addressRefusal(facts, destination, wanted)
       const why = denied ?? this.#unproven(destination)
-      if (why === null) ways.push({ ...destination, proxy: this.#proxyOf(destination) })
+      if (why === null) allowed.push({ ...destination, proxy: this.#proxyOf(destination) })
       else refusal ??= { detail: why, unverified: denied === null }
     }
-    if (ways.length > 0) return { kind: 'found', ways: ways.slice(0, MAX_WAYS) }
+    if (allowed.length > 0) return { kind: 'found', addresses: allowed.slice(0, MAX_ADDRESSES) }
     return { kind: 'refused', ...(refusal ?? { detail: FAILURES.dns, unverified: false }) }
   }
 
@@ -140,25 +140,25 @@ export class WaysOut {
   }
 
   /** Returns the first address of a media host to which we may send; null for none. */
-  async mediaAddress(host: string, port: number, asked: Partial<WayOutAsked>): Promise<string | null> {
+  async mediaAddress(host: string, port: number, asked: Partial<AddressOwner>): Promise<string | null> {
     const found = await this.find({ uri: `sip:${uriHost(host)}:${port};transport=udp`, ...asked })
-    return found.kind === 'found' ? (found.ways[0]?.host ?? null) : null
+    return found.kind === 'found' ? (found.addresses[0]?.host ?? null) : null
   }
 
-  #proxyOf({ host, port, protocol, tls, machine_id }: Hop): string {
+  #proxyOf({ host, port, protocol, tls, machine_id }: LocatedAddress): string {
     const by = machine_id && this.#sip.verifies_targets ? `;${MACHINE_PARAMETER}=${machine_id}` : ''
-    const told = protocol === 'tls' && tls && this.#sip.verifies_targets
-    const how = told ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
+    const verified = protocol === 'tls' && tls && this.#sip.verifies_targets
+    const how = verified ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
     return `sip:${uriHost(host)}:${port};transport=${protocol}${how}${by}`
   }
 
-  answered(way: Destination): void {
-    this.#locator.answered(way)
+  answered(address: Destination): void {
+    this.#locator.answered(address)
   }
 
   /** Reports an address that was silent, unreachable or answered 503. It is tried last for a while. */
-  failedAt(way: Destination): void {
-    this.#locator.failedAt(way)
+  failedAt(address: Destination): void {
+    this.#locator.failedAt(address)
   }
 
   /** Resolves the names of carriers' targets. Known addresses are kept when DNS fails. */
@@ -181,7 +181,7 @@ export class WaysOut {
     this.#learning.cancel()
   }
 
-  #current(): WaysOutFacts {
+  #current(): AddressFacts {
     const snapshot = this.#snapshot()
     if (this.#facts?.of === snapshot) return this.#facts.facts
     const carriers = [...snapshot.carriers.values()].map(({ id, sources, targets }) => {
@@ -204,7 +204,11 @@ export class WaysOut {
  * Returns the URIs to resolve. Requests to a registered contact use the connection that registered it. If that is gone,
  * they go to the contact's own address, provided that it has the same host.
  */
-function hopsOf({ uri, proxy, tls }: WayAsked): (Pick<Hop, 'tls' | 'machine_id'> & { readonly uri: string })[] {
+function urisOf({
+  uri,
+  proxy,
+  tls,
+}: AddressAsked): (Pick<LocatedAddress, 'tls' | 'machine_id'> & { readonly uri: string })[] {
   if (proxy === undefined) return [{ uri, tls }]
   const [by, own] = [parseUri(proxy), parseUri(uri)]
   const stream = by && ['tcp', 'tls'].includes(protocolOf(by) ?? 'udp')

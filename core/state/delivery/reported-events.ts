@@ -4,11 +4,11 @@ import { readTogether, statement } from '../port.ts'
 
 /** Returns the audit position up to which events are queued for webhook endpoints; undefined before the first one. */
 export async function reportedUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
-  const [[row]] = await readTogether(db, TOLD({ name }))
+  const [[row]] = await readTogether(db, REPORTED({ name }))
   return row?.position
 }
 
-const TOLD = statement((db, { name }: { readonly name: string }) =>
+const REPORTED = statement((db, { name }: { readonly name: string }) =>
   db.selectFrom('told_event').select('position').where('name', '=', name),
 )
 
@@ -56,13 +56,13 @@ export async function trunksOf(db: Db | Trx, ids: readonly string[]) {
 }
 
 /** An audit event to report to webhook endpoints, of a project that has some. */
-export type ToldRow = Pick<AuditRow, (typeof COLUMNS)[number]> & { readonly project_id: string }
+export type HeardRow = Pick<AuditRow, (typeof COLUMNS)[number]> & { readonly project_id: string }
 
 /**
  * Returns audit events between two positions, oldest first, of projects with a webhook endpoint. Most writes belong to
  * projects without one and cost nothing here.
  */
-export async function heardAudit(db: Db | Trx, after: number, upto: number, limit: number): Promise<ToldRow[]> {
+export async function heardAudit(db: Db | Trx, after: number, upto: number, limit: number): Promise<HeardRow[]> {
   const rows = await db
     .selectFrom('audit_event')
     .select(COLUMNS)
@@ -78,5 +78,5 @@ export async function heardAudit(db: Db | Trx, after: number, upto: number, limi
     .orderBy('position')
     .limit(limit)
     .execute()
-  return rows as ToldRow[]
+  return rows as HeardRow[]
 }
