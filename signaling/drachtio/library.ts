@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
+import { type LibraryText, libraryName, readLibraryText } from './library-text.ts'
 
 /**
  * Types for the part of drachtio-srf 5 that we use; its own types lack half of it. We use only the primitives:
@@ -7,8 +8,6 @@ import type { Socket } from 'node:net'
  */
 
 export interface LibraryMessage {
-  /** The message as it came. */
-  readonly raw?: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   get(name: string): string | undefined
@@ -112,3 +111,27 @@ wire.send = function (socket, message) {
   }
   return send.call(this, socket, message)
 }
+
+const parser = inLibrary('./sip-parser/parser') as {
+  parseSipMessage: (text: string) => LibraryText | undefined
+  getHeaderName: (name: string) => string
+}
+parser.parseSipMessage = readLibraryText
+parser.getHeaderName = libraryName
+
+const { prototype: message } = inLibrary('./sip-parser/message') as {
+  readonly prototype: {
+    readonly headers: Readonly<Record<string, string>>
+    getHeaderName(name: string): string | undefined
+    toJSON(): undefined
+  }
+}
+/** The library compares all names in lower case, for each header that is asked for. */
+message.getHeaderName = function (name) {
+  if (Object.hasOwn(this.headers, name)) return name
+  const id = name.toLowerCase()
+  for (const known in this.headers) if (known.length === id.length && known.toLowerCase() === id) return known
+  return undefined
+}
+// The library writes each message as JSON for a log, also when that is off.
+message.toJSON = () => undefined

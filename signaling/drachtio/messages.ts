@@ -24,37 +24,6 @@ const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
   transport: transportOf(message.protocol, message.get('via') ?? ''),
 })
 
-/** Unfolds a value and removes the blanks around it, which the library leaves (RFC 3261 §7.3.1). */
-const plain = (value: string): string => (isPlain(value) ? value : value.replace(/[ \t]*\r?\n[ \t]+/g, ' ').trim())
-const isPlain = (value: string): boolean =>
-  value.charCodeAt(0) > 32 && value.charCodeAt(value.length - 1) > 32 && !value.includes('\n')
-
-/** Returns the headers as they are meant. Nearly always the library's object. */
-function plainHeaders({ headers }: LibraryMessage): Readonly<Record<string, string>> {
-  for (const name in headers) {
-    if (isPlain(headers[name] ?? '') && !name.endsWith(' ')) continue
-    return Object.fromEntries(Object.entries(headers).map(([known, value]) => [known.trim(), plain(value)]))
-  }
-  return headers
-}
-
-/** Headers that scripts see, and that may be repeated (voice-compat.md §12.1). */
-const TOLD = /^(x-|user-to-user$)/i
-
-/** Joins the values of a repeated header by `, ` (RFC 3261 §7.3.1). The library joins them by a bare comma. */
-function withRepeated(headers: Headers, raw: string | undefined): Headers {
-  const doubtful: string[] = []
-  for (const name in headers) if (headers[name]?.includes(',') && TOLD.test(name)) doubtful.push(name)
-  if (doubtful.length === 0 || raw === undefined) return headers
-  const lines = (raw.split('\r\n\r\n', 1)[0] ?? '').split(/\r\n(?![ \t])/)
-  const joined = doubtful.map((name): [string, string] => {
-    const prefix = `${name.toLowerCase()}:`
-    const values = lines.filter(line => line.toLowerCase().replace(/\s*:/, ':').startsWith(prefix))
-    return [name, values.map(line => plain(line.slice(line.indexOf(':') + 1))).join(', ')]
-  })
-  return { ...headers, ...Object.fromEntries(joined.filter(([, value]) => value !== '')) }
-}
-
 /** Returns the values by names in lower case. The first of two spellings of a name wins. */
 function byName(headers: Headers): Map<string, string> {
   const values = new Map<string, string>()
@@ -66,7 +35,7 @@ function byName(headers: Headers): Map<string, string> {
 }
 
 function read(message: LibraryMessage) {
-  const headers = withRepeated(plainHeaders(message), message.raw)
+  const { headers } = message
   // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
   const header = (name: string): string | null => {
@@ -88,7 +57,7 @@ function read(message: LibraryMessage) {
       understood,
     )
   return {
-    call_id: plain(message.get('call-id') ?? ''),
+    call_id: message.get('call-id') ?? '',
     header,
     headers,
     body,

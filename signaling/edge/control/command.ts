@@ -1,5 +1,5 @@
 import { CREDENTIALS_HEADER } from '../../../core/runtime/sip/authorizer.ts'
-import { headerId, isToken } from '../sip/headers.ts'
+import { headerId, isToken, valueIn } from '../sip/headers.ts'
 
 // Parses the commands of applications.
 
@@ -44,9 +44,9 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
     if (end < 0 || end > head_end) end = head_end
     const colon = text.indexOf(':', at)
     if (colon > at && colon < end) {
-      const name = text.slice(at, colon).trim()
+      const name = valueIn(text, at, colon)
       const id = headerId(name)
-      const value = text.slice(colon + 1, end).trim()
+      const value = valueIn(text, colon + 1, end)
       if (id === CREDENTIALS) credentials = value
       else if (isToken(name)) headers.push({ id, name, value })
     }

@@ -9,6 +9,8 @@ export interface HeaderKind {
    * Position in messages that we write: routing first, as RFC 3261 §7.3.1 recommends, then the dialog, then the rest.
    */
   readonly rank: number
+  /** In the table below. `name` of any other is as it was written. */
+  readonly known: boolean
   /** One line may hold several values, separated by commas. */
   readonly list: boolean
   /** The field may occur only once (RFC 3261 table 2). */
@@ -112,7 +114,7 @@ for (const [i, [name, flags]] of LAST.entries()) add(name, undefined, EXTRA_RANK
 
 function add(name: string, compact: string | undefined, rank: number, flags: number): void {
   const id = name.toLowerCase()
-  const kind: HeaderKind = { id, name, rank, list: (flags & LIST) !== 0, single: (flags & SINGLE) !== 0 }
+  const kind: HeaderKind = { id, name, rank, known: true, list: (flags & LIST) !== 0, single: (flags & SINGLE) !== 0 }
   byName.set(name, kind)
   byName.set(id, kind)
   if (compact !== undefined) {
@@ -126,7 +128,7 @@ export function headerKind(name: string): HeaderKind {
   const known = byName.get(name)
   if (known) return known
   const id = name.toLowerCase()
-  return byName.get(id) ?? { id, name, rank: EXTRA_RANK, list: false, single: false }
+  return byName.get(id) ?? { id, name, rank: EXTRA_RANK, known: false, list: false, single: false }
 }
 
 /** Returns the lower-case long name of a header name in any spelling. */
@@ -135,9 +137,9 @@ export function headerId(name: string): string {
 }
 
 /** Returns the spelling for the wire: canonical if known, `X-` names as given, others capitalised after each dash. */
-export function headerSpelling(name: string): string {
-  const known = byName.get(name) ?? byName.get(name.toLowerCase())
-  if (known) return known.name
+export const spellingOf = ({ name, known }: HeaderKind): string => (known ? name : spelled(name))
+
+function spelled(name: string): string {
   if (name.startsWith('X-') || name.startsWith('x-')) return name
   let out = ''
   let start = true
@@ -151,12 +153,29 @@ export function headerSpelling(name: string): string {
 const TOKEN = new Uint8Array(256)
 for (const c of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.!%*_+`'~") TOKEN[c.charCodeAt(0)] = 1
 
-/** Reports whether `text` is a token (RFC 3261 §25.1). */
-export function isToken(text: string): boolean {
-  if (text.length === 0) return false
-  for (let i = 0; i < text.length; i++) if (TOKEN[text.charCodeAt(i)] !== 1) return false
-  return true
+/** Returns the position behind the token (RFC 3261 §25.1) that begins at `from`, at most `end`. */
+export function endOfToken(text: string, from: number, end: number): number {
+  let at = from
+  while (at < end && TOKEN[text.charCodeAt(at)] === 1) at++
+  return at
 }
+
+/** Reports whether `text` is a token. */
+export const isToken = (text: string): boolean => text !== '' && endOfToken(text, 0, text.length) === text.length
+
+/**
+ * Returns the text between two positions without the blanks around it. `trim` would also cut the last byte of UTF-8
+ * characters such as `à`, which alone is a no-break space.
+ */
+export function valueIn(text: string, from: number, end: number): string {
+  let first = from
+  let last = end
+  while (first < last && isBlank(text.charCodeAt(first))) first++
+  while (last > first && isBlank(text.charCodeAt(last - 1))) last--
+  return text.slice(first, last)
+}
+
+const isBlank = (c: number): boolean => c === 32 || (c >= 9 && c <= 13)
 
 const PHRASES: Readonly<Record<number, string>> = {
   100: 'Trying',

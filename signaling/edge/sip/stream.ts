@@ -29,7 +29,9 @@ export class StreamFramer {
 
   /** Bytes of an incomplete message. A line break between messages does not begin one (RFC 3261 §7.5). */
   get pending(): number {
-    return /^[\r\n]{0,3}$/.test(this.#buffer) ? 0 : this.#buffer.length
+    const { length } = this.#buffer
+    // To look at the text joins all its chunks.
+    return length <= 3 && /^[\r\n]*$/.test(this.#buffer) ? 0 : length
   }
 
   push(chunk: string): StreamItem[] {
@@ -120,8 +122,9 @@ function contentLength(head: string): number | undefined {
     if (end < 0) break
     const c = head.charCodeAt(at)
     if (c === 67 || c === 99 || c === 76 || c === 108) {
-      const colon = head.indexOf(':', at)
-      if (colon > 0 && colon < end && headerId(head.slice(at, colon).trim()) === 'content-length') {
+      // Only the line itself is searched: a head may have thousands of lines without a colon.
+      const colon = at + head.slice(at, end).indexOf(':')
+      if (colon > at && headerId(head.slice(at, colon).trim()) === 'content-length') {
         const n = parseDigits(head.slice(colon + 1, end).trim(), Number.MAX_SAFE_INTEGER)
         if (n === undefined || (found !== undefined && found !== n)) return undefined
         found = n

@@ -24,18 +24,6 @@ t.test('a WebSocket is recognized behind drachtio-server, which reports tcp for 
   t.equal(transport('tls', 'SIP / 2.0 / wss df7jal23ls0d.invalid;branch=z9hG4bK56sdasks'), 'wss')
 })
 
-t.test('a repeated header has its values joined by a comma and a space, and a lone one stays as it is', async t => {
-  const headers = { 'X-Tag': 'a,b;c=d', 'X-Lone': 'one,two', 'user-to-user': '01,02', via: 'SIP/2.0/UDP 192.0.2.1' }
-  const raw = `INVITE sip:a@b SIP/2.0\r\nX-Tag: a\r\nx-lone : one,two\r\nUser-to-User: 01\r\nX-Tag: b;c=d\r\nUser-to-User:02\r\n\r\nX-Tag: body`
-  const message = { ...request('udp', headers.via), headers, raw }
-  t.same(requestView(message).headers, {
-    ...headers,
-    'X-Tag': 'a, b;c=d',
-    'X-Lone': 'one,two',
-    'user-to-user': '01, 02',
-  })
-})
-
 t.test('a Via that contradicts the transport of the server is ignored', async t => {
   t.equal(transport('udp', 'SIP/2.0/WSS 198.51.100.7;branch=z9hG4bK1'), 'udp')
   t.equal(

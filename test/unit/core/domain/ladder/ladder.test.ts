@@ -1,3 +1,4 @@
+import { fieldReader, fieldsReader } from '../../../../../core/domain/ladder/field.ts'
 import { redactSip } from '../../../../../core/domain/ladder/redact.ts'
 import { renderLadder, title } from '../../../../../core/domain/ladder/render.ts'
 import t from '../../../../support/harness/index.ts'
@@ -19,6 +20,33 @@ t.test('removes digest responses, SRTP keys and typed keys, and nothing else', a
   const sdp = 'm=audio 4000 RTP/SAVP 0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:5ECRETkey|2^31\r\n'
   t.equal(redactSip(sdp), 'm=audio 4000 RTP/SAVP 0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:…\r\n')
   t.equal(redactSip('Signal=5\r\nDuration=160\r\n'), 'Signal=…\r\nDuration=160\r\n')
+})
+
+t.test('removes secrets however a device writes them', async t => {
+  const folded = message(
+    'REGISTER sip:x SIP/2.0',
+    'Authorization: Digest username="pbx",\r\n\tresponse = "5ECRET",\r\n  nonce=N0NCE',
+    'Proxy-Authorization:\r\n Bearer 5ECRET',
+    'Call-ID: a@b',
+  )
+  const kept = redactSip(folded)
+  t.notMatch(kept, /5ECRET|N0NCE/)
+  t.match(kept, /username="pbx"/)
+  t.match(kept, /Call-ID: a@b\r\n/)
+  t.equal(redactSip('v=0\ra=crypto:1  X  inline:5ECRET\r'), 'v=0\ra=crypto:1  X  inline:…\r')
+  t.equal(redactSip(' Signal = 5\r\nDuration = 160'), ' Signal =…\r\nDuration = 160')
+})
+
+t.test('fields are found in the head alone, in any spelling, unfolded, and in long texts at once', async t => {
+  const callId = fieldReader('call-id', 'i')
+  t.equal(callId('INVITE sip:x SIP/2.0\r\nI \t: \r\n a\r\n  b \r\n\r\n'), 'a b')
+  t.equal(callId('INVITE sip:x SIP/2.0\nCALL-ID:a\n'), 'a')
+  t.equal(callId(message('INVITE sip:x SIP/2.0', 'Call-IDs: a')), null)
+  t.equal(callId(`${message('INVITE sip:x SIP/2.0', 'X-I: a')}i: b\r\n`), null, 'a line of the body is no header')
+  t.same(fieldsReader('reason')(message('BYE sip:x SIP/2.0', 'Reason: a', 'X: y', 'reason : b', ' c')), ['a', 'b c'])
+  const blank = `a${' '.repeat(60_000)}b`
+  const long = `INVITE sip:x SIP/2.0\r\nContent-Type: ${blank}\r\n c\r\ni: ${blank}\r\n\r\nbody of five`
+  for (let times = 0; times < 20; times++) t.equal(callId(redactSip(long)), blank)
 })
 
 t.test('a request is labelled with its method, a response also with its status', async t => {
