@@ -14,7 +14,7 @@ import { rateCeiling } from './checks/rate-ceiling.ts'
 import { spend } from './checks/spend.ts'
 import { transportSecurity } from './checks/transport-security.ts'
 import { skipped } from './findings.ts'
-import type { AdmissionFacts, Check, TracedFinding, Verdict } from './types.ts'
+import type { AdmissionFacts, Check, CheckResult, TracedFinding, Verdict } from './types.ts'
 
 /** The order is a contract (design section 4): the first check that refuses gives the reason. */
 export const CHECKS: readonly Check[] = [
@@ -41,9 +41,16 @@ export function admit(facts: AdmissionFacts): Verdict {
     const finding = check.asked.includes(facts.direction)
       ? check.decide(facts)
       : skipped(`not asked of ${facts.direction} calls`)
-    trace.push({ check: check.name, ...finding })
+    trace.push(traced(check.name, finding))
     if (finding.result === 'refused' && finding.reason)
       return { admitted: false, reason: finding.reason, sentence: finding.sentence, facts: finding.facts ?? {}, trace }
   }
   return { admitted: true, ...affordable(facts), reserve_minor: heldMinor(facts), trace }
+}
+
+/** Writes the properties one by one: to spread a finding takes longer than most checks. */
+function traced(check: string, finding: CheckResult): TracedFinding {
+  if (finding.result === 'refused') return { check, ...finding }
+  const { result, limit, used, sentence, levels } = finding
+  return levels ? { check, result, limit, used, sentence, levels } : { check, result, limit, used, sentence }
 }

@@ -1,5 +1,5 @@
 import { affordableSeconds, billedSeconds, reservationMinor } from '../rating/price.ts'
-import type { AdmissionFacts } from './types.ts'
+import type { AdmissionFacts, LevelFacts } from './types.ts'
 
 /** Returns the rate by which a call is charged; null for one that costs nothing. */
 const chargedBy = ({ billing, rate }: AdmissionFacts) => (billing === 'rated' ? rate : null)
@@ -23,7 +23,8 @@ interface Affordable {
 
 /** Returns the minimum of every max_call_duration and of the seconds that spend caps and balance can still pay. */
 export function affordable(facts: AdmissionFacts): Affordable {
-  const longest = least(facts.levels.map(level => level.max_call_duration_seconds))
+  let longest: number | null = null
+  for (const level of facts.levels) longest = lesser(longest, level.max_call_duration_seconds)
   const paid = paidSeconds(facts)
   if (paid !== null && (longest === null || paid < longest))
     return { max_duration_seconds: paid, max_duration_reason: 'spend_exhausted' }
@@ -34,17 +35,14 @@ function paidSeconds(facts: AdmissionFacts): number | null {
   const rate = chargedBy(facts)
   if (!rate) return null
   const { levels, balance } = facts
-  const budget = least([
-    balance.available_minor,
-    ...levels.flatMap(({ daily_spend, velocity }) =>
-      [daily_spend, velocity].map(({ limit, used }) => (limit === null ? null : Math.max(0, limit - used))),
-    ),
-  ])
+  let budget = balance.available_minor
+  for (const { daily_spend, velocity } of levels) budget = lesser(lesser(budget, leftOf(daily_spend)), leftOf(velocity))
   return budget === null ? null : affordableSeconds(rate, budget)
 }
 
-const least = (values: readonly (number | null)[]): number | null =>
-  values.reduce<number | null>(
-    (min, value) => (value === null ? min : min === null ? value : Math.min(min, value)),
-    null,
-  )
+const leftOf = ({ limit, used }: LevelFacts['velocity']): number | null =>
+  limit === null ? null : Math.max(0, limit - used)
+
+/** Null stands for no limit. */
+const lesser = (one: number | null, other: number | null): number | null =>
+  one === null ? other : other === null ? one : Math.min(one, other)

@@ -4,13 +4,8 @@ import type { CheckResult, LevelFacts, LevelFinding } from './types.ts'
 
 type Value = string | number | null
 
-export const passed = (sentence: string, limit: Value, used: Value, levels?: readonly LevelFinding[]): CheckResult => ({
-  result: 'passed',
-  limit,
-  used,
-  sentence,
-  ...(levels ? { levels } : {}),
-})
+export const passed = (sentence: string, limit: Value, used: Value, levels?: readonly LevelFinding[]): CheckResult =>
+  levels ? { result: 'passed', limit, used, sentence, levels } : { result: 'passed', limit, used, sentence }
 
 export const skipped = (sentence: string): CheckResult => ({ result: 'skipped', limit: null, used: null, sentence })
 
@@ -58,7 +53,7 @@ export function withinLevels(
   let tightest: { level: LevelFacts; compared: Compared; left: number } | null = null
   for (const level of levels) {
     const compared = compare(level)
-    findings.push({ level: level.level, id: level.id, ...compared })
+    findings.push({ level: level.level, id: level.id, limit: compared.limit, used: compared.used })
     if (compared.limit === null) continue
     const left = compared.limit - compared.used - adds
     if (compared.limit <= 0 || left < 0)

@@ -9,14 +9,12 @@ export const rateCeiling: Check = {
   asked: ['outbound'],
   decide({ rate, levels, called, over }) {
     if (!called.number && over === 'network') return skipped('there is no number')
+    const used = rate ? minuteMinor(rate) : 0
     return withinLevels(levels, {
       reason: 'rate_above_ceiling',
       noun: 'the rate a minute',
       of_money: true,
-      compare: ({ max_destination_rate_minor }) => ({
-        limit: max_destination_rate_minor,
-        used: rate ? minuteMinor(rate) : 0,
-      }),
+      compare: ({ max_destination_rate_minor }) => ({ limit: max_destination_rate_minor, used }),
       adds: 0,
       shows: 'used',
     })
