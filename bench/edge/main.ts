@@ -1,12 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { compareInTurns } from './turns.ts'
 import { type EdgeAlone, type EdgeMeasure, findCeiling, startEdgeAlone } from './world.ts'
 
 // Measures the CPU time of a call in the embedded edge, as a ratio to that in a minimal drachtio-srf B2BUA behind it,
 // under SIPp. performance.md has the same ratio for a real drachtio-server: 1.8 to 1.
 //
 //   npm run bench -- edge [--rate 50] [--seconds 20] [--only cpu|memory]
-//                         [--ceiling] [--soak] [--soak-seconds N] [--soak-rate N]
+//                         [--ceiling] [--soak] [--soak-seconds N] [--soak-rate N] [--against FOLDER [--turns 60]]
 //
+// --against compares the CPU of a call with that of another built tree, and measures nothing else: see turns.ts.
 // --ceiling searches for the highest rate of calls that pass without a retransmission. --soak holds half that rate for
 // ten minutes, with a fifth of the calls over TCP. --soak-seconds sets its duration; --soak-rate sets its rate and
 // skips the search.
@@ -15,6 +17,11 @@ const LIMIT_RATIO = 1.8
 const LIMIT_DIALOG_BYTES = 12 * 1024
 
 const options = readOptions(process.argv.slice(2))
+
+if (options.against !== undefined) {
+  await compareInTurns(options.against, options)
+  process.exit(0)
+}
 
 const results: Record<string, unknown> = { at: new Date().toISOString(), limit_ratio: LIMIT_RATIO }
 let bad = false
@@ -141,6 +148,8 @@ interface Options {
   /** Run only the soak. True when a soak rate is given. */
   readonly soaks_only: boolean
   readonly only: string
+  readonly against: string | undefined
+  readonly turns: number
 }
 
 function readOptions(args: readonly string[]): Options {
@@ -154,5 +163,7 @@ function readOptions(args: readonly string[]): Options {
     soak_rate: number('--soak-rate', 0),
     soaks_only: args.includes('--soak-rate'),
     only: text('--only') ?? '',
+    against: text('--against'),
+    turns: number('--turns', 60),
   }
 }

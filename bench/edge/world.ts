@@ -36,16 +36,27 @@ export interface EdgeAlone {
   stop(): Promise<void>
 }
 
-export async function startEdgeAlone(): Promise<EdgeAlone> {
+interface Place {
+  /** The built files of the tree whose edge and B2BUA run. */
+  readonly folder?: string
+  /** The core on which they run; any when undefined. */
+  readonly core?: number | undefined
+}
+
+export async function startEdgeAlone({ folder: built = here, core }: Place = {}): Promise<EdgeAlone> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-edge-'))
   const target_port = await freePort()
   const uas = spawn('sipp', ['-sn', 'uas', '-i', '127.0.0.1', '-p', String(target_port), '-nostdin'], {
     cwd: folder,
     stdio: 'ignore',
   })
-  const edge = fork(join(here, 'edge-process.js'), [], { execArgv: ['--expose-gc'] })
+  // taskset becomes Node.js, so the process is the same.
+  const pinned = core === undefined ? {} : { execPath: 'taskset' }
+  const before = core === undefined ? [] : ['-c', String(core), process.execPath]
+  const edge = fork(join(built, 'edge-process.js'), [], { ...pinned, execArgv: [...before, '--expose-gc'] })
   const [ports] = (await once(edge, 'message')) as [{ sip_port: number; control_port: number }]
-  const app = fork(join(here, 'app-process.js'), [String(ports.control_port), `sip:bench@127.0.0.1:${target_port}`])
+  const called = `sip:bench@127.0.0.1:${target_port}`
+  const app = fork(join(built, 'app-process.js'), [String(ports.control_port), called])
   await once(app, 'message')
   const ask = async (child: ChildProcess, question = 'measure'): Promise<never> => {
     child.send(question)

@@ -17,7 +17,7 @@ export interface LibraryText {
 
 const CRLF = '\r\n'
 
-/** Returns the message in a text; undefined when its first line is none of SIP. Other lines without a name are left out. */
+/** Returns the message in a text; undefined when its first line is none of SIP. Lines without a name are left out. */
 export function readLibraryText(text: string): LibraryText | undefined {
   const empty = text.indexOf(`${CRLF}${CRLF}`)
   const head_end = empty < 0 ? text.length : empty

@@ -251,10 +251,13 @@ export class EdgeStack {
       if (server_name === undefined && tls === undefined) return located
       return located.map(found => ({ ...found, tls, server_name: server_name ?? found.server_name }))
     }
-    // The peer's certificate is verified in the same way as when the dialog began.
-    const proved = { tls: peer.tls, server_name: peer.server_name }
-    const named = located.map(found => (found.host === peer.host ? { ...found, ...proved } : found))
-    const allowed = named.filter(found => found.host === peer.host || this.#mayReach(found, peer))
+    const allowed: TransportDestination[] = []
+    for (const found of located) {
+      const { protocol, host, port } = found
+      // The peer's certificate is verified in the same way as when the dialog began.
+      if (host === peer.host) allowed.push({ protocol, host, port, tls: peer.tls, server_name: peer.server_name })
+      else if (this.#mayReach(found, peer)) allowed.push(found)
+    }
     return allowed.length > 0 ? allowed : [peer]
   }
 

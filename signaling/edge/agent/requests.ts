@@ -65,7 +65,8 @@ export class SentRequests {
     const events: RequestEvents = {
       sent: sent => {
         app.send(requestSentReply(request_id, this.#core.wireOut(sent), pending.id, sent.text))
-        this.#core.introduced(pending.hold)
+        // The library listens for the response before it reads on. Only a new request may be awaited first.
+        if (!pending.in_dialog) this.#core.introduced(pending.hold)
       },
       response: (response, from, sent) => this.#response(pending, response, from, sent),
       timeout: sent => this.#fabricated(pending, sent, 408, 'Request Timeout'),

@@ -69,7 +69,7 @@ export class ControlClient {
   /** Sends a payload. All payloads of one turn of the event loop go out in one write at its end. */
   send(payload: string): void {
     if (!this.#open) return
-    if (this.#out === '') setImmediate(() => this.#flush())
+    if (this.#out === '') setImmediate(this.#flush)
     this.#out += frame(payload)
   }
 
@@ -109,7 +109,7 @@ export class ControlClient {
     return true
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
     const out = this.#out
     this.#out = ''
     if (out === '' || !this.#open) return

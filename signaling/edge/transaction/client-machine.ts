@@ -48,15 +48,21 @@ interface ClientStep {
   readonly again: boolean
 }
 
+/** Effects without a delay are the same for all transactions. */
+const TOLD: readonly ClientEffect[] = ['tell_response']
+const TOLD_IN_TIME: readonly ClientEffect[] = ['stop_timers', 'tell_response']
+const NONE: readonly ClientEffect[] = []
+
 export function clientStep(rules: ClientRules, state: ClientState, event: ClientEvent): ClientStep {
-  if (state === 'terminated') return { state, effects: [], again: event.kind === 'response' }
+  if (state === 'terminated') return { state, effects: NONE, again: event.kind === 'response' }
   switch (event.kind) {
     case 'begin':
-      return to(state, [
-        { deadline_ms: rules.patience_ms },
-        ...(rules.reliable ? [] : [{ resend_ms: rules.t1 }]),
-        'send',
-      ])
+      return to(
+        state,
+        rules.reliable
+          ? [{ deadline_ms: rules.patience_ms }, 'send']
+          : [{ deadline_ms: rules.patience_ms }, { resend_ms: rules.t1 }, 'send'],
+      )
     case 'response':
       return rules.invite ? inviteResponse(rules, state, event.status) : plainResponse(rules, state, event.status)
     case 'resend':
@@ -70,11 +76,11 @@ export function clientStep(rules: ClientRules, state: ClientState, event: Client
 
 function inviteResponse(rules: ClientRules, state: ClientState, status: number): ClientStep {
   const final = state === 'completed' || state === 'accepted'
-  if (status < 200) return final ? again(state) : to('proceeding', ['stop_timers', 'tell_response'])
+  if (status < 200) return final ? again(state) : to('proceeding', TOLD_IN_TIME)
   if (status < 300) {
     if (state === 'completed') return again(state)
     // A further 2xx comes from another fork, or its ACK was lost. The transaction user distinguishes these cases.
-    if (state === 'accepted') return { state, effects: ['tell_response'], again: true }
+    if (state === 'accepted') return again(state, TOLD)
     return to('accepted', ['stop_timers', { deadline_ms: 64 * rules.t1 }, 'tell_response'])
   }
   if (state === 'accepted') return again(state)
@@ -85,7 +91,7 @@ function inviteResponse(rules: ClientRules, state: ClientState, status: number):
 
 function plainResponse(rules: ClientRules, state: ClientState, status: number): ClientStep {
   if (state === 'completed') return again(state)
-  if (status < 200) return to('proceeding', ['tell_response'])
+  if (status < 200) return to('proceeding', TOLD)
   if (rules.reliable) return to('terminated', ['stop_timers', 'end', 'tell_response'])
   return to('completed', ['stop_timers', { deadline_ms: rules.t4 }, 'tell_response'])
 }
@@ -107,7 +113,7 @@ function deadline({ invite }: ClientRules, state: ClientState): ClientStep {
 
 const to = (state: ClientState, effects: readonly ClientEffect[]): ClientStep => ({ state, effects, again: false })
 
-const again = (state: ClientState, effects: readonly ClientEffect[] = []): ClientStep => ({
+const again = (state: ClientState, effects: readonly ClientEffect[] = NONE): ClientStep => ({
   state,
   effects,
   again: true,

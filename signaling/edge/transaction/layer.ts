@@ -408,16 +408,22 @@ function inviteKey(cancel_key: string): string {
 function fixVia(message: SipMessage, received: Received): void {
   for (const h of message.headers) {
     if (h.kind.id !== 'via') continue
+    if (!h.value.includes(',')) {
+      h.value = viaWithSource(h.value, message.via, received)
+      return
+    }
     const values = splitList(h.value)
-    const top = values[0] ?? ''
-    values[0] = viaWithSource(top, message.via?.host ?? '', received)
+    values[0] = viaWithSource(values[0] ?? '', message.via, received)
     h.value = values.join(', ')
     return
   }
 }
 
-function viaWithSource(via: string, sent_by: string, received: Received): string {
-  const { host, port } = received.source
+function viaWithSource(via: string, parsed: Via | undefined, { source }: Received): string {
+  const { host, port } = source
+  const sent_by = parsed?.host ?? ''
+  if (parsed && !parsed.params.has('rport') && !parsed.params.has('received'))
+    return `${via}${sent_by.toLowerCase() === host.toLowerCase() ? '' : `;received=${host}`};rport=${port}`
   let rport = false
   let [out = '', ...params] = via.split(';')
   for (const param of params) {

@@ -45,12 +45,10 @@ interface TransportOptions {
 /** Errors that a host, or the network on the way to it, reports by ICMP. */
 const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 
-type Datagram = { listener: Listener; socket: DatagramSocket }
-
 export class TransportLayer {
   readonly listeners: Listener[] = []
   readonly #options: TransportOptions
-  readonly #datagrams: Datagram[] = []
+  readonly #datagrams = new Map<Listener, DatagramSocket>()
   readonly #servers: Server[] = []
   readonly #web_ports: { readonly listener: Listener; readonly port: WebPort }[] = []
   readonly #connections: ConnectionTable
@@ -99,7 +97,8 @@ export class TransportLayer {
   /** Returns the listening point that sends messages to a destination. */
   listenerFor(protocol: Protocol, host: string): Listener | undefined {
     const ipv6 = host.includes(':')
-    return this.listeners.find(l => l.protocol === protocol && l.ipv6 === ipv6)
+    for (const listener of this.listeners) if (listener.protocol === protocol && listener.ipv6 === ipv6) return listener
+    return undefined
   }
 
   hasProtocol(protocol: Protocol): boolean {
@@ -149,8 +148,7 @@ export class TransportLayer {
     if (!listener) return undefined
     if (to.protocol === 'udp' && !connection) {
       if (traced) this.#traceSent(listener, to, text, retransmission)
-      const datagram = this.#datagrams.find(d => d.listener === listener)
-      datagram?.socket.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {
+      this.#datagrams.get(listener)?.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {
         if (error) failed(error)
       })
       return { listener, connection }
@@ -198,7 +196,7 @@ export class TransportLayer {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    for (const { socket } of this.#datagrams) socket.close()
+    for (const socket of this.#datagrams.values()) socket.close()
     for (const server of this.#servers) server.close()
     this.#connections.close()
   }
@@ -278,7 +276,7 @@ export class TransportLayer {
       })
     })
     const listener = this.#added(wanted, socket.address().port)
-    this.#datagrams.push({ listener, socket })
+    this.#datagrams.set(listener, socket)
     socket.on('error', error => this.#options.events.warn({ err: error }, 'UDP socket error'))
     try {
       socket.setRecvBufferSize(4 * 1024 * 1024)
