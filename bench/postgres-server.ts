@@ -16,6 +16,8 @@ interface PostgresServer {
   breakOff(): Promise<void>
   /** Starts it again on its data. */
   comeBack(): Promise<void>
+  /** Runs a statement as psql does. */
+  tell(statement: string): Promise<void>
   /** Ends it and removes its folder. */
   remove(): Promise<void>
 }
@@ -23,11 +25,13 @@ interface PostgresServer {
 interface Making {
   readonly port: number
   readonly settings: Readonly<Record<string, string | number>>
+  /** The port of the primary whose standby it is, from a copy of its data. */
+  readonly standby_of?: number
   /** Changes the data before the first start. */
   readonly prepare?: ((data: string) => void) | undefined
 }
 
-export async function startPostgres({ port, settings, prepare }: Making): Promise<PostgresServer> {
+export async function startPostgres({ port, settings, prepare, standby_of }: Making): Promise<PostgresServer> {
   const bin = join(PROGRAMS, newest(readdirSync(PROGRAMS)), 'bin')
   const folder = mkdtempSync(join(tmpdir(), 'strowger-postgres-'))
   const user = unprivileged()
@@ -36,7 +40,9 @@ export async function startPostgres({ port, settings, prepare }: Making): Promis
   // The server compares texts by the rules of a language, as those of operators do; ours must not be.
   const locale = ['--encoding=UTF8', '--locale=C.UTF-8', '--locale-provider=icu', '--icu-locale=en']
   const init = ['-D', data, '-U', 'strowger', '-A', 'trust', '--no-sync', '--no-instructions', ...locale]
-  await promisify(execFile)(join(bin, 'initdb'), init, { ...user, cwd: folder })
+  const copy = ['-D', data, '-U', 'strowger', '-h', '127.0.0.1', '-p', `${standby_of}`, '-R', '--no-sync', '-c', 'fast']
+  const [program, words] = standby_of === undefined ? ['initdb', init] : ['pg_basebackup', copy]
+  await promisify(execFile)(join(bin, program), words, { ...user, cwd: folder })
   prepare?.(data)
   const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: folder, ...settings }
   const given = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -64,7 +70,11 @@ export async function startPostgres({ port, settings, prepare }: Making): Promis
     await remove()
     throw error
   }
-  return { port, pid: () => server?.pid ?? 0, breakOff, comeBack: run, remove }
+  const tell = async (statement: string): Promise<void> => {
+    const words = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'strowger', '-d', 'postgres', '-qc', statement]
+    await promisify(execFile)(join(bin, 'psql'), words)
+  }
+  return { port, tell, pid: () => server?.pid ?? 0, breakOff, comeBack: run, remove }
 }
 
 const newest = (versions: readonly string[]): string =>

@@ -15,7 +15,7 @@ interface Machine {
   readonly host: string
   readonly base_url: string
   readonly version: string
-  readonly state: 'running' | 'draining' | 'impaired' | 'down'
+  readonly state: 'running' | 'draining' | 'impaired' | 'cut_off' | 'down'
   readonly here: boolean
   readonly processes: readonly string[]
   readonly live_calls: number
@@ -69,7 +69,7 @@ export function clusterCommand(): Command {
         printTable(machines, COLUMNS)
         for (const sentence of complaints(machines)) tell(`${sentence}\n`)
       }
-      if (machines.some(({ state }) => state === 'impaired' || state === 'down')) fail()
+      if (machines.some(({ state }) => state !== 'running' && state !== 'draining')) fail()
     })
   command
     .command('drain')

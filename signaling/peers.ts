@@ -35,6 +35,8 @@ export class Peers {
   #looked_ms: number
   #standing: ReturnType<typeof standingOf> = 'whole'
   #attesting = false
+  /** The nodes that this one attests now. */
+  #attested: ReadonlySet<string> = new Set()
 
   constructor(options: PeersOptions) {
     this.#options = options
@@ -98,9 +100,14 @@ export class Peers {
         ({ id, heartbeat_at, lost_at }) =>
           id !== node_id && this.#heard.has(id) && lost_at === null && now_ms - Date.parse(heartbeat_at) >= FRESH_MS,
       )
-      if (silent.length === 0) return
+      if (silent.length === 0) {
+        this.#attested = new Set()
+        return
+      }
       const ids = silent.map(({ id }) => id)
-      log.warn({ ids }, 'nodes of other machines do not reach the database')
+      for (const id of ids)
+        if (!this.#attested.has(id)) log.warn({ node_id: id }, 'a node of another machine does not reach the database')
+      this.#attested = new Set(ids)
       await attestNodes(state.db, ids, now_ms)
     } catch (err) {
       log.warn({ err }, 'nodes of other machines could not be attested')

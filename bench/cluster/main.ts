@@ -14,6 +14,9 @@ import { freePort } from '../up.ts'
 // syncs each commit to the disk.
 //
 //   npm run bench -- cluster --only state [--calls 1000]
+//   npm run bench -- cluster --only outage [--calls 100]    the database stops, returns, and is replaced by its standby
+//   npm run bench -- cluster --only kills [--minutes 10]    each process of two machines is killed under calls
+//   npm run bench -- cluster --only crashes [--seeds 20] [--operations 10000]    histories with kills and outages
 
 const SIZES: Sizes = { trunks: 100, sources: 1_000, rules: 1_000, rates: 2_000 }
 /** Calls that begin at the same time. */
@@ -25,7 +28,18 @@ const TICK_MS = 10
 const option = (name: string): string | undefined => process.argv[process.argv.indexOf(name) + 1]
 const calls = Number(process.argv.includes('--calls') ? option('--calls') : 1000)
 const only = process.argv.includes('--only') ? option('--only') : 'state'
-if (only !== 'state') throw new Error(`--only ${only}: there is only state`)
+const number = (name: string, otherwise: number): number =>
+  process.argv.includes(name) ? Number(option(name)) : otherwise
+
+/** Figures of machines under faults. Each returns whether it is within its limits. */
+const FAULTS: Readonly<Record<string, () => Promise<boolean>>> = {
+  outage: async () => (await import('./outage.ts')).outage(number('--calls', 100)),
+  kills: async () => (await import('./kills.ts')).kills(number('--minutes', 10)),
+  crashes: async () => (await import('./crashes.ts')).crashes(number('--seeds', 20), number('--operations', 10_000)),
+}
+const faults = FAULTS[only ?? '']
+if (faults) process.exit((await faults()) ? 0 : 1)
+if (only !== 'state') throw new Error(`--only ${only}: there are state, ${Object.keys(FAULTS).join(', ')}`)
 
 interface Figures {
   readonly at_once: number

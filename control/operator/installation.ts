@@ -33,7 +33,7 @@ const Machine = resource('OperatorMachine', {
   base_url: Type.String(),
   sip_port: Count64,
   version: Type.String(),
-  state: oneOf('running', 'draining', 'impaired', 'down'),
+  state: oneOf('running', 'draining', 'impaired', 'cut_off', 'down'),
   here: Flag,
   processes: list(Type.String()),
   live_calls: Count64,
@@ -58,8 +58,6 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
   const processes = aliveKinds(nodes, row.id, seen.now_ms - LOST_AFTER_MS)
   const signaling = processes.includes('signaling') ? nodes.filter(isInService) : []
   const applied = signaling.map(({ id }) => seen.configuration.of.get(id) ?? 0)
-  const whole = WHOLE.every(kind => processes.includes(kind))
-  const draining = signaling.some(({ draining_at }) => draining_at !== null)
   const last = [row.seen_at, ...nodes.map(({ heartbeat_at }) => heartbeat_at)].sort().at(-1) ?? row.seen_at
   return {
     id: row.id,
@@ -67,7 +65,7 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     base_url: row.base_url,
     sip_port: row.sip_port,
     version: row.version,
-    state: processes.length === 0 ? 'down' : draining ? 'draining' : whole ? 'running' : 'impaired',
+    state: stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
     here: row.id === seen.own?.id,
     processes,
     live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),
@@ -76,6 +74,20 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     started_at: row.started_at,
     seen_at: last,
   }
+}
+
+/** How a machine stands whose processes have given a sign of life since `since_ms`. */
+function stateOf(
+  processes: readonly NodeRow['kind'][],
+  nodes: readonly NodeRow[],
+  since_ms: number,
+): Static<typeof Machine>['state'] {
+  if (processes.length === 0) {
+    const heard = nodes.some(({ attested_at }) => attested_at !== null && Date.parse(attested_at) >= since_ms)
+    return heard ? 'cut_off' : 'down'
+  }
+  if (nodes.filter(isInService).some(({ draining_at }) => draining_at !== null)) return 'draining'
+  return WHOLE.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
 }
 
 const isInService = ({ kind, lost_at }: NodeRow): boolean => kind === 'signaling' && lost_at === null

@@ -11,7 +11,7 @@ import {
   trunksOf,
 } from '../../core/state/delivery/reported-events.ts'
 import { queueEvents } from '../../core/state/delivery/webhook-endpoints.ts'
-import type { Db } from '../../core/state/index.ts'
+import type { State } from '../../core/state/index.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 
@@ -45,7 +45,7 @@ export function auditEvents(): Reconciler {
 type Reported = BoundedMap<string, true>
 
 async function tellChanges({ state, clock, bus }: Services): Promise<void> {
-  const { from, newest } = await span(state.db, CHANGES)
+  const { from, newest } = await span(state, CHANGES)
   for (let reported = from; reported < newest; ) {
     const rows = await heardAudit(state.db, reported, newest, BATCH)
     const upto = rows.length < BATCH ? newest : (rows.at(-1)?.position ?? newest)
@@ -69,11 +69,11 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
 }
 
 /** Returns the range of unreported positions. The first run starts at the newest: earlier events have no receivers. */
-async function span(db: Db, name: string): Promise<{ readonly from: number; readonly newest: number }> {
-  const newest = await lastAuditPosition(db)
-  const from = await reportedUpTo(db, name)
+async function span(state: State, name: string): Promise<{ readonly from: number; readonly newest: number }> {
+  const newest = await lastAuditPosition(state.db)
+  const from = await reportedUpTo(state.db, name)
   if (from !== undefined) return { from, newest }
-  await noteReportedUpTo(db, name, newest)
+  await state.transaction(trx => noteReportedUpTo(trx, name, newest))
   return { from: newest, newest }
 }
 
@@ -103,7 +103,7 @@ const ofTrunk = (row: HeardRow, trunk: { readonly name: string; readonly revisio
 
 /** Continues from the oldest write that is not yet applied. A later write of a trunk replaces its earlier ones. */
 async function tellApplies({ state, clock, bus }: Services, reported: Reported): Promise<void> {
-  const { from, newest } = await span(state.db, APPLIES)
+  const { from, newest } = await span(state, APPLIES)
   if (from >= newest) return
   const heard = await heardAudit(state.db, from, newest, BATCH)
   const rows = heard.filter(row => row.resource_type === 'trunk' && row.to_revision !== null)
@@ -117,7 +117,7 @@ async function tellApplies({ state, clock, bus }: Services, reported: Reported):
     if (!waiting) upto = row.position
   }
   if (!waiting) upto = heard.length < BATCH ? newest : (heard.at(-1)?.position ?? newest)
-  if (upto > from) await noteReportedUpTo(state.db, APPLIES, upto)
+  if (upto > from) await state.transaction(trx => noteReportedUpTo(trx, APPLIES, upto))
 }
 
 async function reportApply(

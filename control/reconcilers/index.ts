@@ -98,8 +98,8 @@ export async function startReconcilers(
     ...(services.acme === null ? [] : [acmeCertificate(services.acme)]),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
   ].map(reconciler => {
-    const mayRun = { once: () => lease.held, 'each machine': () => own.held, everywhere: () => true }[reconciler.runs]
-    return runReconciler(reconciler, services, failures, mayRun)
+    const of = { once: lease, 'each machine': own, everywhere: null }[reconciler.runs]
+    return runReconciler(reconciler, of ? { ...services, state: of.state } : services, failures, () => of?.held ?? true)
   })
   return {
     async stop() {

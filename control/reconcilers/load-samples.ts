@@ -15,7 +15,7 @@ export function loadSamples(): Reconciler {
       // Another process may have had this task for a while. A sample then stands for two periods at most.
       const since_ms = last_ms === null ? PERIOD_MS : Math.min(now_ms - last_ms, 2 * PERIOD_MS)
       last_ms = now_ms
-      await addLoadSample(state.db, clock.now(), Math.round(since_ms))
+      await state.transaction(trx => addLoadSample(trx, clock.now(), Math.round(since_ms)))
     },
   }
 }

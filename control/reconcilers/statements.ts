@@ -32,7 +32,8 @@ export const statements: Reconciler = {
         // The next statement begins where this one will end.
         if (!late && (await isUnsettled(state.db, project.id, period))) break
         before = await readBill(state.db, project, organization, period, before)
-        await issueStatement(state.db, before, iso(now_ms))
+        const statement = before
+        await state.transaction(trx => issueStatement(trx, statement, iso(now_ms)))
         log.info({ project_id: project.id, period }, 'a statement was issued')
       }
     }

@@ -65,7 +65,9 @@ export class RegistrationTurn {
       return
     }
     const gone = (holder: string): boolean => isGone(processNamed(holder), machine)
-    this.#turn(await holdTask(state, { name: NAME, holder: this.#holder, now_ms: clock.now(), isGone: gone }))
+    const asked = { name: NAME, holder: this.#holder, now: () => clock.now(), isGone: gone }
+    const term = await holdTask(state, asked)
+    this.#turn(term !== null)
   }
 
   #turn(mine: boolean): void {

@@ -151,6 +151,25 @@ t.test('two machines on one PostgreSQL', async t => {
     await until('all have ended', async () => (await running()).length === 0)
   })
 
+  t.test('kill -9 of each process of a machine: its calls alone fail, and none stays in progress', async t => {
+    const kept = await callBy(a)
+    for (const name of ['control', 'media', 'edge', 'signaling'] as const) {
+      const call = await callBy(b)
+      await b.kill(name)
+      if (name === 'control') {
+        await heard(call, 'no call needs the control plane')
+        call.near.hangUp()
+      }
+      await until(`the call ends after ${name} was killed`, async () => (await cdrsOf(call.sid)).length > 0)
+      t.same(await heldBy(call.sid), [], 'its slots are back')
+      await call.far.over()
+      await heard(kept, `the call of the other machine does not need ${name}`)
+      await until('the machine is whole', async () => (await stateOf()).code === 0)
+    }
+    kept.near.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+  })
+
   t.test('a machine that is cut off from the database keeps its calls while the other one hears it', async t => {
     const [kept, leaves] = [await callBy(b), await callBy(b)]
     way.blackhole()
@@ -172,6 +191,7 @@ t.test('two machines on one PostgreSQL', async t => {
       return a.state.clock.now() - Date.parse(row.heartbeat_at) > LOST_AFTER_MS + LOOKS_MS && row
     })
     t.match(cut_off, { lost_at: null, attested_at: String })
+    t.ok((await stateOf()).machines.includes('127.0.0.3 cut_off 2'), 'operators see it; one of its ends waits')
     t.same(await cdrsOf(kept.sid), [])
     t.equal((await heldBy(kept.sid)).length, 1, 'it keeps its slots')
     await heard(kept, 'it goes on')

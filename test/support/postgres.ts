@@ -41,22 +41,37 @@ async function start(): Promise<Server> {
 
 /** Starts a server that is a standby of nothing, and so stays one until `promote`. */
 export async function standby(t: Test) {
-  const { port } = await newServer(
-    undo => t.teardown(undo),
-    data => writeFileSync(join(data, 'standby.signal'), ''),
-  )
+  const { port } = await newServer(undo => t.teardown(undo), {
+    prepare: data => writeFileSync(join(data, 'standby.signal'), ''),
+  })
   return { port, promote: () => administer(`postgres://strowger@127.0.0.1:${port}/postgres`, 'select pg_promote()') }
+}
+
+/** A server with an empty database, and its synchronous standby, which takes its place when the test says so. */
+export async function primaryAndStandby(t: Test) {
+  const undo = (one: () => Promise<void>): void => t.teardown(one)
+  const primary = await newServer(undo)
+  const second = await newServer(undo, { standby_of: primary.port })
+  const urlOf = (port: number) => `postgres://strowger@127.0.0.1:${port}/postgres`
+  await administer(urlOf(primary.port), `alter system set synchronous_standby_names = '*'`)
+  await administer(urlOf(primary.port), 'select pg_reload_conf()')
+  return {
+    url: `postgres://strowger@127.0.0.1:${primary.port},127.0.0.1:${second.port}/postgres`,
+    breakOff: primary.breakOff,
+    promote: () => administer(urlOf(second.port), 'select pg_promote()'),
+  }
 }
 
 /** A server with one empty database, which breaks off and comes back as the test says. */
 export async function breakable(t: Test) {
   const { port, breakOff, comeBack } = await newServer(undo => t.teardown(undo))
   const urlOf = (name: string) => `postgres://strowger@127.0.0.1:${port}/${name}`
+  let count = 0
   const made = async (name: string): Promise<string> => {
     await administer(urlOf('postgres'), `create database ${name} template template0`)
     return urlOf(name)
   }
-  return { url: await made('voice'), another: () => made('another'), breakOff, comeBack }
+  return { url: await made('voice'), another: () => made(`another_${++count}`), breakOff, comeBack }
 }
 
 /** Starts a server with an empty database outside of a test. `atEnd` gets what ends it. Returns the database's URL. */
@@ -65,10 +80,13 @@ export async function ownServer(atEnd: (undo: () => Promise<void>) => void): Pro
   return { url: `postgres://strowger@127.0.0.1:${port}/postgres` }
 }
 
-/** Makes a server in a folder of its own and starts it. `prepare` changes its data before. */
-async function newServer(atEnd: (undo: () => Promise<void>) => void, prepare?: (data: string) => void) {
+/** Makes a server in a folder of its own and starts it. */
+async function newServer(
+  atEnd: (undo: () => Promise<void>) => void,
+  made: Pick<Parameters<typeof startPostgres>[0], 'prepare' | 'standby_of'> = {},
+) {
   const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', shared_buffers: '32MB' }
-  const server = await startPostgres({ port: await freePort(), settings, prepare })
+  const server = await startPostgres({ port: await freePort(), settings, ...made })
   atEnd(server.remove)
   return server
 }

@@ -1061,7 +1061,7 @@ export interface OperatorMachine {
   readonly base_url: string
   readonly sip_port: number
   readonly version: string
-  readonly state: 'running' | 'draining' | 'impaired' | 'down'
+  readonly state: 'running' | 'draining' | 'impaired' | 'cut_off' | 'down'
   readonly here: boolean
   readonly processes: readonly string[]
   readonly live_calls: number

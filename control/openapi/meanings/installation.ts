@@ -44,7 +44,8 @@ export const INSTALLATION: Readonly<Record<string, string>> = {
   alive: 'True: it gave a sign of life within the last seconds.',
   'OperatorNode.kind': 'What the process does.',
   'OperatorMachine.version': 'Version of Strowger that it was started with.',
-  'OperatorMachine.state': 'Whether it takes calls: impaired says that one of its processes is missing.',
+  'OperatorMachine.state':
+    'Whether it takes calls: impaired says that a process is missing, cut_off that it does not reach the database.',
   'OperatorMachine.seen_at': 'Last sign of life of one of its processes.',
   here: 'True: it answers this request.',
   processes: 'Kinds of its processes that gave a sign of life within the last seconds.',

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beginOf, type MetricsWindow, STEPS_MS, stepOf, windowBegin } from '../../domain/metrics/index.ts'
-import type { Db, LoadStepTable } from '../db.ts'
+import type { Db, LoadStepTable, Trx } from '../db.ts'
 
 /** How many calls a subject had at once, by minute and hour. A sampler counts the live calls every few seconds. */
 
@@ -33,7 +33,7 @@ const LIVE = sql<{ subject_id: string; calls: number }>`
   order by 1`
 
 /** Adds a sample of all that has live calls. It stands for the `since_ms` milliseconds before `now_ms`. */
-export async function addLoadSample(db: Db, now_ms: number, since_ms: number): Promise<void> {
+export async function addLoadSample(db: Db | Trx, now_ms: number, since_ms: number): Promise<void> {
   const { rows: found } = await LIVE.execute(db)
   if (found.length === 0) return
   const samples = STEPS_MS.flatMap(step_ms =>
@@ -48,7 +48,7 @@ export async function addLoadSample(db: Db, now_ms: number, since_ms: number): P
   for (let at = 0; at < samples.length; at += BATCH) await addSamples(db, samples.slice(at, at + BATCH))
 }
 
-const addSamples = (db: Db, samples: readonly LoadStepTable[]): Promise<unknown> =>
+const addSamples = (db: Db | Trx, samples: readonly LoadStepTable[]): Promise<unknown> =>
   db
     .insertInto('load_step')
     .values([...samples])

@@ -2,7 +2,8 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { isGone, type Machine, processName, processNamed } from '../../runtime/machine.ts'
 import type { State } from '../index.ts'
-import { holdTask, releaseTask, TASK_LEASE_MS } from './task-lease-rows.ts'
+import { stateOfTerm } from './state-of-term.ts'
+import { holdTask, releaseTask, TASK_LEASE_MS, type TaskTerm } from './task-lease-rows.ts'
 
 const RENEW_MS = 5000
 /** Ends before the lease that others see, because a run that begins at the last moment takes a while. */
@@ -27,11 +28,15 @@ export class TaskLease {
   readonly #options: TaskLeaseOptions
   readonly #holder: string
   readonly #timer: Timer
+  /** For the writes of the task: what this process writes after another one took the lease does not count. */
+  readonly state: State
+  #term: TaskTerm | null = null
   #held_until_ms = Number.NEGATIVE_INFINITY
   #renewing: Promise<void> = Promise.resolve()
 
   constructor(options: TaskLeaseOptions) {
     this.#options = options
+    this.state = stateOfTerm(options.state, () => this.#term)
     this.#holder = processName({ ...options.machine, pid: process.pid })
     this.#timer = options.clock.every(RENEW_MS, () => void this.renew())
   }
@@ -62,9 +67,10 @@ export class TaskLease {
     const { state, name, machine, clock, log } = this.#options
     const asked_ms = clock.monotonic_ms()
     const gone = (holder: string): boolean => holder !== this.#holder && isGone(processNamed(holder), machine)
-    const asked = { name, holder: this.#holder, now_ms: clock.now(), isGone: gone }
+    const asked = { name, holder: this.#holder, now: () => clock.now(), isGone: gone }
     try {
-      if (await holdTask(state, asked)) this.#held_until_ms = asked_ms + HELD_MS
+      this.#term = await holdTask(state, asked)
+      if (this.#term !== null) this.#held_until_ms = asked_ms + HELD_MS
     } catch (err) {
       log.error({ err, task: name }, 'a task could not be taken or kept')
     }

@@ -138,6 +138,7 @@ export class EdgeLink {
   readonly #open = boundedMap<number, (error: Error) => void>(MAX_OPEN)
   #rests_until_ms = Number.NEGATIVE_INFINITY
   #closed = false
+  #told_lost = false
   /** Gives the link up when a beat is not answered. */
   #unheard: Timer | undefined
 
@@ -224,9 +225,11 @@ export class EdgeLink {
     this.#socket = socket
     const late = this.#clock.after(CONNECT_MS, () => socket.destroy(new Error('connect timed out')))
     socket.setNoDelay(true)
-    socket.on('error', err =>
-      this.#log.warn({ err, machine_id, host, port }, 'the edge of a machine cannot be reached'),
-    )
+    socket.on('error', err => {
+      // Beats try again every 2 s.
+      if (!this.#told_lost) this.#log.warn({ err, machine_id, host, port }, 'the edge of a machine cannot be reached')
+      this.#told_lost = true
+    })
     socket.on('close', () => {
       late.cancel()
       this.#lost()
@@ -238,6 +241,7 @@ export class EdgeLink {
       else if (answer.kind === 'hello') {
         late.cancel()
         this.#listeners = answer.listeners
+        this.#told_lost = false
         this.#settle(true)
       }
     })

@@ -34,7 +34,7 @@ export const Nodes = () => (
   </>
 )
 
-const TONES = { running: 'good', draining: 'warn', impaired: 'warn', down: 'bad' } as const
+const TONES = { running: 'good', draining: 'warn', impaired: 'warn', cut_off: 'bad', down: 'bad' } as const
 
 /** The machines that share the database. One alone needs no list. */
 function Machines() {
