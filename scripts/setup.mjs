@@ -5,11 +5,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
-import { isDone, replaceFile, runSteps } from './setup/steps.mjs'
+import { packagesOfBuilds, packagesOfRunning } from './setup/needed-packages.mjs'
+import { hasStamp, isDone, replaceFile, runSteps } from './setup/steps.mjs'
 import { installing, machineAt, missingPackages } from './setup/system-packages.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
-const purpose = /^--for=(start|test|bench)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
+const purpose = /^--for=(start|test|bench|release)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
+/** Not for those who work on the tree: these packages are enough. */
+const of_users = purpose === 'start' || purpose === 'release'
 const say = text => console.error(`setup: ${text}`)
 const machine = machineAt()
 
@@ -27,41 +30,41 @@ const filesBelow = folder =>
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 
-/** The stamps of the packages that `start` needs, and of all packages. A tree has one of them. */
-const [START_STAMP, ALL_STAMP] = ['node_modules/.stamp-npm-start', 'node_modules/.stamp-npm']
+/** The stamps of the packages that `start` needs, of all, and of those that a platform loads. A tree has one. */
+const [START_STAMP, ALL_STAMP, RUN_STAMP] = ['-start', '', '-run'].map(name => `node_modules/.stamp-npm${name}`)
+const STAMPS = [START_STAMP, ALL_STAMP, RUN_STAMP]
+
+/** Not the whole manifest: an edit of its scripts installs nothing. */
+const LOCKED = JSON.stringify(
+  Object.entries(lock.packages).map(([path, { version, integrity }]) => [path, version, integrity]),
+)
 
 /**
  * Installs these packages by `npm ci`; after an installation that ended well, `npm install` adds and removes only what
  * differs, so a platform that runs from this folder keeps its files while `npm test` adds the packages of the tests.
  */
-const npmPackages = ({ stamp, other_stamp, needed, options }) => ({
+const npmPackages = ({ stamp, needed, options }) => ({
   name: 'npm packages',
-  inputs: () => [
-    // Not the whole manifest: an edit of its scripts installs nothing.
-    JSON.stringify(Object.entries(lock.packages).map(([path, { version, integrity }]) => [path, version, integrity])),
-    ...Object.keys(needed),
-  ],
+  inputs: () => [LOCKED, ...Object.keys(needed)],
   outputs: Object.keys(needed).map(name => `node_modules/${name}/package.json`),
   stamp,
   work: async (run, finished) => {
     // Checks the lock file before npm installs any of its packages. No package may run a script (decision 0710).
     const found = findingsHere()
     if (found.length > 0) throw new Error(`package-lock.json cannot be trusted:\n  ${found.join('\n  ')}`)
-    const command = finished || existsSync(other_stamp) ? ['install', '--no-save'] : ['ci']
-    rmSync(other_stamp, { force: true })
+    const command = finished || STAMPS.some(existsSync) ? ['install', '--no-save'] : ['ci']
+    for (const other of STAMPS) rmSync(other, { force: true })
     await run('npm', [...command, ...options, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
   },
   remedy: 'When the registry could not be reached, run the same command again: complete downloads are kept.',
 })
 const start_packages = npmPackages({
   stamp: START_STAMP,
-  other_stamp: ALL_STAMP,
   needed: manifest.dependencies,
   options: ['--omit=dev'],
 })
 const all_packages = npmPackages({
   stamp: ALL_STAMP,
-  other_stamp: START_STAMP,
   needed: { ...manifest.dependencies, ...manifest.devDependencies },
   options: [],
 })
@@ -130,7 +133,7 @@ const driver_in_place = {
 
 /** Compilers are needed only where something is to be compiled: a finished tree may be copied to a machine without. */
 const missing = () => {
-  const uses = ['run', ...(native.every(isDone) ? [] : ['build']), ...(purpose === 'start' ? [] : ['build', 'test'])]
+  const uses = ['run', ...(native.every(isDone) ? [] : ['build']), ...(of_users ? [] : ['build', 'test'])]
   return missingPackages(uses, machineAt())
 }
 const is_root = process.getuid?.() === 0
@@ -232,12 +235,36 @@ if (lacking.length > 0 && !mayInstall()) {
   say(`they cannot be installed from here. Run this once, then the same command again:\n\n  ${byHand(lacking)}\n`)
   process.exit(1)
 }
-const for_all = [system_packages, ...native, driver_in_place, web_console, bundle]
+const builders = [...native, driver_in_place, web_console, bundle]
+/**
+ * Removes the packages that only the steps before needed: a third of the folder. The first set-up of a tree alone does
+ * this. Whoever builds again has edited or updated it, and gets them back for good.
+ */
+const kept = packagesOfRunning(manifest, lock)
+const without_builders = {
+  name: 'packages of the build, which go',
+  needs: builders.map(({ name }) => name),
+  inputs: () => [LOCKED],
+  // npm leaves out optional packages that are for other machines.
+  outputs: kept.filter(path => !lock.packages[path].optional).map(path => `${path}/package.json`),
+  stamp: RUN_STAMP,
+  work: async () => {
+    rmSync(START_STAMP, { force: true })
+    // npm believes this file, unless it is gone.
+    rmSync('node_modules/.package-lock.json', { force: true })
+    for (const path of packagesOfBuilds(manifest, lock)) rmSync(path, { recursive: true, force: true })
+  },
+}
+const first_set_up = purpose === 'start' && !STAMPS.some(existsSync)
 // A tree that has the packages of the tests keeps them.
-const few = purpose === 'start' && !existsSync(ALL_STAMP)
+const few = of_users && !existsSync(ALL_STAMP)
+const enough = () => purpose === 'start' && isDone(without_builders) && builders.every(isDone)
+const packages = few ? { ...start_packages, isDone: () => hasStamp(start_packages) || enough() } : all_packages
 const steps = [
-  few ? start_packages : all_packages,
-  ...for_all,
-  ...(purpose === 'start' ? [] : [libraries_of_tests, typescript, promtool]),
+  packages,
+  system_packages,
+  ...builders,
+  ...(first_set_up ? [without_builders] : []),
+  ...(of_users ? [] : [libraries_of_tests, typescript, promtool]),
 ]
 if (!(await runSteps(steps, say))) process.exitCode = 1

@@ -18,9 +18,9 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { LEFT_OUT } from '../bundle/left-out.mjs'
+import { packagesOfRunning } from '../setup/needed-packages.mjs'
 import { ARCHITECTURES, folderOf, hasCommand, toolsFor } from './architecture.mjs'
-import { closure, contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
+import { contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
 import { makePackage, NEEDED, RECOMMENDED } from './debian.mjs'
 import { makeImage } from './image.mjs'
 import { billOfMaterials, licenceFindings } from './sbom.mjs'
@@ -114,12 +114,6 @@ function stripped(from, to) {
   run(tools.strip, ['--strip-unneeded', '-o', to, from])
 }
 
-/** Names of the packages that the bundle leaves outside itself. */
-const leftOutside = () =>
-  Object.keys(manifest.dependencies).filter(name =>
-    LEFT_OUT.some(one => (typeof one === 'string' ? one === name : one.test(name))),
-  )
-
 /** Packages that have another library inside, compiled to WebAssembly: its name, licence and source. */
 const INSIDE = {
   'mpg123-decoder': 'libmpg123, LGPL-2.1: https://www.mpg123.de',
@@ -165,7 +159,7 @@ stage('build/console', 'build/console', path => path.includes('.stamp'))
 stage('docs', 'docs', path => path === 'docs/decisions')
 // What `strowger install` takes; the Debian package has its own copies.
 for (const file of ['strowger.env', 'systemd', 'debian/strowger']) stage(join('packaging', file))
-for (const path of closure(lock, leftOutside()))
+for (const path of packagesOfRunning(manifest, lock))
   stage(path, path, source => source !== path && (isLeftOut(source) || source.startsWith(`${path}/node_modules`)))
 for (const file of ['media.node', 'confine'])
   stripped(join(media_folder, file), join(tree, 'native/build/Release', file))

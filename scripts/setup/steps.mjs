@@ -8,8 +8,8 @@ import { dirname } from 'node:path'
 /**
  * A step: `name`; `needs`, the names of the steps before it; `inputs()`, paths of files and other strings that decide
  * its result; `outputs`, paths that exist afterwards; `stamp`, the file that records success; and `work(run, finished)`,
- * where `finished` tells that it last ended well, on other inputs. A step without `stamp` has `isDone()` instead.
- * `remedy` says what to do after a failure.
+ * where `finished` tells that it last ended well, on other inputs. A step without `stamp` has `isDone()` instead;
+ * one with both may be done in another way. `remedy` says what to do after a failure.
  * @typedef {{ name: string, needs?: string[], inputs?: () => string[], outputs?: string[], stamp?: string,
  *   isDone?: () => boolean, work: (run: Run, finished: boolean) => Promise<void>, remedy?: string }} Step
  * `run(command, args, env)` rejects when the command fails. `run.whole` lets it end by itself when another step fails,
@@ -33,8 +33,9 @@ function digestOf(step) {
 }
 
 /** Tells whether a step has succeeded on the same inputs and its outputs still exist. */
-export function isDone(step) {
-  if (step.isDone) return step.isDone()
+export const isDone = step => (step.isDone ? step.isDone() : hasStamp(step))
+
+export function hasStamp(step) {
   if (!existsSync(step.stamp) || !step.outputs.every(existsSync)) return false
   return readFileSync(step.stamp, 'utf8') === digestOf(step)
 }
