@@ -1,14 +1,13 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { loadCertificate } from '../core/runtime/certificate.ts'
 import { type Config, httpBindOf, loadConfig } from '../core/runtime/config.ts'
-import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
+import { createHttpClient } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { presentByHttp } from './acme/challenges.ts'
 import { startControl } from './control.ts'
-import { loadBodyParser } from './http/body.ts'
 import type { HttpServer } from './http/server.ts'
 import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
@@ -49,8 +48,6 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url, acme: proof })
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
-    // Node never repeats an import that failed, say for want of a file descriptor.
-    await Promise.all([loadUndici(), loadBodyParser()])
     log.info({ port: server.port, secure_port: server.secure_port }, 'control is up')
     return {
       renewTls: tls => server.renewTls(tls),

@@ -35,7 +35,11 @@ export function createBodyReader(limit_bytes: number): BodyReader {
     // koa-body leaves other types unread. The callers refuse them, after the checks of size and emptiness.
     headers['content-type'] = TYPES.includes(type) ? type : UNTYPED
     parser ??= createParser(limit_bytes)
-    const parse = await parser
+    const parse = await parser.catch(error => {
+      // The loader of the bundle tries again, say when there is a file descriptor.
+      parser = null
+      throw error
+    })
     try {
       await parse(ctx, done)
     } catch (error) {
@@ -51,11 +55,9 @@ export function createBodyReader(limit_bytes: number): BodyReader {
 
 type Parser = (ctx: ParameterizedContext, next: () => Promise<void>) => Promise<void>
 
-/** Loads koa-body, with the first body or at the start of the control process: it takes 12 MB (docs/http.md). */
-export const loadBodyParser = (): Promise<typeof import('koa-body')> => import('koa-body')
-
+/** Loads koa-body with the first body: it takes 12 MB (docs/http.md). */
 async function createParser(limit_bytes: number): Promise<Parser> {
-  const { HttpMethodEnum, koaBody } = await loadBodyParser()
+  const { HttpMethodEnum, koaBody } = await import('koa-body')
   return koaBody({
     json: false,
     urlencoded: false,

@@ -42,8 +42,7 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
 
 /**
  * Loads what we use of undici, with the first request. All of undici, with its caches, mocks and fetch, takes three
- * times as long and 9 MB more. A process that serves calls loads it at its start, because Node never repeats an import
- * that failed, say for want of a file descriptor.
+ * times as long and 9 MB more. Signaling loads it at its start, so that no call waits for it.
  */
 export async function loadUndici(): Promise<Pick<typeof import('undici'), 'Client'>> {
   const [{ default: Client }, { default: request }] = await Promise.all([
