@@ -8,18 +8,20 @@ import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
 import type { Answer } from '../control/http/route.ts'
+import type { HttpServices } from '../control/http/services.ts'
 import type { FieldError } from '../control/http/validate.ts'
 import { WrittenTexts } from '../control/http/written-texts.ts'
 import { Listeners } from '../control/live/listeners.ts'
 import { createMp3Encoder } from '../control/mp3/encoder.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
-import { OPERATOR_ROUTES } from '../control/operator/index.ts'
+import { operatorRoute } from '../control/operator/parts.ts'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
-import { connectBus } from '../core/runtime/bus.ts'
+import { type Bus, connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
-import { createLog } from '../core/runtime/log.ts'
+import type { Config } from '../core/runtime/config.ts'
+import { createLog, type Log } from '../core/runtime/log.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
-import type { Db } from '../core/state/index.ts'
+import type { Db, State } from '../core/state/index.ts'
 import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 import { terminal } from './terminal.ts'
@@ -56,7 +58,8 @@ export const askInto = (endpoint: Endpoint, wish: RouteRequest, target: Writable
 
 const answerOf = <T>(endpoint: Endpoint, wish: RouteRequest, take: (answer: Answer) => Promise<T>): Promise<T> =>
   withState(async (state, config) => {
-    const route = OPERATOR_ROUTES.find(({ method, path }) => `${method} ${path}` === endpoint)
+    const [method = '', path = ''] = endpoint.split(' ')
+    const route = await operatorRoute(method, path)
     if (!route) throw new Error(`/operator/v1 has no ${endpoint}`)
     const { user: username } = terminal()
     const caller = operatorCaller({
@@ -65,30 +68,44 @@ const answerOf = <T>(endpoint: Endpoint, wish: RouteRequest, take: (answer: Answ
       detail: 'command line',
       scopes: OPERATOR_SCOPES,
     })
-    const bus = connectBus(config.run_dir)
-    const limiter = createRateLimiter(BAD_CREDENTIALS)
-    const log = createLog('cli', config)
-    const services = {
-      state,
-      bus,
-      clock: state.clock,
-      log,
-      settings: { ...config, tls_cert_file: null },
-      objects: null,
-    }
+    const { services, close } = servicesOf(state, config)
     try {
-      const listeners = new Listeners(systemClock)
-      const computations = createComputations()
-      const limits = { sign_ins: limiter, bad_credentials: limiter, computations }
-      const http = { ...services, ...limits, mp3: createMp3Encoder(), listeners, texts: new WrittenTexts() }
-      const answer = await perform(route, await whole(state.db, wish), caller, http)
+      const answer = await perform(route, await whole(state.db, wish), caller, services)
       if (!isRefusal(answer)) return await take(answer)
       const { body } = problem(answer, { base_url: config.base_url, request_id: '' })
       throw new EndpointRefused(`${body.detail} (${body.code})`, answer.errors)
     } finally {
-      await bus.close()
+      await close()
     }
   })
+
+/** What routes use. Commands that only read need neither the log nor the bus, which are made at their first use. */
+function servicesOf(state: State, config: Config): { services: HttpServices; close(): Promise<void> } {
+  let bus: Bus | undefined
+  let log: Log | undefined
+  const limiter = createRateLimiter(BAD_CREDENTIALS)
+  const services: HttpServices = {
+    state,
+    clock: state.clock,
+    settings: { ...config, tls_cert_file: null },
+    objects: null,
+    get bus() {
+      bus ??= connectBus(config.run_dir)
+      return bus
+    },
+    get log() {
+      log ??= createLog('cli', config)
+      return log
+    },
+    sign_ins: limiter,
+    bad_credentials: limiter,
+    computations: createComputations(),
+    mp3: createMp3Encoder(),
+    listeners: new Listeners(systemClock),
+    texts: new WrittenTexts(),
+  }
+  return { services, close: async () => bus?.close() }
+}
 
 /** A request in which people may have typed the first characters of ids. */
 const whole = async (db: Db, { params, query, body }: RouteRequest): Promise<RouteRequest> => ({

@@ -1,3 +1,4 @@
+import { Script } from 'node:vm'
 import { giveBackMemory } from '../../../../core/runtime/give-back.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -38,4 +39,11 @@ t.test('a process that works gives nothing back; it does so once when the burst 
 t.test('a heap without spare room, or one whose collection would disturb calls, is left alone', async t => {
   t.same(collectedAfter([0, 0], { used: 20 * MIB, total: 22 * MIB }), [])
   t.same(collectedAfter([0, 0], { used: 65 * MIB, total: 120 * MIB }), [])
+})
+
+t.test('V8 still takes code that it compiled before: what is loaded later has it too', async t => {
+  // V8 knows a text by its length; one that is equal is not compiled again.
+  const cachedData = new Script('(() => 1)').createCachedData()
+  giveBackMemory({ every: () => ({ cancel: () => undefined }) })
+  t.equal(new Script('(() => 2)', { cachedData }).cachedDataRejected, false)
 })
