@@ -53,10 +53,14 @@ struct Sender {
   void send(Recording& r, uint64_t now_us, bool lost) {
     uint8_t payload[160];
     bool clicks = false;
-    for (int i = 0; i < 160; ++i) {
-      const bool click = std::fmod(sample_us(static_cast<double>(sent) * 160 + i), 1e6) < 20'000;
+    const uint8_t loud = g711().to_ulaw[8000], silence = g711().to_ulaw[0];
+    double in_second_us = std::fmod(sample_us(static_cast<double>(sent) * 160), 1e6);
+    const double sample = sample_us(1);
+    for (int i = 0; i < 160; ++i, in_second_us += sample) {
+      if (in_second_us >= 1e6) in_second_us -= 1e6;
+      const bool click = in_second_us < 20'000;
       clicks = clicks || click;
-      payload[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(click ? 8000 : 0))];
+      payload[i] = click ? loud : silence;
     }
     // Never lose a click, because it is measured.
     if ((!lost || clicks) && !quiet) r.packet_audio(track, 1, seq, ts, 8000, CodecId::pcmu, payload, 160, now_us);
