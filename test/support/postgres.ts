@@ -15,6 +15,8 @@ interface Server {
   readonly port: number
   /** Returns the URL of a database, or of the one that exists from the start. */
   url(database?: string): string
+  /** How `create database` copies the files of its template, which costs a fifth of a copy through the log. */
+  readonly copied: string
 }
 
 /** A database with the tables of all migrations and no rows. */
@@ -30,10 +32,11 @@ export function postgres(): Promise<Server> {
 
 async function start(): Promise<Server> {
   const server = await newServer(atProcessEnd)
-  const made = {
-    port: server.port,
-    url: (database = 'postgres') => `postgres://strowger@127.0.0.1:${server.port}/${database}`,
-  }
+  const url = (database = 'postgres') => `postgres://strowger@127.0.0.1:${server.port}/${database}`
+  // Versions before 15 know no other way.
+  const sql = `select current_setting('server_version_num')::int as version`
+  const [about] = await administer<{ version: number }>(url(), sql)
+  const made = { port: server.port, url, copied: (about?.version ?? 0) < 150_000 ? '' : 'strategy file_copy' }
   await administer(made.url(), `create database ${EMPTY} template template0`)
   await (await openPostgres({ database_url: made.url(EMPTY), migrates: 'anybody' })).close()
   return made
@@ -91,19 +94,20 @@ async function newServer(
   return server
 }
 
-/** Runs a statement outside of a transaction. */
-async function administer(url: string, sql: string): Promise<void> {
+/** Runs a statement outside of a transaction. Returns its rows. */
+async function administer<Row extends object>(url: string, sql: string): Promise<readonly Row[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
-  await client.query(sql)
+  const { rows } = await client.query<Row>(sql)
   await client.end()
+  return rows
 }
 
 /** Makes a database with the tables of all migrations. Returns its URL. */
 export async function postgresDatabase({ template = EMPTY } = {}): Promise<string> {
   const server = await postgres()
   const name = `t_${randomUUID().replaceAll('-', '')}`
-  await administer(server.url(), `create database ${name} template ${template}`)
+  await administer(server.url(), `create database ${name} template ${template} ${server.copied}`)
   return server.url(name)
 }
 
