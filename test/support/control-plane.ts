@@ -18,6 +18,7 @@ import type { State } from '../../core/state/index.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/people/api-keys.ts'
 import { freshState } from './fresh-state.ts'
 import { hashOnce } from './passwords.ts'
+import { requested } from './requested.ts'
 
 /** A real control plane on its own port, with real SQLite in a fresh folder and the demo project. */
 export interface ControlPlane {
@@ -148,24 +149,22 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     async ask(method, path, request = {}) {
       const credential = request.key === undefined ? key : request.key
       const body = request.raw ?? (request.body === undefined ? undefined : JSON.stringify(request.body))
-      const answer = await fetch(`${base_url}${path}`, {
+      return answerTo(`${base_url}${path}`, {
         method,
         headers: {
           ...(credential === null ? {} : { Authorization: `Bearer ${credential}` }),
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
           ...request.headers,
         },
-        ...(body === undefined ? {} : { body: body as string }),
+        body,
       })
-      return read(answer)
     },
     async voice(method, path, form, headers = {}) {
-      const answer = await fetch(`${base_url}${path.startsWith('/2010') ? path : `${account}${path}`}`, {
+      return answerTo(`${base_url}${path.startsWith('/2010') ? path : `${account}${path}`}`, {
         method,
         headers: { Authorization: basic, ...headers },
-        ...(form === undefined ? {} : { body: encoded(form) }),
+        body: form && encoded(form),
       })
-      return read(answer)
     },
   }
 }
@@ -177,17 +176,11 @@ function encoded(form: Form): URLSearchParams {
   return parameters
 }
 
-async function read(answer: Response): Promise<Answer> {
-  const bytes = Buffer.from(await answer.arrayBuffer())
+async function answerTo(...request: Parameters<typeof requested>): Promise<Answer> {
+  const { status, headers, bytes } = await requested(...request)
   const text = new TextDecoder().decode(bytes)
-  const json = /[/+]json\b/.test(answer.headers.get('content-type') ?? '')
-  return {
-    status: answer.status,
-    headers: answer.headers,
-    body: json && text !== '' ? JSON.parse(text) : undefined,
-    text,
-    bytes,
-  }
+  const json = /[/+]json\b/.test(headers.get('content-type') ?? '')
+  return { status, headers, body: json && text !== '' ? JSON.parse(text) : undefined, text, bytes }
 }
 
 async function newKey(state: State, project_id: string, changes: Partial<ApiKeyRow> = {}): Promise<string> {

@@ -13,6 +13,7 @@ import type { Test } from './harness/index.ts'
 import { assertInvariants } from './invariants.ts'
 import { type Platform, startPlatform } from './platform.ts'
 import { freeBlock, freePort } from './ports.ts'
+import { requested } from './requested.ts'
 import { PATIENCE_MS, SCRAPE_AGAIN_MS, until } from './wait.ts'
 
 interface Reply {
@@ -193,7 +194,7 @@ function present(parts: {
     return written
   }
   const metrics: World['metrics'] = async () => {
-    const text = await (await fetch(`${made.base_url}/metrics`)).text()
+    const text = (await requested(`${made.base_url}/metrics`, { method: 'GET' })).bytes.toString('utf8')
     return name => {
       const values = [...text.matchAll(new RegExp(`^strowger_${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))]
       return values.length === 0 ? Number.NaN : values.reduce((sum, [, value]) => sum + Number(value), 0)
@@ -290,13 +291,12 @@ export function formOf(form: Record<string, string | readonly string[]>): URLSea
   return body
 }
 
-async function ask(url: string, init: RequestInit): Promise<Reply> {
-  const response = await fetch(url, init)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  const json = /json/.test(response.headers.get('content-type') ?? '')
+async function ask(...request: Parameters<typeof requested>): Promise<Reply> {
+  const { status, headers, bytes } = await requested(...request)
+  const json = /json/.test(headers.get('content-type') ?? '')
   return {
-    status: response.status,
-    headers: response.headers,
+    status,
+    headers,
     body: json && bytes.length > 0 ? JSON.parse(bytes.toString('utf8')) : bytes.toString('latin1'),
     bytes,
   }
