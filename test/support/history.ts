@@ -115,16 +115,25 @@ export function randomHistory(w: AdmissionWorld, seed: number, length: number): 
 const stepOf = <Name extends ProcedureName>(procedure: Name, input: In<Name>): Step => ({ procedure, input })
 const iso = (ms: number): string => new Date(ms).toISOString()
 
+/** Procedures that are asked for at once. A store runs them in the order in which they were asked for. */
+const MOST_AT_ONCE = 4
+
 /** Runs a history and returns the result of each step. */
 export async function live({ db }: State, { steps }: History): Promise<string[]> {
   const results: string[] = []
+  const asked: Promise<string>[] = []
+  const answered = async () => results.push(...(await Promise.all(asked.splice(0))))
   for (const step of steps)
-    if ('procedure' in step)
-      results.push(`${step.procedure} ${JSON.stringify(await callProcedure(db, step.procedure, step.input as never))}`)
-    else {
+    if ('procedure' in step) {
+      const result = callProcedure(db, step.procedure, step.input as never)
+      asked.push(result.then(value => `${step.procedure} ${JSON.stringify(value)}`))
+      if (asked.length === MOST_AT_ONCE) await answered()
+    } else {
+      await answered()
       await db.updateTable(step.table).set(step.changes).where('id', '=', step.id).execute()
       results.push(`${step.table} ${JSON.stringify(step.changes)}`)
     }
+  await answered()
   return results
 }
 

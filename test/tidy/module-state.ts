@@ -36,6 +36,7 @@ const KEPT: Readonly<Record<string, string>> = {
   'core/runtime/ids.ts pool': RANDOM,
   'core/runtime/ids.ts taken': RANDOM,
   'core/runtime/typescript-stacks.ts maps': LOADED,
+  'core/state/postgres/known-reads.ts tables_of_texts': MEMO,
   'core/state/postgres/values.ts numbered_texts': MEMO,
   'markup/interpreter/document.ts READ': MEMO,
   'media/files/pcm.ts ulawCodes': MEMO,

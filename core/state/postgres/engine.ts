@@ -33,7 +33,7 @@ export function postgresEngine(pool: Pool, busy_timeout_ms: number): StateEngine
       handle.isTransaction
         ? inSavepoint(
             sql => run(handle, sql, []),
-            () => runProcedure(name, input, { run: (sql, values) => run(handle, sql, values), send: null }, null),
+            () => runProcedure(name, input, (sql, values) => run(handle, sql, values)),
           )
         : turns.call(name, input, within_ms),
     )

@@ -1,6 +1,7 @@
 import { Client, type QueryArrayConfig, type QueryConfig } from 'pg'
 import type { Host } from '../../runtime/database-url.ts'
 import type { Value } from '../procedures/query.ts'
+import { Batch, type BatchReply, type BatchStatement, PreparedNames } from './batch.ts'
 import { leavesConnection, postgresError } from './errors.ts'
 import { parameterOf, parserOf } from './values.ts'
 
@@ -31,6 +32,8 @@ interface Replied {
 /** What the connections of a pool have done. */
 export interface Counts {
   statements: number
+  /** Messages to the server, of one or more statements. */
+  messages: number
   commits: number
 }
 
@@ -64,8 +67,7 @@ export class Link {
   /** Statements without a reply, and since when the server owes the next one. */
   #owed = 0
   #owes_since_ms = 0
-  /** Replies to what was sent. */
-  readonly #sent: Promise<Replied>[] = []
+  readonly #prepared = new PreparedNames()
   /** How often each of the first texts has run, and its name once it is prepared. */
   readonly #texts = new Map<string, { readonly name: string; runs: number }>()
 
@@ -133,19 +135,18 @@ export class Link {
   }
 
   /**
-   * Sends a write of the open transaction, whose reply is not needed. The server runs it before what is sent later;
-   * when it fails, so does `settled`, and the transaction cannot be committed.
+   * Runs statements that are prepared, in order, in one message. It returns the first column of their rows, as text.
+   * @throws StateError, and the server has skipped the statements after the one that failed
    */
-  send(sql: string, values: readonly unknown[]): void {
-    const replied = this.#asked(sql, values)
-    this.#sent.push(replied)
-    // `settled` tells of the failure.
-    replied.catch(() => undefined)
-  }
-
-  /** Resolves when the server has run all that was sent. @throws StateError, that of the first failure */
-  async settled(): Promise<void> {
-    for (const replied of this.#sent.splice(0)) await replied
+  async batch(statements: readonly BatchStatement[]): Promise<readonly BatchReply[]> {
+    const send = () =>
+      new Promise<readonly BatchReply[]>((resolve, reject) => {
+        const batch = new Batch(statements, this.#prepared, error => (error ? reject(error) : resolve(batch.replies)))
+        this.#client.query(batch)
+      })
+    const replies = await this.#owing(statements.length, send)
+    if (statements.at(-1)?.sql === COMMIT) this.#counts.commits++
+    return replies
   }
 
   /** Runs a statement. Returns the values of each row, in the order of its columns. @throws StateError */
@@ -161,11 +162,17 @@ export class Link {
   }
 
   async #ask(query: QueryConfig | QueryArrayConfig): Promise<Replied> {
-    this.#counts.statements++
+    const replied: unknown = await this.#owing(1, () => this.#client.query(query))
+    return (Array.isArray(replied) ? replied.at(-1) : replied) as Replied
+  }
+
+  /** Sends so many statements in one message, and waits for what the server owes then. @throws StateError */
+  async #owing<T>(statements: number, send: () => Promise<T>): Promise<T> {
+    this.#counts.statements += statements
+    this.#counts.messages++
     if (this.#owed++ === 0) this.#owes_since_ms = performance.now()
     try {
-      const replied: unknown = await this.#client.query(query)
-      return (Array.isArray(replied) ? replied.at(-1) : replied) as Replied
+      return await send()
     } catch (error) {
       if (!leavesConnection(error)) this.#broken = true
       throw postgresError(error)

@@ -26,7 +26,7 @@ const AWAY_PATIENCE_MS = 1000
  * destroyed.
  */
 export class Pool {
-  readonly counts: Counts = { statements: 0, commits: 0 }
+  readonly counts: Counts = { statements: 0, messages: 0, commits: 0 }
   readonly turns = new OwnTurns()
   readonly #settings: Settings
   readonly #idle: Link[] = []

@@ -1,19 +1,14 @@
-import { StateError } from '../port.ts'
+import { failure, StateError } from '../port.ts'
 import type { ProcedureName } from '../procedures/table.ts'
-import type { Link } from './link.ts'
+import { ExpectedReads } from './expected-reads.ts'
+import { BrokenTurn, type GroupMember, GroupTurn, type MemberOutcome } from './group-turn.ts'
 import type { Pool } from './pool.ts'
-import { runProcedure } from './run-procedure.ts'
-import { inTurn } from './turns.ts'
+import { inOwnTurn, rollBack } from './turns.ts'
 
 /** Procedures that one turn runs at most: the other processes wait for their turns. */
-const MOST_AT_ONCE = 16
-const SAVEPOINT = 'savepoint procedure'
-const RELEASE = 'release savepoint procedure'
-const UNDO = 'rollback to savepoint procedure; release savepoint procedure'
+const MOST_AT_ONCE = 32
 
-interface Waiting {
-  readonly name: ProcedureName
-  readonly input: unknown
+interface Waiting extends GroupMember {
   /** The procedure begins: its deadline is over. */
   begin(): void
   resolve(value: unknown): void
@@ -22,12 +17,14 @@ interface Waiting {
 
 /**
  * Runs the procedures of this process that are not part of a transaction. Those that wait while another writer has its
- * turn share the next one, and its commit, each as a savepoint; none is answered before it.
+ * turn share the next one, and its commit; none is answered before it. When one of them fails so that the turn is lost,
+ * each runs again in a turn of its own.
  */
 export class ProcedureTurns {
   readonly #pool: Pool
   /** How long they wait for a connection and for their turn. */
   readonly #busy_timeout_ms: number
+  readonly #expected = new ExpectedReads()
   readonly #waiting: Waiting[] = []
   #running = false
 
@@ -51,55 +48,70 @@ export class ProcedureTurns {
 
   async #runAll(): Promise<void> {
     this.#running = true
+    // Those that are asked for in this turn of the event loop begin together.
+    await null
     while (this.#waiting.length > 0) {
-      const begun: Waiting[] = []
-      const done: (() => void)[] = []
-      try {
-        await inTurn(this.#pool, this.#busy_timeout_ms, async (link, now_ms) => {
-          const begun_ms = performance.now()
-          for (let one = this.#next(); one; one = begun.length < MOST_AT_ONCE ? this.#next() : undefined) {
-            begun.push(one)
-            const now = now_ms + Math.floor(performance.now() - begun_ms)
-            await this.#runOne(link, one, { now_ms: now, first: begun.length === 1, done })
-          }
-        })
-        for (const tell of done) tell()
-      } catch (error) {
-        // Without a turn nobody has begun, and all that wait have waited for it.
-        if (begun.length === 0) for (let one = this.#next(); one; one = this.#next()) begun.push(one)
-        for (const one of begun) one.reject(error)
-      }
+      const group = await this.#turn(null)
+      for (const one of group) await this.#turn(one)
     }
     this.#running = false
   }
 
-  #next(): Waiting | undefined {
-    const one = this.#waiting.shift()
-    one?.begin()
-    return one
-  }
-
-  async #runOne(
-    link: Link,
-    one: Waiting,
-    { now_ms, first, done }: { readonly now_ms: number; readonly first: boolean; readonly done: (() => void)[] },
-  ): Promise<void> {
-    const runner = { run: link.run.bind(link), send: link.send.bind(link) }
-    // The first needs none: its failure undoes the turn, in which nothing else has begun.
-    if (!first) link.send(SAVEPOINT, [])
+  /** Runs one procedure, or those that wait. Returns those that have to run again, each by itself. */
+  async #turn(alone: Waiting | null): Promise<readonly Waiting[]> {
+    const begun: Waiting[] = alone ? [alone] : []
+    let lost = true
     try {
-      const value = await runProcedure(one.name, one.input, runner, now_ms)
-      if (!first) link.send(RELEASE, [])
-      if (!first || this.#waiting.length > 0) await link.settled()
-      done.push(() => one.resolve(value))
+      await inOwnTurn(this.#pool, this.#busy_timeout_ms, async (link, within_ms) => {
+        const turn = new GroupTurn(link, this.#expected)
+        const group = alone ? [alone] : this.#waiting.slice(0, MOST_AT_ONCE)
+        try {
+          await turn.begin(group, within_ms)
+          if (!alone) begun.push(...this.#begin(group))
+          const settle: (() => void)[] = []
+          for (const one of begun) settle.push(settling(one, await turn.run(one)))
+          await turn.commit()
+          for (const tell of settle) tell()
+        } catch (error) {
+          await rollBack(link)
+          lost = link.broken
+          throw error
+        }
+      })
+      return []
     } catch (error) {
-      const cause = await link.settled().then(
-        () => error,
-        earlier => earlier,
-      )
-      if (first || link.broken) throw cause
-      await link.run(UNDO)
-      one.reject(cause)
+      return begun.length === 0 ? this.#notBegun(error) : undone(begun, error, lost)
     }
   }
+
+  /** Returns those of a group whose deadline is not over: they begin. */
+  #begin(group: readonly Waiting[]): readonly Waiting[] {
+    const begun = group.filter(one => this.#waiting.includes(one))
+    for (const one of begun) {
+      this.#waiting.splice(this.#waiting.indexOf(one), 1)
+      one.begin()
+    }
+    return begun
+  }
+
+  /** There was no turn. Those whose deadline is not over wait for the next one, unless the store is away. */
+  #notBegun(error: unknown): readonly Waiting[] {
+    if (failure(error) === 'busy') return []
+    for (const one of this.#begin([...this.#waiting])) one.reject(error)
+    return []
+  }
+}
+
+const settling =
+  (one: Waiting, outcome: MemberOutcome): (() => void) =>
+  () =>
+    'error' in outcome ? one.reject(outcome.error) : one.resolve(outcome.value)
+
+/** A turn is undone. Returns those that run again: not the one at fault, and none when the commit may have happened. */
+function undone(begun: readonly Waiting[], error: unknown, lost: boolean): readonly Waiting[] {
+  const fault = error instanceof BrokenTurn ? error : null
+  const alone = begun.length === 1
+  const again = lost ? [] : begun.filter(one => (fault ? one !== fault.member : !alone))
+  for (const one of begun) if (!again.includes(one)) one.reject(fault ? fault.cause : error)
+  return again
 }

@@ -1,23 +1,32 @@
 import { newId } from '../../runtime/ids.ts'
-import type { Query, Row, Value } from '../procedures/query.ts'
+import { FactsChanged, type Query, type Row, type Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
+import { type Read, type ReadRows, sameValues } from './known-reads.ts'
 import type { Reply } from './link.ts'
 import { READ_NOW } from './turns.ts'
 import { storable, withNumbers } from './values.ts'
 
-/** Runs the statements of a procedure in its transaction. */
-interface Runner {
-  run(sql: string, values: readonly Value[]): Promise<Reply>
-  /** Sends a write of which the procedure wants no rows, and waits for nothing. Null: such a runner is not at hand. */
-  readonly send: ((sql: string, values: readonly Value[]) => void) | null
+/** A write of which a procedure wants no rows. */
+export interface Write extends Read {
+  /** What has changed when it changes fewer rows than `least`; null: their number does not matter. */
+  readonly facts: string | null
+  readonly least: number
 }
 
-interface Asked {
-  readonly sql: string
-  readonly values: readonly Value[]
+/** What answers a procedure without waiting. */
+interface AtHand {
+  /** Returns the rows of a read that was made ahead; undefined for others. */
+  known(read: Read): readonly Row[] | undefined
+  /** Takes a write, which is sent later and in order. */
+  write(write: Write): void
 }
 
-interface Answered extends Asked {
+export interface AskedStatement extends Read {
+  /** The procedure wants the number of changed rows alone. */
+  readonly counts: boolean
+}
+
+interface Answered extends Read {
   readonly rows: readonly Row[]
   readonly changes: number
 }
@@ -25,81 +34,112 @@ interface Answered extends Asked {
 /** Interrupts a procedure at a statement that has no answer yet. */
 class Unanswered extends Error {
   override readonly name = 'Unanswered'
-  readonly asked: Asked
-  constructor(asked: Asked) {
+  readonly asked: AskedStatement
+  constructor(asked: AskedStatement) {
     super('a statement has no answer yet')
     this.asked = asked
+  }
+}
+
+/** Runs a procedure in a transaction that others use, too: it waits for each statement. */
+export async function runProcedure(
+  name: ProcedureName,
+  input: unknown,
+  run: (sql: string, values: readonly Value[]) => Promise<Reply>,
+): Promise<unknown> {
+  const running = new ProcedureRun(name, input, { now_ms: null, at_hand: null })
+  for (;;) {
+    const { asked, value } = running.attempt()
+    if (!asked) return value
+    const { rows, changes } = await run(withNumbers(asked.sql), asked.values)
+    running.answer(asked, rows as readonly Row[], changes)
   }
 }
 
 /**
  * Runs a procedure, which waits for nothing, over a connection, for which one waits. At a statement without an answer
  * the procedure is interrupted; with the answer it runs again from its beginning, where the earlier answers lead it to
- * the next statement (decision 1054). Writes that return nothing are sent, and do not interrupt it.
+ * the next statement (decision 1054).
  */
-export async function runProcedure(
-  name: ProcedureName,
-  input: unknown,
-  { run, send }: Runner,
-  now_ms: number | null,
-): Promise<unknown> {
-  if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
-  const log = new AnswerLog(name, now_ms, send)
-  // A procedure that changed its input would find another one at its next run.
-  const given = frozen(storable(input))
-  for (;;) {
-    try {
-      return PROCEDURES[name](log.fromBeginning(), given as never)
-    } catch (error) {
-      if (!(error instanceof Unanswered)) throw error
-      const { sql, values } = error.asked
-      const { rows, changes } = await run(withNumbers(sql), values)
-      log.answer(error.asked, rows as readonly Row[], changes)
-    }
-  }
-}
-
-/** The answers to a procedure's statements in order, and the ids that it drew. */
-class AnswerLog {
+export class ProcedureRun {
+  /** Reads so far, in order. */
+  readonly reads: ReadRows[] = []
   readonly #name: ProcedureName
+  readonly #input: unknown
+  readonly #at_hand: AtHand | null
   readonly #answers: Answered[] = []
   readonly #ids: string[] = []
   #now_ms: number | null
-  readonly #send: Runner['send']
 
-  constructor(name: ProcedureName, now_ms: number | null, send: Runner['send']) {
+  constructor(
+    name: ProcedureName,
+    input: unknown,
+    { now_ms, at_hand }: { readonly now_ms: number | null; readonly at_hand: AtHand | null },
+  ) {
+    if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
     this.#name = name
+    // A procedure that changed its input would find another one at its next run.
+    this.#input = frozen(storable(input))
     this.#now_ms = now_ms
-    this.#send = send
+    this.#at_hand = at_hand
   }
 
-  answer(asked: Asked, rows: readonly Row[], changes: number): void {
-    if (asked.sql === READ_NOW) this.#now_ms = Number(rows[0]?.['now_ms'])
-    else this.#answers.push({ ...asked, rows: frozen(rows), changes })
+  /** Runs the procedure to its end, or to a statement that has no answer. Throws what the procedure throws. */
+  attempt():
+    | { readonly asked: AskedStatement; readonly value?: never }
+    | { readonly asked: null; readonly value: unknown } {
+    try {
+      return { asked: null, value: PROCEDURES[this.#name](this.#fromBeginning(), this.#input as never) }
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error
+      return { asked: error.asked }
+    }
   }
 
-  /** Returns the statements' runner for one more run of the procedure. */
-  fromBeginning(): Query {
+  answer({ sql, values }: Read, rows: readonly Row[], changes: number): void {
+    if (sql === READ_NOW) this.#now_ms = Number(rows[0]?.['now_ms'])
+    else {
+      this.#answers.push({ sql, values, rows: frozen(rows), changes })
+      if (!WRITES.test(sql)) this.reads.push({ sql, values, rows })
+    }
+  }
+
+  /** Returns the statements' runner for one more run. */
+  #fromBeginning(): Query {
     let [statements, ids] = [0, 0]
-    const next = (sql: string, values: readonly Value[]): Answered => {
-      const answered = this.#answers[statements++]
-      if (!answered) throw new Unanswered({ sql, values })
-      if (answered.sql !== sql || !answered.values.every((value, at) => Object.is(value, values[at])))
+    const answered = (sql: string, values: readonly Value[]): Answered | undefined => {
+      const known = this.#answers[statements++]
+      if (known && (known.sql !== sql || !sameValues(known.values, values)))
         throw new Error(`${this.#name} did not repeat its statement ${statements}`)
-      return answered
+      return known
+    }
+    const ask = (sql: string, values: readonly Value[], counts: boolean): Answered => {
+      const known = answered(sql, values)
+      if (!known) throw new Unanswered({ sql, values, counts })
+      return known
+    }
+    const write = (sql: string, values: readonly Value[], facts: string | null, least: number): boolean => {
+      if (!this.#at_hand) return false
+      if (answered(sql, values)) return true
+      this.#at_hand.write({ sql, values, facts, least })
+      this.answer({ sql, values }, [], 0)
+      return true
     }
     // The author of a statement asserts the type of its rows.
     const rows = <R extends object>(sql: string, ...values: readonly Value[]): R[] => {
-      if (this.#send && statements === this.#answers.length && RETURNS_NOTHING.test(sql)) {
-        this.#send(withNumbers(sql), values)
-        this.answer({ sql, values }, [], 0)
-      }
-      return [...(next(sql, values).rows as readonly R[])]
+      if (RETURNS_NOTHING.test(sql) && write(sql, values, null, 0)) return []
+      const ahead = this.#answers.length === statements ? this.#at_hand?.known({ sql, values }) : undefined
+      if (ahead) this.answer({ sql, values }, ahead, 0)
+      return [...(ask(sql, values, false).rows as readonly R[])]
     }
     return Object.assign(rows, {
-      changes: (sql: string, ...values: readonly Value[]) => next(sql, values).changes,
+      changes: (sql: string, ...values: readonly Value[]) => ask(sql, values, true).changes,
+      must: (facts: string, least: number, sql: string, ...values: readonly Value[]) => {
+        if (!write(sql, values, facts, least) && ask(sql, values, true).changes < least) throw new FactsChanged(facts)
+      },
+      position: (table: string) => Number(rows<Row>(positionOf(table))[0]?.['position']),
       now_ms: () => {
-        if (this.#now_ms === null) throw new Unanswered({ sql: READ_NOW, values: [] })
+        if (this.#now_ms === null) throw new Unanswered({ sql: READ_NOW, values: [], counts: false })
         return this.#now_ms
       },
       uuid: () => {
@@ -112,6 +152,11 @@ class AnswerLog {
   }
 }
 
+/** Only code names tables. */
+const positionOf = (table: string): string =>
+  `select nextval(pg_get_serial_sequence('${table}', 'position')) as position`
+
+export const WRITES = /^\s*(?:insert|update|delete)\b/i
 /** A write without `returning`. Who wants to know how many rows it changed asks by `changes`. */
 const RETURNS_NOTHING = /^\s*(?:insert|update|delete)\b(?!.*\breturning\b)/is
 

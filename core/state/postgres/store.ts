@@ -88,7 +88,7 @@ export async function openPostgres(options: Opening): Promise<State> {
         return rows[0]?.bytes ?? 0
       },
     },
-    work: () => ({ ...pool.counts, messages: pool.counts.statements }),
+    work: () => ({ ...pool.counts }),
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },

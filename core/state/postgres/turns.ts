@@ -1,3 +1,4 @@
+import type { BatchStatement } from './batch.ts'
 import { COMMIT, type Link } from './link.ts'
 import type { Pool } from './pool.ts'
 
@@ -10,50 +11,61 @@ const TURN = 'pg_advisory_xact_lock(1400140399, 2003265906)'
 const NOW_MS = 'floor(extract(epoch from clock_timestamp()) * 1000)'
 export const READ_NOW = `select ${NOW_MS} as now_ms`
 
-/**
- * Begins a transaction with the turn of writers. Fails as busy when it cannot have it within `within_ms`. Returns the
- * server's time, epoch milliseconds. @throws StateError
- */
-export async function beginTurn(link: Link, within_ms: number): Promise<number> {
+/** Begins a transaction with the turn of writers, which it must have within `within_ms`. @throws StateError */
+export async function beginTurn(link: Link, within_ms: number): Promise<void> {
   // Each statement sees what was committed before it, so the first one after the lock sees the earlier turns.
-  const { rows } = await link.run(
+  await link.run(
     `begin isolation level read committed; set local lock_timeout = ${Math.max(1, Math.floor(within_ms))};
-    select ${TURN}; ${READ_NOW}`,
+    select ${TURN}`,
   )
-  return Number(rows[0]?.['now_ms'])
 }
+
+/** Statements that begin a transaction with the turn of writers. The last one answers the server's time. */
+export const turnStatements = (within_ms: number): BatchStatement[] => [
+  { sql: 'begin isolation level read committed', values: [] },
+  // From left to right. A plan for each of the first values of a statement costs more than all its runs.
+  {
+    sql: `select set_config('lock_timeout', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+      ${TURN}`,
+    values: [String(Math.max(1, Math.floor(within_ms)))],
+  },
+  { sql: READ_NOW, values: [] },
+]
 
 /** Undoes the transaction. A connection that broke has none: the server undoes it. */
 export async function rollBack(link: Link): Promise<void> {
-  await link.settled().catch(() => undefined)
   if (link.broken) return
   await link.run('rollback').catch(() => link.destroy())
 }
 
-/** Runs `work` in a transaction with the turn of writers, begun within `within_ms`. @throws StateError */
-export async function inTurn<T>(
+/**
+ * Lends a connection to the writer of this process whose turn it is, within `within_ms`. It may still have to wait for
+ * writers of other processes. @throws StateError
+ */
+export async function inOwnTurn<T>(
   pool: Pool,
   within_ms: number,
-  work: (link: Link, now_ms: number) => Promise<T>,
+  work: (link: Link, within_ms: number) => Promise<T>,
 ): Promise<T> {
   const until_ms = performance.now() + within_ms
   await pool.turns.take(within_ms)
   try {
-    return await pool.use(until_ms - performance.now(), async link => {
-      try {
-        const value = await work(link, await beginTurn(link, until_ms - performance.now()))
-        // The server makes it a rollback when something that was sent has failed.
-        const committed = link.run(COMMIT)
-        committed.catch(() => undefined)
-        await link.settled()
-        await committed
-        return value
-      } catch (error) {
-        await rollBack(link)
-        throw error
-      }
-    })
+    return await pool.use(until_ms - performance.now(), link => work(link, until_ms - performance.now()))
   } finally {
     pool.turns.letGo()
   }
 }
+
+/** Runs `work` in a transaction with the turn of writers, begun within `within_ms`. @throws StateError */
+export const inTurn = <T>(pool: Pool, within_ms: number, work: (link: Link) => Promise<T>): Promise<T> =>
+  inOwnTurn(pool, within_ms, async (link, rest_ms) => {
+    try {
+      await beginTurn(link, rest_ms)
+      const value = await work(link)
+      await link.run(COMMIT)
+      return value
+    } catch (error) {
+      await rollBack(link)
+      throw error
+    }
+  })

@@ -31,13 +31,18 @@ const asText = (text: string): Value => text
 /** Returns the parser of a type's text. Every other type stays text. */
 export const parserOf = (type: number): ((text: string) => Value) => PARSERS.get(type) ?? asText
 
+/** What a value that needs a second look looks like in JSON, if it does not stand within a text. */
+const ODD_VALUE = /\b(?:true|false)\b|\d{16}/
+
 /** Reads rows as JSON of the server. */
 export const rowsOfJson = (json: string): unknown[] =>
-  JSON.parse(json, (_, value: unknown) => {
-    if (typeof value === 'boolean') return Number(value)
-    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new RangeError(`${value} is no safe integer`)
-    return value
-  }) as unknown[]
+  (ODD_VALUE.test(json) ? JSON.parse(json, usual) : JSON.parse(json)) as unknown[]
+
+function usual(_: string, value: unknown): unknown {
+  if (typeof value === 'boolean') return Number(value)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new RangeError(`${value} is no safe integer`)
+  return value
+}
 
 /** Replaces NUL, which peers may send in any text: PostgreSQL has no text with it. */
 export const parameterOf = (value: unknown): unknown =>
@@ -65,8 +70,11 @@ export function withNumbers(sql: string): string {
   return made
 }
 
-/** Returns a statement whose values follow `count` others. */
-export const withNumbersAfter = (sql: string, count: number): string =>
+/** Returns a statement with other texts for its `$1`, `$2`. */
+export const withParts = (sql: string, partOf: (number: number) => string): string =>
   sql.replace(/'(?:[^']|'')*'|"[^"]*"|\$(\d+)/g, (part, number?: string) =>
-    number === undefined ? part : `$${Number(number) + count}`,
+    number === undefined ? part : partOf(Number(number)),
   )
+
+/** Returns a statement whose values follow `count` others. */
+export const withNumbersAfter = (sql: string, count: number): string => withParts(sql, number => `$${number + count}`)

@@ -2,14 +2,23 @@ export type Value = string | number | null
 
 export type Row = Readonly<Record<string, string | number | null>>
 
+/** Runs one SQL statement and returns its rows. */
+type Run = <R extends object = Row>(sql: string, ...parameters: readonly Value[]) => R[]
+
 /**
- * Runs one SQL statement and returns its rows. A procedure is a function of a Query and its input. The thread that owns
+ * Runs statements. A procedure is a function of a Query and its input. The thread that owns
  * the SQLite connection runs it in one transaction, in one message (decision 0002).
  */
-export interface Query {
-  <R extends object = Row>(sql: string, ...parameters: readonly Value[]): R[]
+export interface Query extends Run {
   /** Runs a statement that returns no rows. Returns the number of rows that it changed. */
   readonly changes: (sql: string, ...parameters: readonly Value[]) => number
+  /**
+   * Runs a statement that changes at least so many rows, unless `facts` have changed since the procedure read them: it
+   * throws FactsChanged then. A store whose answers take time may throw at the end of the procedure.
+   */
+  readonly must: (facts: string, least: number, sql: string, ...parameters: readonly Value[]) => void
+  /** Draws the position of a row to insert into a table; null: this store gives it when it inserts the row. */
+  readonly position: (table: string) => number | null
   /** Reads the store's clock: epoch milliseconds that jumps of the wall clock do not affect (decision 0641). */
   readonly now_ms: () => number
   /** Draws an id. A store that runs a procedure more than once gives each run the same ids (decision 1054). */
@@ -23,6 +32,13 @@ export interface Query {
 export class FactsChanged extends Error {
   override readonly name = 'FactsChanged'
 }
+
+/** Returns `must` of a store whose statements answer at once. */
+export const mustBy =
+  (changes: Query['changes']): Query['must'] =>
+  (facts, least, sql, ...parameters) => {
+    if (changes(sql, ...parameters) < least) throw new FactsChanged(facts)
+  }
 
 const MOST_ATTEMPTS = 10
 
@@ -108,7 +124,7 @@ export function updating(
   table: string,
   where: string,
 ): <R extends object = Row>(
-  query: Query,
+  query: Run,
   changes: Readonly<Record<string, Value | undefined>>,
   ...keys: readonly Value[]
 ) => R[] {
@@ -133,3 +149,7 @@ export const numberOrNull = (row: Row, column: string): number | null => {
   const value = row[column]
   return value === null || value === undefined ? null : Number(value)
 }
+
+/** Returns the tables that a statement reads or writes. */
+export const tablesOf = (sql: string): ReadonlySet<string> =>
+  new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))

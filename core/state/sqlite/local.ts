@@ -1,10 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Reader, Step } from '../port.ts'
+import { tablesOf } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import { isLocked, stateErrorOf } from './errors.ts'
 import { type LogLength, openLogIndex } from './log-index.ts'
 import { MOST_TOGETHER, plainSql, WorkCounts } from './protocol.ts'
-import { createReader, type LocalReader, tablesOf } from './reader.ts'
+import { createReader, type LocalReader } from './reader.ts'
 import { CHECKPOINT_PAGES, type Connection, type Outcome, openConnection } from './steps.ts'
 
 /** The longest time that a procedure may block the calling thread (design section 8). */

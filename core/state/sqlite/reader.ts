@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Reader, Step } from '../port.ts'
+import { tablesOf } from '../procedures/query.ts'
 import { type Prepared, prepare } from './prepared.ts'
 
 const MAX_KEPT = 20_000
@@ -27,10 +28,6 @@ interface Kept {
   /** Rows by the statement's values. */
   readonly rows: Map<string, unknown[]>
 }
-
-/** Returns the tables that a statement reads or writes. */
-export const tablesOf = (sql: string): ReadonlySet<string> =>
-  new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))
 
 export function createReader(database: Database): LocalReader {
   const version = database.prepare('pragma data_version').pluck()

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { newId } from '../../runtime/ids.ts'
-import { type Query, untilUnchanged, type Value } from '../procedures/query.ts'
+import { mustBy, type Query, untilUnchanged, type Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
 import { storeClock } from './store-clock.ts'
@@ -18,10 +18,13 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
     statement.run(parameters)
     return []
   }
+  const changes = (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes
   const query: Query = Object.assign(rows, {
     now_ms: storeClock(prepared),
     uuid: newId.uuid,
-    changes: (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes,
+    changes,
+    must: mustBy(changes),
+    position: () => null,
   })
   // Created once: creating the wrapper costs as much as some of its statements.
   const { immediate } = database.transaction((name: ProcedureName, input: unknown): unknown => {

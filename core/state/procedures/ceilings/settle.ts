@@ -9,17 +9,7 @@ import {
 import { affordableSeconds, billedMinor, billedSeconds, chargeMinor } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import { readCost } from '../admission/destination.ts'
-import {
-  FactsChanged,
-  marks,
-  numberOf,
-  numberOrNull,
-  type Query,
-  type Row,
-  sized,
-  textOf,
-  textOrNull,
-} from '../query.ts'
+import { marks, numberOf, numberOrNull, type Query, type Row, sized, textOf, textOrNull } from '../query.ts'
 import { minuteOf, returnSlots } from './slots.ts'
 import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 
@@ -65,8 +55,7 @@ export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds,
   const reach = budget === null ? wish : Math.min(wish, affordableSeconds(inputs, held + budget) ?? wish)
   if (reach <= paid_until) return { paid_until_seconds: paid_until, exhausted: true }
   const minor = billedMinor(inputs, reach) - held
-  if (query.changes(EXTEND, minor, reach, minute, call_sid, held) === 0)
-    throw new FactsChanged(`the reservation of ${call_sid}`)
+  query.must(`the reservation of ${call_sid}`, 1, EXTEND, minor, reach, minute, call_sid, held)
   if (minor > 0) holdMoney(query, { caps, day, minute, account, minor })
   return { paid_until_seconds: reach, exhausted: reach < wish }
 }
@@ -132,7 +121,9 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   const { billed_seconds, amount_minor: charge_minor } = price
   const held = numberOf(row, 'held_minor')
   const { carrier_id = null } = input
-  const settled = query.changes(
+  query.must(
+    `the reservation of ${input.call_sid}`,
+    1,
     SETTLE,
     settled_at,
     duration_seconds,
@@ -143,7 +134,6 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
     input.call_sid,
     held,
   )
-  if (settled === 0) throw new FactsChanged(`the reservation of ${input.call_sid}`)
   if (charge_minor !== held)
     addToWindows(query, capsOf(row), textOf(row, 'day'), numberOf(row, 'held_minute'), charge_minor - held)
   if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
@@ -157,6 +147,10 @@ export function settledPrice(query: Query, call_sid: string): CallPrice | null {
   return callPrice(inputsOf(row, numberOf(row, 'duration_seconds')))
 }
 
+const INSERT_CHARGE = `insert into ledger (billing_account_id, project_id, kind, amount_minor, balance_after_minor,
+    call_sid, at)
+  values (?, ?, 'charge', ?, coalesce((select balance_minor from billing_account where id = ?), 0), ?, ?)`
+
 function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {
   const id = textOf(row, 'billing_account_id')
   query(
@@ -167,18 +161,7 @@ function charge(query: Query, row: Row, call_sid: string, held: number, charge_m
     held,
     id,
   )
-  if (charge_minor === 0) return
-  const account = query('select balance_minor from billing_account where id = ?', id)[0]
-  query(
-    `insert into ledger (billing_account_id, project_id, kind, amount_minor, balance_after_minor, call_sid, at)
-    values (?, ?, 'charge', ?, ?, ?, ?)`,
-    id,
-    textOf(row, 'project_id'),
-    -charge_minor,
-    account ? numberOf(account, 'balance_minor') : 0,
-    call_sid,
-    at,
-  )
+  if (charge_minor !== 0) query(INSERT_CHARGE, id, textOf(row, 'project_id'), -charge_minor, id, call_sid, at)
 }
 
 const inputsOf = (row: Row, duration_seconds: number): PriceInputs => ({

@@ -1,5 +1,5 @@
 import type { LevelFacts } from '../../../domain/admission/index.ts'
-import { FactsChanged, marks, numberOf, type Query, type Row, sized, textOf, textOrNull, tuples } from '../query.ts'
+import { marks, numberOf, type Query, type Row, sized, textOf, textOrNull, tuples } from '../query.ts'
 import { type LevelLimits, levelFacts } from './levels.ts'
 import { type Second, TIME_DIGITS } from './window.ts'
 
@@ -71,19 +71,19 @@ const BEGIN_COUNTING = `insert into level_use (level, subject_id, live, takes) v
  * @throws FactsChanged when another writer has taken the last slot since the facts were read
  */
 export function takeSlots(query: Query, { levels, counted }: SlotUsage, second: Second): void {
-  for (const facts of levels)
-    if (countCall(query, facts, counted.has(facts.id), second) === 0)
-      throw new FactsChanged(`slots of ${facts.level} ${facts.id}`)
+  for (const facts of levels) countCall(query, facts, counted.has(facts.id), second)
 }
 
 function countCall(query: Query, { level, id, concurrency, cps }: LevelFacts, counted: boolean, second: Second) {
   const { now, first, last } = second
-  if (!counted) return query.changes(BEGIN_COUNTING, level, id, cps.limit === null ? '' : now)
+  const slots = `slots of ${level} ${id}`
+  if (!counted) return query.must(slots, 1, BEGIN_COUNTING, level, id, cps.limit === null ? '' : now)
   const most = concurrency.limit ?? NO_CEILING
-  if (cps.limit === null) return query.changes(COUNT, id, level, most)
+  if (cps.limit === null) return query.must(slots, 1, COUNT, id, level, most)
   const recent = TIME_DIGITS * cps.used
   const oldest = TIME_DIGITS * (cps.limit - 1) + 1
-  return query.changes(COUNT_IN_SECOND, now, recent + 1, first, last, recent, id, level, most, oldest, first, last)
+  const values = [now, recent + 1, first, last, recent, id, level, most, oldest, first, last]
+  query.must(slots, 1, COUNT_IN_SECOND, ...values)
 }
 
 const HELD_AT = [
@@ -97,18 +97,17 @@ const HELD_AT = [
 
 const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id, project_id
   from lease where call_sid = ? and ended_at is null`
-const END_LEASE = 'update lease set ended_at = ? where id = ? and ended_at is null'
+const END_LEASE = 'update lease set ended_at = ? where id = ? and call_sid = ? and ended_at is null'
 
 /** Releases the slots of a call. Returns the number of leases that it ended. */
 export function returnSlots(query: Query, call_sid: string, ended_at: string): number {
-  let ended = 0
-  for (const lease of query(OPEN_LEASES, call_sid)) {
+  const leases = query(OPEN_LEASES, call_sid)
+  for (const lease of leases) {
     // Only the writer that ends the lease decrements the counters.
-    if (query.changes(END_LEASE, ended_at, numberOf(lease, 'id')) === 0) continue
+    query.must(`the lease of ${call_sid}`, 1, END_LEASE, ended_at, numberOf(lease, 'id'), call_sid)
     countOff(query, lease)
-    ended++
   }
-  return ended
+  return leases.length
 }
 
 function countOff(query: Query, lease: Row): void {

@@ -42,19 +42,19 @@ const OVER_VELOCITY = sized(
  * @throws FactsChanged when a cap or the balance no longer covers it
  */
 export function holdMoney(query: Query, { caps, day, minute, account, minor }: SpendChange): void {
-  const held = query.changes(
+  query.must(
+    'a daily cap',
+    caps.length,
     HOLD_DAY(caps.length),
     ...caps.flatMap(([level, id]) => [level, id, day, minor]),
     minor,
     minor,
     ...caps.flatMap(([, id, daily]) => [id, daily ?? NO_CAP]),
   )
-  if (held < caps.length) throw new FactsChanged('a daily cap')
   addToHour(query, caps, minute, minor)
   const capped = caps.filter(([, , , velocity]) => velocity !== null)
   if (capped.length > 0) refuseOverVelocity(query, capped, minute)
-  if (account !== null && query.changes(HOLD_BALANCE, minor, account, minor) === 0)
-    throw new FactsChanged(`the balance of ${account}`)
+  if (account !== null) query.must(`the balance of ${account}`, 1, HOLD_BALANCE, minor, account, minor)
 }
 
 // Compares the sum after adding the money: the minute's row is locked by then and includes what others added.

@@ -7,7 +7,7 @@ import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { parseNumber } from '../../../domain/numbers/parse.ts'
 import { iso } from '../../../runtime/clock.ts'
 import type { OutboxTable } from '../../db.ts'
-import { inserting, numberOf, type Query } from '../query.ts'
+import { inserting, numberOf, type Query, textOf } from '../query.ts'
 import type { ReportedCall } from './rows.ts'
 
 /** Rows of the outbox, written in the transaction of the change that they report. */
@@ -74,8 +74,8 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
 }
 
 // Conferences and streams of the call may report to the same URL and have their own sequence numbers.
-const SENT = `select count(*) as count from outbox where call_sid = ? and kind = 'status_callback' and url = ?
-    and parameters like '%call-progress-events%'`
+const SENT = `select url, count(*) as count from outbox where call_sid = ? and kind = 'status_callback'
+    and parameters like '%call-progress-events%' group by url`
 
 /**
  * Queues a callback of `event` to the call's status callback URL, if it has one that subscribes to the event. Returns
@@ -90,7 +90,7 @@ export function tellStatus(
   const request = readCallRequest(row.request)
   const url = request.status_callback
   if (!url || !(request.status_callback_events ?? ['completed']).includes(event)) return 0
-  const [sent] = query(SENT, row.sid, url)
+  const sent = query(SENT, row.sid).find(count => textOf(count, 'url') === url)
   const parameters = callbackParameters(callFactsOf(row, request), {
     event,
     status: event === 'initiated' ? 'initiated' : row.status,

@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallTable } from '../../db.ts'
-import { inserting, numberOf, type Query, updating } from '../query.ts'
+import { inserting, numberOf, type Query, updating, type Value } from '../query.ts'
 
 /** The rows of running calls, as the procedures write them. */
 
@@ -62,11 +62,15 @@ const COLUMNS = [
   ...(['source_ip', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
 ] as const
 const insertRow = inserting('call', COLUMNS, 'returning position')
+const insertRowAt = inserting('call', ['position', ...COLUMNS])
 
 /** Inserts a call. Returns its position. */
 export function insertCallRow(query: Query, call: NewCall, now_ms: number): number {
-  const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
-  return numberOf(row ?? {}, 'position')
+  const row = { ...call, updated_at: iso(now_ms) }
+  const position = query.position('call')
+  if (position === null) return numberOf(insertRow(query, row)[0] ?? {}, 'position')
+  insertRowAt(query, { ...row, position })
+  return position
 }
 
 const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
@@ -76,12 +80,22 @@ export const findCallRow = (query: Query, sid: string): RecordedCall | undefined
 /** Updates a call, whether or not it has ended. */
 export const changeCall = updating('call', 'sid = ?')
 
-const changeRunning = updating('call', `sid = ? and ended_at is null returning ${REPORTED.join(', ')}`)
+const changeRunning = updating('call', 'sid = ? and ended_at is null')
 
 /** Updates a call that has not ended. Returns undefined when it has. */
-export const changeRunningCall = (
+export function changeRunningCall(
   query: Query,
   sid: string,
-  changes: Readonly<Record<string, string | number | null | undefined>>,
+  changes: Readonly<Record<string, Value | undefined>>,
   now_ms: number,
-): ReportedCall | undefined => changeRunning<ReportedCall>(query, { ...changes, updated_at: iso(now_ms) }, sid)[0]
+): ReportedCall | undefined {
+  const known = findCallRow(query, sid)
+  if (!known || known.ended_at !== null) return undefined
+  const change = <R extends object>(sql: string, ...values: readonly Value[]): R[] => {
+    query.must(`the call ${sid}`, 1, sql, ...values)
+    return []
+  }
+  changeRunning(change, { ...changes, updated_at: iso(now_ms) }, sid)
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+  return { ...known, ...Object.fromEntries(given) }
+}

@@ -95,8 +95,9 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
     case 'leg': {
       const { figures, carrier_id } = step
       const { leg_id, ended_at } = figures
-      const [first] = insertFigures(query, { call_sid: sid, leg_id, ended_at, figures: JSON.stringify(figures) })
-      if (first && carrier_id !== null) addCarrierMedia(query, carrier_id, figures)
+      if (query(FIGURES, sid, leg_id).length > 0) return NOTHING
+      insertFigures(query, { call_sid: sid, leg_id, ended_at, figures: JSON.stringify(figures) })
+      if (carrier_id !== null) addCarrierMedia(query, carrier_id, figures)
       return NOTHING
     }
     case 'end':
@@ -112,11 +113,8 @@ const insertAttempt = inserting('call_attempt', [
   'carrier_id',
   'started_at',
 ])
-const insertFigures = inserting(
-  'leg_figures',
-  ['call_sid', 'leg_id', 'ended_at', 'figures'],
-  'on conflict do nothing returning leg_id',
-)
+const FIGURES = 'select 1 as one from leg_figures where call_sid = ? and leg_id = ?'
+const insertFigures = inserting('leg_figures', ['call_sid', 'leg_id', 'ended_at', 'figures'])
 const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')
 
 function progress(

@@ -4,9 +4,9 @@ import t from '../../../../support/harness/index.ts'
 import { live, prepareHistory, randomHistory, written } from '../../../../support/history.ts'
 import { postgresState } from '../../../../support/postgres.ts'
 
-// TEST_HISTORIES=100000 runs that many, each from a seed of its own.
+// TEST_HISTORIES=200 runs that many, each from a seed of its own; `npm run bench -- cluster --only history` does it.
 const HISTORIES = Number(process.env['TEST_HISTORIES'] ?? 2)
-const STEPS = 40
+const STEPS = Number(process.env['TEST_HISTORY_STEPS'] ?? 40)
 
 t.test('random histories give equal verdicts, counters, ledgers and CDRs on both stores', async t => {
   let refused = 0

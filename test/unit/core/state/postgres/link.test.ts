@@ -11,7 +11,7 @@ t.test('a statement that runs often is prepared, and a changed table costs its c
   const [host] = hostsOf(await postgresDatabase()) ?? []
   if (!host) throw new Error('no host')
   const open = async () => {
-    const link = await Link.open(host, PATIENT, { statements: 0, commits: 0 })
+    const link = await Link.open(host, PATIENT, { statements: 0, messages: 0, commits: 0 })
     t.teardown(() => link.close())
     return link
   }

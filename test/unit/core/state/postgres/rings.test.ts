@@ -50,7 +50,7 @@ async function admin(t: Test, url: string): Promise<Link> {
   const [host] = hosts(url)
   if (!host) throw new Error('no host')
   const patient = { connect_ms: PATIENCE_MS, statement_ms: PATIENCE_MS }
-  const link = await Link.open(host, patient, { statements: 0, commits: 0 })
+  const link = await Link.open(host, patient, { statements: 0, messages: 0, commits: 0 })
   t.teardown(() => link.close())
   return link
 }

@@ -22,7 +22,8 @@ import { MIGRATIONS } from '../../../../../core/state/migrations/index.ts'
 import { registerNode } from '../../../../../core/state/nodes/nodes.ts'
 import { auditOfResources } from '../../../../../core/state/people/audit.ts'
 import { callProcedure, queueProcedure } from '../../../../../core/state/port.ts'
-import { openPostgres } from '../../../../../core/state/postgres/store.ts'
+import { openPostgres, poolOf } from '../../../../../core/state/postgres/store.ts'
+import { inTurn } from '../../../../../core/state/postgres/turns.ts'
 import { putEmptyDatabase } from '../../../../support/fresh-state.ts'
 import t from '../../../../support/harness/index.ts'
 import { postgresDatabase, postgresState } from '../../../../support/postgres.ts'
@@ -175,6 +176,20 @@ t.test('a process that is lost in a transaction has written nothing, and the nex
   t.equal(failure(await cut.catch(error => error)), 'away')
   await waiting
   t.match(await lost.db.selectFrom('configuration').selectAll().execute(), [{ revision: 2 }], 'and works again')
+})
+
+t.test('a writer that stands still in its turn loses it before the others have waited for too long', async t => {
+  const database_url = await postgresDatabase()
+  const pool = poolOf(database_url)
+  t.teardown(() => pool.close())
+  const other = await closing(t, opened(database_url))
+  const stands = inTurn(pool, PATIENCE_MS, async link => {
+    await link.run('update configuration set revision = 7')
+    // Nothing is asked meanwhile, as of a process that was stopped.
+    await other.transaction(bumpConfiguration)
+  })
+  t.equal(failure(await stands.catch(error => error)), 'away')
+  t.match(await other.db.selectFrom('configuration').selectAll().execute(), [{ revision: 2 }], 'its write is undone')
 })
 
 t.test('a transaction that reads beside itself finds a connection while others wait for their turn', async t => {

@@ -3,7 +3,7 @@ import { insertContainment } from '../../../../../core/state/alerts/containments
 import { readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
 import { callProcedure, inDialect } from '../../../../../core/state/port.ts'
 import type { AdmissionRequest } from '../../../../../core/state/procedures/admission/request.ts'
-import type { Query } from '../../../../../core/state/procedures/query.ts'
+import { mustBy, type Query, type Value } from '../../../../../core/state/procedures/query.ts'
 import type { NewCall } from '../../../../../core/state/procedures/running/rows.ts'
 import { type In, PROCEDURES, type ProcedureName } from '../../../../../core/state/procedures/table.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
@@ -25,10 +25,11 @@ function record() {
   for (const [name, procedure] of Object.entries(table))
     table[name] = (query, input) => {
       ran.add(name)
+      const changes = (sql: string, ...values: Value[]) => query.changes(statements.add(sql) && sql, ...values)
       const noted = Object.assign(
         (sql: string, ...values: never[]) => query(statements.add(sql) && sql, ...values),
         query,
-        { changes: (sql: string, ...values: never[]) => query.changes(statements.add(sql) && sql, ...values) },
+        { changes, must: mustBy(changes) },
       )
       return procedure(noted as Query, input)
     }

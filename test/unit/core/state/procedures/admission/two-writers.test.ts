@@ -5,7 +5,13 @@ import type { AdmissionOutcome } from '../../../../../../core/state/calls/leases
 import { brokenInvariants } from '../../../../../../core/state/maintenance/invariants.ts'
 import { take } from '../../../../../../core/state/procedures/admission/take.ts'
 import { ceilings } from '../../../../../../core/state/procedures/ceilings/index.ts'
-import { FactsChanged, type Query, untilUnchanged, type Value } from '../../../../../../core/state/procedures/query.ts'
+import {
+  FactsChanged,
+  mustBy,
+  type Query,
+  untilUnchanged,
+  type Value,
+} from '../../../../../../core/state/procedures/query.ts'
 import { type AdmissionWorld, admissionWorld } from '../../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../../support/harness/index.ts'
 
@@ -40,7 +46,15 @@ function writerOf(test: Test, file: string) {
         return statement.run(...parameters).changes
       }
       try {
-        const result = procedure(Object.assign(rows, { changes, now_ms: () => 5_000_000, uuid: newId.uuid }))
+        const result = procedure(
+          Object.assign(rows, {
+            changes,
+            must: mustBy(changes),
+            position: () => null,
+            now_ms: () => 5_000_000,
+            uuid: newId.uuid,
+          }),
+        )
         if (database.inTransaction) database.exec('commit')
         return result
       } catch (error) {

@@ -1,0 +1,197 @@
+import { StateError } from '../port.ts'
+import { FactsChanged, type Row } from '../procedures/query.ts'
+import type { ProcedureName } from '../procedures/table.ts'
+import type { BatchReply, BatchStatement } from './batch.ts'
+import { callOf, type Expected, type ExpectedReads } from './expected-reads.ts'
+import { KnownReads, type Read, type ReadRows, Written } from './known-reads.ts'
+import { COMMIT, type Link } from './link.ts'
+import { type AskedStatement, ProcedureRun, WRITES, type Write } from './run-procedure.ts'
+import { turnStatements } from './turns.ts'
+import { rowsOfJson, withNumbers, withNumbersAfter } from './values.ts'
+
+/** A procedure that shares a turn with others. */
+export interface GroupMember {
+  readonly name: ProcedureName
+  readonly input: unknown
+}
+
+export type MemberOutcome = { readonly value: unknown } | { readonly error: unknown }
+
+/** A procedure has failed after some of its writes were sent: nothing of the turn can be kept. */
+export class BrokenTurn extends Error {
+  override readonly name = 'BrokenTurn'
+  readonly member: GroupMember
+  constructor(member: GroupMember, cause: unknown) {
+    super('a procedure has failed after some of its writes', { cause })
+    this.member = member
+  }
+}
+
+interface Sent extends Write {
+  readonly member: GroupMember
+}
+
+/** What is known of a member's reads, and which of them it is expected to make. */
+interface Prepared {
+  readonly known: KnownReads
+  readonly expected: Expected | null
+  readonly of_call: string | null
+  /** Reads that its own writes have made untrue. */
+  readonly forgotten: Read[]
+}
+
+/**
+ * A transaction with the turn of writers in which procedures run one after the other. The reads that each is expected
+ * to make are asked for together, most of them with the beginning of the transaction. Writes wait for the next read or
+ * the commit, and travel with it.
+ */
+export class GroupTurn {
+  readonly #link: Link
+  readonly #expected: ExpectedReads
+  readonly #prepared = new Map<GroupMember, Prepared>()
+  readonly #written = new Written()
+  readonly #unsent: Sent[] = []
+  #now_ms = 0
+  #begun_at = 0
+
+  constructor(link: Link, expected: ExpectedReads) {
+    this.#link = link
+    this.#expected = expected
+  }
+
+  /** Begins the transaction when it has its turn within `within_ms`. @throws StateError */
+  async begin(members: readonly GroupMember[], within_ms: number): Promise<void> {
+    const ahead: { readonly member: GroupMember; readonly known: KnownReads; readonly expected: Expected }[] = []
+    const will_write = new Written()
+    for (const member of members) {
+      const of_call = callOf(member.input)
+      const expected = this.#expected.of(member.name, member.input)
+      const prepared = { known: new KnownReads(), expected, of_call, forgotten: [] }
+      this.#prepared.set(member, prepared)
+      if (!expected) continue
+      // What earlier members will write is read after they have run.
+      const stale = expected.reads.some(({ sql }) => will_write.concerns(sql, of_call))
+      if (!stale) ahead.push({ member, known: prepared.known, expected })
+      for (const sql of expected.writes) will_write.add(sql, of_call)
+    }
+    const begins = turnStatements(within_ms)
+    const reads = ahead.map(({ expected, member }) => expected.statement(member.input))
+    const replies = await this.#link.batch([...begins, ...reads])
+    this.#now_ms = Number(textOf(replies[begins.length - 1]))
+    this.#begun_at = performance.now()
+    for (const [at, { member, known, expected }] of ahead.entries())
+      for (const read of expected.readsOf(textOf(replies[begins.length + at]), member.input)) known.add(read)
+  }
+
+  /** Runs a member. It has failed alone when nothing of it was sent. @throws BrokenTurn, FactsChanged, StateError */
+  async run(member: GroupMember): Promise<MemberOutcome> {
+    const prepared = this.#prepared.get(member)
+    if (!prepared) throw new Error(`${member.name} is of another turn`)
+    await this.#makeReady(member, prepared)
+    const { known, of_call, forgotten } = prepared
+    let first = this.#unsent.length
+    const writes: string[] = []
+    let [missed, sent] = [0, false]
+    const write = (one: Write): void => {
+      this.#unsent.push({ ...one, member })
+      writes.push(one.sql)
+      const rows_of = ownedBy(one, of_call)
+      this.#written.add(one.sql, rows_of)
+      const own = new Written()
+      own.add(one.sql, rows_of)
+      forgotten.push(...known.forget(read => own.concerns(read.sql, null)))
+    }
+    try {
+      const run = new ProcedureRun(member.name, member.input, {
+        now_ms: this.#now_ms + Math.floor(performance.now() - this.#begun_at),
+        at_hand: { known: read => known.find(read), write },
+      })
+      for (;;) {
+        const { asked, value } = run.attempt()
+        if (!asked) {
+          if (missed > 0) this.#expected.learn(member.name, member.input, { reads: run.reads, writes })
+          return { value }
+        }
+        missed++
+        sent ||= this.#unsent.length > first
+        first = 0
+        const { rows, changes } = await this.#ask(asked, prepared)
+        run.answer(asked, rows, changes)
+      }
+    } catch (error) {
+      // The statement that failed may be an earlier member's.
+      if (error instanceof StateError) throw error
+      if (sent) throw new BrokenTurn(member, error)
+      this.#unsent.length = first
+      return { error }
+    }
+  }
+
+  /** Sends what is left and commits. @throws BrokenTurn, StateError */
+  async commit(): Promise<void> {
+    await this.#send({ sql: COMMIT, values: [] })
+  }
+
+  /** Has the expected reads of a member made that were not made ahead, or that earlier members have changed. */
+  async #makeReady(member: GroupMember, { known, of_call, ...prepared }: Prepared): Promise<void> {
+    // An earlier member may have been the first of its kind.
+    const expected = prepared.expected ?? this.#expected.of(member.name, member.input)
+    if (!expected) return
+    if (known.isEmpty) {
+      const reply = await this.#send(expected.statement(member.input))
+      for (const read of expected.readsOf(textOf(reply), member.input)) known.add(read)
+      return
+    }
+    const stale = known.forget(read => this.#written.concerns(read.sql, ownedBy(read, of_call)))
+    for (const read of stale.length === 0 ? [] : await this.#read(stale)) known.add(read)
+  }
+
+  async #ask(
+    asked: AskedStatement,
+    { known, forgotten }: Prepared,
+  ): Promise<{ readonly rows: readonly Row[]; readonly changes: number }> {
+    if (!asked.counts && !WRITES.test(asked.sql)) {
+      const others = forgotten.splice(0).filter(read => read.sql !== asked.sql)
+      const [read, ...more] = await this.#read([asked, ...others])
+      for (const one of more) known.add(one)
+      return { rows: read?.rows ?? [], changes: 0 }
+    }
+    if (this.#unsent.length > 0) await this.#send(null)
+    this.#written.add(asked.sql, null)
+    const { rows, changes } = await this.#link.run(withNumbers(asked.sql), asked.values)
+    return { rows: rows as readonly Row[], changes }
+  }
+
+  /** Makes reads in one statement. */
+  async #read(reads: readonly Read[]): Promise<ReadRows[]> {
+    const reply = await this.#send(together(reads))
+    const rows = rowsOfJson(textOf(reply)) as (readonly Row[])[]
+    return reads.map(({ sql, values }, at) => ({ sql, values, rows: rows[at] ?? [] }))
+  }
+
+  /** Sends the writes that wait, and a statement after them. */
+  async #send(last: BatchStatement | null): Promise<BatchReply | undefined> {
+    const sent = this.#unsent.splice(0)
+    const writes = sent.map(({ sql, values }) => ({ sql: withNumbers(sql), values }))
+    const replies = await this.#link.batch(last ? [...writes, last] : writes)
+    for (const [at, { facts, least, member }] of sent.entries())
+      if (facts !== null && (replies[at]?.changes ?? 0) < least) throw new BrokenTurn(member, new FactsChanged(facts))
+    return replies.at(-1)
+  }
+}
+
+/** The call whose rows a statement names; null: it may be about rows of others. */
+const ownedBy = ({ values }: Read, of_call: string | null): string | null =>
+  of_call !== null && values.includes(of_call) ? of_call : null
+
+const textOf = (reply: BatchReply | undefined): string => String(reply?.texts[0] ?? '[]')
+
+function together(reads: readonly Read[]): BatchStatement {
+  let count = 0
+  const parts = reads.map(({ sql, values }) => {
+    const read = withNumbersAfter(withNumbers(sql), count)
+    count += values.length
+    return `(select coalesce(json_agg(r), '[]'::json) from (${read}) r)`
+  })
+  return { sql: `select json_build_array(${parts.join(', ')})`, values: reads.flatMap(({ values }) => values) }
+}

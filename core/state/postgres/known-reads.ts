@@ -1,0 +1,91 @@
+import { boundedMap } from '../../domain/bounded-map.ts'
+import { type Row, tablesOf, type Value } from '../procedures/query.ts'
+
+/** A read of a procedure. */
+export interface Read {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+
+export interface ReadRows extends Read {
+  readonly rows: readonly Row[]
+}
+
+/** Tables whose rows are of one call: who reads by a call's sid is not concerned by writes for other calls. */
+const OF_A_CALL: ReadonlySet<string> = new Set([
+  ...['call', 'lease', 'reservation', 'cdr', 'call_attempt', 'call_command', 'leg_figures', 'outbox'],
+])
+
+const MOST_TEXTS = 2000
+const tables_of_texts = boundedMap<string, ReadonlySet<string>>(MOST_TEXTS)
+
+/** Returns the tables of a statement, which procedures ask for again and again. */
+function tablesNamed(sql: string): ReadonlySet<string> {
+  const known = tables_of_texts.get(sql)
+  if (known) return known
+  const made = tablesOf(sql)
+  tables_of_texts.set(sql, made)
+  return made
+}
+
+/** What procedures have written in a turn: tables, and the calls whose rows they were; null: rows of any call. */
+export class Written {
+  readonly #tables = new Map<string, Set<string | null>>()
+
+  add(sql: string, of_call: string | null): void {
+    for (const table of tablesNamed(sql)) {
+      const calls = this.#tables.get(table)
+      if (calls) calls.add(of_call)
+      else this.#tables.set(table, new Set([of_call]))
+    }
+  }
+
+  /** Reports whether a statement may read other rows now. `of_call`: it reads rows of that call by its sid. */
+  concerns(sql: string, of_call: string | null): boolean {
+    for (const table of tablesNamed(sql)) {
+      const calls = this.#tables.get(table)
+      if (!calls) continue
+      const apart = of_call !== null && OF_A_CALL.has(table) && !calls.has(of_call) && !calls.has(null)
+      if (!apart) return true
+    }
+    return false
+  }
+}
+
+/** Reads whose rows are known and still true. */
+export class KnownReads {
+  readonly #reads = new Map<string, ReadRows[]>()
+
+  get isEmpty(): boolean {
+    return this.#reads.size === 0
+  }
+
+  add(read: ReadRows): void {
+    const known = this.#reads.get(read.sql)
+    if (known) known.push(read)
+    else this.#reads.set(read.sql, [read])
+  }
+
+  /** Returns the rows of a read; undefined when they are not known. What is of no table was drawn, for one use. */
+  find({ sql, values }: Read): readonly Row[] | undefined {
+    const found = this.#reads.get(sql)?.find(known => sameValues(known.values, values))
+    if (found && tablesNamed(sql).size === 0) this.#reads.delete(sql)
+    return found?.rows
+  }
+
+  /** Forgets all reads for which `stale` holds, and returns them. */
+  forget(stale: (read: Read) => boolean): Read[] {
+    const forgotten: Read[] = []
+    for (const [sql, reads] of this.#reads) {
+      const kept = reads.filter(read => !stale(read))
+      if (kept.length === reads.length) continue
+      forgotten.push(...reads.filter(read => !kept.includes(read)))
+      if (kept.length === 0) this.#reads.delete(sql)
+      else this.#reads.set(sql, kept)
+    }
+    return forgotten
+  }
+}
+
+export const sameValues = (ours: readonly Value[], theirs: readonly Value[]): boolean =>
+  ours.length === theirs.length && ours.every((value, at) => Object.is(value, theirs[at]))

@@ -1,0 +1,100 @@
+import { callOf } from '../../../../../bench/admission/data.ts'
+import { ending } from '../../../../../core/domain/calls/endings.ts'
+import { admitCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { brokenInvariants } from '../../../../../core/state/maintenance/invariants.ts'
+import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+import t from '../../../../support/harness/index.ts'
+import { postgresState } from '../../../../support/postgres.ts'
+
+function admit(w: AdmissionWorld, call_sid: string) {
+  const request = w.request({ call_sid })
+  return admitCall(w.state.db, { call: callOf(request), requests: [request], verstat: null, now_ms: NOW_MS })
+}
+
+const end = (w: AdmissionWorld, sid: string) =>
+  writeCall(w.state.db, sid, [
+    {
+      step: 'end',
+      facts: {
+        ending: ending({ cause: 'caller_hung_up', answered: true }),
+        ...{ duration_seconds: 30, ended_ms: NOW_MS + 30_000, pdd_ms: null, media: null },
+      },
+    },
+  ])
+
+async function made(t: { teardown(undo: () => unknown): void }): Promise<AdmissionWorld> {
+  const w = await admissionWorld({}, postgresState)
+  t.teardown(() => w.close())
+  await w.policy({ concurrency: 3 })
+  await w.prepaid(1_000_000)
+  return w
+}
+
+t.test('a call like an earlier one is admitted, and ended, in two messages to the server each', async t => {
+  const w = await made(t)
+  const messages = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = w.state.work().messages
+    await work()
+    return w.state.work().messages - before
+  }
+  t.ok((await messages(() => admit(w, 'CA_1'))) > 5, 'what the first one reads is not known ahead')
+  await end(w, 'CA_1')
+  t.equal(await messages(() => admit(w, 'CA_2')), 2, 'the begin with all reads, and all writes with the commit')
+  t.equal(await messages(() => end(w, 'CA_2')), 2)
+  const { db } = w.state
+  t.match(await db.selectFrom('level_use').select('live').execute(), [{ live: 0 }, { live: 0 }, { live: 0 }])
+  await db
+    .updateTable('outbound_policy')
+    .set({ status: 'archived' as never })
+    .execute()
+  t.equal((await admit(w, 'CA_3')).decided.policy_id, null, 'a change of the configuration acts at once')
+  t.same(await brokenInvariants(db), [])
+})
+
+t.test('calls that are admitted in one turn see each other: none is over a ceiling', async t => {
+  const w = await made(t)
+  await admit(w, 'CA_0')
+  const admitted = await Promise.all(Array.from({ length: 8 }, (_, at) => admit(w, `CA_${at + 1}`)))
+  // One was refused before: what a refusal reads is known then, but for the row of the call itself.
+  const before = w.state.work().messages
+  await admit(w, 'CA_9')
+  t.equal(w.state.work().messages - before, 3)
+  t.same(
+    admitted.map(({ decided }) => (decided.admitted ? 'admitted' : decided.reason)),
+    ['admitted', 'admitted', ...Array(6).fill('concurrency_exceeded')],
+  )
+  t.match(admitted[7]?.decided, { facts: { value: 3, limit: 3 } }, 'the decision shows the current usage')
+  t.same(await brokenInvariants(w.state.db), [])
+})
+
+t.test('steps of one call that are written in one turn see each other', async t => {
+  const w = await made(t)
+  await admit(w, 'CA_1')
+  await end(w, 'CA_1')
+  await Promise.all([admit(w, 'CA_2'), admit(w, 'CA_3')])
+  const [first, second, other] = await Promise.all([end(w, 'CA_2'), end(w, 'CA_2'), end(w, 'CA_3')])
+  t.match([first?.running, second?.running, other?.running], [true, false, true])
+  t.match(await w.state.db.selectFrom('cdr').select('call_sid').orderBy('call_sid').execute(), [
+    { call_sid: 'CA_1' },
+    { call_sid: 'CA_2' },
+    { call_sid: 'CA_3' },
+  ])
+  t.same(await brokenInvariants(w.state.db), [])
+})
+
+t.test('a call that cannot be written fails alone, and the others of its turn are written once', async t => {
+  const w = await made(t)
+  await admit(w, 'CA_1')
+  await end(w, 'CA_1')
+  const again = await Promise.allSettled([admit(w, 'CA_2'), admit(w, 'CA_1'), admit(w, 'CA_3')])
+  t.same(
+    again.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  const calls = await w.state.db.selectFrom('call').select('sid').orderBy('sid').execute()
+  t.same(
+    calls.map(({ sid }) => sid),
+    ['CA_1', 'CA_2', 'CA_3'],
+  )
+  t.same(await brokenInvariants(w.state.db), [])
+})
