@@ -57,13 +57,22 @@ export class Peers {
     this.#contacts = { ...this.#contacts, state_ms: this.#options.clock.monotonic_ms() }
   }
 
+  /** Tells the others that this node leaves. */
   stop(): void {
     this.#beat.cancel()
-    this.#options.line.onBeat = () => undefined
+    const { line, node_id } = this.#options
+    line.onBeat = () => undefined
+    line.beat({ node_id, has_state: this.whole, hears: [], leaves: true })
   }
 
-  #hear({ node_id, has_state, hears }: Beat): void {
+  #hear({ node_id, has_state, hears, leaves }: Beat): void {
     const now_ms = this.#options.clock.monotonic_ms()
+    if (leaves) {
+      this.#heard.delete(node_id)
+      // A node whose last peer has left is a machine alone, whose calls outlive an outage of the database.
+      if (this.#heard.size === 0) this.#contacts = { ...this.#contacts, peer_ms: null, attested_ms: null }
+      return
+    }
     if (this.#heard.size >= MAX_PEERS) this.#heard.clear()
     this.#heard.set(node_id, now_ms)
     const attests = has_state && hears.includes(this.#options.node_id)

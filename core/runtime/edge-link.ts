@@ -42,6 +42,8 @@ export interface Beat {
   readonly has_state: boolean
   /** The nodes that it has just heard. */
   readonly hears: readonly string[]
+  /** It stops in order: nobody may miss it. */
+  readonly leaves?: boolean
 }
 
 /** Messages from the edge to the node. */

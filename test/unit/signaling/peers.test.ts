@@ -77,6 +77,16 @@ t.test('it ends its calls once when it reaches neither, and not after it stood s
   t.equal(timesAlone(), 2, 'and again the next time')
 })
 
+t.test('it does not miss a peer that left in order, and says so when it leaves itself', async t => {
+  const { pass, timesAlone, peers, said } = await node(t)
+  pass({ state: true, peer: {} })
+  pass({ state: true, peer: { leaves: true } })
+  pass({}, 60)
+  t.equal(timesAlone(), 0, 'its database is away, as for a machine alone')
+  peers.stop()
+  t.match(said.at(-1), { node_id: 'node_1', leaves: true })
+})
+
 t.test('it attests a peer that it hears and that writes no heartbeats, and no other', async t => {
   const { state, pass, clock } = await node(t)
   const attested = async () =>
