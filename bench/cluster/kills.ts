@@ -13,7 +13,8 @@ import { freePort, startUp } from '../up.ts'
 // Two machines carry calls, and each of their processes is killed in turn. Only the calls of a killed process fail,
 // none stays in progress, and slots and money are exact.
 
-const RATE = 10
+/** Calls a second, of all machines together: `--rate`. */
+const RATE = process.argv.includes('--rate') ? Number(process.argv[process.argv.indexOf('--rate') + 1]) : 20
 const HOLD_MS = 3000
 const WINDOW_MS = 15_000
 const KILL_AFTER_MS = 5000
@@ -33,8 +34,8 @@ interface Window {
   readonly failed: readonly number[]
 }
 
-/** Runs it for so many minutes, prints what it found, and returns whether all held. */
-export async function kills(minutes: number): Promise<boolean> {
+/** Runs it for so many minutes under so many calls a second, prints what it found, and returns whether all held. */
+export async function kills(minutes: number, rate = RATE): Promise<boolean> {
   const server = await startPostgres({ port: await freePort(), settings: {} })
   const machines: Machine[] = []
   let target: ChildProcess | null = null
@@ -56,7 +57,7 @@ export async function kills(minutes: number): Promise<boolean> {
       cwd: first.folder,
       stdio: 'ignore',
     })
-    return await run(state, machines, minutes)
+    return await run(state, machines, { minutes, rate: rate / machines.length })
   } finally {
     target?.kill('SIGKILL')
     await state?.close()
@@ -65,13 +66,17 @@ export async function kills(minutes: number): Promise<boolean> {
   }
 }
 
-async function run(state: State, machines: readonly Machine[], minutes: number): Promise<boolean> {
+async function run(
+  state: State,
+  machines: readonly Machine[],
+  { minutes, rate }: { readonly minutes: number; readonly rate: number },
+): Promise<boolean> {
   const age = watchAge(state)
   const windows: Window[] = []
   const until_ms = performance.now() + minutes * 60_000
   for (let turn = 0; performance.now() < until_ms; turn++) {
     const victim = VICTIMS[Math.floor(turn / machines.length) % VICTIMS.length] ?? 'signaling'
-    const window = await oneWindow(machines, victim, turn % machines.length)
+    const window = await oneWindow(machines, rate, { victim, machine: turn % machines.length })
     windows.push(window)
     console.log(`kill -9 of ${victim} on machine ${window.machine + 1}: ${window.failed.join(' and ')} calls failed`)
     await allStarted(machines)
@@ -85,18 +90,23 @@ async function run(state: State, machines: readonly Machine[], minutes: number):
   }, 0)
   const calls = Number((await countOf(state)).calls)
   console.log(
-    `${windows.length} kills under ${RATE * machines.length} calls/s: ${calls} calls, ${others} of other processes failed; ` +
+    `${windows.length} kills under ${rate * machines.length} calls/s: ${calls} calls, ${others} of other processes failed; ` +
       `the oldest call in progress was ${(oldest_ms / 1000).toFixed(1)} s old`,
   )
+  for (const { reason, count } of await reasons(state)) console.log(`  ${count} calls ended with ${reason}`)
   for (const sentence of wrong) console.log(`  ${sentence}`)
   return others === 0 && oldest_ms <= HOLD_MS + LIMIT_MS && wrong.length === 0
 }
 
-async function oneWindow(machines: readonly Machine[], victim: Victim, machine: number): Promise<Window> {
-  const calls = (RATE * WINDOW_MS) / 1000
+async function oneWindow(
+  machines: readonly Machine[],
+  rate: number,
+  { victim, machine }: Pick<Window, 'victim' | 'machine'>,
+): Promise<Window> {
+  const calls = (rate * WINDOW_MS) / 1000
   const loads = machines.map(({ folder, sip_port: port }) =>
     runSipp({
-      ...{ folder, port, rate: RATE, calls, hold_ms: HOLD_MS },
+      ...{ folder, port, rate, calls, hold_ms: HOLD_MS },
       transport: 'udp',
       local_ip: PEER_IP,
       called: CALLED,
@@ -148,6 +158,15 @@ const countOf = ({ db }: State) =>
     .selectFrom('call')
     .select(eb => eb.fn.countAll<number>().as('calls'))
     .executeTakeFirstOrThrow()
+
+/** Why calls failed. */
+const reasons = ({ db }: State) =>
+  db
+    .selectFrom('call')
+    .select(eb => ['reason', eb.fn.countAll<number>().as('count')])
+    .where('reason', 'is not', null)
+    .groupBy('reason')
+    .execute()
 
 /** What is left that should not be, in sentences. */
 async function left({ db }: State): Promise<readonly string[]> {

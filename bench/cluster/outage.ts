@@ -20,6 +20,11 @@ const RTP_PORTS = '16000-31999'
 const LIMITS = { back_ms: 2000, refused_ms: 2000 } as const
 const SYNCHRONOUS = ["alter system set synchronous_standby_names = '*'", 'select pg_reload_conf()']
 
+/** Commits wait for the standby, which looks for its primary every 5 s otherwise. */
+const FOLLOWS_AT_ONCE = { wal_retrieve_retry_interval: '100ms' }
+/** How often calls that were refused are placed again, as on a machine that is busy. */
+const MOST_TRIES = 10
+
 interface Stage {
   readonly name: string
   readonly calls: number
@@ -35,7 +40,7 @@ interface Stage {
 /** Runs it with so many calls, prints what it found, and returns whether that is within the limits. */
 export async function outage(calls: number): Promise<boolean> {
   const primary = await startPostgres({ port: await freePort(), settings: {} })
-  const standby = await startPostgres({ port: await freePort(), settings: {}, standby_of: primary.port })
+  const standby = await startPostgres({ port: await freePort(), settings: FOLLOWS_AT_ONCE, standby_of: primary.port })
   const way = await openWire({ host: '127.0.0.1', port: await freePort() }, { host: '127.0.0.1', port: primary.port })
   const target_port = await freePort()
   let stop = async (): Promise<void> => undefined
@@ -87,7 +92,7 @@ async function stage(
   comeBack: () => Promise<unknown>,
   sip_port?: number,
 ): Promise<Stage> {
-  const made = await talks.connect(calls)
+  const made = await connectAll(talks, calls)
   const sounding = talks.talk(made, AWAY_MS + 5000, media)
   await pause(1000)
   await breakOff()
@@ -99,6 +104,14 @@ async function stage(
   const stayed = made.filter(alive).length
   await talks.hangUp()
   return { name, calls: made.length, stayed, sound, back_ms, refused }
+}
+
+/** Connects so many calls, as far as the platform takes them. */
+async function connectAll(talks: Talks, calls: number): Promise<Awaited<ReturnType<Talks['connect']>>> {
+  const made = await talks.connect(calls)
+  for (let tries = 0; tries < MOST_TRIES && made.length < calls; tries++)
+    made.push(...(await talks.connect(calls - made.length)))
+  return made
 }
 
 /** Places a call, and returns how soon it is refused. */
@@ -121,7 +134,7 @@ async function killed(
   { talks, state, calls, signaling }: { talks: Talks; state: State; calls: number; signaling: number },
   server: { breakOff(): Promise<void>; comeBack(): Promise<void> },
 ): Promise<readonly string[]> {
-  await talks.connect(calls)
+  await connectAll(talks, calls)
   await server.breakOff()
   await talks.hangUp()
   // The ends are on the disk when the attempts to write them have failed.
