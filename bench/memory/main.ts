@@ -1,16 +1,21 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startPlatform } from '../platform/platform.ts'
+import { tellUnderCalls, underCalls } from './under-calls.ts'
+import { type Memory, memoryOf, slopeOf } from './watched.ts'
 
 // Measures the memory of each process of a platform: at once after the start, after a rest, and after calls, with the
 // slope of each rest. The reference is a process of Node.js that does nothing: its pages of the program itself count in
 // every process, though the machine holds them once. `own` leaves them out.
 //
 //   npm run bench -- memory [--rest 60] [--calls 1000] [--rate 20]
+//
+// With --minutes it says instead whether each process levels off while calls talk and others come and go:
+//
+//   npm run bench -- memory --minutes 7 [--relayed 300] [--rate 20]
 
-const MIB = 1024
 /** The most that all processes may take together at rest, in processes of Node.js that do nothing. */
 const MOST_RATIO = 2.2
 const SETTLE_MS = 5000
@@ -22,15 +27,13 @@ const { values: given } = parseArgs({
     rest: { type: 'string', default: '60' },
     calls: { type: 'string', default: '1000' },
     rate: { type: 'string', default: '20' },
+    /** Minutes under calls, in place of the rests. */
+    minutes: { type: 'string', default: '0' },
+    relayed: { type: 'string', default: '300' },
   },
 })
 const [rest_s = 0, calls = 0, rate = 0] = [given.rest, given.calls, given.rate].map(Number)
-
-/** MiB in the memory of the machine, and what of it belongs to this process alone. */
-interface Memory {
-  readonly rss: number
-  readonly own: number
-}
+const [minutes = 0, relayed = 0] = [given.minutes, given.relayed].map(Number)
 
 interface Rest {
   readonly first: Memory
@@ -39,6 +42,12 @@ interface Rest {
   readonly slope: number
 }
 
+if (minutes > 0) {
+  const all = await underCalls({ minutes, relayed, rate })
+  tellUnderCalls(all)
+  keep({ minutes, relayed, rate, processes: all })
+  process.exit(all.every(({ level }) => level) ? 0 : 1)
+}
 const bare = await memoryOfNode()
 const platform = await startPlatform({ STROWGER_RTP_PORTS: '20000-29999', STROWGER_SANDBOX: 'on' })
 try {
@@ -66,21 +75,6 @@ async function rested(): Promise<Map<string, Rest>> {
       return [name, { first, last, slope: slopeOf(list.map(({ own }) => own)) * (60_000 / LOOK_MS) }]
     }),
   )
-}
-
-function memoryOf(pid: number): Memory {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
-  const of = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(rollup)?.[1] ?? 0) / MIB
-  return { rss: of('Rss'), own: of('Private_Clean') + of('Private_Dirty') }
-}
-
-/** Returns the slope of the least-squares line through values at equal distances. */
-function slopeOf(values: readonly number[]): number {
-  const middle = (values.length - 1) / 2
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-  const over = values.reduce((sum, value, at) => sum + (at - middle) * (value - mean), 0)
-  const under = values.reduce((sum, _value, at) => sum + (at - middle) ** 2, 0)
-  return under === 0 ? 0 : over / under
 }
 
 async function memoryOfNode(): Promise<Memory> {
@@ -124,8 +118,12 @@ function report(before: ReadonlyMap<string, Rest>, after: ReadonlyMap<string, Re
   console.log(
     `at rest ${ratio.toFixed(2)} x as much as processes that do nothing (limit ${MOST_RATIO})${bad ? ' ABOVE' : ''}`,
   )
-  mkdirSync('bench/results', { recursive: true })
-  const results = { at: new Date().toISOString(), rest_s, calls, rate, bare, ratio, processes: rows, sums }
-  writeFileSync('bench/results/memory.json', `${JSON.stringify(results, null, 2)}\n`)
+  keep({ rest_s, calls, rate, bare, ratio, processes: rows, sums })
   return !bad
+}
+
+function keep(results: object): void {
+  mkdirSync('bench/results', { recursive: true })
+  const text = JSON.stringify({ at: new Date().toISOString(), ...results }, null, 2)
+  writeFileSync('bench/results/memory.json', `${text}\n`)
 }
