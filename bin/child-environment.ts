@@ -70,6 +70,7 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...STIR,
     ...TLS,
     'drachtio',
+    'link',
     'database_url',
     'master_key',
     'operator_sources',

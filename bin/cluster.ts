@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { joinMachines, makeToken, sentencesOn } from './join.ts'
 import { print, printTable } from './operator-print.ts'
 import { ask } from './operator-route.ts'
 import type { Column } from './table.ts'
@@ -91,6 +92,25 @@ export function clusterCommand(): Command {
           }),
         )
       print(answers, { json })
+    })
+  command
+    .command('token')
+    .description(
+      'hand the master key and the shared settings to one machine that joins; waits for it, 15 minutes at most',
+    )
+    .option('--listen <HOST:PORT>', 'where that machine reaches this one; by default the host of STROWGER_LINK')
+    .action(({ listen }: { readonly listen?: string }) => makeToken(listen))
+  command
+    .command('join')
+    .description('take the master key and the shared settings from the machine that has made a token')
+    .argument('<host:port>', 'as `strowger cluster token` prints it')
+    .argument('<token>')
+    .option('--settings <file>', 'where to write the settings; by default cluster.env in the data folder')
+    .option('--json', 'as JSON')
+    .action(async (at: string, token: string, { settings, json }: Json & { readonly settings?: string }) => {
+      const joined = await joinMachines(at, token, settings)
+      if (json) give(`${JSON.stringify(joined)}\n`)
+      else for (const sentence of sentencesOn(joined)) tell(`${sentence}\n`)
     })
   return command
 }

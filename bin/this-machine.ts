@@ -29,6 +29,12 @@ const SHARED: readonly Shared[] = [
   [v.s3_bucket, ({ s3 }) => s3?.bucket],
 ]
 const HASH_CHARS = 16
+/** What a machine needs beside them to reach the same store of files. */
+const OF_THE_STORE = [v.s3_region, v.s3_access_key, v.s3_secret_key]
+
+/** The names of the settings that machines have in common. */
+export const sharedNames = (): string[] =>
+  [...SHARED.map(([variable]) => variable), ...OF_THE_STORE].map(one => one.name)
 
 /** Returns what a machine tells others of itself. Its settings are hashed with the master key, as some are secrets. */
 export const thisMachine = (config: Config, id: string): Omit<MachineRow, 'started_at' | 'seen_at'> => ({
@@ -36,6 +42,7 @@ export const thisMachine = (config: Config, id: string): Omit<MachineRow, 'start
   host: config.host,
   base_url: config.base_url,
   sip_port: config.sip_port,
+  takes_calls: config.takes_calls ? 1 : 0,
   version: versionAt(TREE) ?? 'unknown',
   settings: JSON.stringify(
     Object.fromEntries(

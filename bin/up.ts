@@ -154,7 +154,8 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
     await askToDrain(state.db, machine_id, null)
     await putMachine(state.db, thisMachine(config, machine_id), state.clock.now())
     const demo = await seedDemo(config, state)
-    await putSandboxCarrier(state, { machine_id, host: config.bind, port: config.sandbox ? sandbox_port : null, now })
+    const sandbox = config.sandbox && config.takes_calls
+    await putSandboxCarrier(state, { machine_id, host: config.bind, port: sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
     const api_key = demo.created ? await addBootstrapKey(state, demo.project_id, now, FIRST_START) : null
     const { host } = config
@@ -162,7 +163,9 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       '',
       'Strowger is up',
       `  HTTP       ${config.base_url}  (/v1, /2010-04-01, /healthz, /readyz, /metrics)`,
-      `  SIP        ${host}:${config.sip_port} udp, tcp   RTP ${config.rtp_ports.first}-${config.rtp_ports.last}`,
+      config.takes_calls
+        ? `  SIP        ${host}:${config.sip_port} udp, tcp   RTP ${config.rtp_ports.first}-${config.rtp_ports.last}`
+        : '  SIP        none: other machines take the calls',
       `  project    ${demo.project_id}`,
       `  account    ${demo.account_sid}   ${shown ? `token ${demo.auth_token}` : HIDDEN}`,
       `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
@@ -170,7 +173,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       api_key === null
         ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
         : `  API key    ${api_key}  (for ${BOOTSTRAP_KEY_HOURS} h)`,
-      `  sandbox    ${config.sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
+      `  sandbox    ${sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
       `  data       ${config.data_dir}`,
       ...(config.database_url === null ? [] : [`  state      PostgreSQL, ${databaseName(config.database_url)}`]),
       '',
@@ -238,5 +241,6 @@ function plans(
     // The system chooses its RTP ports. The configured range belongs to the media worker and has no effect here.
     ...given_to('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
   }
+  if (!config.takes_calls) return [control]
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
 }

@@ -3,8 +3,13 @@ import { loadCertificate } from '../core/runtime/certificate.ts'
 import { type Config, httpBindOf, loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
+import type { Log } from '../core/runtime/log.ts'
+import { machineOf } from '../core/runtime/machine.ts'
+import { filesAt, MachineFiles, serveFiles } from '../core/runtime/machine-files.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
-import { openState } from '../core/state/index.ts'
+import { filesKey } from '../core/runtime/secrets.ts'
+import { openState, type State } from '../core/state/index.ts'
+import { linkOf } from '../core/state/nodes/edge-links.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { presentByHttp } from './acme/challenges.ts'
 import { startControl } from './control.ts'
@@ -22,6 +27,22 @@ const proofOf = ({ http_port }: NonNullable<Config['acme']>, bind: string, { cha
     ? { type: 'tls-alpn-01' as const, present: challenges.present }
     : { type: 'http-01' as const, present: presentByHttp(bind, http_port) }
 
+/** The files of the other machines that share the state. */
+const machinesOf = ({ database_url, data_dir, master_key }: Config, { db }: State): MachineFiles | null =>
+  database_url === null
+    ? null
+    : new MachineFiles(machineOf(data_dir).machine_id, filesKey(master_key), machine_id => linkOf(db, machine_id))
+
+/** Lets the other machines read our files. Without the port, this machine still does all else. */
+async function filesFor({ link, master_key, data_dir }: Config, log: Log) {
+  if (!link) return null
+  const at = filesAt(link)
+  return serveFiles(at, { key: filesKey(master_key), data_dir, log }).catch(err => {
+    log.error({ err, ...at }, 'the port where other machines read files cannot be opened')
+    return null
+  })
+}
+
 void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, database_url: config.database_url, local: true })
   exposeState(state, metrics)
@@ -33,6 +54,7 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     log,
     settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
     objects: config.s3 && createObjectStore(config.s3, log),
+    machines: machinesOf(config, state),
   }
   const { http_port: port, https_port } = config
   try {
@@ -48,11 +70,14 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url, acme: proof })
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
+    const files = await filesFor(config, log)
     log.info({ port: server.port, secure_port: server.secure_port }, 'control is up')
     return {
       renewTls: tls => server.renewTls(tls),
       async stop() {
         exposed.stop()
+        files?.close()
+        services.machines?.close()
         await server.close()
         await callbacks.stop()
         await reconcilers.stop()

@@ -19,7 +19,7 @@ import { carryOutActivity } from './scripts/activities.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
 import { CallToApplication } from './scripts/call-to-application.ts'
 import type { ScriptContext } from './scripts/context.ts'
-import { recordByApi } from './scripts/recording-orders.ts'
+import { changeRecording, recordByApi } from './scripts/recording-orders.ts'
 import { controlRoom } from './scripts/room-control.ts'
 
 const POLL_MS = 500
@@ -93,20 +93,29 @@ export class CommandTaker {
         if (!isRedirected(call)) return 'not_live'
         return redirect(call, command.payload)
       case 'conference':
-        return controlRoom(this.#shared, JSON.parse(command.payload) as ConferenceCommand)
+        return this.#conference(command.call_sid, JSON.parse(command.payload) as ConferenceCommand)
       case 'recording':
-        return this.#record(call, JSON.parse(command.payload) as RecordingCommand)
+        return this.#record(call, command.call_sid, JSON.parse(command.payload) as RecordingCommand)
       case 'activity':
         return carryOutActivity(this.#shared, call, JSON.parse(command.payload) as ActivityCommand)
       case 'dequeue': {
-        const taken = this.#shared.queues.take(command.call_sid, JSON.parse(command.payload) as DequeueCommand)
-        return taken ? 'done' : 'not_live'
+        const asked = JSON.parse(command.payload) as DequeueCommand
+        const { queues, visits } = this.#shared
+        if (queues.take(command.call_sid, asked)) return 'done'
+        return visits.ask(command.call_sid, { kind: 'dequeue', command: asked })
       }
     }
   }
 
+  /** Another machine may keep the conference that the call is in. */
+  #conference(call_sid: string, command: ConferenceCommand): string | Promise<string> {
+    const { rooms, visits } = this.#shared
+    if (rooms.find(command.conference_sid)) return controlRoom(this.#shared, command)
+    return visits.ask(call_sid, { kind: 'conference', command })
+  }
+
   /** Begins a recording of a call, or changes one that runs: that of a conference may outlive its call. */
-  async #record(call: Call | undefined, command: RecordingCommand): Promise<string> {
+  async #record(call: Call | undefined, call_sid: string, command: RecordingCommand): Promise<string> {
     const { calls, state, clock } = this.#ctx
     if (command.act === 'start') {
       const [party] = call?.parties ?? []
@@ -115,9 +124,8 @@ export class CommandTaker {
       return party ? 'done' : 'not_live'
     }
     const recording = calls.recordings.get(command.sid)
-    if (command.act === 'pause') recording?.pause(command.behavior, 'api')
-    else recording?.[command.act]()
-    return recording ? 'done' : 'not_live'
+    if (recording) return changeRecording(recording, command)
+    return this.#shared.visits.ask(call_sid, { kind: 'recording', command })
   }
 
   /** Ends a call that has not started: it is queued, or waits for an earlier command. */

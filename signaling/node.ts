@@ -2,9 +2,11 @@ import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
 import { type Clock, delay, iso } from '../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../core/runtime/config.ts'
+import type { MachinePost } from '../core/runtime/edge-link.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import type { MachineFiles } from '../core/runtime/machine-files.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { machineNonces, sharedNonces, unseal } from '../core/runtime/secrets.ts'
@@ -42,9 +44,13 @@ import { finishLeftRecordings, prune } from './leftovers.ts'
 import { exposeNode } from './metrics.ts'
 import { Peers } from './peers.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
+import { Guests } from './scripts/away/guests.ts'
+import { readNote } from './scripts/away/notes.ts'
+import { Visits } from './scripts/away/visits.ts'
 import type { ScriptContext } from './scripts/context.ts'
 import { Queues } from './scripts/queues.ts'
 import { recordByPolicy } from './scripts/recording-orders.ts'
+import { controlRoom } from './scripts/room-control.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { Script } from './scripts/script.ts'
 import { StoredSounds } from './scripts/stored-sounds.ts'
@@ -81,6 +87,9 @@ interface NodeOptions {
   readonly line: BeatLine
   /** The key of the digest nonces that all machines accept; null: those of this machine are its own. */
   readonly nonce_key: Buffer | null
+  readonly post: MachinePost
+  /** The files of the other machines; null: there are none. */
+  readonly machines: MachineFiles | null
 }
 
 interface SignalingNode {
@@ -197,17 +206,32 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const sounds = new StoredSounds({
     node_id: id,
     base_url: config.base_url,
-    store: { settings: config, objects: options.objects },
+    store: { settings: config, objects: options.objects, machines: options.machines },
     db: state.db,
     log,
   })
   await sounds.sweep()
+  const rooms = new Rooms(ctx)
+  const queues = new Queues(ctx)
+  const visits = new Visits({ clock, log, rooms, queues }, options.post)
+  const guests = new Guests(
+    ctx,
+    { rooms, queues, recordings: calls.recordings, control: command => controlRoom(scripting, command) },
+    options.post,
+  )
+  options.post.onNote((from, text) => {
+    const note = readNote(text)
+    if (!note) return
+    guests.hear(from, note)
+    visits.hear(from, note)
+  })
   const scripting: ScriptContext = {
     ...ctx,
     voice: options.voice,
     sounds,
-    rooms: new Rooms(ctx),
-    queues: new Queues(),
+    rooms,
+    queues,
+    visits,
     children: {
       place: (parent, asked) => placeChild(ctx, parent, asked),
       refer: (parent, uri) => admitReferral(ctx, parent, uri),
@@ -313,7 +337,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       await commands.stop()
       await tests.stop()
       originator.stop()
+      guests.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
+      visits.stop()
       sweep.cancel()
       peer_addresses.stop()
       housekeeping.cancel()

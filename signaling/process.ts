@@ -6,11 +6,13 @@ import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
 import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { MachineFiles } from '../core/runtime/machine-files.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
-import { linkKey, sharedNonceKey } from '../core/runtime/secrets.ts'
+import { filesKey, linkKey, sharedNonceKey } from '../core/runtime/secrets.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
+import { linkOf } from '../core/state/nodes/edge-links.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
@@ -51,6 +53,7 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     log,
     clock,
   })
+  const machines = nonce_key && new MachineFiles(machine_id, filesKey(config.master_key), id => linkOf(state.db, id))
   const node = await startSignaling({
     config,
     state,
@@ -66,6 +69,8 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     line: edge,
     stir: new Stir({ config, http, clock, log }),
     nonce_key,
+    post: edge.post,
+    machines,
   })
   await loadUndici()
   const messages = startMessages({ config, state, sip, bus, clock, log })
@@ -75,6 +80,7 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
       await messages.stop()
       await node.stop()
       await edge.stop()
+      machines?.close()
       await bus.close()
       await Promise.all([http.close(), objects?.close()])
       await state.close()

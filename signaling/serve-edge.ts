@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from 'node:net'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock, Timer } from '../core/runtime/clock.ts'
-import type { Beat, FromEdge, MachineAt, ToEdge } from '../core/runtime/edge-link.ts'
+import type { Beat, FromEdge, MachineAt, MachinePost, ToEdge } from '../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { Sleeper } from '../core/runtime/sleeper.ts'
@@ -28,6 +28,8 @@ export interface BeatLine {
 }
 
 interface EdgeServer extends BeatLine {
+  /** Carries notes to and from the nodes of other machines. */
+  readonly post: MachinePost
   /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
   stop(): Promise<void>
 }
@@ -57,6 +59,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   let retry: Timer | undefined
   let stopping = false
   let drained = (): void => undefined
+  let noted: Parameters<MachinePost['onNote']>[0] = () => undefined
   let facts = ''
   let machines = ''
 
@@ -91,6 +94,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   const hear = async (from: Socket, message: FromEdge): Promise<void> => {
     if (message.kind === 'drained') drained()
     else if (message.kind === 'beat') server.onBeat(message.beat)
+    else if (message.kind === 'note') noted(message.from, message.text)
     else if (message.kind === 'messages') {
       const kept = await ladder.keep(message.messages, message.again)
       say(from, { kind: kept ? 'kept' : 'lost', id: message.id })
@@ -126,6 +130,12 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   const server: EdgeServer = {
     beat: beat => edge && say(edge, { kind: 'beat', beat }),
     onBeat: () => undefined,
+    post: {
+      send: (to, text) => void (edge && say(edge, { kind: 'note', to, text })),
+      onNote(listener) {
+        noted = listener
+      },
+    },
     async stop() {
       stopping = true
       off()

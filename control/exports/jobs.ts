@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { machineOf } from '../../core/runtime/machine.ts'
+import { MachineFileError } from '../../core/runtime/machine-files.ts'
 import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import {
   type CallExportRow,
@@ -187,25 +189,51 @@ export function makeLink(
 
 const TYPES = { csv: 'text/csv; charset=utf-8; header=present', jsonl: 'application/x-ndjson' } as const
 
-/** Answers with the file of a completed job; null while there is none, a refusal when another machine has it. */
-export async function exportAnswer(
-  { settings, log }: Services,
-  row: CallExportRow,
-  request: Pick<IncomingMessage, 'headers' | 'method'>,
-): Promise<FileAnswer | Refusal<'export_unavailable'> | null> {
-  if (row.state !== 'completed') return null
-  if (row.machine_id !== '' && row.machine_id !== machineOf(settings.data_dir).machine_id)
-    return refuse('export_unavailable', { value: row.id })
+const isElsewhere = ({ settings }: Services, { machine_id }: CallExportRow): boolean =>
+  machine_id !== '' && machine_id !== machineOf(settings.data_dir).machine_id
+
+async function fileHere({ settings, log }: Services, row: CallExportRow) {
   const handle = await openPlainFile(pathBelow(settings.data_dir, exportFile(row))).catch((err: unknown) => {
     log.warn({ err, export: row.id }, 'the file of an export cannot be read')
     return null
   })
   if (!handle) return null
-  const file = {
+  return {
     bytes: row.bytes,
-    stream: (first: number, last: number) => handle.createReadStream({ start: first, end: last }),
+    stream: (first: number, last: number): Readable => handle.createReadStream({ start: first, end: last }),
     close: () => handle.close(),
   }
+}
+
+/** The file of a job that another machine has carried out. */
+async function fileElsewhere({ machines, log }: Services, row: CallExportRow) {
+  const name = exportFile(row)
+  if (!machines)
+    return refuse('export_unavailable', { value: row.id, name: 'it is on another machine of the installation' })
+  try {
+    await machines.size(row.machine_id, name)
+  } catch (err) {
+    if (!(err instanceof MachineFileError)) throw err
+    log.warn({ err, export: row.id }, 'the file of an export cannot be read')
+    return err.missing ? null : refuse('export_unavailable', { value: row.id, name: err.message })
+  }
+  return {
+    bytes: row.bytes,
+    stream: (first: number, last: number): Readable =>
+      Readable.from(machines.read(row.machine_id, name, first, last), { objectMode: false }),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** Answers with the file of a completed job; null while there is none, a refusal when another machine has it. */
+export async function exportAnswer(
+  services: Services,
+  row: CallExportRow,
+  request: Pick<IncomingMessage, 'headers' | 'method'>,
+): Promise<FileAnswer | Refusal<'export_unavailable'> | null> {
+  if (row.state !== 'completed') return null
+  const file = await (isElsewhere(services, row) ? fileElsewhere(services, row) : fileHere(services, row))
+  if (file === null || isRefusal(file)) return file
   const about = {
     type: TYPES[row.format],
     etag: `"${row.id}"`,

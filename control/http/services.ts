@@ -1,6 +1,7 @@
 import type { Bus } from '../../core/runtime/bus.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import type { MachineFiles } from '../../core/runtime/machine-files.ts'
 import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
 import type { Listeners } from '../live/listeners.ts'
@@ -18,6 +19,8 @@ export interface Services {
   readonly settings: ControlSettings
   /** Stores finished recordings; null keeps them in the data folder. */
   readonly objects: ObjectStore | null
+  /** The files of the other machines; null or undefined: there are none. */
+  readonly machines?: MachineFiles | null
 }
 
 /** Adds the services that live as long as the HTTP server. */

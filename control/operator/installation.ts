@@ -65,7 +65,10 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     base_url: row.base_url,
     sip_port: row.sip_port,
     version: row.version,
-    state: stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
+    state:
+      row.takes_calls === 0
+        ? stateOfControl(row, seen.now_ms)
+        : stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
     here: row.id === seen.own?.id,
     processes,
     live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),
@@ -89,6 +92,13 @@ function stateOf(
   if (nodes.filter(isInService).some(({ draining_at }) => draining_at !== null)) return 'draining'
   return WHOLE.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
 }
+
+/** A machine says at least this often that it runs. */
+const SILENT_MACHINE_MS = 150_000
+
+/** A machine that serves the APIs alone shows by its own word that it runs. */
+const stateOfControl = ({ seen_at }: MachineRow, now_ms: number): 'running' | 'down' =>
+  Date.parse(seen_at) >= now_ms - SILENT_MACHINE_MS ? 'running' : 'down'
 
 const isInService = ({ kind, lost_at }: NodeRow): boolean => kind === 'signaling' && lost_at === null
 

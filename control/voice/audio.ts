@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { machineOf } from '../../core/runtime/machine.ts'
+import { MachineFileError } from '../../core/runtime/machine-files.ts'
 import { StoreError } from '../../core/runtime/s3-requests.ts'
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
 import { openRecording } from '../../core/state/calls/recording-file.ts'
@@ -46,7 +47,7 @@ export async function recordingMp3(
   const place = asked.method === 'HEAD' ? null : services.mp3.begin(row.project_id)
   if (!place && asked.method !== 'HEAD')
     throw new Refused(refuse('rate_limited', { value: 'other MP3 downloads still run' }))
-  const mp3 = mp3File(shape, place, () => openRecording(services, row.file))
+  const mp3 = mp3File(shape, place, () => openRecording(services, row.file, row.machine_id))
   return fileAnswer(mp3, { type: 'audio/mpeg', etag: `${etag.slice(0, -1)}-${MP3_VERSION}"`, modified_at }, asked)
 }
 
@@ -73,10 +74,12 @@ async function headOf(file: Opened): Promise<Buffer> {
 
 /** Opens the file of a recording; null when it is missing. @throws Refused as `recordingAudio` */
 async function opened(services: Services, row: RecordingRow): Promise<Opened | null> {
-  const file = await openRecording(services, row.file).catch((err: unknown) => {
+  const file = await openRecording(services, row.file, row.machine_id).catch((err: unknown) => {
     services.log.warn({ err, recording: row.sid }, 'the file of a recording cannot be read')
     if (err instanceof StoreError && err.status !== 404)
       throw new Refused(refuse('recording_unavailable', { value: row.sid }))
+    if (err instanceof MachineFileError)
+      throw new Refused(refuse('recording_unavailable', { value: `${row.sid}; ${err.message}` }))
     return null
   })
   if (!file) {

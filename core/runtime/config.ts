@@ -69,6 +69,8 @@ export interface Settings extends SpeechEngines {
   /** Run packet threads at real-time priority where the process has the right. */
   readonly media_realtime: boolean
   readonly database_url: string | null
+  /** Whether this machine takes calls; others that share its database do. */
+  readonly takes_calls: boolean
   /** Where the edges of other machines reach this machine's; null: they do not. */
   readonly link: { readonly host: string; readonly port: number } | null
   readonly redis_url: string | null
@@ -214,6 +216,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     log_level: read(env, v.log),
     ...mediaPlane(env),
     database_url: read(env, v.database_url),
+    takes_calls: attempt(() => callsOf(env), true),
     link: read(env, v.link),
     redis_url: read(env, v.redis_url),
     recordings_quota_bytes: read(env, v.recordings),
@@ -371,6 +374,15 @@ function refuseSharedPorts(
 /** Refuses a setting for a service that this version does not use: ignoring it silently would mislead the operator. */
 function refuseUnbuilt(name: string, value: string | null) {
   if (value !== null) throw new ConfigError(`${name}: this version does not use Redis; unset it`)
+}
+
+function callsOf(env: Environment): boolean {
+  const takes_calls = read(env, VARIABLES.roles)
+  if (!takes_calls && read(env, VARIABLES.database_url) === null)
+    throw new ConfigError(
+      `${VARIABLES.roles.name}=control: other machines must take the calls, over ${VARIABLES.database_url.name}`,
+    )
+  return takes_calls
 }
 
 function ownMasterKey(data_dir: string): Buffer {

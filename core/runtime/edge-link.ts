@@ -46,6 +46,13 @@ export interface Beat {
   readonly leaves?: boolean
 }
 
+/** Carries notes between the signaling nodes of machines, over the links of their edges. It may lose some. */
+export interface MachinePost {
+  send(machine_id: string, text: string): void
+  /** Sets the only listener. `from` is the machine's id. */
+  onNote(listener: (from: string, text: string) => void): void
+}
+
 /** Messages from the edge to the node. */
 export type FromEdge =
   /** SIP messages to store. `again`: the previous node may have stored some of them without confirming. */
@@ -57,6 +64,8 @@ export type FromEdge =
     }
   /** Of a node of another machine. */
   | { readonly kind: 'beat'; readonly beat: Beat }
+  /** Another machine's node says something to this one. */
+  | { readonly kind: 'note'; readonly from: string; readonly text: string }
   /** Confirms that all messages which the edge held at `drain` are stored. */
   | { readonly kind: 'drained' }
   /** Asks for the messages of calls that have not ended, and of these Call-IDs. */
@@ -70,6 +79,8 @@ export type ToEdge =
   | { readonly kind: 'nonces'; readonly key: string | null }
   /** Sent on connection and after each change, when the machine has a private address. */
   | { readonly kind: 'machines'; readonly links: MachineLinks }
+  /** Something for another machine's node. */
+  | { readonly kind: 'note'; readonly to: string; readonly text: string }
   /** Sent on connection and after each change. */
   | { readonly kind: 'facts'; readonly facts: EdgeFacts }
   /** To the nodes of all other machines. */

@@ -126,6 +126,10 @@ export const sharedNonceKey = (master_key: Buffer): Buffer =>
 export const linkKey = (master_key: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger links of edges 1', 32))
 
+/** The key by which machines read each other's files. */
+export const filesKey = (master_key: Buffer): Buffer =>
+  Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger files of machines 1', 32))
+
 /** The nonces of all machines of an installation. Their only common time is the wall clock. */
 export const sharedNonces = (key: Buffer): Nonces => ({
   crypto: digestCrypto(key),

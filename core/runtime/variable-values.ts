@@ -171,6 +171,17 @@ export const mailbox = (value: string, name: string): string => {
 export const mailboxOrUnset = (value: string, name: string): string | null =>
   value === '' ? null : mailbox(value, name)
 
+const CALL_ROLES = ['edge', 'media', 'signaling'] as const
+
+/** Whether a machine takes calls, or serves the APIs and the console alone. */
+export function takesCalls(value: string, name: string): boolean {
+  const named = [...new Set(wordList(value))].sort().join(' ')
+  if (named === '' || named === ['control', ...CALL_ROLES].join(' ')) return true
+  if (named !== 'control')
+    refuseValue(name, value, 'a machine runs edge, signaling, media and control together, or control alone')
+  return false
+}
+
 export const wordList = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
 
 /** Parses a list of DNS names. */

@@ -26,6 +26,7 @@ import {
   recognizerUrl,
   smsUrl,
   smtpUrl,
+  takesCalls,
   textOrUnset,
   userIds,
   whole,
@@ -311,10 +312,17 @@ export const VARIABLES = {
       databaseUrl,
     ),
   ),
+  roles: variable(
+    'STROWGER_ROLES',
+    '',
+    'what this machine runs: `edge signaling media control`, or `control` alone for a machine that serves the APIs and the ' +
+      'console and takes no calls, which needs STROWGER_DATABASE_URL; unset: all',
+    takesCalls,
+  ),
   link: variable(
     'STROWGER_LINK',
     '',
-    'HOST:PORT where the other machines reach this one, on a private network; unset: it lends no SIP connections',
+    'HOST:PORT where the other machines reach this one, on a private network, and the next port; unset: they do not',
     endpoint,
   ),
   redis_url: secret(variable('STROWGER_REDIS_URL', '', 'kept for Redis, which this version does not use', textOrUnset)),

@@ -136,7 +136,7 @@ interface WhisperEnded {
 
 /**
  * `number` is set when the conference refused this leg: 16020 full, 16025 label in use, 13240 coach unknown, 16090 it
- * runs on another machine.
+ * runs on another machine, which does not let it in.
  */
 interface ConferenceLeft {
   readonly type: 'conference_left'

@@ -62,6 +62,8 @@ export interface EdgeOptions {
    * counts nothing that they send as a failure.
    */
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
+  /** Called with what the node of another machine says to the node of this one. */
+  readonly noted?: ((from: string, text: string) => void) | undefined
   /** Called with each SIP message in either direction, for the ladder. Must neither throw nor block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
   /** Called with what the node of another machine says. */
@@ -139,6 +141,8 @@ export interface Edge {
   learnMachines(links: MachineLinks): Promise<void>
   /** Tells the edges of the other machines what the node of this one says. */
   beat(beat: Beat): void
+  /** Passes a note to the node of another machine, as far as that one can be reached. */
+  note(machine_id: string, text: string): void
   /**
    * Ends the calls that an earlier run left behind, as reconstructed from its messages (see left-calls.ts). Returns the
    * number of legs.
@@ -184,6 +188,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     hearBeat: options.onBeat,
     isOwn: request => core.legOf(request) !== undefined,
     admits: received => isConfiguredSource(received.source.host) || guard.admits(received),
+    noted: (from, text) => options.noted?.(from, text),
     receive: received => {
       if (!guard.silences(received.source.host)) stack.transactions.receive(received)
     },
@@ -285,6 +290,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     renewTls: tls => stack.renewTls(tls),
     learnMachines: links => machines.learn(links),
     beat: beat => machines.beat(beat),
+    note: (machine_id, text) => machines.note(machine_id, text),
     endLeftCalls: messages => {
       const left = leftCalls(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
       for (const call of left) endLeftCall(stack, call)

@@ -33,6 +33,10 @@ export interface NodeLink {
   leftMessages(sip_call_ids: readonly string[]): Promise<readonly CallMessage[]>
   /** Returns the call that each Call-ID belongs to. Rejects when no node answers. */
   callsOf(sip_call_ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Hands the node what another machine's node says to it. Without a node it is lost. */
+  note(from: string, text: string): void
+  /** Called with what the node says to another machine's node. */
+  onNote: (to: string, text: string) => void
   /** Called when a node connects, before it sends facts, with the key of the nonces that all machines accept. */
   onNonces: (key: Buffer | null) => void
   /** Called when a node connects and after each change, when this machine has links to others. */
@@ -61,6 +65,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     if (message.kind === 'nonces') link.onNonces(message.key === null ? null : Buffer.from(message.key, 'hex'))
     else if (message.kind === 'machines') link.onMachines(message.links)
     else if (message.kind === 'beat') link.onBeat(message.beat)
+    else if (message.kind === 'note') link.onNote(message.to, message.text)
     else if (message.kind === 'facts') link.onFacts(message.facts)
     else if (message.kind === 'drain') void link.onDrain().then(() => say({ kind: 'drained' }))
     else if (message.kind === 'kept' || message.kind === 'lost') {
@@ -104,6 +109,8 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
       if (answer.kind !== 'calls') throw new Error('the signaling node could not read the calls of Call-IDs')
       return new Map(answer.calls)
     },
+    note: (from, text) => say({ kind: 'note', from, text }),
+    onNote: () => undefined,
     onNonces: () => undefined,
     onMachines: () => undefined,
     onBeat: () => undefined,

@@ -39,7 +39,7 @@ interface Executor {
 export function commandHandlers(executor: Executor): CommandHandlers {
   const { script, player, recorder, children, referrals, streams, relays, recognitions, siprec, timers } = executor
   const { host } = script
-  const { rooms, queues, calls } = script.ctx
+  const { rooms, queues, visits, calls } = script.ctx
   const emit = (event: Event): void => script.emit(event)
   const pauses = new Pauses(calls, host.call.sid)
   return {
@@ -81,17 +81,23 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     transfer_child: command => children.transfer(command),
     refer: command => referrals.send(command),
     answer_refer: command => referrals.answer(command, child => children.leg(child)),
-    join_conference: command => rooms.join(script, command, emit),
-    leave_conference: () => rooms.leave(script),
-    enqueue: command => queues.enqueue(script, command, emit),
+    join_conference: command => visits.enter(script, command, emit),
+    leave_conference: () => {
+      rooms.leave(script)
+      visits.leave(script, 'leave')
+    },
+    enqueue: command => visits.enter(script, command, emit),
     leave_queue: ({ farewell }) => {
-      const seconds = queues.leave(script, 'leave')
+      const seconds = queues.leave(script, 'leave') ?? visits.leave(script, 'leave')
       if (!farewell) return
       const parameters = { ...farewell.parameters, ...(seconds === null ? {} : { QueueTime: String(seconds) }) }
       void sendCallback(executor.requester(), { ...farewell, parameters })
     },
-    dequeue: command => queues.dequeue(script, command, emit),
-    stop_dequeue: () => queues.stopDequeue(script),
+    dequeue: command => visits.enter(script, command, emit),
+    stop_dequeue: () => {
+      queues.stopDequeue(script)
+      visits.leave(script, 'leave')
+    },
     start_stream: command => streams.start(command),
     stop_stream: ({ id }) => streams.stop(id),
     start_relay: command => relays.start(command),

@@ -1,4 +1,5 @@
 import type { VoiceRequester } from '../../core/runtime/voice-request.ts'
+import type { Visits } from './away/visits.ts'
 import type { ChildPlacing } from './child-placing.ts'
 import type { Queues } from './queues.ts'
 import type { Rooms } from './rooms.ts'
@@ -10,6 +11,7 @@ export interface ScriptContext extends ScriptServices {
   readonly voice: VoiceRequester
   readonly rooms: Rooms
   readonly queues: Queues
+  readonly visits: Visits
   readonly children: ChildPlacing
   readonly sounds: StoredSounds
   /** Returns the account's current token; null when the project has no active account. */

@@ -1,13 +1,25 @@
 import type { DequeueCommand } from '../../core/domain/calls/control-commands.ts'
-import { addMember, DEFAULT_QUEUE_SIZE, ensureQueue, queueSidOf, removeMember } from '../../core/state/calls/queues.ts'
+import {
+  addMember,
+  claimQueue,
+  DEFAULT_QUEUE_SIZE,
+  ensureQueue,
+  queueSidOf,
+  releaseQueue,
+  removeMember,
+} from '../../core/state/calls/queues.ts'
 import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
-import type { RunningScript } from './running-script.ts'
+import type { ScriptServices } from './services.ts'
+import type { Away, SharedScript } from './shared-script.ts'
 
-/** The queues of this node, first in, first out. A conference of two joins a caller with an agent. */
+/**
+ * The queues of this node, first in, first out. A conference of two joins a caller with an agent. Where several machines
+ * share the state, a node claims a queue before anybody enters it, and calls of the other machines are its guests.
+ */
 
 interface Caller {
-  readonly script: RunningScript
+  readonly script: SharedScript
   readonly command: Enqueue
   readonly emit: (event: Event) => void
   readonly since_ms: number
@@ -17,7 +29,7 @@ interface Caller {
 }
 
 interface Agent {
-  readonly script: RunningScript
+  readonly script: SharedScript
   readonly command: Dequeue
   readonly emit: (event: Event) => void
   caller: Caller | null
@@ -28,15 +40,22 @@ interface Queue {
   readonly name: string
   readonly callers: Caller[]
   readonly agents: Agent[]
-  /** Callers whose row is being written, in the order of their coming. */
-  readonly coming: Set<RunningScript>
+  /** Callers whose row is being written, and agents for whom it is claimed; with what to do when they leave. */
+  readonly coming: Map<SharedScript, () => void>
   /** Resolves when the last of them is in the queue. */
   admitting: Promise<void>
   max_size: number
 }
 
 export class Queues {
+  readonly #services: Pick<ScriptServices, 'config' | 'state' | 'node_id'>
   readonly #queues = new Map<string, Queue>()
+  /** Claims that are being given back, by key of the queue. */
+  readonly #releases = new Map<string, Promise<void>>()
+
+  constructor(services: Pick<ScriptServices, 'config' | 'state' | 'node_id'>) {
+    this.#services = services
+  }
 
   /** The number of callers that are not joined to an agent yet. */
   get waiting(): number {
@@ -44,25 +63,27 @@ export class Queues {
       .length
   }
 
-  enqueue(script: RunningScript, command: Enqueue, emit: (event: Event) => void): void {
+  /** `away` is called when another machine keeps the queue. */
+  enqueue(script: SharedScript, command: Enqueue, emit: (event: Event) => void, away: Away): void {
     const queue = this.#queueOf(script, command.name)
-    queue.coming.add(script)
+    queue.coming.set(script, () => undefined)
     queue.admitting = queue.admitting.then(async () => {
-      const admitted = await admit(queue, script, command)
+      const admitted = await this.#admit(queue, script, command)
       // The caller may have hung up meanwhile.
       if (!queue.coming.delete(script)) {
-        if (admitted) forgetMember(script)
+        if (admitted === 'in') forgetMember(script)
         this.#forget(queue)
-      } else if (admitted) this.#enter(queue, script, command, emit)
+      } else if (admitted === 'in') this.#enter(queue, script, command, emit)
       else {
-        const { id } = command
-        emit({ type: 'queue_left', id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
         this.#forget(queue)
+        const { id } = command
+        if (admitted !== 'full') away(admitted.keeper)
+        else emit({ type: 'queue_left', id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
       }
     })
   }
 
-  #enter(queue: Queue, script: RunningScript, command: Enqueue, emit: (event: Event) => void): void {
+  #enter(queue: Queue, script: SharedScript, command: Enqueue, emit: (event: Event) => void): void {
     const { clock } = script.host.call
     const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
     queue.callers.push(caller)
@@ -85,9 +106,27 @@ export class Queues {
     return false
   }
 
-  dequeue(script: RunningScript, command: Dequeue, emit: (event: Event) => void): void {
+  dequeue(script: SharedScript, command: Dequeue, emit: (event: Event) => void, away: Away): void {
     // An agent may come before the first caller.
     const queue = this.#queueOf(script, command.name)
+    if (!this.#shared) {
+      this.#serve(queue, script, command, emit)
+      return
+    }
+    const nobody = { type: 'dequeue_ended', id: command.id, result: 'queue-empty', duration_seconds: null } as const
+    queue.coming.set(script, () => emit(nobody))
+    queue.admitting = queue.admitting.then(async () => {
+      const keeper = await this.#claim(script, command.name)
+      if (!queue.coming.delete(script)) this.#forget(queue)
+      else if (keeper === null) this.#serve(queue, script, command, emit)
+      else {
+        this.#forget(queue)
+        away(keeper)
+      }
+    })
+  }
+
+  #serve(queue: Queue, script: SharedScript, command: Dequeue, emit: (event: Event) => void): void {
     const agent: Agent = { script, command, emit, caller: null }
     queue.agents.push(agent)
     const caller = queue.callers.find(waiting => waiting.agent === null)
@@ -99,7 +138,7 @@ export class Queues {
    * Takes the script's leg out of its queue, or out of the bridge with its agent. Returns the seconds that it has
    * waited; null when it is in no queue.
    */
-  leave(script: RunningScript, result: 'leave' | 'hangup'): number | null {
+  leave(script: SharedScript, result: 'leave' | 'hangup'): number | null {
     let seconds: number | null = null
     for (const queue of this.#queues.values()) {
       queue.coming.delete(script)
@@ -111,23 +150,26 @@ export class Queues {
     return seconds
   }
 
-  #queueOf(script: RunningScript, name: string): Queue {
+  #queueOf(script: SharedScript, name: string): Queue {
     const key = keyOf(script, name)
     const queue = this.#queues.get(key) ?? {
       sid: queueSidOf(script.host.call.project_id, name),
       name,
       callers: [],
       agents: [],
-      coming: new Set<RunningScript>(),
-      admitting: Promise.resolve(),
+      coming: new Map<SharedScript, () => void>(),
+      admitting: this.#releases.get(key) ?? Promise.resolve(),
       max_size: DEFAULT_QUEUE_SIZE,
     }
     this.#queues.set(key, queue)
     return queue
   }
 
-  stopDequeue(script: RunningScript): void {
+  stopDequeue(script: SharedScript): void {
     for (const queue of this.#queues.values()) {
+      const left = queue.coming.get(script)
+      queue.coming.delete(script)
+      left?.()
       const agent = queue.agents.find(waiting => waiting.script === script)
       if (agent) this.#agentOut(queue, agent)
     }
@@ -240,35 +282,71 @@ export class Queues {
     this.#forget(queue)
   }
 
+  /** Whether other machines share the queues. */
+  get #shared(): boolean {
+    return this.#services.config.database_url !== null
+  }
+
   #forget(queue: Queue): void {
     if (queue.callers.length > 0 || queue.agents.length > 0 || queue.coming.size > 0) return
-    for (const [key, known] of this.#queues) if (known === queue) this.#queues.delete(key)
+    for (const [key, known] of this.#queues) {
+      if (known !== queue) continue
+      this.#queues.delete(key)
+      if (this.#shared) this.#release(key, queue.sid)
+    }
+  }
+
+  #release(key: string, sid: string): void {
+    const { state, node_id } = this.#services
+    const released = state
+      .transaction(trx => releaseQueue(trx, sid, node_id))
+      // The next call that needs it asks this node.
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#releases.get(key) === released) this.#releases.delete(key)
+      })
+    this.#releases.set(key, released)
+  }
+
+  /** Makes the queue this node's. Returns the machine that keeps it; null when it is ours, or nothing can be read. */
+  async #claim({ host: { call } }: SharedScript, friendly_name: string): Promise<string | null> {
+    const { node_id } = this.#services
+    let keeper: string | null = null
+    await call.persist(async trx => {
+      const asked = { project_id: call.project_id, friendly_name, max_size: null }
+      const { sid } = await ensureQueue(trx, asked, call.clock.now())
+      keeper = await claimQueue(trx, sid, node_id)
+    })
+    return keeper
+  }
+
+  /** Writes a caller into the queue's rows, which the queue may not have yet. */
+  async #admit(
+    queue: Queue,
+    script: SharedScript,
+    { name: friendly_name, max_size }: Enqueue,
+  ): Promise<'in' | 'full' | { readonly keeper: string }> {
+    const { call } = script.host
+    const { node_id } = this.#services
+    const now_ms = call.clock.now()
+    // While nothing can be written, nobody is sent away.
+    let admitted: 'in' | 'full' | { readonly keeper: string } = 'in'
+    await call.persist(async trx => {
+      const row = await ensureQueue(trx, { project_id: call.project_id, friendly_name, max_size }, now_ms)
+      queue.max_size = row.max_size
+      const keeper = this.#shared ? await claimQueue(trx, row.sid, node_id) : null
+      if (keeper !== null) admitted = { keeper }
+      else admitted = (await addMember(trx, row, call.sid, now_ms)) ? 'in' : 'full'
+    })
+    return admitted
   }
 }
 
-/** Writes a caller into the queue's rows, which the queue may not have yet. Returns false when the queue is full. */
-async function admit(
-  queue: Queue,
-  script: RunningScript,
-  { name: friendly_name, max_size }: Enqueue,
-): Promise<boolean> {
-  const { call } = script.host
-  const now_ms = call.clock.now()
-  // While nothing can be written, nobody is sent away.
-  let admitted = true
-  await call.persist(async trx => {
-    const row = await ensureQueue(trx, { project_id: call.project_id, friendly_name, max_size }, now_ms)
-    queue.max_size = row.max_size
-    admitted = await addMember(trx, row, call.sid, now_ms)
-  })
-  return admitted
-}
-
-function forgetMember({ host: { call } }: RunningScript): void {
+function forgetMember({ host: { call } }: SharedScript): void {
   void call.persist(trx => removeMember(trx, call.sid))
 }
 
-const keyOf = (script: RunningScript, name: string): string => `${script.host.call.facts.account_sid} ${name}`
+const keyOf = (script: SharedScript, name: string): string => `${script.host.call.facts.account_sid} ${name}`
 
 const waited = (caller: Caller): number =>
   Math.round((caller.script.host.call.clock.monotonic_ms() - caller.since_ms) / 1000)
@@ -280,7 +358,7 @@ const queueTime = (caller: Caller): number =>
 const average = (queue: Queue): number =>
   Math.round(queue.callers.reduce((sum, caller) => sum + waited(caller), 0) / Math.max(1, queue.callers.length))
 
-function part(script: RunningScript): void {
+function part(script: SharedScript): void {
   const { leg, call } = script.host
   if (!leg.ended)
     leg.session.hub

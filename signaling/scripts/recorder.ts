@@ -19,10 +19,10 @@ import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
 import type { LiveRecording } from '../b2bua/registry.ts'
-import type { ScriptHost } from '../b2bua/script-host.ts'
 import { inspected, type RecordEndedEvent } from './left-recording.ts'
 import { requireConsent } from './recording-consent.ts'
 import type { ScriptServices } from './services.ts'
+import type { SharedScript } from './shared-script.ts'
 import { transcribe } from './transcribe.ts'
 
 /** What a recording of one track holds, as seen from the leg: what its peer says, or what it hears. */
@@ -77,13 +77,13 @@ export type RecorderServices = Pick<ScriptServices, 'config' | 'state' | 'calls'
 /** The recordings of one script: rows, files and callbacks. The media worker may end them after the leg has ended. */
 export class CallRecorder {
   readonly #services: RecorderServices
-  readonly #host: Pick<ScriptHost, 'call' | 'leg'>
+  readonly #host: SharedScript['host']
   readonly #emit: (event: Event) => void
   /** The recording's sid by command id. */
   readonly #live = new Map<string, string>()
   #last: { sid: string; url: string; duration_seconds: number } | null = null
 
-  constructor(services: RecorderServices, host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
+  constructor(services: RecorderServices, host: SharedScript['host'], emit: (event: Event) => void) {
     this.#services = services
     this.#host = host
     this.#emit = emit
@@ -172,7 +172,7 @@ export class CallRecorder {
   startRoom(
     id: string,
     conference_sid: string,
-    named: Leg | null,
+    named: Pick<Leg, 'id'> | null,
     { trim, callback }: Pick<StartRecording, 'trim' | 'callback'>,
   ): void {
     const channels = named ? 2 : 1

@@ -1,6 +1,8 @@
 import type { RecordingCommand } from '../../core/domain/calls/control-commands.ts'
 import type { Leg } from '../b2bua/leg.ts'
+import type { LiveRecording } from '../b2bua/registry.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
+import type { RecordingChange } from './away/notes.ts'
 import { CallRecorder, type RecorderServices } from './recorder.ts'
 
 /** Recordings that no script asks for: those of the API, and those that an outbound policy requires. */
@@ -19,6 +21,13 @@ export function recordByApi(
     null,
     { sid, file },
   )
+}
+
+/** Carries out what the APIs want of a recording that runs. Returns the outcome. */
+export function changeRecording(recording: LiveRecording, command: RecordingChange): string {
+  if (command.act === 'pause') recording.pause(command.behavior, 'api')
+  else recording[command.act]()
+  return 'done'
 }
 
 /** Records an admitted call as its outbound policy requires: caller left, called party right (design section 5). */

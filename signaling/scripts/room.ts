@@ -1,28 +1,15 @@
 import type { Sound } from '../../core/domain/calls/control-commands.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
-import type { PlaySource } from '../../media/protocol/schema.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { CallRecorder } from './recorder.ts'
-import type { WaitDocument } from './wait-document.ts'
+import type { SharedScript } from './shared-script.ts'
 
 /** A conference of this node, and what can be said of it without changing it. */
 
-/** The script that brings a leg into a conference. */
-export interface RoomScript {
-  readonly host: ScriptHost
-  /** Plays what the leg hears while it is not in the mix. */
-  readonly waiting: {
-    hear(sources: PlaySource[]): void
-    run(wait: WaitDocument): void
-    stop(): void
-  }
-}
-
 export interface Participant {
-  readonly script: RoomScript
-  readonly host: ScriptHost
+  readonly script: SharedScript
+  readonly host: SharedScript['host']
   readonly command: JoinConference
   readonly emit: (event: Event) => void
   /** Whether the participant is in the mix. It waits until the room starts. */
@@ -65,7 +52,7 @@ export interface Room {
 }
 
 /** A conference begins with its first participant. A call that the API added knows the sid that the API gave it. */
-export function newRoom(key: string, { call }: ScriptHost, name: string): Room {
+export function newRoom(key: string, { call }: SharedScript['host'], name: string): Room {
   const { conference } = call.request
   return {
     sid: conference?.friendly_name === name ? conference.sid : newId.conference(),
@@ -84,7 +71,7 @@ export function newRoom(key: string, { call }: ScriptHost, name: string): Room {
 }
 
 export const newParticipant = (
-  script: RoomScript,
+  script: SharedScript,
   command: JoinConference,
   emit: (event: Event) => void,
 ): Participant => ({
@@ -128,14 +115,8 @@ export interface RoomRefusal {
   readonly detail: string
 }
 
-/** The number of a room that another machine has. */
-const ELSEWHERE = 16090
-
-/** A room is mixed by the media worker of one machine, which a call of another machine cannot reach. */
-export const elsewhere = (name: string): RoomRefusal => ({
-  number: ELSEWHERE,
-  detail: `the conference "${name}" runs on another machine, and only calls of that machine can join it`,
-})
+/** The number of a room that another machine keeps, which does not let a call in. */
+export const ELSEWHERE = 16090
 
 /** Returns the refusal of the media worker that has a number. */
 export const refusedBy = (error: unknown): RoomRefusal | null =>

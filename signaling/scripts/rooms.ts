@@ -7,24 +7,24 @@ import { hold } from './hold.ts'
 import { CallRecorder } from './recorder.ts'
 import {
   beepsOn,
-  elsewhere,
   newParticipant,
   newRoom,
   type Participant,
   participantParameters,
   type Room,
   type RoomRefusal,
-  type RoomScript,
   refusedBy,
   roomRefusalOf,
 } from './room.ts'
 import { saveEnded, saveJoined, saveLeft, saveStarted, saveVoice } from './room-rows.ts'
 import type { ScriptServices } from './services.ts'
+import type { Away, SharedScript } from './shared-script.ts'
 import { queueCallback } from './tell.ts'
 
 /**
  * The conferences of this node: participants, start and callbacks. The media worker mixes the audio. Where several
- * machines share the state, a node claims the name of a conference before its first participant enters it.
+ * machines share the state, a node claims the name of a conference before its first participant enters it, and calls of
+ * the other machines are its guests (`away`).
  */
 
 /** Why a participant left whom the API took out, as `ReasonParticipantLeft` has it. */
@@ -34,9 +34,9 @@ export class Rooms {
   readonly #services: ScriptServices
   readonly #rooms = new Map<string, Room>()
   /** Claims that are being written, by key of the room. */
-  readonly #claims = new Map<string, Promise<RoomRefusal | null>>()
+  readonly #claims = new Map<string, Promise<string | null>>()
   /** Who waits for a claim. */
-  readonly #coming = new Map<RoomScript, { readonly key: string; readonly left: () => void }>()
+  readonly #coming = new Map<SharedScript, { readonly key: string; readonly left: () => void }>()
 
   constructor(services: ScriptServices) {
     this.#services = services
@@ -46,30 +46,37 @@ export class Rooms {
     return this.#rooms.size
   }
 
-  join(script: RoomScript, command: JoinConference, emit: (event: Event) => void): void {
+  /** `away` is called when another machine keeps the conference. */
+  join(script: SharedScript, command: JoinConference, emit: (event: Event) => void, away: Away): void {
     const { host } = script
     const { account_sid } = host.call.facts
     const key = `${account_sid} ${command.name}`
     const room = this.#rooms.get(key)
     if (room || this.#services.config.database_url === null)
       this.#take(room ?? newRoom(key, host, command.name), script, command, emit)
-    else void this.#come(key, script, command, emit)
+    else void this.#come(key, script, command, emit, away)
   }
 
   /** Brings a script into a room that this node must claim first. It may leave meanwhile. */
-  async #come(key: string, script: RoomScript, command: JoinConference, emit: (event: Event) => void): Promise<void> {
+  async #come(
+    key: string,
+    script: SharedScript,
+    command: JoinConference,
+    emit: (event: Event) => void,
+    away: Away,
+  ): Promise<void> {
     const left = (): void => emit({ type: 'conference_left', id: command.id, number: null, detail: null })
     this.#coming.set(script, { key, left })
-    const refusal = await this.#claim(key, script, command.name)
+    const keeper = await this.#claim(key, script, command.name)
     const room = this.#rooms.get(key)
     if (this.#coming.delete(script)) {
-      if (room) this.#take(room, script, command, emit)
-      else emit({ type: 'conference_left', id: command.id, ...(refusal ?? elsewhere(command.name)) })
+      if (keeper !== null && !room) away(keeper)
+      else this.#take(room ?? newRoom(key, script.host, command.name), script, command, emit)
     } else if (room) this.#forget(room)
   }
 
-  /** Makes a room of this node, or returns that another one has it. */
-  #claim(key: string, { host }: RoomScript, name: string): Promise<RoomRefusal | null> {
+  /** Makes a room of this node, or returns the machine that keeps it. */
+  #claim(key: string, { host }: SharedScript, name: string): Promise<string | null> {
     const running = this.#claims.get(key)
     if (running) return running
     const { state, clock, node_id } = this.#services
@@ -81,13 +88,12 @@ export class Rooms {
       .catch(err => {
         // Callers meet on their machine at least.
         log.warn({ err, conference: name }, 'it is unknown whether a conference runs on another machine')
-        return true
-      })
-      .then(ours => {
-        this.#claims.delete(key)
-        if (!ours) return elsewhere(name)
-        this.#rooms.set(key, room)
         return null
+      })
+      .then(keeper => {
+        this.#claims.delete(key)
+        if (keeper === null) this.#rooms.set(key, room)
+        return keeper
       })
     this.#claims.set(key, claimed)
     return claimed
@@ -104,7 +110,7 @@ export class Rooms {
     void state.transaction(trx => changeConference(trx, room.sid, ended, now_ms)).catch(() => undefined)
   }
 
-  #take(room: Room, script: RoomScript, command: JoinConference, emit: (event: Event) => void): void {
+  #take(room: Room, script: SharedScript, command: JoinConference, emit: (event: Event) => void): void {
     const { key } = room
     const refusal = roomRefusalOf(room, command)
     if (refusal) {
@@ -126,7 +132,7 @@ export class Rooms {
   }
 
   /** Takes a script out of its room, by command or because its leg has ended. */
-  leave(script: RoomScript, reason = 'participant_left'): void {
+  leave(script: SharedScript, reason = 'participant_left'): void {
     const coming = this.#coming.get(script)
     this.#coming.delete(script)
     coming?.left()
@@ -137,7 +143,7 @@ export class Rooms {
   }
 
   /** Reports that a participant has started or stopped speaking. */
-  voice(script: RoomScript, speaking: boolean): void {
+  voice(script: SharedScript, speaking: boolean): void {
     for (const room of this.#rooms.values()) {
       const participant = room.participants.find(other => other.script === script)
       if (participant?.mixed && !participant.muted && !participant.hold && participant.speaking !== speaking) {

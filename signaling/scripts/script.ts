@@ -251,10 +251,11 @@ export class Script implements CallScript {
 
   /** Leaves all rooms and queues, which must not hold a script that is over. */
   #leaveShared(): void {
-    const { rooms, queues } = this.ctx
+    const { rooms, queues, visits } = this.ctx
     rooms.leave(this)
     queues.leave(this, 'hangup')
     queues.stopDequeue(this)
+    visits.leave(this, this.#gone ? 'hangup' : 'leave')
   }
 
   #requester(): DocumentRequester {

@@ -120,8 +120,9 @@ export class StoredSounds {
     const made = await mkdir(this.#folder, { recursive: true, mode: 0o700 })
     const foreign = owner.uid !== process.getuid?.()
     if (made !== undefined && foreign) await chown(this.#folder, owner.uid, owner.gid)
-    if (isPlainFile(row.file) && (await linked(pathBelow(store.settings.data_dir, row.file), to))) return null
-    const recording = await openRecording(store, row.file)
+    const here = !store.machines?.isElsewhere(row.machine_id)
+    if (here && isPlainFile(row.file) && (await linked(pathBelow(store.settings.data_dir, row.file), to))) return null
+    const recording = await openRecording(store, row.file, row.machine_id)
     if (recording.bytes > MAX_SOUND_BYTES) {
       await recording.close()
       return `the recording has ${recording.bytes} bytes; at most ${MAX_SOUND_BYTES} are played`

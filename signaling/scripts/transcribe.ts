@@ -2,8 +2,8 @@ import { newId } from '../../core/runtime/ids.ts'
 import type { DocumentTarget, RecordingFacts } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { ScriptServices } from './services.ts'
+import type { SharedScript } from './shared-script.ts'
 import { queueCallback } from './tell.ts'
 
 /** The timeout for a transcription, longer than the engine's own. */
@@ -15,7 +15,7 @@ const LIMIT_MS = 150_000
  */
 export function transcribe(
   { config }: Pick<ScriptServices, 'config'>,
-  { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,
+  { call, leg }: SharedScript['host'],
   recording: RecordingFacts,
   file: string,
   callback: DocumentTarget | null,

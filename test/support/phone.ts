@@ -13,6 +13,8 @@ export interface Phone {
   /** Calls, and calls again while the platform is too busy to decide. */
   invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
   register(options: { cseq: number; contact: string; authorization?: string }): Promise<Answer>
+  /** Sends a re-INVITE with its first offer. */
+  reinvite(cseq: number): Promise<Answer>
   bye(cseq: number): Promise<Answer>
   /** Returns the same phone with a new call. */
   anew(): Phone
@@ -27,6 +29,7 @@ const T1_MS = 500
 /** Longer than a test file may run: no story waits for the end of a registration. */
 const REGISTERED_SECONDS = 3600
 
+/** `at` is where it sends all requests, and may be changed. */
 export async function openPhone(t: Test, at: { host: string; port: number; local_ip: string }): Promise<Phone> {
   const socket = createSocket('udp4')
   await new Promise<void>(resolve => socket.bind(0, at.local_ip, resolve))
@@ -149,6 +152,7 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
         ]
         return request('REGISTER', `sip:${at.host}:${at.port}`, cseq, more)
       },
+      reinvite: cseq => request('INVITE', target, cseq, ['Content-Type: application/sdp'], sdpOf(at.local_ip)),
       bye: cseq => request('BYE', target, cseq, []),
       anew: call,
     }

@@ -133,7 +133,7 @@ export const CALL_NUMBERS: Readonly<Record<number, string>> = {
   16020: 'The conference is full.',
   16023: 'The label of a participant is invalid.',
   16025: 'The label of a participant is in use in the conference.',
-  16090: 'The conference runs on another machine.',
+  16090: 'The conference runs on another machine, which does not let the call in.',
   16101: 'There is no recording: it would be too short.',
   16102: 'There is no recording: nothing was heard.',
   21262: 'Asynchronous machine detection has no callback.',

@@ -383,13 +383,13 @@ export const REASONS = {
     voice_http: 503,
     retry_after_seconds: 30,
     sentence: 'the storage that holds the recording does not answer: {value}',
-    mend: 'Look at STROWGER_S3_ENDPOINT and at the log of the control process.',
+    mend: 'Look at STROWGER_S3_ENDPOINT, at the machine that has the file, and at the log of the control process.',
   }),
   export_unavailable: ours({
     http: 503,
     retry_after_seconds: 30,
-    sentence: 'the file of export {value} is on another machine of the installation',
-    mend: 'Ask the machine that began the export, or begin it again here.',
+    sentence: 'the file of export {value} cannot be read: {name}',
+    mend: 'Look at the machine that has the file, ask it, or begin the export again here.',
   }),
   state_unavailable: ours({
     sip: 503,

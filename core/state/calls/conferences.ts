@@ -181,28 +181,29 @@ export async function openConference(trx: Trx, conference: NewConference, now_ms
 const CLAIM_MS = 60_000
 
 /**
- * Makes a conference the node's, unless one of this name runs on another node. Returns whether it is the node's. The
- * caller's transaction must not run beside another one of this kind.
+ * Makes a conference the node's, unless one of this name runs on another node. Returns the machine of that node; null
+ * when it is the node's own. The caller's transaction must not run beside another one of this kind.
  */
 export async function claimConference(
   trx: Trx,
   conference: NewConference & { readonly node_id: string },
   now_ms: number,
-): Promise<boolean> {
+): Promise<string | null> {
   const { project_id, friendly_name, node_id } = conference
   const elsewhere = await trx
     .selectFrom('conference')
     .innerJoin('node', 'node.id', 'conference.node_id')
-    .select('conference.sid')
+    .select('node.machine_id')
     .where('conference.project_id', '=', project_id)
     .where('conference.friendly_name', '=', friendly_name)
     .where('conference.ended_at', 'is', null)
     .where('node.id', '!=', node_id)
+    .where('node.lost_at', 'is', null)
     .where(eb => eb.or([liveParticipant(eb), eb('conference.updated_at', '>=', iso(now_ms - CLAIM_MS))]))
     .executeTakeFirst()
-  if (elsewhere) return false
+  if (elsewhere) return elsewhere.machine_id
   await openConference(trx, conference, now_ms)
-  return true
+  return null
 }
 
 export const changeConference = async (

@@ -37,12 +37,54 @@ export async function ensureQueue(
       project_id,
       friendly_name,
       max_size: max_size ?? DEFAULT_QUEUE_SIZE,
+      node_id: null,
       revision: 1,
       created_at: now,
       updated_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+/** Makes a queue the node's, unless another node keeps it. Returns the machine of that node; null when it is ours. */
+export async function claimQueue(trx: Trx, sid: string, node_id: string): Promise<string | null> {
+  await trx
+    .updateTable('call_queue')
+    .set({ node_id })
+    .where('sid', '=', sid)
+    .where(eb =>
+      eb.or([
+        eb('node_id', 'is', null),
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('node')
+              .select('node.id')
+              .whereRef('node.id', '=', 'call_queue.node_id')
+              .where('node.lost_at', 'is', null),
+          ),
+        ),
+      ]),
+    )
+    .execute()
+  const keeper = await trx
+    .selectFrom('call_queue')
+    .innerJoin('node', 'node.id', 'call_queue.node_id')
+    .select('node.machine_id')
+    .where('call_queue.sid', '=', sid)
+    .where('node.id', '!=', node_id)
+    .executeTakeFirst()
+  return keeper?.machine_id ?? null
+}
+
+/** Leaves a queue that nobody waits in to the node that needs it next. */
+export const releaseQueue = async (trx: Trx, sid: string, node_id: string): Promise<void> => {
+  await trx
+    .updateTable('call_queue')
+    .set({ node_id: null })
+    .where('sid', '=', sid)
+    .where('node_id', '=', node_id)
+    .execute()
 }
 
 export const findQueue = (db: Db | Trx, project_id: string, sid: string): Promise<QueueRow | undefined> =>

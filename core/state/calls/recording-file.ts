@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { finished, Readable } from 'node:stream'
+import { MachineFileError, type MachineFiles } from '../../runtime/machine-files.ts'
 import type { ObjectStore } from '../../runtime/object-store.ts'
 import { openPlainFile } from '../../runtime/plain-file.ts'
 import { StoreError } from '../../runtime/s3-requests.ts'
@@ -11,6 +12,8 @@ import { objectKey, SEALED } from './recording-storage.ts'
 export interface RecordingStore {
   readonly settings: { readonly data_dir: string; readonly master_key: Buffer }
   readonly objects: ObjectStore | null
+  /** The files of the other machines; null or undefined: there are none. */
+  readonly machines?: MachineFiles | null
 }
 
 /** The content of a recording's file, encrypted or not. */
@@ -35,10 +38,12 @@ export function pathBelow(data_dir: string, file: string): string {
  * Opens a recording on disk or in the object store. The row may have been read just before its file was encrypted or
  * moved: a missing plain file is looked up as encrypted, a missing encrypted file in the store.
  * @throws StoreError when the store is unreachable or does not have the object
+ * @throws MachineFileError when the machine that has the file does not answer, or does not have it
  */
-export async function openRecording(store: RecordingStore, file: string): Promise<RecordingFile> {
+export async function openRecording(store: RecordingStore, file: string, machine_id = ''): Promise<RecordingFile> {
   const key = objectKey(file)
   if (key !== null) return stored(store, key)
+  if (store.machines?.isElsewhere(machine_id)) return elsewhere(store, store.machines, machine_id, file)
   const path = pathBelow(store.settings.data_dir, file)
   if (!file.endsWith(SEALED)) {
     const found = await unlessGone(openPlainFile(path))
@@ -50,6 +55,32 @@ export async function openRecording(store: RecordingStore, file: string): Promis
 
 /** Reports whether a recording's file lies in the data folder and is not encrypted yet. */
 export const isPlainFile = (file: string): boolean => objectKey(file) === null && !file.endsWith(SEALED)
+
+/** Opens a recording of another machine, which may encrypt it or move it into the store at any time. */
+async function elsewhere(
+  store: RecordingStore,
+  machines: MachineFiles,
+  machine_id: string,
+  file: string,
+): Promise<RecordingFile> {
+  const missing = (error: unknown): boolean => error instanceof MachineFileError && error.missing
+  if (file.endsWith(SEALED))
+    return sealed(store.settings.master_key, machines.source(machine_id, file)).catch(error => {
+      if (missing(error) && store.objects) return stored(store, file)
+      throw error
+    })
+  try {
+    const bytes = await machines.size(machine_id, file)
+    return {
+      bytes,
+      stream: (first, last) => Readable.from(machines.read(machine_id, file, first, last), { objectMode: false }),
+      close: () => Promise.resolve(),
+    }
+  } catch (error) {
+    if (missing(error)) return elsewhere(store, machines, machine_id, file + SEALED)
+    throw error
+  }
+}
 
 const unlessGone = <T>(opening: Promise<T>): Promise<T | null> =>
   opening.catch((error: NodeJS.ErrnoException) => {

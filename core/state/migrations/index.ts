@@ -33,6 +33,7 @@ import * as knownMachines from './0043-known-machines.ts'
 import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 import * as attestedNodes from './0047-attested-nodes.ts'
+import * as queuesOfNodes from './0048-queues-of-nodes.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -70,4 +71,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0044-machines': machines,
   '0045-proof-of-the-key': proofOfTheKey,
   '0047-attested-nodes': attestedNodes,
+  '0048-queues-of-nodes': queuesOfNodes,
 }

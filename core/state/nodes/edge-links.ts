@@ -19,6 +19,10 @@ export async function saveEdgeLink(
     .execute()
 }
 
+/** Returns where the edge of a machine hears those of the others. */
+export const linkOf = (db: Db, machine_id: string): Promise<MachineAt | undefined> =>
+  db.selectFrom('edge_link').selectAll().where('machine_id', '=', machine_id).executeTakeFirst()
+
 /** Returns where the edges of the other machines that have a signaling node hear this one's, in order of their ids. */
 export const linksOfOthers = (db: Db, own_id: string): Promise<MachineAt[]> =>
   db

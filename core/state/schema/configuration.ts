@@ -336,6 +336,8 @@ export interface MachineTable {
   host: string
   base_url: string
   sip_port: number
+  /** 0: it serves the APIs alone. */
+  takes_calls: Flag
   version: string
   /** JSON: hashes of the settings that all machines must have in common, by name. */
   settings: string

@@ -58,6 +58,8 @@ export interface CallQueueTable {
   project_id: string
   friendly_name: string
   max_size: number
+  /** The node that keeps the queue, where machines share the state; void when it is lost. */
+  node_id: string | null
   revision: number
   created_at: Instant
   updated_at: Instant

@@ -4,6 +4,7 @@ import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import type { Beat, MachineAt } from '../../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../../core/runtime/json-lines.ts'
+import { MACHINE_TLS } from '../../../core/runtime/machine-tls.ts'
 import type { EdgeLog } from '../stack.ts'
 import { ListenError } from '../transport/listen.ts'
 import type { Address, Listener, Protocol } from '../transport/types.ts'
@@ -21,6 +22,8 @@ export interface Flow extends Address {
 export type Frame =
   /** Send this over your flow. The answer `failed` comes only if it cannot be sent. */
   | { readonly kind: 'send'; readonly id: number; readonly flow: Flow; readonly text: string }
+  /** My node says this to yours. */
+  | { readonly kind: 'note'; readonly text: string }
   /** This came over a flow of mine at this listening point, and is yours. */
   | { readonly kind: 'received'; readonly flow: Flow; readonly listener: Listener; readonly text: string }
   /** My node says this. The answer is `heard`. */
@@ -33,7 +36,6 @@ type Answer =
   | { readonly kind: 'failed'; readonly id: number }
   | { readonly kind: 'heard' }
 
-const PSK = { ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' } as const
 const HANDSHAKE_MS = 5_000
 const CONNECT_MS = 3_000
 /** How long the other end may leave a beat unanswered: packets are lost, or it stands still. */
@@ -66,7 +68,7 @@ export function listenForEdges(
   const names = new WeakMap<object, string>()
   const sockets = new Set<TLSSocket>()
   const server: Server = createServer({
-    ...PSK,
+    ...MACHINE_TLS,
     handshakeTimeout: HANDSHAKE_MS,
     pskIdentityHint: 'strowger',
     pskCallback: (socket, identity) => {
@@ -110,16 +112,11 @@ function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat'
 /** Whether a value is a frame of this version. A newer edge may say more. */
 function isFrame(value: unknown): value is Frame {
   const { kind, flow, text, id, listener } = value as Partial<
-    Exclude<Frame, { kind: 'beat' }> & { id: number; listener: Listener }
+    Exclude<Frame, { kind: 'beat' }> & { id: number; flow: Flow; listener: Listener }
   >
-  if (
-    !flow ||
-    !PROTOCOLS.has(flow.protocol) ||
-    isIP(flow.host) === 0 ||
-    typeof text !== 'string' ||
-    text.length > MAX_TEXT
-  )
-    return false
+  if (typeof text !== 'string' || text.length > MAX_TEXT) return false
+  if (kind === 'note') return true
+  if (!flow || !PROTOCOLS.has(flow.protocol) || isIP(flow.host) === 0) return false
   return kind === 'send' ? typeof id === 'number' : kind === 'received' && typeof listener?.advertised_host === 'string'
 }
 
@@ -188,6 +185,11 @@ export class EdgeLink {
     })
   }
 
+  /** Has the other edge hand a note to its node. */
+  note(text: string, failed: (error: Error) => void): void {
+    this.#say({ kind: 'note', text }, failed)
+  }
+
   close(): void {
     this.#closed = true
     this.#socket?.destroy()
@@ -215,7 +217,7 @@ export class EdgeLink {
   #connect(): void {
     const { host, port, machine_id } = this.#to
     const socket = connect({
-      ...PSK,
+      ...MACHINE_TLS,
       host,
       port,
       pskCallback: () => ({ psk: this.#key, identity: this.#own_id }),

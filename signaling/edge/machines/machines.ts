@@ -23,6 +23,8 @@ interface MachinesOptions {
   readonly admits: (received: Received) => boolean
   /** Takes what a node of another machine says. */
   readonly hearBeat?: ((beat: Beat) => void) | undefined
+  /** Takes what another machine's node says to the node of this one. */
+  readonly noted: (from: string, text: string) => void
   /** Takes what came by another machine's edge, and what no edge could be found for. */
   readonly receive: (received: Received) => void
 }
@@ -83,6 +85,12 @@ export class Machines implements OtherMachines {
     })
   }
 
+  /** Passes a note to the node of another machine. It is lost when that machine cannot be reached. */
+  note(machine_id: string, text: string): void {
+    const lost = (err: Error): void => this.#options.log.debug({ err, machine_id }, 'a note to a machine is lost')
+    this.#links.get(machine_id)?.link.note(text, lost)
+  }
+
   /** Passes on a request in another edge's dialog, or a response to another edge's request. */
   relays(message: SipMessage, received: Received): boolean {
     // What another edge has passed on is ours, or nobody's.
@@ -138,6 +146,10 @@ export class Machines implements OtherMachines {
   readonly #hear = (from: string, frame: Frame, failed: () => void): void => {
     if (frame.kind === 'beat') {
       this.#options.hearBeat?.(frame.beat)
+      return
+    }
+    if (frame.kind === 'note') {
+      this.#options.noted(from, frame.text)
       return
     }
     const { flow, text } = frame

@@ -30,7 +30,7 @@ const WIDTHS = [40, 80, 200] as const
 const SNAPSHOTS = join(TREE, 'test-results/cli')
 const ACCEPTED = join(TREE, 'fixtures/cli')
 /** They run until a person ends them. `up` starts processes. */
-const LASTING = new Set(['up', 'agent try', 'script run'])
+const LASTING = new Set(['up', 'agent try', 'script run', 'cluster token'])
 /** What they print depends on this machine. */
 const OF_THIS_MACHINE = new Set(['doctor', 'status', 'install', 'uninstall'])
 /** They print a format of their own, or talk. */
@@ -43,7 +43,13 @@ const RATES = 'fixtures/rates/standard.csv'
 const MASTER_KEY = '07'.repeat(32)
 
 /** A machine that has been silent for long, whenever the test runs. */
-const MACHINE = { id: 'mac_0123456789abcdef', host: '203.0.113.7', sip_port: 5060, version: '0.1.0' }
+const MACHINE = {
+  id: 'mac_0123456789abcdef',
+  host: '203.0.113.7',
+  sip_port: 5060,
+  takes_calls: 1,
+  version: '0.1.0',
+} as const
 
 /** Values for the arguments and mandatory options of commands, by their names, or by the command and their names. */
 type Things = Readonly<Record<string, string>>
@@ -91,6 +97,7 @@ async function prepared(t: Parameters<typeof controlPlane>[0]) {
     ...{ to: '+2348030000002', file: RATES, document: RATES, import_id: 'imp_none', source_id: 'src_none' },
     'carriers id': carrier,
     machine_id: MACHINE.id,
+    ...{ 'host:port': '127.0.0.1:9', token: 'none' },
     // It would wait for a signaling node.
     'carriers test id': 'car_none',
     'limits id': project_id,

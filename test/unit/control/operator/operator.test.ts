@@ -452,10 +452,10 @@ t.test(
     const here = machineOf(w.settings.data_dir).machine_id
     const ahead_ms = w.clock.now() + 3_600_000
     const machine = { host: '203.0.113.7', base_url: 'http://203.0.113.7', sip_port: 5060, version: '0.1.0' }
-    const put = (id: string, domain: string) =>
+    const put = (id: string, domain: string, takes_calls: 0 | 1 = 1) =>
       putMachine(
         db,
-        { ...machine, id, settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }) },
+        { ...machine, id, takes_calls, settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }) },
         ahead_ms,
       )
     const runs = async (machine_id: string, kinds: readonly ('signaling' | 'edge' | 'media')[], at_ms = ahead_ms) => {
@@ -472,10 +472,12 @@ t.test(
     await askToDrain(db, 'mac_c', ahead_ms)
     await put('mac_d', 'a')
     await runs('mac_d', whole, w.clock.now() - 60_000)
+    await put('mac_e', 'a', 0)
     await w.state.transaction(bumpConfiguration)
     const { data } = (await ask('GET', '/machines')).body as { data: { id: string }[] }
     const of = (id: string) => data.find(one => one.id === id)
-    t.equal(data.length, 4)
+    t.equal(data.length, 5)
+    t.match(of('mac_e'), { state: 'running', processes: [] }, 'it serves the APIs alone')
     t.match(of(here), { here: true, state: 'running', processes: ['edge', 'media', 'signaling'], other_settings: [] })
     t.match(of('mac_b'), { here: false, state: 'impaired', other_settings: ['STROWGER_DOMAIN'], live_calls: 0 })
     t.match(of('mac_c'), { state: 'draining', other_settings: [] })

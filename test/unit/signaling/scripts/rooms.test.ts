@@ -43,12 +43,14 @@ function script(n: number, refusal: Error | null = null): Script {
   return { host: { call, leg }, waiting: { stop: () => undefined, hear: () => undefined } } as unknown as Script
 }
 
+const nowhere = (): void => undefined
+
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 t.test('a room holds 250; the next one is refused with its number and a sentence', async t => {
   const rooms = new Rooms({ node_id: 'node_1', config: { database_url: null } } as ScriptServices)
   const told: Event[] = []
-  for (let n = 1; n <= 251; n++) rooms.join(script(n), COMMAND, event => told.push(event))
+  for (let n = 1; n <= 251; n++) rooms.join(script(n), COMMAND, event => told.push(event), nowhere)
   await turn()
   t.equal(told.filter(({ type }) => type === 'conference_joined').length, 250)
   const left = told.filter(({ type }) => type === 'conference_left')
@@ -59,86 +61,90 @@ t.test('a participant whom the media worker refuses learns why', async t => {
   const rooms = new Rooms({ node_id: 'node_1', config: { database_url: null } } as ScriptServices)
   const told: Event[] = []
   const full = new MediaRefusal('conference_full', 'the conference is full with 250')
-  rooms.join(script(1), COMMAND, () => undefined)
-  rooms.join(script(2, full), COMMAND, event => told.push(event))
+  rooms.join(script(1), COMMAND, () => undefined, nowhere)
+  rooms.join(script(2, full), COMMAND, event => told.push(event), nowhere)
   await turn()
   t.match(told.at(-1), { type: 'conference_left', number: 16020, detail: /full with 250/ })
   const lost: Event[] = []
-  rooms.join(script(3, new MediaRefusal('media_unavailable', 'gone')), COMMAND, event => lost.push(event))
+  rooms.join(script(3, new MediaRefusal('media_unavailable', 'gone')), COMMAND, event => lost.push(event), nowhere)
   await turn()
   t.match(lost.at(-1), { type: 'conference_left', number: null })
 })
 
-t.test('machines that share a state have each conference once, and who comes to the other machine is told', async t => {
-  const w = await admissionWorld()
-  t.teardown(() => w.close())
-  const { state } = w
-  const node = async (id: string, ahead_ms = 0) => {
-    const known = { id, kind: 'signaling', machine_id: `mac_${id}`, boot_id: 'boot', pid: 1 } as const
-    await registerNode(state.db, known, systemClock.now())
-    const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms }
-    const rooms = new Rooms({
-      node_id: id,
-      state,
-      clock,
-      config: { database_url: 'shared' },
-    } as unknown as ScriptServices)
-    return {
-      rooms,
-      /** Resolves with what the caller hears of its conference first. */
-      join: (who: Script, name = 'hall') =>
-        new Promise<Event>(resolve => rooms.join(who, { ...COMMAND, name }, resolve)),
+t.test(
+  'machines that share a state have each conference once, and who comes to the other machine is sent to it',
+  async t => {
+    const w = await admissionWorld()
+    t.teardown(() => w.close())
+    const { state } = w
+    const node = async (id: string, ahead_ms = 0) => {
+      const known = { id, kind: 'signaling', machine_id: `mac_${id}`, boot_id: 'boot', pid: 1 } as const
+      await registerNode(state.db, known, systemClock.now())
+      const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms }
+      const rooms = new Rooms({
+        node_id: id,
+        state,
+        clock,
+        config: { database_url: 'shared' },
+      } as unknown as ScriptServices)
+      return {
+        rooms,
+        /** Resolves with what the caller hears of its conference first. */
+        join: (who: Script, name = 'hall') =>
+          new Promise<Event | { readonly type: 'sent'; readonly machine_id: string }>(resolve =>
+            rooms.join(who, { ...COMMAND, name }, resolve, machine_id => resolve({ type: 'sent', machine_id })),
+          ),
+      }
     }
-  }
-  let serial = 0
-  const caller = (project_id = w.project_id): Script => {
-    const made = script(++serial)
-    const persist = (work: Parameters<State['transaction']>[0]) => state.transaction(work)
-    Object.assign(made.host.call, { project_id, persist })
-    Object.assign(made.host.call.facts, { account_sid: `AC ${project_id}` })
-    return made
-  }
-  const [a, b] = [await node('node_a'), await node('node_b')]
-  const first = caller()
-  t.match(await a.join(first), { type: 'conference_joined' })
-  const refused = { type: 'conference_left', number: 16090, detail: /"hall" runs on another machine/ }
-  t.match(await b.join(caller()), refused)
-  t.match(await a.join(caller()), { type: 'conference_joined' }, 'more callers of its machine join')
-  t.match(await b.join(caller(), 'garden'), { type: 'conference_joined' }, 'another name')
-  t.match(await b.join(caller('prj_other')), { type: 'conference_joined' }, 'the same name of another customer')
+    let serial = 0
+    const caller = (project_id = w.project_id): Script => {
+      const made = script(++serial)
+      const persist = (work: Parameters<State['transaction']>[0]) => state.transaction(work)
+      Object.assign(made.host.call, { project_id, persist })
+      Object.assign(made.host.call.facts, { account_sid: `AC ${project_id}` })
+      return made
+    }
+    const [a, b] = [await node('node_a'), await node('node_b')]
+    const first = caller()
+    t.match(await a.join(first), { type: 'conference_joined' })
+    t.match(await b.join(caller()), { type: 'sent', machine_id: 'mac_node_a' })
+    t.match(await a.join(caller()), { type: 'conference_joined' }, 'more callers of its machine join')
+    t.match(await b.join(caller(), 'garden'), { type: 'conference_joined' }, 'another name')
+    t.match(await b.join(caller('prj_other')), { type: 'conference_joined' }, 'the same name of another customer')
 
-  const both = await Promise.all([a.join(caller(), 'race'), b.join(caller(), 'race')])
-  t.same(both.map(({ type }) => type).sort(), ['conference_joined', 'conference_left'], 'at both at once')
-  const together = await Promise.all([a.join(caller(), 'pair'), a.join(caller(), 'pair')])
-  t.equal(new Set(together.map(event => 'conference_sid' in event && event.conference_sid)).size, 1, 'one room')
+    const both = await Promise.all([a.join(caller(), 'race'), b.join(caller(), 'race')])
+    t.same(both.map(({ type }) => type).sort(), ['conference_joined', 'sent'], 'at both at once')
+    const together = await Promise.all([a.join(caller(), 'pair'), a.join(caller(), 'pair')])
+    t.equal(new Set(together.map(event => 'conference_sid' in event && event.conference_sid)).size, 1, 'one room')
 
-  const hasty = caller()
-  const gone = a.join(hasty, 'brief')
-  a.rooms.leave(hasty)
-  t.match(await gone, { type: 'conference_left', number: null }, 'who hangs up at once')
-  await until('the name is free', async () => (await b.join(caller(), 'brief')).type === 'conference_joined')
+    const hasty = caller()
+    const gone = a.join(hasty, 'brief')
+    a.rooms.leave(hasty)
+    t.match(await gone, { type: 'conference_left', number: null }, 'who hangs up at once')
+    await until('the name is free', async () => (await b.join(caller(), 'brief')).type === 'conference_joined')
 
-  const target = { sip_uri: 'sip:192.0.2.9', transport: 'udp', priority: 1, weight: 1 } as const
-  const routes = [{ prefix: '', priority: 1, cost_minor: 0 }]
-  const carrier = { name: 'Telco', codecs: ['PCMU' as const], sources: [], targets: [target], routes }
-  await addCarrier(state, carrier, '2026-01-01T00:00:00.000Z')
-  const { sid } = await state.db
-    .selectFrom('conference')
-    .select('sid')
-    .where('friendly_name', '=', 'hall')
-    .where('node_id', '=', 'node_a')
-    .executeTakeFirstOrThrow()
-  const queued = async () => {
-    const call_sid = `CA-for-${++serial}`
-    const placed = await placeCall(state.db, {
-      ...{ sid: call_sid, project_id: w.project_id, account_sid: 'AC', from_number: '+2342010000001' },
-      ...{ to_number: '+2348031234567', caller_id: null, number_id: 'num_1', application_id: null },
-      ...{ now_ms: systemClock.now(), request: '{}', conference_sid: sid },
-    })
-    return 'row' in placed ? placed.row.node_id : placed
-  }
-  t.equal(await queued(), 'node_a', 'a call that the API makes for a conference belongs to its node')
-  await state.transaction(trx => removeNode(trx, 'node_a'))
-  t.equal(await queued(), null, 'and to any, when that node is gone')
-  t.match(await b.join(caller()), { type: 'conference_joined' }, 'the name is free then')
-})
+    const target = { sip_uri: 'sip:192.0.2.9', transport: 'udp', priority: 1, weight: 1 } as const
+    const routes = [{ prefix: '', priority: 1, cost_minor: 0 }]
+    const carrier = { name: 'Telco', codecs: ['PCMU' as const], sources: [], targets: [target], routes }
+    await addCarrier(state, carrier, '2026-01-01T00:00:00.000Z')
+    const { sid } = await state.db
+      .selectFrom('conference')
+      .select('sid')
+      .where('friendly_name', '=', 'hall')
+      .where('node_id', '=', 'node_a')
+      .executeTakeFirstOrThrow()
+    const queued = async () => {
+      const call_sid = `CA-for-${++serial}`
+      const placed = await placeCall(state.db, {
+        ...{ sid: call_sid, project_id: w.project_id, account_sid: 'AC', from_number: '+2342010000001' },
+        ...{ to_number: '+2348031234567', caller_id: null, number_id: 'num_1', application_id: null },
+        ...{ now_ms: systemClock.now(), request: '{}', conference_sid: sid },
+      })
+      return 'row' in placed ? placed.row.node_id : placed
+    }
+    t.equal(await queued(), 'node_a', 'a call that the API makes for a conference belongs to its node')
+    await state.transaction(trx => removeNode(trx, 'node_a'))
+    t.equal(await queued(), null, 'and to any, when that node is gone')
+    t.match(await b.join(caller()), { type: 'conference_joined' }, 'the name is free then')
+  },
+)

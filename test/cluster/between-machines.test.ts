@@ -1,0 +1,304 @@
+import { tone } from '../support/audio.ts'
+import { ConnectedPhone } from '../support/connected-phone.ts'
+import t from '../support/harness/index.ts'
+import { digestAnswer, openPhone } from '../support/phone.ts'
+import { freePort } from '../support/ports.ts'
+import { postgresDatabase } from '../support/postgres.ts'
+import { recordsSound } from '../support/recordings.ts'
+import { openRtpPeer } from '../support/rtp-peer.ts'
+import { type Line, openSoftphone } from '../support/softphone.ts'
+import { addTenant } from '../support/tenants.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// Two machines share one PostgreSQL, and their edges are linked. A telephone registers at one and is called by the
+// other; callers of both machines meet in one conference and one queue; the files of one are read by the API of the
+// other.
+
+const CALLED = '+2348030004711'
+
+t.test('what crosses machines', async t => {
+  // Clients are challenged for one domain, whichever machine they ask.
+  const settings = { STROWGER_SANDBOX: 'off', STROWGER_DOMAIN: 'cluster.test' }
+  /** The machine hears the others at a port for edges and the next one for files. */
+  const link = async (host: string) => {
+    let [port, next] = [await freePort(), await freePort()]
+    while (next !== port + 1) [port, next] = [next, await freePort()]
+    return { STROWGER_HOST: host, STROWGER_LINK: `${host}:${port}` }
+  }
+  const database = await postgresDatabase()
+  const a = await world(t, { ...settings, ...(await link('127.0.0.2')), STROWGER_DATABASE_URL: database })
+  const b = await world(t, { ...settings, ...(await link('127.0.0.3')) }, a)
+  const { db } = a.state
+  const [own = '', application = '', ...registered] = a.numbers
+  const desk = await openSoftphone(t, '127.0.0.84')
+  const far_end = await openSoftphone(t, '127.0.0.85')
+  /** The document of each caller. */
+  const documents = new Map<string, string>()
+  const web = await webServer(t, {
+    '/voice': ({ fields }) => documents.get(fields.get('From') ?? '') ?? '<Response><Reject/></Response>',
+    ...Object.fromEntries(['/room', '/queue', '/agent'].map(path => [path, { status: 204 }])),
+    '/done': '<Response><Hangup/></Response>',
+  })
+  const target = { sip_uri: `sip:${far_end.address}:${far_end.port}`, transport: 'udp', priority: 1, weight: 1 }
+  const connected = await Promise.all(
+    (['tcp', 'ws', 'udp'] as const).map(async (protocol, index) => {
+      const { id, ...secrets } = await a.addDigestTrunk()
+      const number = registered[index] ?? ''
+      await a.routeToTrunk(number, id)
+      return { protocol, number, secrets }
+    }),
+  )
+  await a.routeToApplication(application, `${web.url}/voice`)
+  // Both machines have applied it, and what was changed before.
+  await a.addTrunk(desk.address, { targets: [target] })
+  const running = () => db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+  const nobody = () => until('all calls have ended', async () => (await running()).length === 0)
+  const extended = () => db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+  await extended()
+  let someone = 0
+  /** Calls an application at one machine, which runs the document. Resolves when the call is answered. */
+  const call = async (w: World, verbs: string, phone = desk, number = application) => {
+    const from = `+23480300${30_000 + someone++}`
+    documents.set(from, `<Response>${verbs}</Response>`)
+    const line = await phone.dial(`sip:${number}@${w.sip.host}:${w.sip.port}`, { from })
+    await line.answered()
+    const sid = await until('the row of the call', async () => {
+      const rows = db.selectFrom('call').select('sid').where('from_number', '=', from)
+      return (await rows.executeTakeFirst())?.sid
+    })
+    return { line, sid }
+  }
+  const hears = async (line: Line, hz: number): Promise<void> => {
+    line.rtp.received.length = 0
+    await line.hears(hz)
+  }
+  const silent = (line: Line, hz: number) => line.rtp.until(() => line.level(hz) < -40, PATIENCE_MS, `no ${hz} Hz`)
+
+  t.test('a telephone registers at one machine, and the other one calls it', async t => {
+    for (const { protocol, number, secrets } of connected) {
+      if (protocol === 'udp') continue
+      const port = protocol === 'tcp' ? a.sip.port : a.sip.ws_port
+      const phone = await ConnectedPhone.open(t, protocol, { host: a.sip.host, port, from: '127.0.0.86' })
+      await phone.register(a.sip.host, secrets)
+      const near = await desk.dial(`sip:${number}@${b.sip.host}:${b.sip.port}`, { from: own })
+      const invite = await phone.request('INVITE')
+      phone.answer(invite, '180 Ringing')
+      await until(`it rings over ${protocol}`, () => near.progress.includes(180))
+      if (protocol === 'ws') {
+        phone.answer(invite, '486 Busy Here')
+        await until('the caller is told', () => near.final === 486)
+        continue
+      }
+      const rtp = await openRtpPeer({ address: '127.0.0.86', codec: 'PCMU', event_payload_type: 101 })
+      t.teardown(() => rtp.close())
+      phone.answer(invite, '200 OK', rtp.sdp({ address: '127.0.0.86' }))
+      await near.answered()
+      near.hum(440)
+      const sdp = invite.text
+      rtp.sendTo(Number(/^m=audio (\d+)/m.exec(sdp)?.[1]), /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '')
+      await rtp.hears(440)
+      near.hangUp()
+      const bye = await phone.request('BYE')
+      phone.answer(bye, '200 OK')
+    }
+    await nobody()
+  })
+
+  t.test('a digest nonce of one machine is good at the other, once', async t => {
+    const { username = '', password = '' } = connected.find(({ protocol }) => protocol === 'udp')?.secrets ?? {}
+    const at = { host: a.sip.host, port: a.sip.port, local_ip: '127.0.0.87' }
+    const phone = await openPhone(t, at)
+    const contact = `sip:${username}@127.0.0.87:${5060}`
+    const challenged = await until('it is challenged', async () => {
+      const answer = await phone.register({ cseq: 1, contact })
+      return answer.status === 401 && answer
+    })
+    const challenge = challenged.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
+    const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
+    const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${b.sip.host}:${b.sip.port}` } as const
+    const proof = { username, password, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' }
+    const authorization = digestAnswer(proof)
+    Object.assign(at, { host: b.sip.host, port: b.sip.port })
+    t.equal((await phone.register({ cseq: 2, contact, authorization })).status, 200, 'the other machine takes it')
+    Object.assign(at, { host: a.sip.host, port: a.sip.port })
+    const again = await phone.register({ cseq: 3, contact, authorization })
+    t.equal(again.status, 401, 'an answer that was heard on the wire is refused where it came from')
+  })
+
+  t.test('a re-INVITE and a BYE at the wrong edge reach the call', async t => {
+    await a.addTrunk('127.0.0.88', { targets: [target] })
+    const at = { host: b.sip.host, port: b.sip.port, local_ip: '127.0.0.88' }
+    const phone = await openPhone(t, at)
+    const answered = phone.invite({ called: CALLED, caller: own, cseq: 1 })
+    const far = await far_end.incoming(CALLED)
+    await far.answer()
+    t.equal((await answered).status, 200)
+    Object.assign(at, { host: a.sip.host, port: a.sip.port })
+    t.equal((await phone.reinvite(2)).status, 200, 'the re-INVITE')
+    t.equal(far.ended, null)
+    t.equal((await phone.bye(3)).status, 200, 'the BYE')
+    await far.over()
+    await nobody()
+  })
+
+  t.test('callers of both machines are in one conference', async t => {
+    const room = `<Dial action="${web.url}/done"><Conference beep="false" statusCallback="${web.url}/room" statusCallbackEvent="start end join leave mute hold">across</Conference></Dial>`
+    const first = await call(a, room)
+    const second = await call(b, room)
+    const third = await call(b, room)
+    first.line.hum(440)
+    second.line.hum(880)
+    third.line.hum(1320)
+    await Promise.all([hears(first.line, 880), hears(first.line, 1320), hears(second.line, 440)])
+    await Promise.all([hears(second.line, 1320), hears(third.line, 440), hears(third.line, 880)])
+    const conferences = async (w: World) => {
+      const { body } = await w.voice('GET', '/Conferences.json?FriendlyName=across&Status=in-progress')
+      return body.conferences as { sid: string }[]
+    }
+    const [conference] = await conferences(b)
+    const sid = conference?.sid ?? ''
+    t.equal((await conferences(b)).length, 1, 'there is one conference')
+    for (const w of [a, b]) {
+      const { body } = await w.voice('GET', `/Conferences/${sid}/Participants.json`)
+      const listed = body.participants.map(({ call_sid }: { call_sid: string }) => call_sid).sort()
+      t.same(listed, [first, second, third].map(one => one.sid).sort(), 'each API lists all of them')
+    }
+
+    const change = (w: World, who: string, form: Record<string, string>) =>
+      w.voice('POST', `/Conferences/${sid}/Participants/${who}.json`, form)
+    t.match(await change(a, second.sid, { Muted: 'true' }), { status: 200, body: { muted: true } })
+    await Promise.all([silent(first.line, 880), silent(third.line, 880)])
+    await hears(second.line, 440)
+    t.match(await change(b, second.sid, { Muted: 'false' }), { status: 200, body: { muted: false } })
+    await hears(first.line, 880)
+    t.match(await change(b, first.sid, { Hold: 'true' }), { status: 200, body: { hold: true } })
+    await silent(second.line, 440)
+    await change(a, first.sid, { Hold: 'false' })
+    await hears(second.line, 440)
+    t.match(await change(a, third.sid, { Hold: 'true' }), { status: 200 })
+    await Promise.all([silent(first.line, 1320), silent(third.line, 440)])
+    await third.line.hearsSomething(440)
+    t.equal((await b.voice('DELETE', `/Conferences/${sid}/Participants/${third.sid}.json`)).status, 204)
+    t.equal(await third.line.over(), 'peer', 'who is taken out goes on with its document')
+
+    const rival = await addTenant(a.state, a.master_key, ['+2342019990001'])
+    await extended()
+    const theirs = a.as({ ...rival })
+    const stranger = await openSoftphone(t, '127.0.0.89')
+    await a.routeToApplication('+2342019990001', `${web.url}/voice`, rival.project_id)
+    await theirs.addTrunk(stranger.address)
+    const alone = await call(b, room, stranger, '+2342019990001')
+    alone.line.hum(1760)
+    await until('they have a conference of their own', async () => {
+      const { body } = await theirs.voice('GET', '/Conferences.json?FriendlyName=across')
+      return body.conferences.length === 1
+    })
+    t.ok(first.line.level(1760) < -40, 'the same name of another customer is another conference')
+    alone.line.hangUp()
+
+    second.line.hangUp()
+    await until('it has left', async () => {
+      const { body } = await a.voice('GET', `/Conferences/${sid}/Participants.json`)
+      return body.participants.length === 1
+    })
+    first.line.hangUp()
+    await nobody()
+    const events = () =>
+      web.requests
+        .filter(({ path, fields }) => path === '/room' && fields.get('ConferenceSid') === sid)
+        .map(({ fields }) => fields.get('StatusCallbackEvent'))
+    await until('its end is told', () => events().includes('conference-end'))
+    t.equal(events().filter(event => event === 'participant-join').length, 3)
+    t.equal(events().filter(event => event === 'participant-leave').length, 3)
+  })
+
+  t.test('a caller who waits at one machine is served by an agent at the other', async t => {
+    const queue = `<Enqueue action="${web.url}/done" waitUrl="${web.url}/wait">across</Enqueue>`
+    const agent = `<Dial action="${web.url}/done"><Queue>across</Queue></Dial>`
+    for (const [waits, serves] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      const caller = await call(waits, queue)
+      await until('it waits', async () => {
+        const { body } = await serves.voice('GET', '/Queues.json')
+        const [found] = body.queues.filter((one: { friendly_name: string }) => one.friendly_name === 'across')
+        return found?.current_size === 1
+      })
+      const served = await call(serves, agent)
+      caller.line.hum(440)
+      served.line.hum(880)
+      await Promise.all([hears(caller.line, 880), hears(served.line, 440)])
+      if (serves === b) served.line.hangUp()
+      else caller.line.hangUp()
+      await Promise.all([caller.line.over(), served.line.over()])
+      await nobody()
+    }
+    const first = await call(b, agent)
+    const caller = await call(a, queue)
+    caller.line.hum(440)
+    await hears(first.line, 440)
+    t.pass('an agent who comes first gets the caller of the other machine')
+    caller.line.hangUp()
+    await first.line.over()
+    await nobody()
+  })
+
+  t.test('the API of each machine reads the recordings of both', async t => {
+    const record = `<Record playBeep="false" trim="do-not-trim" timeout="60" action="${web.url}/done"/>`
+    const { line, sid: call_sid } = await call(a, record)
+    const sid = await until('the recording runs', async () => {
+      const row = db.selectFrom('recording').select('sid').where('call_sid', '=', call_sid)
+      return (await row.executeTakeFirst())?.sid
+    })
+    await line.rtp.sendUntil(tone(700, PATIENCE_MS), recordsSound(a, call_sid))
+    line.hangUp()
+    const row = db.selectFrom('recording').select(['status', 'file', 'machine_id']).where('sid', '=', sid)
+    const completed = async () => (await row.executeTakeFirstOrThrow()).status === 'completed'
+    await until('the recording is complete', completed)
+    const [here, there] = [
+      await a.voice('GET', `/Recordings/${sid}.wav`),
+      await b.voice('GET', `/Recordings/${sid}.wav`),
+    ]
+    t.equal(there.status, 200)
+    t.ok(there.bytes.length > 1000 && there.bytes.equals(here.bytes), 'before it is encrypted')
+    await until('it is encrypted', async () => (await row.executeTakeFirstOrThrow()).file.endsWith('.enc'))
+    const sealed = await b.voice('GET', `/Recordings/${sid}.wav`)
+    t.ok(sealed.bytes.equals(here.bytes), 'and afterwards')
+    const heard = await call(
+      b,
+      `<Play loop="0">${b.base_url}/2010-04-01/Accounts/${b.account_sid}/Recordings/${sid}.wav</Play>`,
+    )
+    await heard.line.hears(700)
+    t.pass('a call of the other machine plays it')
+    heard.line.hangUp()
+
+    const rival = await addTenant(a.state, a.master_key, [], 'Nosy')
+    t.equal((await b.as({ ...rival }).voice('GET', `/Recordings/${sid}.wav`)).status, 404, 'another customer')
+    await a.kill('control', async () => {
+      const refused = await b.voice('GET', `/Recordings/${sid}.wav`)
+      t.equal(refused.status, 503)
+      t.match(JSON.stringify(refused.body), /the machine at 127\.0\.0\.2, which has the file, does not answer/)
+    })
+    await nobody()
+    t.equal((await b.voice('DELETE', `/Recordings/${sid}.json`)).status, 204)
+  })
+
+  t.test('who visits a conference finds it again when the machine that kept it is lost', async t => {
+    const room = '<Dial><Conference beep="false">lost</Conference></Dial>'
+    const keeper = await call(a, room)
+    const [one, two] = [await call(b, room), await call(b, room)]
+    keeper.line.hum(440)
+    one.line.hum(880)
+    two.line.hum(1320)
+    await Promise.all([hears(one.line, 440), hears(two.line, 880), hears(keeper.line, 1320)])
+    await a.kill('signaling')
+    await keeper.line.over()
+    await Promise.all([hears(one.line, 1320), hears(two.line, 880)])
+    t.same([one.line.ended, two.line.ended], [null, null])
+    for (const { line } of [one, two]) line.hangUp()
+    await nobody()
+  })
+})
