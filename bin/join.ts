@@ -26,7 +26,7 @@ const IDENTITY = 'strowger join'
 const TOKEN = /^[\w-]{43}$/
 
 /** What a machine that joins gets. */
-export interface Handover {
+interface Handover {
   /** In hex. */
   readonly master_key: string
   /** Variables by name, as text. */
@@ -132,7 +132,7 @@ export async function askForHandover(
 }
 
 /** Refuses to make a machine with an installation of its own a part of another one. @throws StartRefused */
-export function refuseOwnInstallation(data_dir: string, env: Environment, { master_key }: Handover): void {
+function refuseOwnInstallation(data_dir: string, env: Environment, { master_key }: Handover): void {
   const file = join(data_dir, 'master.key')
   const own = env[VARIABLES.master_key.name]?.trim() || (existsSync(file) ? readFileSync(file, 'utf8').trim() : null)
   if (own !== null && own.toLowerCase() !== master_key)

@@ -19,7 +19,7 @@ import { carryOutActivity } from './scripts/activities.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
 import { CallToApplication } from './scripts/call-to-application.ts'
 import type { ScriptContext } from './scripts/context.ts'
-import { changeRecording, recordByApi } from './scripts/recording-orders.ts'
+import { controlRecording, recordByApi } from './scripts/recording-orders.ts'
 import { controlRoom } from './scripts/room-control.ts'
 
 const POLL_MS = 500
@@ -124,7 +124,7 @@ export class CommandTaker {
       return party ? 'done' : 'not_live'
     }
     const recording = calls.recordings.get(command.sid)
-    if (recording) return changeRecording(recording, command)
+    if (recording) return controlRecording(recording, command)
     return this.#shared.visits.ask(call_sid, { kind: 'recording', command })
   }
 

@@ -24,7 +24,7 @@ export function recordByApi(
 }
 
 /** Carries out what the APIs want of a recording that runs. Returns the outcome. */
-export function changeRecording(recording: LiveRecording, command: RecordingChange): string {
+export function controlRecording(recording: LiveRecording, command: RecordingChange): string {
   if (command.act === 'pause') recording.pause(command.behavior, 'api')
   else recording[command.act]()
   return 'done'

@@ -7,11 +7,11 @@ import { findNode } from '../../../core/state/nodes/nodes.ts'
 import type { MediaEvent, MediaHub } from '../../b2bua/media.ts'
 import type { LiveRecording } from '../../b2bua/registry.ts'
 import type { Queues } from '../queues.ts'
-import { changeRecording } from '../recording-orders.ts'
+import { controlRecording } from '../recording-orders.ts'
 import type { Rooms } from '../rooms.ts'
 import { Guest, type GuestServices } from './guest.ts'
 import {
-  type Asked,
+  type KeeperRequest,
   internalPolicy,
   type KeeperNote,
   PRESENT_MS,
@@ -90,11 +90,11 @@ export class Guests {
   }
 
   /** A machine speaks for the room or queue that its call is in, and for no other one. */
-  #asked(guest: Guest, asked: Asked): string {
+  #asked(guest: Guest, asked: KeeperRequest): string {
     if (asked.kind === 'dequeue') return this.#queues.take(guest.host.call.sid, asked.command) ? 'done' : 'not_live'
     if (asked.kind === 'recording') {
       const recording = this.#recordings.get(asked.command.sid)
-      return recording?.call_sid === guest.host.call.sid ? changeRecording(recording, asked.command) : 'not_live'
+      return recording?.call_sid === guest.host.call.sid ? controlRecording(recording, asked.command) : 'not_live'
     }
     const room = this.#rooms.find(asked.command.conference_sid)
     return room?.participants.some(({ script }) => script === guest) ? this.#control(asked.command) : 'not_live'

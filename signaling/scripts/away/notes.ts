@@ -20,7 +20,7 @@ export type Stay = JoinConference | Enqueue | Dequeue
 export type RecordingChange = Exclude<RecordingCommand, { readonly act: 'start' }>
 
 /** What the APIs ask of the room or the queue that a call visits. */
-export type Asked =
+export type KeeperRequest =
   | { readonly kind: 'dequeue'; readonly command: DequeueCommand }
   | { readonly kind: 'conference'; readonly command: ConferenceCommand }
   /** Of the recording of a conference. */
@@ -48,7 +48,7 @@ export type VisitorNote =
       readonly wait: number
       readonly outcome: WaitOutcome | 'replaced'
     }
-  | { readonly kind: 'ask'; readonly visit: string; readonly ask: number; readonly asked: Asked }
+  | { readonly kind: 'ask'; readonly visit: string; readonly ask: number; readonly asked: KeeperRequest }
   /** Repeated while visits last. The keeper ends those that are not named any more. */
   | { readonly kind: 'present'; readonly visits: readonly string[] }
 

@@ -10,7 +10,7 @@ import { ELSEWHERE } from '../room.ts'
 import type { Rooms } from '../rooms.ts'
 import type { RunningScript } from '../running-script.ts'
 import {
-  type Asked,
+  type KeeperRequest,
   internalPolicy,
   type KeeperNote,
   LEFT,
@@ -135,7 +135,7 @@ export class Visits {
   }
 
   /** Asks the keeper for what the APIs want of the room or queue that a call is in. Resolves with the outcome. */
-  ask(call_sid: string, asked: Asked): Promise<string> {
+  ask(call_sid: string, asked: KeeperRequest): Promise<string> {
     const visit = [...this.#visits.values()].find(
       ({ journey, leaving }) => journey.script.host.call.sid === call_sid && leaving === null,
     )
