@@ -10,13 +10,14 @@ import { makePrivateFolder } from '../core/runtime/private-files.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { endpoint } from '../core/runtime/variable-values.ts'
 import type { Environment } from '../core/runtime/variables.ts'
+import { DATABASE_FILE } from '../core/state/index.ts'
 import { thisInstallation } from './installation.ts'
 import { tell } from './terminal.ts'
 import { sharedNames } from './this-machine.ts'
 
-// A machine that joins gets the master key and the shared settings from one that runs. The command `cluster token` hands
-// them over itself, once and for a quarter of an hour: TLS with the token as its pre-shared key (RFC 5489), which proves
-// both ends. No process of the platform listens for it.
+// A machine that joins gets the master key and the shared settings from one that runs. The command `cluster token`
+// hands them over itself, once and for a quarter of an hour: TLS with the token as its pre-shared key (RFC 5489), which
+// proves both ends. No process of the platform listens for it.
 
 /** How long a token is good. */
 export const TOKEN_MS = 15 * 60_000
@@ -137,7 +138,7 @@ function refuseOwnInstallation(data_dir: string, env: Environment, { master_key 
   const own = env[VARIABLES.master_key.name]?.trim() || (existsSync(file) ? readFileSync(file, 'utf8').trim() : null)
   if (own !== null && own.toLowerCase() !== master_key)
     throw new StartRefused(`this machine has a master key of its own in ${file}: join with an empty data folder`)
-  if (existsSync(join(data_dir, 'strowger.sqlite')))
+  if (existsSync(join(data_dir, DATABASE_FILE)))
     throw new StartRefused(`${data_dir} has an installation of its own: join with an empty data folder`)
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
+import type { MachineFiles } from '../core/runtime/machine-files.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
 import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
@@ -41,6 +42,7 @@ interface ControlOptions {
   readonly log: Log
   readonly settings: ControlSettings
   readonly objects?: ObjectStore | null
+  readonly machines?: MachineFiles | null
   readonly listen: Listening
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
@@ -71,13 +73,23 @@ function consoleApis(v1: Parameters<typeof apiHandler>[0], services: HttpService
 
 type Session = ReturnType<typeof sessionAuthentication>
 
-const servicesOf = ({ state, bus, clock, log, settings, objects, bad_credentials }: ControlOptions): HttpServices => ({
+const servicesOf = ({
+  state,
+  bus,
+  clock,
+  log,
+  settings,
+  objects,
+  machines,
+  bad_credentials,
+}: ControlOptions): HttpServices => ({
   state,
   bus,
   clock,
   log,
   settings,
   objects: objects ?? null,
+  machines: machines ?? null,
   sign_ins: createRateLimiter(SIGN_INS),
   bad_credentials: createRateLimiter(bad_credentials ?? BAD_CREDENTIALS),
   computations: createComputations(),

@@ -215,10 +215,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     allow_private_peers: peers(read(env, v.allow_private_peers), host),
     log_level: read(env, v.log),
     ...mediaPlane(env),
-    database_url: read(env, v.database_url),
-    takes_calls: attempt(() => callsOf(env), true),
-    link: read(env, v.link),
-    redis_url: read(env, v.redis_url),
+    ...sharing(env, attempt),
     recordings_quota_bytes: read(env, v.recordings),
     dead_call_seconds: read(env, v.dead_call),
     drain_seconds: read(env, v.drain),
@@ -376,13 +373,18 @@ function refuseUnbuilt(name: string, value: string | null) {
   if (value !== null) throw new ConfigError(`${name}: this version does not use Redis; unset it`)
 }
 
+/** What machines that share a state need. */
+const sharing = (env: Environment, attempt: Attempt) => ({
+  database_url: read(env, VARIABLES.database_url),
+  takes_calls: attempt(() => callsOf(env), true),
+  link: read(env, VARIABLES.link),
+  redis_url: read(env, VARIABLES.redis_url),
+})
+
 function callsOf(env: Environment): boolean {
   const takes_calls = read(env, VARIABLES.roles)
-  if (!takes_calls && read(env, VARIABLES.database_url) === null)
-    throw new ConfigError(
-      `${VARIABLES.roles.name}=control: other machines must take the calls, over ${VARIABLES.database_url.name}`,
-    )
-  return takes_calls
+  if (takes_calls || read(env, VARIABLES.database_url) !== null) return takes_calls
+  throw new ConfigError(`${VARIABLES.roles.name}=control: set ${VARIABLES.database_url.name}, as others take the calls`)
 }
 
 function ownMasterKey(data_dir: string): Buffer {

@@ -14,8 +14,9 @@ import type { ScriptServices } from './services.ts'
 import type { Away, SharedScript } from './shared-script.ts'
 
 /**
- * The queues of this node, first in, first out. A conference of two joins a caller with an agent. Where several machines
- * share the state, a node claims a queue before anybody enters it, and calls of the other machines are its guests.
+ * The queues of this node, first in, first out. A conference of two joins a caller with an agent. Where several
+ * machines share the state, a node claims a queue before anybody enters it, and calls of the other machines are its
+ * guests.
  */
 
 interface Caller {

@@ -264,7 +264,7 @@ t.test('what crosses machines', async t => {
     ]
     t.equal(there.status, 200)
     t.ok(there.bytes.length > 1000 && there.bytes.equals(here.bytes), 'before it is encrypted')
-    await until('it is encrypted', async () => (await row.executeTakeFirstOrThrow()).file.endsWith('.enc'))
+    await until('it is encrypted', async () => (await row.executeTakeFirstOrThrow()).file.endsWith('.sealed'))
     const sealed = await b.voice('GET', `/Recordings/${sid}.wav`)
     t.ok(sealed.bytes.equals(here.bytes), 'and afterwards')
     const heard = await call(

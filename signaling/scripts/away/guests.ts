@@ -11,9 +11,9 @@ import { controlRecording } from '../recording-orders.ts'
 import type { Rooms } from '../rooms.ts'
 import { Guest, type GuestServices } from './guest.ts'
 import {
-  type KeeperRequest,
   internalPolicy,
   type KeeperNote,
+  type KeeperRequest,
   PRESENT_MS,
   SILENT_MS,
   type Stay,

@@ -10,9 +10,9 @@ import { ELSEWHERE } from '../room.ts'
 import type { Rooms } from '../rooms.ts'
 import type { RunningScript } from '../running-script.ts'
 import {
-  type KeeperRequest,
   internalPolicy,
   type KeeperNote,
+  type KeeperRequest,
   LEFT,
   PRESENT_MS,
   SILENT_MS,
