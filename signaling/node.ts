@@ -213,7 +213,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await sounds.sweep()
   const rooms = new Rooms(ctx)
   const queues = new Queues(ctx)
-  const visits = new Visits({ clock, log, rooms, queues }, options.post)
+  const visits = new Visits({ clock, log, rooms, queues, linked: config.link !== null }, options.post)
   const guests = new Guests(
     ctx,
     { rooms, queues, recordings: calls.recordings, control: command => controlRoom(scripting, command) },

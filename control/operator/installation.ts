@@ -66,9 +66,7 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     sip_port: row.sip_port,
     version: row.version,
     state:
-      row.takes_calls === 0
-        ? stateOfControl(row, seen.now_ms)
-        : stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
+      row.takes_calls === 0 ? stateOfControl(row, seen.now_ms) : stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
     here: row.id === seen.own?.id,
     processes,
     live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),

@@ -283,9 +283,10 @@ export class Queues {
     this.#forget(queue)
   }
 
-  /** Whether other machines share the queues. */
+  /** Whether other machines share the queues. Without links, each machine has its own. */
   get #shared(): boolean {
-    return this.#services.config.database_url !== null
+    const { database_url, link } = this.#services.config
+    return database_url !== null && link !== null
   }
 
   #forget(queue: Queue): void {

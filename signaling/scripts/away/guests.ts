@@ -37,6 +37,7 @@ export class Guests {
   /** Visits that are being let in, and those that have left meanwhile. */
   readonly #coming = new Map<string, 'coming' | 'left'>()
   readonly #sweep: Timer
+  #stopped = false
 
   constructor(
     services: GuestServices & { readonly media: MediaHub },
@@ -75,6 +76,7 @@ export class Guests {
   }
 
   stop(): void {
+    this.#stopped = true
     this.#sweep.cancel()
     this.#endAll()
   }
@@ -119,7 +121,7 @@ export class Guests {
     try {
       const row = await this.#callOf(from, call_sid)
       const full = this.#guests.size + this.#coming.size > MAX_GUESTS
-      const guest = row && !full ? await this.#letIn(from, visit, row, sdp) : null
+      const guest = row && !full && !this.#stopped ? await this.#letIn(from, visit, row, sdp) : null
       if (guest && this.#coming.get(visit) === 'coming') this.#enter(guest, stay)
       else {
         await guest?.close()

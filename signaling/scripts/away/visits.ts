@@ -25,6 +25,7 @@ const COME_MS = 8000
 /** How long a call looks for the keeper of its conference or queue, after which its document goes on. */
 const LOOK_MS = 40_000
 const AGAIN_MS = 500
+const MOST_AGAIN_MS = 4000
 /** How long the last event of a visit may take. */
 const LAST_MS = 3000
 
@@ -36,6 +37,8 @@ interface Journey {
   readonly since_ms: number
   /** Since when it has no keeper; null while it has one. */
   lost_ms: number | null
+  /** How long it waits before it looks again. */
+  again_ms: number
   /** Whether it talks to whom it has met in a queue. */
   bridged: boolean
 }
@@ -61,6 +64,8 @@ interface VisitServices {
   readonly log: Log
   readonly rooms: Rooms
   readonly queues: Queues
+  /** Whether the machines are linked: a call can visit another one only then. */
+  readonly linked: boolean
 }
 
 /** The calls of this node in conferences and queues: where another machine keeps them, they visit it. */
@@ -99,7 +104,7 @@ export class Visits {
       emit(event)
     }
     const since_ms = this.#services.clock.monotonic_ms()
-    this.#enter({ script, stay, emit: once, since_ms, lost_ms: null, bridged: false })
+    this.#enter({ script, stay, emit: once, since_ms, lost_ms: null, again_ms: AGAIN_MS, bridged: false })
   }
 
   #enter(journey: Journey): void {
@@ -189,7 +194,11 @@ export class Visits {
   }
 
   async #go(journey: Journey, machine_id: string): Promise<void> {
-    const { clock } = this.#services
+    const { clock, linked } = this.#services
+    if (!linked) {
+      journey.emit(unreachable(journey.stay, this.#waited(journey)))
+      return
+    }
     const { leg, call } = journey.script.host
     const id = newId.uuid()
     const heard_ms = clock.monotonic_ms()
@@ -218,6 +227,7 @@ export class Visits {
       if (!this.#isHere(visit)) return
       visit.came = true
       visit.journey.lost_ms = null
+      visit.journey.again_ms = AGAIN_MS
       // The sound of the search.
       if (!visit.sounding) visit.journey.script.waiting.stop()
       this.#bridge(visit)
@@ -289,10 +299,11 @@ export class Visits {
     else if (now_ms - journey.lost_ms > LOOK_MS) journey.emit(unreachable(stay, this.#waited(journey)))
     else {
       script.waiting.hear(hold)
-      const next = clock.after(AGAIN_MS, () => {
+      const next = clock.after(journey.again_ms, () => {
         this.#looking.delete(script)
         this.#enter(journey)
       })
+      journey.again_ms = Math.min(MOST_AGAIN_MS, 2 * journey.again_ms)
       this.#looking.set(script, { journey, next })
     }
   }
