@@ -63,22 +63,45 @@ async function elsewhere(
   machine_id: string,
   file: string,
 ): Promise<RecordingFile> {
-  const missing = (error: unknown): boolean => error instanceof MachineFileError && error.missing
   if (file.endsWith(SEALED))
     return sealed(store.settings.master_key, machines.source(machine_id, file)).catch(error => {
-      if (missing(error) && store.objects) return stored(store, file)
+      if (isMissing(error) && store.objects) return stored(store, file)
       throw error
     })
   try {
     const bytes = await machines.size(machine_id, file)
     return {
       bytes,
-      stream: (first, last) => Readable.from(machines.read(machine_id, file, first, last), { objectMode: false }),
+      stream: (first, last) =>
+        Readable.from(readPlain(store, machines, { machine_id, file }, first, last), { objectMode: false }),
       close: () => Promise.resolve(),
     }
   } catch (error) {
-    if (missing(error)) return elsewhere(store, machines, machine_id, file + SEALED)
+    if (isMissing(error)) return elsewhere(store, machines, machine_id, file + SEALED)
     throw error
+  }
+}
+
+const isMissing = (error: unknown): boolean => error instanceof MachineFileError && error.missing
+
+/** Yields a plain recording of another machine, which may encrypt it at any moment. The content stays the same. */
+async function* readPlain(
+  store: RecordingStore,
+  machines: MachineFiles,
+  { machine_id, file }: { readonly machine_id: string; readonly file: string },
+  first: number,
+  last: number,
+): AsyncGenerator<Buffer> {
+  let at = first
+  try {
+    for await (const part of machines.read(machine_id, file, first, last)) {
+      yield part
+      at += part.length
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    const sealed_now = await elsewhere(store, machines, machine_id, file + SEALED)
+    for await (const part of sealed_now.stream(at, last)) yield part
   }
 }
 
