@@ -214,11 +214,14 @@ function tellWhy(error: unknown): void {
   tell(`${error.message}\n`)
 }
 
-/** Makes the link lead to a folder, at once for whoever follows it. */
+/**
+ * Makes the link lead to a folder, at once for whoever follows it. To a folder beside it the link is relative, as
+ * `install` makes it: it leads there from outside a container or a rescue system too.
+ */
 function point(link: string, folder: string): void {
   const next = `${link}.next`
   rmSync(next, { force: true })
-  symlinkSync(folder, next)
+  symlinkSync(dirname(folder) === dirname(link) ? basename(folder) : folder, next)
   renameSync(next, link)
   syncToDisk(dirname(link))
 }

@@ -25,7 +25,10 @@ export async function checkTarball({ debian, tarball, settings, inside, below, e
   inside('tar', '-xzf', '/root/release.tar.gz', '-C', '/root')
   const installed = inside(`/root/${name}/bin/strowger`, 'install', '--start')
   if (!/^made {2}\/opt\/strowger$/m.test(installed)) throw new Error(`install says:\n${installed}`)
-  inside('systemd-analyze', 'verify', '/etc/systemd/system/strowger.service')
+  const unit = '/etc/systemd/system/strowger.service'
+  inside('systemd-analyze', 'verify', unit)
+  const exposure = inside('systemd-analyze', 'security', '--offline=yes', '--no-pager', '--threshold=25', unit)
+  say(/^.*Overall exposure level.*$/m.exec(exposure)?.[0].trim() ?? exposure)
   inside(SYSTEMCTL, 'is-enabled', 'strowger')
   const again = inside(COMMAND, 'install')
   if (/^made/m.test(again)) throw new Error(`a second install says:\n${again}`)
@@ -57,7 +60,8 @@ async function upgraded({ debian, name, settings, inside, below, env, say }) {
   mkdirSync(join(debian, home), { recursive: true })
   const release = version => {
     const folder = join(debian, home, version)
-    cpSync(join(debian, 'opt/strowger/'), folder, { recursive: true, dereference: true })
+    // By a command of the folder: from here, an absolute link would lead out of it.
+    inside('cp', '-rL', '/opt/strowger/.', `${home}/${version}`)
     const manifest = join(folder, 'package.json')
     writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, 'utf8')), version }))
     return folder

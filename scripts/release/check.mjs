@@ -1,13 +1,14 @@
 // Installs the Debian package of build/release in a fresh Debian without compilers, starts it as its unit does, makes a
 // call, and removes it without a trace. So with the tarball, which it also upgrades while a call runs. Then unpacks the
-// container image, and starts it as its configuration says. With --twice it first builds the release of this commit in a
-// second folder and compares the hashes. Needs root, debootstrap, skopeo, umoci and the network; takes minutes.
+// container image, and starts it as its configuration says. With --twice it first builds the release of this commit in
+// a second folder and compares the hashes. Needs root, the tools that docs/operations.md names and the network; takes
+// minutes. At its end, also by an error or a signal, nothing of it runs or lies anywhere.
 // `npm run release:check`.
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ARCHITECTURES, folderOf } from './architecture.mjs'
+import { ARCHITECTURES, folderOf, hasCommand } from './architecture.mjs'
 import { checkTarball } from './check-tarball.mjs'
 
 const say = text => console.error(`release:check: ${text}`)
@@ -17,6 +18,9 @@ const OUT = 'build/release'
 const readJson = path => JSON.parse(readFileSync(path, 'utf8'))
 const deb = readdirSync(OUT).find(name => name.endsWith('.deb'))
 if (deb === undefined) throw new Error('there is no package in build/release: npm run release')
+const TOOLS = { debootstrap: 'debootstrap', skopeo: 'skopeo', umoci: 'umoci', readelf: 'binutils' }
+const lacking = Object.keys(TOOLS).filter(name => !hasCommand(name))
+if (lacking.length > 0) throw new Error(`apt-get install ${lacking.map(name => TOOLS[name]).join(' ')}`)
 const folder = mkdtempSync(join(tmpdir(), 'strowger-release-'))
 const debian = join(folder, 'root')
 const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
@@ -155,6 +159,37 @@ function checkCross(arch) {
   say(`${found}: every native part is of ${machine}`)
 }
 
+/** The processes whose root folder lies in ours: all that was started below it, by whomever. */
+const left = () =>
+  readdirSync('/proc').filter(pid => {
+    if (!/^\d+$/.test(pid)) return false
+    try {
+      return readlinkSync(`/proc/${pid}/root`).startsWith(`${folder}/`)
+    } catch {
+      // It has ended meanwhile.
+      return false
+    }
+  })
+
+/** Ends what still runs, such as a service that a failed check has not stopped, and removes the folder. */
+function clearAway() {
+  for (let pids = left(); pids.length > 0; pids = left()) {
+    for (const pid of pids)
+      try {
+        process.kill(Number(pid), 'SIGKILL')
+      } catch (error) {
+        if (error.code !== 'ESRCH') throw error
+      }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+  }
+  rmSync(folder, { recursive: true, force: true })
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => {
+    clearAway()
+    process.exit(1)
+  })
+
 const began = Date.now()
 const since = () => `${((Date.now() - began) / 1000).toFixed(0)} s`
 try {
@@ -163,7 +198,8 @@ try {
   const image = readdirSync(OUT).find(name => name.endsWith('.oci.tar'))
   if (image === undefined) say('there is no image to check: apt-get install mmdebstrap, then npm run release')
   else await checkImage(join(OUT, image))
-  run('debootstrap', ['--variant=minbase', 'bookworm', debian])
+  // What it mounts is gone with it.
+  run('unshare', ['--mount', 'debootstrap', '--variant=minbase', 'bookworm', debian])
   for (const path of ['etc/resolv.conf', 'etc/hosts', 'etc/apt/apt.conf.d'])
     if (existsSync(`/${path}`)) cpSync(`/${path}`, join(debian, path), { recursive: true, dereference: true })
   say(`Debian stands (${since()})`)
@@ -194,15 +230,16 @@ try {
   inside('dpkg', '--remove', '--force-depends', 'adduser')
   inside('dpkg', '--purge', 'strowger')
   inside('apt-get', 'install', '-y', '-qq', 'adduser')
-  const left = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
+  const traces = inside('find', '/usr', '/etc', '/var/lib', '/lib', '-xdev', '-path', '*strowger*')
   const users = readFileSync(join(debian, 'etc/passwd'), 'utf8')
-  if (left !== before || /^strowger:/m.test(users)) throw new Error(`purge left:\n${left}`)
+  if (traces !== before || /^strowger:/m.test(users)) throw new Error(`purge left:\n${traces}`)
   say(`installed, called, purged; nothing is left (${since()})`)
   const tarball = join(
     OUT,
     readdirSync(OUT).find(name => name.endsWith('.tar.gz')),
   )
   await checkTarball({ debian, tarball, settings: PORTS, inside, below, env: ENV, say })
+  if (left().length > 0) throw new Error('processes of the release still run')
 } finally {
-  rmSync(folder, { recursive: true, force: true })
+  clearAway()
 }

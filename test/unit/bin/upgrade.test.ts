@@ -220,6 +220,7 @@ t.test('an upgrade that fails leads back to the version before, with every call 
   t.equal(good.code, 0, good.stdout + good.stderr)
   const as_second = { link: 'strowger-2.0.0', runs: '2.0.0', migrated: false, interrupted: false }
   t.match(found(), as_second, 'nothing ran before; the new version runs')
+  t.equal(readlinkSync(link), 'strowger-2.0.0', 'the link leads there from outside a container, too')
   t.same([kept('.tar.gz'), kept('.sqlite')], [1, 1], 'the backup from before stays, and the copy of the database')
 
   const failed = await run(broken, '--link', link)
