@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -154,4 +155,44 @@ t.test('install says why a machine is not one for it, and changes nothing', asyn
   await refused(release, /Debian package of Strowger is installed/)
   rmSync(join(root, 'usr'), { recursive: true })
   t.same([below(root), ran], [before, []])
+})
+
+t.test('the command knows the settings of the service, which root alone can read; the shell goes first', async t => {
+  const root = t.testdir({
+    'strowger.env': [
+      '# STROWGER_HOST=192.0.2.1',
+      'STROWGER_DOMAIN=voice.example.com',
+      'STROWGER_MASTER_KEY=\'a b "c" $(id)\'',
+      '  STROWGER_SMTP_URL="smtp://desk:p=w@mail.example"  ',
+      'STROWGER_LOG=warn',
+      'PATH=/nowhere',
+      'STROWGER_x;id=1',
+      'no assignment',
+      'STROWGER_SANDBOX=off',
+    ].join('\n'),
+    command: '#!/bin/sh\nenv | grep ^STROWGER_ | sort\necho "$@"\n',
+    setpriv: '#!/bin/sh\nwhile [ "$1" != env ]; do shift; done\nexec "$@"\n',
+  })
+  chmodSync(join(root, 'command'), 0o755)
+  chmodSync(join(root, 'setpriv'), 0o755)
+  const script = readFileSync(join(TREE, 'packaging/debian/strowger'), 'utf8')
+    .replace('/etc/strowger/strowger.env', join(root, 'strowger.env'))
+    .replace('/usr/lib/strowger/bin/strowger', join(root, 'command'))
+  const env = { PATH: `${root}:${process.env['PATH']}`, STROWGER_LOG: 'debug' }
+  const ran = spawnSync('sh', ['-c', script, 'strowger', 'calls', 'list'], { encoding: 'utf8', env })
+  t.same(
+    [ran.stdout.split('\n'), ran.stderr],
+    [
+      [
+        'STROWGER_DOMAIN=voice.example.com',
+        'STROWGER_LOG=debug',
+        'STROWGER_MASTER_KEY=a b "c" $(id)',
+        'STROWGER_SANDBOX=off',
+        'STROWGER_SMTP_URL=smtp://desk:p=w@mail.example',
+        'calls list',
+        '',
+      ],
+      '',
+    ],
+  )
 })
