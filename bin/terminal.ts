@@ -82,10 +82,14 @@ export const fail = (): void => terminal().fail()
 
 /**
  * Makes what commands print harmless to a terminal: names and SIP messages that others wrote may have escape sequences.
- * Text passes one function here, whatever prints it; a command's own sequences are bytes.
+ * Text passes one function here, whatever prints it; a command's own sequences are bytes. A reader that has seen
+ * enough, such as head(1), ends no command: what it no longer reads is lost.
  */
 export function guardTerminal(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean
   stream.write = ((chunk: unknown, ...rest: unknown[]) =>
     write(typeof chunk === 'string' ? visible(chunk) : chunk, ...rest)) as typeof stream.write
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
 }

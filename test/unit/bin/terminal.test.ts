@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { guardTerminal } from '../../../bin/terminal.ts'
+import { TREE } from '../../../core/runtime/tree.ts'
 import t from '../../support/harness/index.ts'
 
 t.test('what others wrote cannot steer the terminal of an operator', async t => {
   const written: unknown[] = []
-  const stream = { write: (chunk: unknown) => written.push(chunk) > 0 } as unknown as NodeJS.WriteStream
+  const double = { write: (chunk: unknown) => written.push(chunk) > 0, on: () => double }
+  const stream = double as unknown as NodeJS.WriteStream
   guardTerminal(stream)
   stream.write('Shop\u001b]0;owned\u0007\n')
   stream.write('Ac\u200bme \u202elatnec\n')
@@ -13,4 +16,10 @@ t.test('what others wrote cannot steer the terminal of an operator', async t => 
     ['Shop\\u001b]0;owned\\u0007\n', 'Ac\\u200bme \\u202elatnec\n', Buffer.from('\u001b[H')],
     'only a command writes sequences, as bytes',
   )
+})
+
+t.test('a reader that has seen enough ends no command, and makes none print a fault', async t => {
+  // The reader is gone long before the command has been loaded.
+  const script = `{ ${TREE}/bin/strowger --help; echo "code $?" >&2; } | true`
+  t.equal(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stderr, 'code 0\n')
 })
