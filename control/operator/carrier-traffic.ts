@@ -175,7 +175,7 @@ export const carrierTraffic = [
     async run({ db, carrier, caller, now, query: { from, to } }) {
       if (from > to) return invalid('from', 'is after to')
       if (Date.parse(to) - Date.parse(from) >= MAX_DAYS * DAY_MS)
-        return invalid('from', `is ${MAX_DAYS} days before to`)
+        return invalid('from', `must be less than ${MAX_DAYS} days before to`)
       const attempts = new Map((await carrierDays(db, carrier.id, { from, to })).map(day => [day.day, day]))
       const kept = (day: string): boolean => hasCarrierMedia(day, Date.parse(now))
       const legs = await carrierMediaDays(db, carrier.id, { from, to })

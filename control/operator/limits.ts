@@ -1,6 +1,7 @@
 import { findCountry } from '../../core/domain/numbers/countries.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { counted } from '../../core/domain/text/counted.ts'
 import { correctCounters } from '../../core/state/calls/counters.ts'
 import { holdersAt } from '../../core/state/calls/leases.ts'
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
@@ -203,7 +204,7 @@ export const limits = [
       }))
       const change: Change = {
         resource: { type: 'slots', id: 'slots', name: 'Slots of ceilings', href: null },
-        summary: `Recounted the slots of ceilings: ${data.length} counters were wrong`,
+        summary: `Recounted the slots of ceilings: ${counted(data.length, 'counter was', 'counters were')} wrong`,
         before: null,
         after: null,
       }

@@ -70,7 +70,7 @@ export const margins = [
     async run({ db, query: { from, to, group_by = 'day', project_id, carrier_id } }) {
       if (from > to) return invalid('from', 'is after to')
       if (Date.parse(to) - Date.parse(from) >= MAX_DAYS * DAY_MS)
-        return invalid('from', `is ${MAX_DAYS} days before to`)
+        return invalid('from', `must be less than ${MAX_DAYS} days before to`)
       const filter = {
         from,
         to,
