@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { PresentedSource } from '../control/operator/sources.ts'
-import { ask } from './operator-route.ts'
+import { ask, askAll } from './operator-route.ts'
 import { give, tell } from './terminal.ts'
 
 interface Json {
@@ -32,7 +32,7 @@ export function sourcesCommand(): Command {
 }
 
 async function list({ json = false }: Json): Promise<void> {
-  const { data } = (await ask('get /source-approvals')) as { data: PresentedSource[] }
+  const data = (await askAll('get /source-approvals', { query: { limit: '200' } })) as PresentedSource[]
   if (json) give(`${JSON.stringify(data)}\n`)
   else tell(`${data.map(described).join('\n') || 'every source counts as it was written'}\n`)
 }

@@ -3,7 +3,6 @@ import { iso } from '../../core/runtime/clock.ts'
 import {
   type ContainmentRow,
   decideRelease,
-  findAnyContainment,
   type ReleaseRequestRow,
   releaseContainment,
 } from '../../core/state/alerts/containments.ts'
@@ -63,7 +62,10 @@ export async function openPrefix(
   { by, now_ms }: { readonly by: string; readonly now_ms: number },
 ): Promise<ContainmentRow | Refusal<'state_conflict'>> {
   const row = await releaseContainment(trx, containment.id, { released_at: iso(now_ms), released_by: by })
-  if (!row) return refuse('state_conflict', { name: `containment ${containment.id}`, value: 'released' })
+  if (!row) {
+    const value = containment.released_at === null ? 'expired' : 'released'
+    return refuse('state_conflict', { name: `containment ${containment.id}`, value })
+  }
   await containmentEvent(trx, row, 'containment.released', now_ms)
   return row
 }
@@ -75,7 +77,7 @@ interface Decision {
   readonly by: string
 }
 
-/** Decides a customer's request to open a prefix. An approval opens it. */
+/** Decides a customer's request to open a prefix. An approval opens it, unless it is open by now. */
 export async function decideRequest(
   trx: Trx,
   request: ReleaseRequestRow,
@@ -89,9 +91,8 @@ export async function decideRequest(
     decision_reason: reason,
   })
   if (!decided) return refuse('state_conflict', { name: `release request ${request.id}`, value: request.state })
-  const released = decision === 'approved' ? await findAnyContainment(trx, request.containment_id) : undefined
-  if (released) await containmentEvent(trx, released, 'containment.released', now_ms)
-  return decided
+  if (decided.released) await containmentEvent(trx, decided.released, 'containment.released', now_ms)
+  return decided.request
 }
 
 /** The change of a containment for the audit trail. */

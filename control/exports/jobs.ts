@@ -174,7 +174,7 @@ export async function deleteExport(db: Trx, row: CallExportRow): Promise<Change>
   return exportChange(row, 'deleted')
 }
 
-/** Makes a link to the file of a job. It ends with the job, and with the credential that asked for it. */
+/** Makes a link to the file of a job. It ends with the job, and with the key or the member that asked for it. */
 export function makeLink(
   { settings, clock }: Services,
   row: CallExportRow,
@@ -183,7 +183,7 @@ export function makeLink(
 ): Static<typeof ExportLink> {
   const ends = [row.expires_at, caller.expires_at ?? null].flatMap(at => (at === null ? [] : Date.parse(at)))
   const until_seconds = Math.floor(Math.min(clock.now() + valid_seconds * 1000, ...ends) / 1000)
-  const path = linkPath(settings.master_key, row.id, until_seconds)
+  const path = linkPath(settings.master_key, { id: row.id, until_seconds, maker: caller.id })
   return { url: `${settings.base_url}${path}`, expires_at: iso(until_seconds * 1000) }
 }
 

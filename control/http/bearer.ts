@@ -5,7 +5,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
 import type { State } from '../../core/state/index.ts'
-import { type FoundKey, findKeyByPublicId, keyIsOver, touchKey } from '../../core/state/people/api-keys.ts'
+import { endOfKey, type FoundKey, findKeyByPublicId, keyIsOver, touchKey } from '../../core/state/people/api-keys.ts'
 import type { Scope } from './access.ts'
 import type { Caller } from './caller.ts'
 import { type Refusal, refuse } from './reply.ts'
@@ -79,6 +79,7 @@ const callerOf = ({ key, projects }: FoundKey): Caller => ({
   scopes: new Set(JSON.parse(key.scopes) as Scope[]),
   subaccount_id: key.subaccount_id,
   operator: false,
+  expires_at: endOfKey(key),
   actor: { type: 'api_key', id: key.id, name: key.name, detail: `sk_live_${key.public_id}` },
 })
 

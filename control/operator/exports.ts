@@ -1,5 +1,8 @@
+import { ownerOfTrunk } from '../../core/state/configuration/trunks.ts'
+import { findAnyProject } from '../../core/state/people/customers.ts'
 import { ExportFormat } from '../exports/jobs.ts'
 import { exportRoutes } from '../exports/routes.ts'
+import { invalid } from '../http/reply.ts'
 import { input, optional, Type } from '../http/schema.ts'
 import { CALL_FILTER, historyFilter } from '../v1/calls.ts'
 
@@ -27,7 +30,15 @@ export const exports = exportRoutes({
     'The file is kept for seven days.',
   body: ExportRequest,
   example: { format: 'jsonl', filter: { since: '2026-11-01T00:00:00.000Z' } },
-  async wish({ format, filter: { project_id, ...asked } = {} }, { caller }) {
+  async wish({ format, filter: { project_id, ...asked } = {} }, { db, caller }) {
+    if (project_id !== undefined && !(await findAnyProject(db, project_id)))
+      return invalid('/filter/project_id', 'names no project')
+    if (asked.trunk_id !== undefined) {
+      const trunk = await ownerOfTrunk(db, asked.trunk_id)
+      if (!trunk) return invalid('/filter/trunk_id', 'names no trunk')
+      if (project_id !== undefined && trunk.project_id !== project_id)
+        return invalid('/filter/trunk_id', 'names a trunk of another project')
+    }
     return { format, filter: { ...historyFilter(asked, caller), ...(project_id === undefined ? {} : { project_id }) } }
   },
 })

@@ -7,6 +7,7 @@ import {
   listAllReleaseRequests,
   type ReleaseRequestRow,
 } from '../../core/state/alerts/containments.ts'
+import { ownerOfTrunk } from '../../core/state/configuration/trunks.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { acknowledge, acknowledgedChange } from '../alerts/acknowledge.ts'
 import {
@@ -176,10 +177,7 @@ export const fraud = [
     async run({ db, body, services }) {
       const { trunk_id = null, project_id = null, ...wanted } = body
       if ((trunk_id === null) === (project_id === null)) return invalid('/trunk_id', 'or project_id says where')
-      const trunk =
-        trunk_id === null
-          ? null
-          : await db.selectFrom('trunk').select('project_id').where('id', '=', trunk_id).executeTakeFirst()
+      const trunk = trunk_id === null ? null : await ownerOfTrunk(db, trunk_id)
       if (trunk === undefined) return invalid('/trunk_id', 'is no trunk')
       const of = await customerOf(db, trunk?.project_id ?? project_id)
       const closed_for = of.customer?.project_id ?? null

@@ -6,12 +6,15 @@ import {
 } from '../../core/state/configuration/sources.ts'
 import { deleteSource, type SourceRow, saveTrunk, type TrunkRow } from '../../core/state/configuration/trunks.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { type Change, notFound, type Refusal, refuse } from '../http/reply.ts'
-import { Instant, list, listOf, nullable, resource, type Static, Type } from '../http/schema.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
+import { type Change, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
+import { Instant, list, nullable, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { SourceStanding } from '../v1/trunk-schemas.ts'
 import { customerOf } from './customer-of.ts'
 import { route } from './route.ts'
 
+const MAX_PAGE = 200
+const DEFAULT_PAGE = 50
 const SubaccountId = nullable(Type.String())
 
 const LimitedSourceAnswer = resource('OperatorLimitedSource', {
@@ -91,9 +94,15 @@ export const sources = [
     summary: 'List the sources of trunks that wait for an approval, count by name alone, or are overruled by a carrier',
     scope: 'operator:read',
     context: 'organization',
-    replies: { 200: listOf(LimitedSourceAnswer) },
-    async run({ db, now }) {
-      return { status: 200, body: { data: (await limitedSources(db, now)).map(present) } }
+    query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
+    replies: { 200: pageSchema(LimitedSourceAnswer) },
+    async run({ db, now, query: { cursor, limit = DEFAULT_PAGE } }) {
+      const position = readCursor(cursor, ['number', 'string', 'string'])
+      if (isRefusal(position)) return position
+      const after = position && { overruled: position[0] === 1, created_at: position[1], id: position[2] }
+      const rows = await limitedSources(db, now, { limit: limit + 1, ...(after ? { after } : {}) })
+      const { shown, more } = pageOf(rows, limit, row => [row.carrier ? 1 : 0, row.created_at, row.id])
+      return { status: 200, body: { data: shown.map(present), ...more } }
     },
   }),
 

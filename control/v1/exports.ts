@@ -1,4 +1,4 @@
-import { findTrunk } from '../../core/state/configuration/trunks.ts'
+import { ownerOfTrunk } from '../../core/state/configuration/trunks.ts'
 import { ExportFormat, ExportLink, exportChange, LinkRequest, makeLink } from '../exports/jobs.ts'
 import { exportRoutes } from '../exports/routes.ts'
 import { invalid, refuse } from '../http/reply.ts'
@@ -29,8 +29,9 @@ export const exports = [
     example: { format: 'csv', filter: { since: '2026-11-01T00:00:00.000Z' } },
     async wish({ format, filter = {} }, { db, caller, project_id }) {
       if (filter.trunk_id !== undefined && project_id !== null) {
-        const trunk = await findTrunk(db, project_id, filter.trunk_id)
-        if (!trunk || (caller.subaccount_id !== null && trunk.subaccount_id !== caller.subaccount_id))
+        const trunk = await ownerOfTrunk(db, filter.trunk_id)
+        const is_own = trunk?.project_id === project_id
+        if (!is_own || (caller.subaccount_id !== null && trunk.subaccount_id !== caller.subaccount_id))
           return invalid('/filter/trunk_id', 'names no trunk of the project')
       }
       return { format, filter: historyFilter(filter, caller) }

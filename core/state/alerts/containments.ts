@@ -116,7 +116,7 @@ export async function insertContainment(trx: Trx, containment: NewContainment): 
   return row
 }
 
-/** Reopens the prefix. Returns undefined when it was already open. */
+/** Reopens the prefix. Returns undefined when it was already open: released, or expired. */
 export const releaseContainment = (
   trx: Trx,
   id: string,
@@ -127,6 +127,7 @@ export const releaseContainment = (
     .set(release)
     .where('id', '=', id)
     .where('released_at', 'is', null)
+    .where('expires_at', '>', release.released_at)
     .returningAll()
     .executeTakeFirst()
 
@@ -178,7 +179,7 @@ export async function requestRelease(
   return row
 }
 
-/** Decides a pending request. An approval also releases the containment. */
+/** Decides a pending request. An approval also releases the containment; null when its prefix was already open. */
 export async function decideRelease(
   trx: Trx,
   id: string,
@@ -188,20 +189,18 @@ export async function decideRelease(
     decision_by: string
     decision_reason: string | null
   },
-): Promise<ReleaseRequestRow | undefined> {
-  const row = await trx
+): Promise<{ readonly request: ReleaseRequestRow; readonly released: ContainmentRow | null } | undefined> {
+  const request = await trx
     .updateTable('containment_release_request')
     .set(decision)
     .where('id', '=', id)
     .where('state', '=', 'pending')
     .returningAll()
     .executeTakeFirst()
-  if (row && decision.state === 'approved')
-    await releaseContainment(trx, row.containment_id, {
-      released_at: decision.decision_at,
-      released_by: decision.decision_by,
-    })
-  return row
+  if (!request) return undefined
+  if (decision.state === 'rejected') return { request, released: null }
+  const release = { released_at: decision.decision_at, released_by: decision.decision_by }
+  return { request, released: (await releaseContainment(trx, request.containment_id, release)) ?? null }
 }
 
 /** Lists all release requests of a containment, newest first. */

@@ -170,9 +170,28 @@ export type LimitedSource = Pick<SourceRow, 'id' | 'cidr' | 'standing' | 'create
   readonly carrier?: OverruledSource['carrier']
 }
 
+interface LimitedPage {
+  readonly limit: number
+  /** Last source of the previous page. */
+  readonly after?: { readonly overruled: boolean; readonly created_at: string; readonly id: string }
+}
+
 /** Lists sources that wait for an operator or count only by name, oldest first, then those that carriers overrule. */
-export async function limitedSources(db: Db, now: string): Promise<LimitedSource[]> {
-  const rows = await db
+export async function limitedSources(db: Db, now: string, { limit, after }: LimitedPage): Promise<LimitedSource[]> {
+  const limited = after?.overruled ? [] : await notInFull(db, now, { limit, ...(after ? { after } : {}) })
+  if (limited.length === limit) return limited
+  const all = (await overruledSources(db)).toSorted(olderFirst)
+  const rest = after?.overruled ? all.filter(source => olderFirst(after, source) < 0) : all
+  return [...limited, ...rest.slice(0, limit - limited.length).map(presentOverruled)]
+}
+
+type Dated = Pick<SourceRow, 'created_at' | 'id'>
+const olderFirst = (a: Dated, b: Dated): number =>
+  a.created_at === b.created_at ? compare(a.id, b.id) : compare(a.created_at, b.created_at)
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+async function notInFull(db: Db, now: string, { limit, after }: LimitedPage): Promise<LimitedSource[]> {
+  let query = db
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
     .select(['trunk_source.id', 'cidr', 'standing', 'trunk_source.created_at', 'trunk_id'])
@@ -181,25 +200,24 @@ export async function limitedSources(db: Db, now: string): Promise<LimitedSource
     .where('trunk.status', '!=', 'released')
     .orderBy('trunk_source.created_at')
     .orderBy('trunk_source.id')
-    .execute()
+    .limit(limit)
+  if (after)
+    query = query
+      .where('trunk_source.created_at', '>=', after.created_at)
+      .where(eb => eb.or([eb('trunk_source.created_at', '>', after.created_at), eb('trunk_source.id', '>', after.id)]))
   const limited: LimitedSource[] = []
-  for (const row of rows)
+  for (const row of await query.execute())
     limited.push({ ...row, overlaps: (await readTogether(db, ...readsOfTaken(row.cidr, row, now))).flat() })
-  for (const { id, cidr, created_at, project_id, subaccount_id, trunk, carrier } of await overruledSources(db))
-    limited.push({
-      id,
-      cidr,
-      created_at,
-      project_id,
-      subaccount_id,
-      standing: 'full',
-      trunk_id: trunk.id,
-      trunk_name: trunk.name,
-      overlaps: [],
-      carrier,
-    })
   return limited
 }
+
+const presentOverruled = ({ trunk, signaling_fqdn: _, ...source }: OverruledSource): LimitedSource => ({
+  ...source,
+  standing: 'full',
+  trunk_id: trunk.id,
+  trunk_name: trunk.name,
+  overlaps: [],
+})
 
 type Approval =
   | { readonly source: SourceRow; readonly trunk: TrunkRow; readonly from_revision: number }

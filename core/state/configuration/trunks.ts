@@ -58,6 +58,13 @@ export const findTrunk = (db: Db, project_id: string, id: string): Promise<Trunk
 export const findAnyTrunk = (db: Db, id: string): Promise<TrunkRow | undefined> =>
   db.selectFrom('trunk').selectAll().where('id', '=', id).where('status', '!=', 'released').executeTakeFirst()
 
+/** Whose a trunk is or was: calls of a released trunk stay in the history. */
+export const ownerOfTrunk = (
+  db: Db | Trx,
+  id: string,
+): Promise<Pick<TrunkRow, 'project_id' | 'subaccount_id'> | undefined> =>
+  db.selectFrom('trunk').select(['project_id', 'subaccount_id']).where('id', '=', id).executeTakeFirst()
+
 interface TrunkPage {
   /** Null: no limit. */
   readonly limit: number | null

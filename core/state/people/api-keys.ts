@@ -69,6 +69,10 @@ export const findKey = (db: Db, organization_id: string, id: string): Promise<Ap
     .where('api_key.id', '=', id)
     .executeTakeFirst()
 
+/** Finds a key of any organization by its id. */
+export const findAnyKey = (db: Db, id: string): Promise<ApiKeyRow | undefined> =>
+  db.selectFrom('api_key').selectAll().where('id', '=', id).executeTakeFirst()
+
 export async function insertKey(trx: Trx, row: ApiKeyRow): Promise<void> {
   await trx.insertInto('api_key').values(row).execute()
 }
@@ -82,8 +86,12 @@ export async function revokeKey(trx: Trx, id: string, revoked_at: string): Promi
   await trx.updateTable('api_key').set({ revoked_at }).where('id', '=', id).execute()
 }
 
+/** When a key stops by itself, expired or rotated out; null for never. ISO 8601. */
+export const endOfKey = ({ retires_at, expires_at }: ApiKeyRow): string | null =>
+  [retires_at, expires_at].filter(at => at !== null).sort()[0] ?? null
+
 /** Reports whether a key is revoked, rotated out or expired. `now` is ISO 8601. */
-export const keyIsOver = (key: ApiKeyRow, now: string): boolean =>
-  key.revoked_at !== null ||
-  (key.retires_at !== null && key.retires_at <= now) ||
-  (key.expires_at !== null && key.expires_at <= now)
+export function keyIsOver(key: ApiKeyRow, now: string): boolean {
+  const end = endOfKey(key)
+  return key.revoked_at !== null || (end !== null && end <= now)
+}

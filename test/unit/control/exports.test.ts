@@ -10,6 +10,7 @@ import { type ControlPlane, controlPlane, freshKey } from '../../support/control
 import { queuedCall, ranCall, trunkOf } from '../../support/ended-calls.ts'
 import t from '../../support/harness/index.ts'
 import { asks, operatorKey } from '../../support/operators.ts'
+import { signIn } from '../../support/signed-in.ts'
 import { addTenant, asTenant } from '../../support/tenants.ts'
 
 // Exports of calls: what is in the file, who gets it, and what happens to a job whose process dies.
@@ -261,12 +262,13 @@ t.test('a link needs no key, ends with its time, and is of one export', async t 
   t.match(file.headers.get('content-disposition'), /^attachment; filename="calls-[0-9-]+\.jsonl"$/)
   const part = await open(path, { Range: 'bytes=0-9' })
   t.match([part.status, part.text], [206, file.text.slice(0, 10)])
-  const [id = '', until = '', proof = ''] = path.slice('/downloads/'.length).split('.')
+  const [id = '', until = '', maker = '', proof = ''] = path.slice('/downloads/'.length).split('.')
   const { body: other } = await begin(w, { format: 'jsonl' })
   for (const forged of [
-    `${other.id}.${until}.${proof}`,
-    `${id}.${Number(until) + 1}.${proof}`,
-    `${id}.${until}.${'A'.repeat(43)}`,
+    `${other.id}.${until}.${maker}.${proof}`,
+    `${id}.${Number(until) + 1}.${maker}.${proof}`,
+    `${id}.${until}.key_${other.id.slice(4)}.${proof}`,
+    `${id}.${until}.${maker}.${'A'.repeat(43)}`,
     id,
   ])
     t.equal((await open(`/downloads/${forged}`)).status, 404, forged)
@@ -278,6 +280,48 @@ t.test('a link needs no key, ends with its time, and is of one export', async t 
   t.notOk(existsSync(join(w.settings.data_dir, 'exports', `${job.id}.jsonl`)))
   later_ms = 0
   await w.ask('DELETE', `/v1/exports/${other.id}`)
+})
+
+t.test('a link ends with the key or the member that made it', async t => {
+  const { body: job } = await begin(w, { format: 'jsonl' })
+  await writing.run(w)
+  const open = async (link: string) => (await w.ask('GET', link, { key: null })).status
+  const linkOf = async (request: object) => {
+    const { status, body } = await w.ask('POST', `/v1/exports/${job.id}/links`, { body: {}, ...request })
+    t.equal(status, 201)
+    return { path: new URL(body.url).pathname, expires_at: body.expires_at as string }
+  }
+  const of = async (key: string) => {
+    const [, public_id = ''] = /^sk_live_([A-Z2-7]+)_/.exec(key) ?? []
+    const change = (set: { revoked_at?: string; retires_at?: string }) =>
+      w.state.db.updateTable('api_key').set(set).where('public_id', '=', public_id).execute()
+    return { ...(await linkOf({ key })), change }
+  }
+  const revoked = await of(await w.newKey({}))
+  t.equal(await open(revoked.path), 200)
+  await revoked.change({ revoked_at: iso(clock.now()) })
+  t.equal(await open(revoked.path), 404, 'the key is revoked')
+
+  const retired = await of(await w.newKey({}))
+  await retired.change({ retires_at: iso(clock.now() + 60_000) })
+  t.equal(await open(retired.path), 200)
+  later_ms = 61_000
+  t.equal(await open(retired.path), 404, 'the key was rotated out')
+  later_ms = 0
+  const expires_at = iso(clock.now() + 120_000)
+  const { expires_at: end } = await linkOf({ key: await w.newKey({ expires_at }) })
+  t.ok(end <= expires_at, 'a link says so, too')
+
+  const admin = await signIn(w)
+  const { body: link } = await admin.ask('POST', `/v1/exports/${job.id}/links`, {})
+  t.equal(await open(new URL(link.url).pathname), 200)
+  await w.state.db
+    .updateTable('member')
+    .set({ locked_at: iso(clock.now()) })
+    .execute()
+  t.equal(await open(new URL(link.url).pathname), 404, 'the member is locked')
+  await w.state.db.updateTable('member').set({ locked_at: null }).execute()
+  await w.ask('DELETE', `/v1/exports/${job.id}`)
 })
 
 t.test('nobody else sees an export; a restricted key has its subaccount’s calls alone', async t => {
@@ -322,6 +366,13 @@ t.test('an operator exports the calls of all customers, with what they cost', as
   )
   t.match(all[0], { carrier_id: 'car_1', cost_minor: 11, project_id: w.demo.project_id })
   t.same((await text({ project_id: rival.demo.project_id })).length, 1)
+  const filtered = (filter: object) => ask('POST', '/exports', { format: 'csv', filter })
+  for (const [filter, pointer] of [
+    [{ project_id: 'prj_none' }, '/filter/project_id'],
+    [{ trunk_id: 'trk_none' }, '/filter/trunk_id'],
+    [{ trunk_id: trunk, project_id: rival.demo.project_id }, '/filter/trunk_id'],
+  ] as const)
+    t.match(await filtered(filter), { status: 422, body: { errors: [{ pointer }] } }, pointer)
   const blind = asks(w, await operatorKey(w, { scopes: '["operator:read"]' }))
   t.equal((await blind('POST', '/exports', { format: 'csv' })).status, 403, 'costs need operator:money')
 })

@@ -7,11 +7,11 @@ import type {
   OperatorProject,
   OperatorReleaseRequest,
 } from '../../lib/api-types.ts'
-import { useAction, useData } from '../../lib/data.ts'
+import { useAction, useData, usePages } from '../../lib/data.ts'
 import { count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Badge, Button, Card, Empty, Facts, Loaded, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Facts, Loaded, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { AlertCard } from '../alert-card.tsx'
@@ -186,9 +186,11 @@ function Firing({ rows, names, onChanged }: FiringProps) {
   )
 }
 
+const sourceKey = (row: OperatorLimitedSource) => row.id
+
 /** Sources of trunks that wait for an approval, overlap another tenant's, or are overruled by a carrier. */
 function Sources() {
-  const of = useData<ListOf<OperatorLimitedSource>>('/operator/v1/source-approvals')
+  const of = usePages<OperatorLimitedSource>('/operator/v1/source-approvals', { key: sourceKey })
   const action = useAction()
   const decide = (row: OperatorLimitedSource, deed: 'approve' | 'refuse') =>
     action.run(async () => {
@@ -201,16 +203,21 @@ function Sources() {
       hint="Addresses of customers’ trunks that wait for your approval, that count only with the trunk’s own name, or that a carrier’s address overrules."
       flush
     >
-      <ProblemBox problem={action.problem} />
-      <Loaded of={of}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No source is in question" />
-          ) : (
-            <SourceTable rows={data} decide={(row, deed) => void decide(row, deed)} />
-          )
-        }
-      </Loaded>
+      <ProblemBox problem={action.problem ?? of.problem} />
+      {of.rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="No source is in question" />
+        </NoRows>
+      ) : (
+        <SourceTable rows={of.rows} decide={(row, deed) => void decide(row, deed)} />
+      )}
+      {of.more && (
+        <div class="table-foot">
+          <Button small onClick={of.loadMore}>
+            More sources
+          </Button>
+        </div>
+      )}
     </Card>
   )
 }
@@ -225,7 +232,7 @@ const SourceTable = ({
   <Table
     label="Sources in question"
     rows={rows}
-    keyOf={row => row.id}
+    keyOf={sourceKey}
     columns={[
       { title: 'Source', cell: row => <span class="mono">{row.cidr}</span> },
       { title: 'Trunk', cell: row => row.trunk_name },

@@ -6,6 +6,7 @@ import { alertWorld, report } from '../../../support/alert-world.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { type Answer, type ControlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { asks, operatorKey } from '../../../support/operators.ts'
 import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 // Who learns that addresses overlap: those of two customers, or those of a customer and a carrier.
@@ -42,7 +43,7 @@ t.test('operators see sources that overlap or wait for approval; a customer sees
   await w.pass(1000)
   t.equal((await createTrunk(rival, 'Wide office', '10.0.0.0/8')).status, 201)
   t.same(await counted(), ['sources_waiting 1', 'sources_name_only 1'])
-  const listed = await limitedSources(w.state.db, now)
+  const listed = await limitedSources(w.state.db, now, { limit: 9 })
   t.match(listed, [
     { cidr: '192.0.2.0/24', overlaps: [{ cidr: '192.0.2.7/32', trunk_name: 'Ikeja office' }] },
     { cidr: '10.0.0.0/8', standing: 'pending_approval' },
@@ -58,6 +59,7 @@ t.test('a carrier that overlaps a source alerts only its customer, without namin
     asTenant(w, await addTenant(w.state, w.settings.master_key, [])),
   ]
   const created = await createTrunk(w, 'Ikeja office', '203.0.113.0/25')
+  await w.pass(1000)
   const wide = await createTrunk(rival, 'Rival office', '203.0.113.128/25')
   await createTrunk(bystander, 'Other office', '198.51.100.0/24')
   const trunks = [created, wide].map(({ body }) => body.trunk)
@@ -68,10 +70,30 @@ t.test('a carrier that overlaps a source alerts only its customer, without namin
   const carrier = { name: 'Lagos Telecom', codecs: ['PCMA'], targets: [], routes: [] }
   const car = await addCarrier(w.state, { ...carrier, sources: ['203.0.113.9/32', '203.0.113.192/26'] }, now)
   t.match(
-    await limitedSources(w.state.db, now),
+    await limitedSources(w.state.db, now, { limit: 9 }),
     ['203.0.113.9/32', '203.0.113.192/26'].map(cidr => ({ carrier: { cidr, name: 'Lagos Telecom' } })),
     'operators see the carrier of each limited source',
   )
+  t.equal((await createTrunk(bystander, 'Wide office', '10.0.0.0/8')).status, 201)
+  await w.pass(1000)
+  t.equal((await createTrunk(bystander, 'Another wide office', '11.0.0.0/8')).status, 201)
+  const ask = asks(w, await operatorKey(w))
+  const whole = (await ask('GET', '/source-approvals')).body
+  t.same(Object.keys(whole), ['data'])
+  t.same(
+    whole.data.map(({ cidr }: { cidr: string }) => cidr),
+    ['10.0.0.0/8', '11.0.0.0/8', '203.0.113.0/25', '203.0.113.128/25'],
+  )
+  const paged: unknown[] = []
+  for (let more = ''; paged.length < 9; ) {
+    const { status, body } = await ask('GET', `/source-approvals?limit=1${more}`)
+    t.match([status, body.data.length], [200, 1])
+    paged.push(...body.data)
+    if (body.next_cursor === undefined) break
+    more = `&cursor=${body.next_cursor}`
+  }
+  t.same(paged, whole.data, 'pages of one source have each of them once, in the same order')
+  t.equal((await ask('GET', '/source-approvals?cursor=W10')).status, 422)
   await w.look()
   const seen = async (of: ControlPlane) => (await of.ask('GET', '/v1/alerts?range=90d')).body.alerts
   for (const [of, trunk, cidr] of [

@@ -48,6 +48,33 @@ t.test('a prefix is closed for one project alone, and opened by the decision abo
   t.match(await ask('POST', `/containments/${closed.body.id}/release`, { reason: 'again' }), { status: 409 })
 })
 
+t.test('a customer is told once that a prefix is open, however often operators say so', async t => {
+  const hook = { url: 'https://app.example.com/hook', event_kinds: ['containment.released'] }
+  const headers = { 'Idempotency-Key': freshKey() }
+  t.equal((await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers })).status, 201)
+  const released = async () => (await w.state.db.selectFrom('webhook_delivery').selectAll().execute()).length
+  const asked = async (prefix: string) => {
+    const { body } = await ask('POST', '/containments', { prefix, project_id: w.demo.project_id, ...risk })
+    const headers = { 'Idempotency-Key': freshKey() }
+    const request = { headers, body: { note: 'It was us.' } }
+    t.equal((await w.ask('POST', `/v1/containments/${body.id}/release-requests`, request)).status, 201)
+    const { data } = (await ask('GET', '/release-requests?state=pending')).body
+    const approve = () => ask('POST', `/release-requests/${data[0].id}/decide`, { decision: 'approved' })
+    return { release: () => ask('POST', `/containments/${body.id}/release`, { reason: 'checked' }), approve }
+  }
+  const first = await asked('+88214')
+  t.equal((await first.release()).status, 200)
+  t.equal(await released(), 1)
+  t.match(await first.approve(), { status: 200, body: { state: 'approved' } })
+  t.equal(await released(), 1, 'the approval found it open')
+
+  const second = await asked('+88215')
+  await w.pass(3_601_000)
+  t.match(await second.release(), { status: 409, body: { detail: /expired/ } })
+  t.match(await second.approve(), { status: 200, body: { state: 'approved' } })
+  t.equal(await released(), 1, 'nor is an expired one released')
+})
+
 t.test('what leads to an emergency number stays open, and where to close must be said once', async t => {
   t.match(await ask('PUT', '/short-codes', { code: '112', sends_to: '+234112000' }), { status: 200 })
   const of = { project_id: w.demo.project_id, ...risk }
