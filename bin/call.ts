@@ -10,6 +10,7 @@ import { findVoiceAccount } from '../core/state/people/voice-accounts.ts'
 import { seedDemo } from './bootstrap.ts'
 import { readText } from './files.ts'
 import { runningPlatform } from './platform-file.ts'
+import { WORDING } from './service/wording.ts'
 import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 import { complain, fail, give, tell } from './terminal.ts'
@@ -59,7 +60,7 @@ export const callCommand = (): Command =>
             const faults = (await eventsOf(state.db, sid ?? '')).filter(({ kind }) => kind === 'error')
             for (const fault of faults) complain(`strowger: ${faultTold(fault)}\n`)
             if (options.json) give(`${JSON.stringify(call)}\n`)
-            else tell(`${sid}  ${call.duration} s; bin/strowger ladder ${sid} shows its messages\n`)
+            else tell(`${sid}  ${call.duration} s; ${WORDING.command} ladder ${sid} shows its messages\n`)
             if (shown !== 'completed' || faults.length > 0) fail()
             return
           }
@@ -97,7 +98,7 @@ function document(options: CallOptions): Record<string, string> {
  */
 async function ownPlatform({ data_dir, master_key }: Config): Promise<string> {
   const running = runningPlatform(data_dir)
-  if (running === null) throw new StartRefused(`no platform runs on ${data_dir}: start it with npm start`)
+  if (running === null) throw new StartRefused(`no platform runs on ${data_dir}: start it with ${WORDING.start}`)
   const { http } = running
   const challenge = randomBytes(32).toString('hex')
   const answer = await reach(`${http}/healthz`, { headers: { [PROOF.asked]: challenge }, redirect: 'error' })

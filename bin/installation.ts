@@ -9,6 +9,7 @@ import { unknownVariables } from '../core/runtime/unknown-variables.ts'
 import { type Environment, read } from '../core/runtime/variables.ts'
 import { namedFolder } from './data-option.ts'
 import { type PlatformFile, runningPlatform, SHARED } from './platform-file.ts'
+import { WORDING } from './service/wording.ts'
 import { complain, terminal } from './terminal.ts'
 import { hasState, refuseOtherPlace } from './where-state-is.ts'
 
@@ -135,7 +136,7 @@ export function requirePresent({ data_dir, source, env }: Installation): void {
   if (!hasState(data_dir) && database_url === null)
     throw new StartRefused(
       `there is no installation in ${data_dir} (${TOLD_SOURCES[source]}): name its folder with --data or STROWGER_DATA, ` +
-        'or make one with npm start',
+        `or make one with ${WORDING.start}`,
     )
   refuseOtherPlace({ data_dir, database_url })
   if ((env[VARIABLES.master_key.name] ?? '') === '' && !existsSync(join(data_dir, 'master.key')))

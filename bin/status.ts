@@ -56,7 +56,11 @@ function version(data_dir: string): Line {
 
 function platform(data_dir: string, run_dir: string): Line {
   const running = runningPlatform(data_dir)
-  if (running === null) return { what: 'platform', state: 'down', detail: `nothing runs on ${data_dir}` }
+  if (running === null) {
+    const pid = runningSupervisor(run_dir)
+    const detail = pid === null ? `nothing runs on ${data_dir}` : `process ${pid} starts, or is of an older version`
+    return { what: 'platform', state: 'down', detail }
+  }
   const lives = readdirSync(run_dir)
     .filter(name => name.endsWith('.pid') && name !== 'supervisor.pid')
     .map(name => ({ name: basename(name, '.pid'), pid: readFileSync(join(run_dir, name), 'utf8').trim() }))

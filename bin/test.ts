@@ -12,6 +12,7 @@ import {
 } from '../core/state/configuration/trunk-tests.ts'
 import type { TrunkTestKind } from '../core/state/index.ts'
 import { print } from './operator-print.ts'
+import { WORDING } from './service/wording.ts'
 import { ring, withState } from './state.ts'
 import { fail, tell } from './terminal.ts'
 
@@ -94,7 +95,7 @@ export const testCommand = (): Command =>
             if (run.result === 'failed') fail()
             if (options.json) return print(run, options)
             tell(`${run.result}: ${run.finding ?? ''}\n`)
-            if (run.call_sid !== null) tell(`bin/strowger ladder ${run.call_sid} shows the messages of the call\n`)
+            if (run.call_sid !== null) tell(`${WORDING.command} ladder ${run.call_sid} shows its messages\n`)
             return
           }
           if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')

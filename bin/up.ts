@@ -27,6 +27,7 @@ import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
 import { platformFile, writePlatform } from './platform-file.ts'
 import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { orSayWhy } from './say.ts'
+import { WORDING } from './service/wording.ts'
 import { serviceManager } from './service-manager.ts'
 import { type Plan, supervise } from './supervisor.ts'
 import { refuseTwin, TWIN_MS, thisMachine } from './this-machine.ts'
@@ -136,7 +137,7 @@ function noteWholeState({ database_url, data_dir }: Config, log: Log): void {
 }
 
 /** Printed in place of secrets after the first start, because logs keep the output. */
-const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
+const HIDDEN = `(${WORDING.command} bootstrap --json tells the secrets)`
 
 const FIRST_START = { type: 'operator', id: null, name: 'strowger up', detail: 'first start' } as const
 
@@ -171,7 +172,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
       `  console    ${demo.email}   ${shown && demo.console_password !== null ? `password ${demo.console_password}` : HIDDEN}`,
       api_key === null
-        ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
+        ? `  API key    shown once, at the first start; a new one: ${WORDING.command} bootstrap --json`
         : `  API key    ${api_key}  (for ${BOOTSTRAP_KEY_HOURS} h)`,
       `  sandbox    ${sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
       `  data       ${config.data_dir}`,

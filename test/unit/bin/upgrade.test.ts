@@ -140,12 +140,16 @@ async function installed(t: Parameters<typeof controlPlane>[0]) {
     'late.cjs': LATE_CALL,
   }))
     writeFileSync(join(folder, name), text)
-  const powerCut = (): void => {
-    const pid = runningSupervisor(join(data_dir, 'run'))
-    if (pid !== null) process.kill(pid, 'SIGKILL')
+  const powerCut = async (): Promise<void> => {
+    const supervisor = () => runningSupervisor(join(data_dir, 'run'))
+    const pid = supervisor()
+    if (pid === null) return
+    process.kill(pid, 'SIGKILL')
+    // Until the kernel has ended it, it would be taken for what the machine starts next.
+    await until('it has ended', () => supervisor() !== pid)
   }
-  t.teardown(() => {
-    powerCut()
+  t.teardown(async () => {
+    await powerCut()
     rmSync(folder, { recursive: true, force: true })
   })
   const [node, ours] = [process.execPath, `${TREE}/bin/strowger`]
@@ -258,7 +262,7 @@ t.test('after a power cut in any step a version runs with every call, and the up
       .ended
     t.equal(code, null, stderr)
     t.equal(begunUpgrade(data_dir)?.step, step)
-    powerCut()
+    await powerCut()
   }
   const journal = (step: string) => {
     const begun = begunUpgrade(data_dir)
@@ -279,6 +283,12 @@ t.test('after a power cut in any step a version runs with every call, and the up
   t.match(await run(third, '--link', link), { code: 1, stderr: /stopped in its step "drain".*--back, or --continue/ })
   const status = await runCommand(['status'], { env })
   t.match(status, { code: 1, stdout: /^down +platform +nothing runs on/m })
+  const young = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', 'up'], { stdio: 'ignore' })
+  writeFileSync(join(data_dir, 'run/supervisor.pid'), `${young.pid}\n`)
+  const starting = await runCommand(['status'], { env })
+  t.match(starting, { code: 1, stdout: new RegExp(`^down +platform +process ${young.pid} starts, or is`, 'm') })
+  young.kill('SIGKILL')
+  await new Promise(resolve => young.once('exit', resolve))
   t.match(status.stdout, /^WARN +upgrade +to \S+strowger-3\.0\.0 stopped in its step "drain": strowger upgrade --back/m)
   // Steps that run no program: the files that a power cut within them can leave.
   writeFileSync(`${journal('copy')}.part`, 'half')

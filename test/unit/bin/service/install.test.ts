@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { install } from '../../../../bin/service/install.ts'
 import type { System } from '../../../../bin/service/places.ts'
 import { leavingOf, uninstall } from '../../../../bin/service/uninstall.ts'
+import { wordingOf } from '../../../../bin/service/wording.ts'
 import { TREE } from '../../../../core/runtime/tree.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -195,4 +196,15 @@ t.test('the command knows the settings of the service, which root alone can read
       '',
     ],
   )
+})
+
+t.test('what people are told to type is the command of their installation', async t => {
+  const service = { command: 'strowger', start: 'systemctl start strowger' }
+  for (const [tree, is_release, wanted] of [
+    ['/usr/lib/strowger', true, service],
+    ['/opt/strowger-0.1.0', true, service],
+    ['/opt/strowger', false, { command: 'bin/strowger', start: 'npm start' }],
+    ['/root/strowger-0.1.0-linux-x64', true, { command: 'bin/strowger', start: 'bin/strowger up' }],
+  ] as const)
+    t.same(wordingOf(tree, is_release), wanted, tree)
 })
