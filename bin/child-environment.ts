@@ -43,6 +43,8 @@ const PROVIDERS: readonly Name[] = ['stt_url', 'stt_key', 'stt_model', 'tts_url'
 const CALLS: readonly Name[] = ['dead_call', 'drain', 'recordings', 'run_log_days', 'siprec', 'sms_url', 'sandbox']
 const LINK: readonly Name[] = ['drachtio', 'drachtio_secret']
 const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
+/** Where files of calls are that this machine no longer has. */
+const OBJECT_STORE: readonly Name[] = ['s3_endpoint', 's3_bucket', 's3_region', 's3_access_key', 's3_secret_key']
 const TLS: readonly Name[] = ['tls_cert', 'tls_key', 'acme_names', 'acme_url', 'acme_email', 'acme_http_port']
 
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
@@ -57,6 +59,7 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...STIR,
     ...TLS,
     ...LINK,
+    ...OBJECT_STORE,
     'drachtio_100rel',
     'link',
     'master_key',
@@ -69,17 +72,13 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...CALLS,
     ...STIR,
     ...TLS,
+    ...OBJECT_STORE,
     'drachtio',
     'link',
     'database_url',
     'master_key',
     'operator_sources',
     'trusted_proxies',
-    's3_endpoint',
-    's3_bucket',
-    's3_region',
-    's3_access_key',
-    's3_secret_key',
     'smtp',
     'smtp_from',
     'sms_token',
