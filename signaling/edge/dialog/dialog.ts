@@ -109,15 +109,16 @@ export class SipDialog {
 
   /** Creates the dialog of a request that we answer (RFC 3261 §12.1.1). */
   static asServer(request: SipMessage, received: Received, local_tag: string): SipDialog {
-    const routes = request.list('record-route').map(asRoute)
-    const target = request.contact?.uri ?? sourceUri(received)
+    const own = ownFrom(request)
+    const routes = request.list('record-route').map(route => own(asRoute(route)))
+    const target = own(request.contact?.uri ?? sourceUri(received))
     const to = request.get('to') ?? ''
     return new SipDialog({
-      call_id: request.call_id,
+      call_id: own(request.call_id),
       local_tag: local_tag,
-      remote_tag: request.from_tag,
-      local: request.to_tag === '' ? `${to};tag=${local_tag}` : to,
-      remote: request.get('from') ?? '',
+      remote_tag: own(request.from_tag),
+      local: own(request.to_tag === '' ? `${to};tag=${local_tag}` : to),
+      remote: own(request.get('from') ?? ''),
       local_seq: request.cseq.seq,
       remote_seq: request.cseq.seq,
       target,
@@ -166,16 +167,20 @@ export class SipDialog {
   ): void {
     // Each fork has its own CSeq numbers.
     if (this.remote_tag !== response.to_tag) this.remote_seq = -1
-    this.remote_tag = response.to_tag
-    this.remote = response.get('to') ?? this.remote
-    this.routes = response.list('record-route').map(asRoute).reverse()
+    const own = ownFrom(response)
+    this.remote_tag = own(response.to_tag)
+    this.remote = own(response.get('to') ?? this.remote)
+    this.routes = response
+      .list('record-route')
+      .map(route => own(asRoute(route)))
+      .reverse()
     this.protocol = via.protocol
     this.connection = via.connection
     const { protocol, tls, server_name } = via
     this.peer = { protocol, host: from.host, port: from.port, tls, server_name }
     const target = response.contact?.uri
     if (target === undefined || !parseUri(target)) return
-    this.target = target
+    this.target = own(target)
     this.source = this.routes.length === 0 ? natSource(target, from, false) : undefined
   }
 
@@ -183,7 +188,7 @@ export class SipDialog {
   refreshTarget(message: SipMessage, from: Address, udp_server: boolean): void {
     const target = message.contact?.uri
     if (target === undefined || !parseUri(target)) return
-    this.target = target
+    this.target = ownFrom(message)(target)
     if (this.routes.length === 0) this.source = natSource(target, from, udp_server)
   }
 
@@ -242,6 +247,18 @@ export class SipDialog {
     return { protocol: connection.protocol, host, port, connection }
   }
 }
+
+/** Longer messages are not kept for the parts that a dialog has of them. */
+const LONG_MESSAGE = 4096
+
+/**
+ * Returns what makes a part of a message a text of its own. A part keeps the whole message in memory, and a peer may
+ * send 64 kB for each of its calls.
+ */
+const ownFrom = ({ raw }: SipMessage): ((part: string) => string) =>
+  raw.length <= LONG_MESSAGE ? same : part => Buffer.from(part, 'latin1').toString('latin1')
+
+const same = (part: string): string => part
 
 /** The target of a peer that names no Contact, which RFC 3261 §8.1.1.8 asks for: where its request came from. */
 const sourceUri = ({ source, protocol }: Received): string =>

@@ -1,5 +1,5 @@
 import { defaultPort } from '../../../core/runtime/sip/locate.ts'
-import type { Draft, SipMessage } from '../sip/message.ts'
+import { type Draft, SipMessage } from '../sip/message.ts'
 import { isSmall, smallAnswer } from '../sip/small-answer.ts'
 import type { WheelTimer } from '../timers.ts'
 import { isReliable, type Received, type TransportDestination } from '../transport/types.ts'
@@ -17,19 +17,22 @@ interface ServerWatch {
   readonly terminated?: () => void
 }
 
+const NO_REQUEST = new SipMessage()
+
 export class ServerTransaction {
-  readonly request: SipMessage
   readonly method: string
   readonly key: string
   /** The key by which the same request over another path is detected (RFC 3261 §8.2.2.2). */
   readonly merge_key: string
-  readonly received: Received
   state: ServerState
   /** False until the sender's credentials are verified. Until then the sender is a stranger and nothing is traced. */
   proven: boolean
   readonly arrived_at: number
   watch: ServerWatch = {}
   readonly #layer: TransactionLayer
+  #request: SipMessage
+  #received: Received
+  readonly #via_port: number
   #last = ''
   #resend: WheelTimer | undefined
   #deadline: WheelTimer | undefined
@@ -47,10 +50,21 @@ export class ServerTransaction {
     this.arrived_at = layer.now()
     this.key = key
     this.merge_key = merge_key
-    this.request = request
-    this.received = received
+    this.#request = request
+    this.#received = received
+    this.#via_port = request.via?.port ?? defaultPort(received.protocol)
     this.method = request.method
     this.state = this.method === 'INVITE' ? 'proceeding' : 'trying'
+  }
+
+  /** Without headers and body once the final response has been sent. */
+  get request(): SipMessage {
+    return this.#request
+  }
+
+  /** Without the text once the final response has been sent. */
+  get received(): Received {
+    return this.#received
   }
 
   get answered(): boolean {
@@ -68,7 +82,7 @@ export class ServerTransaction {
   get destination(): TransportDestination {
     const { protocol, source, connection } = this.received
     const gone = this.reliable && !connection?.open
-    const port = gone ? (this.request.via?.port ?? defaultPort(protocol)) : source.port
+    const port = gone ? this.#via_port : source.port
     return { protocol, host: source.host, port, connection }
   }
 
@@ -107,6 +121,7 @@ export class ServerTransaction {
       this.state = 'proceeding'
       return
     }
+    queueMicrotask(() => this.#release())
     const { t1 } = this.#layer.scale
     if (this.method !== 'INVITE') {
       this.state = 'completed'
@@ -125,6 +140,16 @@ export class ServerTransaction {
         this.terminate()
       })
     }
+  }
+
+  /**
+   * Frees the request: from now on only the response is sent again, for up to 32 s, and a peer's messages of 64 kB
+   * would fill the memory. Whoever has answered may read it until then.
+   */
+  #release(): void {
+    const { protocol, source, listener, connection } = this.#received
+    this.#received = { text: '', protocol, source, listener, connection }
+    this.#request = NO_REQUEST
   }
 
   /** Retransmits a response. A layer above holds the timers for a 2xx to INVITE and for reliable 1xx. */
