@@ -19,15 +19,6 @@ interface ListOptions {
   readonly json?: boolean
 }
 
-interface ListedEvent {
-  readonly id: string
-  readonly at: string
-  readonly actor: { readonly name: string }
-  readonly summary: string
-  readonly action: string
-  readonly detail: string | null
-}
-
 export function auditCommand(): Command {
   const command = new Command('audit')
   command
@@ -47,7 +38,7 @@ export function auditCommand(): Command {
     .option('--json', 'as JSON')
     .action(async ({ organization, limit, json }: ListOptions) => {
       const query = { range: 'all', limit, ...(organization === undefined ? {} : { organization_id: organization }) }
-      const { data } = (await ask('get /audit', { query })) as { readonly data: readonly ListedEvent[] }
+      const { data } = await ask('get /audit', { query })
       const events = data.map(({ id, at, actor, summary, action, detail }) => ({
         id,
         at,

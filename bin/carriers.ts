@@ -6,7 +6,7 @@ import { oneLine } from '../core/domain/text/visible.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { print } from './operator-print.ts'
-import { ask } from './operator-route.ts'
+import { type AnswerOf, ask } from './operator-route.ts'
 import { fail, tell, terminal } from './terminal.ts'
 
 interface Json {
@@ -81,7 +81,7 @@ export function carriersCommand(): Command {
     .description('every carrier with its sources, targets and routes')
     .option('--json', 'as JSON')
     .action(async (options: Json) => {
-      const { data } = (await ask('get /carriers')) as { data: PresentedCarrier[] }
+      const { data } = await ask('get /carriers')
       if (options.json) print(data, options)
       else for (const carrier of data) tell(`${describe(carrier)}\n`)
     })
@@ -140,34 +140,18 @@ function metricsCommand(command: Command): void {
     .option('--json', 'as JSON')
     .action(async (carrier_id: string, { from, to, ...options }: Json & { from: string; to: string }) => {
       const wish = { params: { carrier_id }, query: { from, to } }
-      const answer = (await ask('get /carriers/{carrier_id}/metrics', wish)) as { days: object[]; total: object }
+      const answer = await ask('get /carriers/{carrier_id}/metrics', wish)
       if (options.json) return print(answer, options)
-      for (const [name, figures] of [...answer.days.map(day => [null, day] as const), ['total', answer.total] as const])
-        tell(`${figuresLine(name, figures as Figures)}\n`)
+      for (const figures of answer.days) tell(`${figuresLine(figures.day, figures)}\n`)
+      tell(`${figuresLine('total', answer.total)}\n`)
     })
 }
 
-interface Figures {
-  readonly day?: string
-  readonly attempts: number
-  readonly answered: number
-  readonly asr_pct: number | null
-  readonly acd_seconds: number | null
-  readonly pdd_ms: number | null
-  readonly cost_minor: number | null
-  readonly margin_minor: number | null
-  readonly media: {
-    readonly packets_received: number
-    readonly packets_sent: number
-    readonly packets_lost: number
-    readonly jitter_ms: number | null
-    readonly mos: number | null
-  } | null
-}
+type Figures = AnswerOf<'get /carriers/{carrier_id}/metrics'>['total']
 
-const figuresLine = (name: string | null, figures: Figures): string =>
+const figuresLine = (name: string, figures: Figures): string =>
   [
-    (name ?? figures.day ?? '').padEnd(10),
+    name.padEnd(10),
     `${figures.answered} of ${figures.attempts} answered`,
     `ASR ${figures.asr_pct ?? '-'} %`,
     `ACD ${figures.acd_seconds ?? '-'} s`,
@@ -190,13 +174,6 @@ const POLL_MS = 300
 /** The platform ends a test after two minutes. */
 const TEST_LIMIT_MS = 125_000
 
-interface CarrierTest {
-  readonly id: string
-  readonly result: 'running' | 'passed' | 'failed'
-  readonly finding: string | null
-  readonly checks: readonly { readonly state: string; readonly summary: string | null }[]
-}
-
 function testCommand(command: Command): void {
   command
     .command('test')
@@ -206,10 +183,10 @@ function testCommand(command: Command): void {
     .argument('<id>')
     .option('--json', 'as JSON')
     .action(async (carrier_id: string, options: Json) => {
-      const { id: run_id } = (await ask('post /carriers/{carrier_id}/test', { params: { carrier_id } })) as CarrierTest
+      const { id: run_id } = await ask('post /carriers/{carrier_id}/test', { params: { carrier_id } })
       const read = 'get /carriers/{carrier_id}/tests/{run_id}'
       for (const deadline = Date.now() + TEST_LIMIT_MS; ; ) {
-        const run = (await ask(read, { params: { carrier_id, run_id } })) as CarrierTest
+        const run = await ask(read, { params: { carrier_id, run_id } })
         if (run.result !== 'running') return printTest(run, options)
         if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')
         await new Promise(resolve => setTimeout(resolve, POLL_MS))
@@ -217,7 +194,7 @@ function testCommand(command: Command): void {
     })
 }
 
-function printTest(run: CarrierTest, options: Json): void {
+function printTest(run: AnswerOf<'get /carriers/{carrier_id}/tests/{run_id}'>, options: Json): void {
   if (run.result === 'failed') fail()
   if (options.json) {
     print(run, options)
@@ -244,7 +221,7 @@ function addCommand(command: Command): void {
       const targets = options.target.map(sip_uri => ({ sip_uri, transport, ...tlsOf(options) }))
       const confirmed = options.confirm ? { confirm_wide_sources: true } : {}
       const body = { name, codecs, redirects, sources, targets, routes, ...confirmed }
-      const added = (await ask('post /carriers', { body })) as { id: string }
+      const added = await ask('post /carriers', { body })
       if (options.json) print(added, options)
       else tell(`${added.id}\n`)
     })
@@ -263,7 +240,7 @@ function applyCommand(command: Command): void {
       const { yes = false, prune = false } = options
       const confirmed = options.confirm ? { confirm_wide_sources: true } : {}
       const body = { ...readCarriersFile(file), ...confirmed, prune, dry_run: !yes }
-      const answer = (await ask('post /carriers/apply', { body })) as { steps: string[] }
+      const answer = await ask('post /carriers/apply', { body })
       if (options.json) return print(answer, options)
       for (const line of answer.steps) tell(`${line}\n`)
       if (answer.steps.length === 0) tell('nothing changes\n')

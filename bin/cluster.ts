@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { joinMachines, makeToken, sentencesOn } from './join.ts'
 import { print, printTable } from './operator-print.ts'
-import { ask } from './operator-route.ts'
+import { ask, type ItemOf } from './operator-route.ts'
 import type { Column } from './table.ts'
 import { fail, give, tell } from './terminal.ts'
 
@@ -10,26 +10,7 @@ interface Json {
   readonly json?: boolean
 }
 
-/** A machine as `GET /operator/v1/machines` shows it. */
-interface Machine {
-  readonly id: string
-  readonly host: string
-  readonly base_url: string
-  readonly version: string
-  readonly state: 'running' | 'draining' | 'impaired' | 'cut_off' | 'down'
-  readonly here: boolean
-  readonly processes: readonly string[]
-  readonly live_calls: number
-  readonly configuration_behind: number
-  readonly other_settings: readonly string[]
-  readonly seen_at: string
-}
-
-interface Node {
-  readonly id: string
-  readonly kind: string
-  readonly machine_id: string
-}
+type Machine = ItemOf<'get /machines'>
 
 const COLUMNS: readonly Column<Machine>[] = [
   { title: 'machine', text: ({ id, here }) => (here ? `${id} (here)` : id) },
@@ -41,9 +22,6 @@ const COLUMNS: readonly Column<Machine>[] = [
   { title: 'processes', text: ({ processes }) => processes.join(' ') || '-', rank: 2 },
   { title: 'last seen', text: ({ seen_at }) => seen_at, rank: 2 },
 ]
-
-const machinesNow = async (): Promise<readonly Machine[]> =>
-  ((await ask('get /machines')) as { data: readonly Machine[] }).data
 
 /** Sentences on what an operator should mend: machines whose settings or versions differ. */
 function complaints(machines: readonly Machine[]): string[] {
@@ -64,7 +42,7 @@ export function clusterCommand(): Command {
     .description('machines with their state, calls and versions; exit code 1 when one is not whole')
     .option('--json', 'as JSON')
     .action(async ({ json }: Json) => {
-      const machines = await machinesNow()
+      const { data: machines } = await ask('get /machines')
       if (json) give(`${JSON.stringify(machines)}\n`)
       else {
         printTable(machines, COLUMNS)
@@ -79,7 +57,7 @@ export function clusterCommand(): Command {
     .option('--cancel', 'give it calls again')
     .option('--json', 'as JSON')
     .action(async (machine_id: string, { cancel, json = false }: Json & { cancel?: true }) => {
-      const { data } = (await ask('get /nodes')) as { data: readonly Node[] }
+      const { data } = await ask('get /nodes')
       const nodes = data.filter(node => node.machine_id.startsWith(machine_id) && node.kind === 'signaling')
       if (new Set(nodes.map(node => node.machine_id)).size > 1)
         throw new StartRefused(`several machines begin with ${machine_id}`)

@@ -1,24 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { print, printTable } from './operator-print.ts'
-import { ask, askAll } from './operator-route.ts'
+import { ask, askAll, type ItemOf } from './operator-route.ts'
 import { type Column, shortId } from './table.ts'
 import { tell, terminal } from './terminal.ts'
 
 const CATEGORIES = ['spend_velocity', 'destination_risk', 'account_compromise']
-
-/** A containment of GET /containments, as far as it is printed. */
-interface Shown {
-  readonly id: string
-  readonly prefix: string
-  readonly trunk_name: string | null
-  readonly reason_category: string
-  readonly reason_detail: string
-  readonly case_ref: string
-  readonly rejection_count: number
-  readonly expires_at: string
-  readonly release_request: { readonly state: string; readonly requested_by: string; readonly note: string } | null
-}
 
 interface Json {
   readonly json?: boolean
@@ -81,10 +68,7 @@ export function containmentsCommand(): Command {
     .option('--json', 'as JSON')
     .action(async (typed: string, decision: string, { reason, ...how }: Json & { reason?: string }) => {
       if (decision !== 'approve' && decision !== 'reject') throw new StartRefused('decide approve, or reject')
-      const pending = (await askAll('get /release-requests', { query: { state: 'pending' } })) as {
-        readonly id: string
-        readonly containment: { readonly id: string } | null
-      }[]
+      const pending = await askAll('get /release-requests', { query: { state: 'pending' } })
       const waiting = pending.filter(({ containment }) => containment?.id.startsWith(typed))
       if (waiting.length > 1) throw new StartRefused(`several requests are about ${typed}: type more of it`)
       const [request] = waiting
@@ -103,7 +87,7 @@ function hours(text: string): number {
 }
 
 async function list(options: Json): Promise<void> {
-  const rows = (await askAll('get /containments', { query: { open: 'true' } })) as Shown[]
+  const rows = await askAll('get /containments', { query: { open: 'true' } })
   if (options.json) return print(rows, options)
   if (rows.length === 0) return tell('no prefix is closed\n')
   printTable(rows, COLUMNS)
@@ -115,7 +99,7 @@ async function list(options: Json): Promise<void> {
 /** A program gets whole ids, a person the beginning by which every command finds them. */
 const shownId = (id: string): string => (terminal().columns === null ? id : shortId(id))
 
-const COLUMNS: readonly Column<Shown>[] = [
+const COLUMNS: readonly Column<ItemOf<'get /containments'>>[] = [
   { title: 'ID', text: row => shownId(row.id) },
   { title: 'PREFIX', text: row => row.prefix },
   { title: 'OF', text: row => row.trunk_name ?? 'all services', least: 8, rank: 1 },

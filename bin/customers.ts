@@ -4,7 +4,7 @@ import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
 import { print } from './operator-print.ts'
-import { ask, askAll } from './operator-route.ts'
+import { ask, askAll, type ItemOf } from './operator-route.ts'
 import { tell } from './terminal.ts'
 
 // Commands for what /operator/v1 does. Each names an endpoint, so that both follow the same rules (decision 0643).
@@ -164,7 +164,7 @@ function ceilingsCommand(command: Command): void {
     .option('--max-rate <minor>', 'minor units a minute', ceiling)
     .action(async (project_id: string, options: CeilingOptions) => {
       const params = { project_id }
-      const { ceilings } = (await ask('get /projects/{project_id}', { params })) as { ceilings: object }
+      const { ceilings } = await ask('get /projects/{project_id}', { params })
       const changes = given({
         concurrency: nullIfNone(options.concurrency),
         cps: nullIfNone(options.cps),
@@ -227,18 +227,9 @@ export function balanceCommand(): Command {
 
 /** Finds the id of a number by its digits. */
 async function numberId(e164: string): Promise<string> {
-  const [found] = (await askAll('get /numbers', { query: { prefix: e164 } })) as { id: string; e164: string }[]
+  const [found] = await askAll('get /numbers', { query: { prefix: e164 } })
   if (found?.e164.replace('+', '') !== e164.replace('+', '')) throw new StartRefused(`there is no number ${e164}`)
   return found.id
-}
-
-interface NumberImport {
-  readonly id: string
-  readonly state: string
-  readonly total: number
-  readonly known: number
-  readonly done: number
-  readonly added: number
 }
 
 function importNumbers(command: Command): void {
@@ -248,14 +239,14 @@ function importNumbers(command: Command): void {
     .option('--yes', 'confirm the preview at once')
     .action(async (file: string, options: Json & { name?: string; yes?: boolean }) => {
       const body = { name: options.name ?? file.replace(/^.*\//, ''), csv: readText(file) }
-      const preview = (await ask('post /number-imports', { body })) as NumberImport
+      const preview = await ask('post /number-imports', { body })
       const confirm = () => ask('post /number-imports/{import_id}/confirm', { params: { import_id: preview.id } })
-      const shown = options.yes === true ? ((await confirm()) as NumberImport) : preview
+      const shown = options.yes === true ? await confirm() : preview
       if (options.json) print(shown, options)
       else tell(`${importLine(shown)}\n`)
     })
   verb(command, 'imports', 'imports of numbers and their progress, newest first').action(async (options: Json) => {
-    const all = (await askAll('get /number-imports')) as NumberImport[]
+    const all = await askAll('get /number-imports')
     if (options.json) print(all, options)
     else for (const each of all) tell(`${importLine(each)}\n`)
   })
@@ -271,7 +262,7 @@ function importNumbers(command: Command): void {
     )
 }
 
-const importLine = ({ id, state, total, known, done, added }: NumberImport): string =>
+const importLine = ({ id, state, total, known, done, added }: ItemOf<'get /number-imports'>): string =>
   state === 'preview'
     ? `${id}  preview: ${counted(total, 'number')}, ${known} of them known; confirm it with: strowger numbers confirm ${id}`
     : `${id}  ${state}: ${done} of ${counted(total, 'number')}, ${added} new`
@@ -304,7 +295,7 @@ export function numbersCommand(): Command {
       print(await ask('post /number-offers', { body: given({ first, last, ...whom, monthly_minor }) }), options)
     })
   verb(command, 'offers', 'the inventory by price and by who may order').action(async (options: Json) => {
-    const { data } = (await ask('get /number-offers')) as { data: unknown[] }
+    const { data } = await ask('get /number-offers')
     print(data, options)
   })
   importNumbers(command)
@@ -339,7 +330,7 @@ export function operatorCommand(): Command {
       print(await ask('post /keys', { body }), options)
     })
   verb(key, 'list', 'every key, newest first').action(async (options: Json) => {
-    const { data } = (await ask('get /keys')) as { data: unknown[] }
+    const { data } = await ask('get /keys')
     print(data, options)
   })
   verb(key, 'revoke', 'revoke a key at once')

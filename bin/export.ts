@@ -8,7 +8,7 @@ import { createLog } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TaskLease, tasksOf } from '../core/state/nodes/task-lease.ts'
-import { ask, askInto } from './operator-route.ts'
+import { type AnswerOf, ask, askInto } from './operator-route.ts'
 import { withState } from './state.ts'
 import { complain, terminal } from './terminal.ts'
 
@@ -26,13 +26,7 @@ interface ExportOptions {
   readonly before?: string
 }
 
-interface Job {
-  readonly id: string
-  readonly state: 'queued' | 'running' | 'completed' | 'failed'
-  readonly progress_percent: number
-  readonly rows: number
-  readonly error: string | null
-}
+type Job = AnswerOf<'get /exports/{export_id}'>
 
 const LOOK_MS = 300
 
@@ -57,7 +51,7 @@ export function exportCommand(): Command {
       })
       const { format, project: project_id, trunk: trunk_id, out: _out, ...rest } = options
       const filter = JSON.parse(JSON.stringify({ ...rest, project_id, trunk_id }))
-      const job = (await ask('post /exports', { body: { format, filter } })) as Job
+      const job = await ask('post /exports', { body: { format, filter } })
       const params = { export_id: job.id }
       try {
         const { rows } = await finished(job)
@@ -86,7 +80,7 @@ function finished(begun: Job): Promise<Job> {
       for (let reported = -1; ; ) {
         await lease.renew()
         if (lease.held) await writing.run(services)
-        const job = (await ask('get /exports/{export_id}', { params: { export_id: begun.id } })) as Job
+        const job = await ask('get /exports/{export_id}', { params: { export_id: begun.id } })
         if (job.state === 'completed') return job
         if (job.state === 'failed') throw new StartRefused(job.error ?? 'the export failed')
         if (process.stderr.isTTY && job.progress_percent > reported)

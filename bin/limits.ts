@@ -48,19 +48,11 @@ export function limitsCommand(): Command {
     .action(async (code: string, sends_to: string | undefined, options: Json & { project?: string }) => {
       const body = { code, sends_to: sends_to ?? null, project_id: options.project ?? null }
       await ask('put /short-codes', { body })
-      const { data } = (await ask('get /short-codes')) as { data: unknown[] }
+      const { data } = await ask('get /short-codes')
       print(data, options)
     })
   for (const add of [addHolders, addRecount]) add(command)
   return command
-}
-
-interface Holder {
-  readonly call_sid: string
-  readonly part: string
-  readonly node_id: string
-  readonly begun_at: string
-  readonly ended_at: string | null
 }
 
 function addHolders(command: Command): void {
@@ -73,18 +65,11 @@ function addHolders(command: Command): void {
     .option('--json', 'as JSON')
     .action(async (level: (typeof LEVELS)[number], id: string, options: Json & { at?: string }) => {
       const at = options.at ?? iso(Date.now())
-      const { data } = (await ask('get /slots', { query: { level, id, at } })) as { data: Holder[] }
+      const { data } = await ask('get /slots', { query: { level, id, at } })
       if (options.json) return print(data, options)
       tell(`${data.length} held a slot of ${level} ${id} at ${at}\n`)
       if (data.length > 0) print(data, options)
     })
-}
-
-interface Correction {
-  readonly level: string
-  readonly subject_id: string
-  readonly said: number
-  readonly holds: number
 }
 
 function addRecount(command: Command): void {
@@ -93,7 +78,7 @@ function addRecount(command: Command): void {
     .description('correct the counters of ceilings to the slots that are held; calls may begin and end meanwhile')
     .option('--json', 'as JSON')
     .action(async (options: Json) => {
-      const { data } = (await ask('post /slots/recount')) as { data: Correction[] }
+      const { data } = await ask('post /slots/recount')
       if (options.json) return print(data, options)
       for (const { level, subject_id, said, holds } of data)
         tell(`${level} ${subject_id} said ${said}, holds ${holds}\n`)

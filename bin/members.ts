@@ -9,7 +9,7 @@ interface Json {
 
 /** Finds the id of a member by the e-mail address. */
 async function memberId(email: string): Promise<string> {
-  const [found] = (await askAll('get /members', { query: { email } })) as { readonly id: string }[]
+  const [found] = await askAll('get /members', { query: { email } })
   if (!found) throw new StartRefused(`there is no member ${email}`)
   return found.id
 }

@@ -8,12 +8,14 @@ import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
 import { isRefusal } from '../control/http/reply.ts'
 import type { Answer } from '../control/http/route.ts'
+import type { Static, TSchema } from '../control/http/schema.ts'
 import type { HttpServices } from '../control/http/services.ts'
 import type { FieldError } from '../control/http/validate.ts'
 import { WrittenTexts } from '../control/http/written-texts.ts'
 import { Listeners } from '../control/live/listeners.ts'
 import { createMp3Encoder } from '../control/mp3/encoder.ts'
 import { operatorCaller } from '../control/operator/authenticate.ts'
+import type { OPERATOR_ROUTES } from '../control/operator/index.ts'
 import { operatorRoute } from '../control/operator/parts.ts'
 import { OPERATOR_SCOPES } from '../core/domain/access/scopes.ts'
 import { type Bus, connectBus } from '../core/runtime/bus.ts'
@@ -26,8 +28,24 @@ import { withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 import { terminal } from './terminal.ts'
 
+type OperatorRoute = (typeof OPERATOR_ROUTES)[number]
+type EndpointOf<R> = R extends { readonly method: infer M extends string; readonly path: infer P extends string }
+  ? `${M} ${P}`
+  : never
+
 /** An endpoint of /operator/v1, such as `post /organizations`. */
-type Endpoint = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
+type Endpoint = EndpointOf<OperatorRoute>
+
+type RepliesOf<R, E extends Endpoint> = R extends { readonly replies: infer S }
+  ? E extends EndpointOf<R>
+    ? S
+    : never
+  : never
+type Body<S> = S extends TSchema ? Static<S> : undefined
+/** What an endpoint answers, by its schema. */
+export type AnswerOf<E extends Endpoint> = RepliesOf<OperatorRoute, E> extends infer S ? Body<S[keyof S]> : never
+/** An item of a list that an endpoint answers. */
+export type ItemOf<E extends Endpoint> = AnswerOf<E> extends { readonly data: readonly (infer Item)[] } ? Item : never
 
 /** An endpoint refused the command. `errors` has a sentence for each wrong field. */
 export class EndpointRefused extends StartRefused {
@@ -42,8 +60,8 @@ export class EndpointRefused extends StartRefused {
  * Does what an endpoint of /operator/v1 does, as the Unix user who runs the command: the same rules, the same
  * transaction, the same audit events. Returns the body of the answer. @throws StartRefused
  */
-export const ask = (endpoint: Endpoint, wish: RouteRequest = {}): Promise<unknown> =>
-  answerOf(endpoint, wish, async ({ body }) => body)
+export const ask = <E extends Endpoint>(endpoint: E, wish: RouteRequest = {}): Promise<AnswerOf<E>> =>
+  answerOf(endpoint, wish, async ({ body }) => body as AnswerOf<E>)
 
 /** Returns the text of a download. @throws StartRefused */
 export const askText = (endpoint: Endpoint, wish: RouteRequest = {}): Promise<string> =>
@@ -115,14 +133,19 @@ const whole = async (db: Db, { params, query, body }: RouteRequest): Promise<Rou
 })
 
 /** Every item of a paged list. */
-export async function askAll(endpoint: Endpoint, wish: RouteRequest = {}): Promise<unknown[]> {
-  const all: unknown[] = []
+export async function askAll<E extends Endpoint>(endpoint: E, wish: RouteRequest = {}): Promise<ItemOf<E>[]> {
+  const all: ItemOf<E>[] = []
   let cursor: string | undefined
   do {
     const query = { ...wish.query, ...(cursor === undefined ? {} : { cursor }) }
-    const page = (await ask(endpoint, { ...wish, query })) as { data: unknown[]; next_cursor?: string }
+    const page = (await ask(endpoint, { ...wish, query })) as Page<ItemOf<E>>
     all.push(...page.data)
     cursor = page.next_cursor
   } while (cursor !== undefined)
   return all
+}
+
+interface Page<Item> {
+  readonly data: readonly Item[]
+  readonly next_cursor?: string
 }

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
+import type { Book, BookDifference } from '../control/operator/price-books.ts'
 import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
@@ -27,22 +28,6 @@ interface ImportOptions extends Json {
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly confirm?: boolean
-}
-
-interface Book {
-  readonly id: string
-  readonly name: string
-  readonly effective_from: string
-  readonly rates: number
-}
-
-interface Difference {
-  readonly against: Book | null
-  readonly added: number
-  readonly changed: number
-  readonly ended: number
-  readonly lines: readonly string[]
-  readonly leaps: readonly string[]
 }
 
 /** The most leaps to print. The rest is only counted. */
@@ -89,7 +74,7 @@ export function ratesCommand(): Command {
     .option('--json', 'as JSON')
     .action(async ({ from, to, by, project, ...options }: MarginOptions) => {
       const of = project === undefined ? {} : { project_id: project }
-      const answer = (await ask('get /margins', { query: { from, to, group_by: by, ...of } })) as { data: object[] }
+      const answer = await ask('get /margins', { query: { from, to, group_by: by, ...of } })
       print(options.json ? answer : answer.data, options)
     })
   return command
@@ -122,7 +107,9 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
         ...(carrier === undefined ? {} : { carrier_id: carrier }),
         ...(from === undefined ? {} : { effective_from: instant(from) }),
       }
-      const difference = (await ask(`post /${path}/diff`, { body: list }).catch(byLine(file))) as Difference
+      const difference = (await ask(`post /${path}/diff`, { body: list }).catch(
+        byLine(file),
+      )) as unknown as BookDifference
       if (!json) show(difference, what)
       if (options.dryRun === true) return json ? print(difference, options) : undefined
       if (difference.added + difference.changed + difference.ended === 0) return
@@ -132,13 +119,13 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
       }
       const confirm = options.confirm === true
       const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
-      const book = (await ask(`post /${path}/imports`, { body })) as Book
+      const book = (await ask(`post /${path}/imports`, { body })) as unknown as Book
       if (json) print(book, options)
       else tell(`${book.id}: ${counted(book.rates, 'rate')}, in force from ${book.effective_from}\n`)
     })
 }
 
-function show({ against, added, changed, ended, lines, leaps }: Difference, what: string): void {
+function show({ against, added, changed, ended, lines, leaps }: BookDifference, what: string): void {
   const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : `no ${what}`
   const more = leaps.length > SHOWN ? [`! and ${leaps.length - SHOWN} more`] : []
   const warnings = leaps.slice(0, SHOWN).map(leap => `! tenfold or more: ${leap}`)

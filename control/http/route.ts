@@ -213,6 +213,13 @@ export interface Answer {
   readonly wake?: readonly Topic[]
 }
 
+/** A route whose endpoint and answers a caller in the same program knows by their types. */
+export interface TypedRoute<M extends Method, P extends string, R extends Replies> extends Route {
+  readonly method: M
+  readonly path: P
+  readonly replies: R
+}
+
 /** Returns the `route()` of an API whose path parameters are resolved by `loaders`. */
 export const routesWith =
   <L extends Loaders>(loaders: L) =>
@@ -227,4 +234,4 @@ export const routesWith =
     const W extends keyof L & string = never,
   >(
     definition: Definition<L, M, P, R, F, Q, B, T, W>,
-  ): Route => ({ ...(definition as unknown as Omit<Route, 'loaders'>), loaders })
+  ): TypedRoute<M, P, R> => ({ ...(definition as unknown as Omit<TypedRoute<M, P, R>, 'loaders'>), loaders })

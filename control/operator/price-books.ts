@@ -225,6 +225,10 @@ function unconfirmed(
   return refuse('prices_end', { value: rates.length, limit: plan.ended.length, name })
 }
 
+/** A book, and what a comparison of a list with the book in force answers, of either kind. */
+export type Book = Static<Kind['answer']>
+export type BookDifference = Static<ReturnType<typeof differenceOf>>
+
 const exampleOf = (of: Kind) => ({
   csv: 'prefix,label,rate,unit,initial,additional\n234,Nigeria,1250,minute,60,1\n',
   ...(of.path === 'cost-books' ? { carrier_id: 'car_0f8fad5b-d9cb-469f-a165-70867728950e' } : {}),

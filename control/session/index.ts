@@ -1,3 +1,4 @@
+import type { Route } from '../http/route.ts'
 import { apiKeys } from './api-keys.ts'
 import { invitations } from './invitations.ts'
 import { members } from './members.ts'
@@ -7,7 +8,7 @@ import { sessions } from './sessions.ts'
 import { telephone } from './telephone.ts'
 
 /** Every endpoint of /console/api: the actions that need a person. */
-export const CONSOLE_ROUTES = [
+export const CONSOLE_ROUTES: readonly Route[] = [
   ...sessions,
   ...apiKeys,
   ...members,

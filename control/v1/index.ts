@@ -1,3 +1,4 @@
+import type { Route } from '../http/route.ts'
 import { admission } from './admission.ts'
 import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
@@ -42,7 +43,7 @@ import { voiceDocuments } from './voice-documents.ts'
 import { webhookEndpoints } from './webhook-endpoints.ts'
 
 /** Every endpoint of /v1, in the order of the API reference. */
-export const V1_ROUTES = [
+export const V1_ROUTES: readonly Route[] = [
   ...projects,
   ...organization,
   ...projectMetrics,
