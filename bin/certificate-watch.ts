@@ -44,7 +44,7 @@ export function watchCertificates(options: {
     } catch (err) {
       // While a tool replaces the files, a certificate may stand beside the key of the one before.
       const { message } = err as Error
-      if (message !== complaint) log.warn({ err }, 'the new certificates cannot be used; the former ones stay')
+      if (message !== complaint) log.warn({ err }, 'the new certificates cannot be used; the old ones stay in use')
       complaint = message
     }
   }

@@ -143,7 +143,10 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     files: new OpenFiles(),
     recordingFailed({ recording_id, reason, detail, duration_ms }) {
       countFailure(reason)
-      log.error({ recording_id, reason, detail, duration_ms }, 'a recording was ended by its disk; its call goes on')
+      log.error(
+        { recording_id, reason, detail, duration_ms },
+        'a recording ended because of its disk; the call goes on',
+      )
     },
   }
   const context = {

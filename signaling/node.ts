@@ -313,7 +313,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       .then(() => sounds.sweep())
       .then(hangUpLeft)
       .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
-      .catch(err => log.error({ err }, 'sweep failed'))
+      .catch(err => log.error({ err }, 'the search for lost calls and recordings failed'))
   })
   const housekeeping = clock.every(PRUNE_MS, () => {
     prune(ctx).catch(err => log.error({ err }, 'old rows and logs were not removed'))
@@ -363,7 +363,7 @@ async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
 }
 
 function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
-  if (calls.size > 0) log.warn({ calls: calls.size, cause }, 'calls are ended')
+  if (calls.size > 0) log.warn({ calls: calls.size, cause }, 'running calls are being ended')
   for (const call of calls.all()) void call.end({ cause })
 }
 

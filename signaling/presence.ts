@@ -62,7 +62,7 @@ export class Presence {
     const { sip, media, log } = this.#options
     this.#writing = this.#writing
       .then(() => this.#tell({ edge: sip.connected, media: media.connected }))
-      .catch(err => log.error({ err }, 'the state of the links was not saved'))
+      .catch(err => log.error({ err }, 'whether the edge and media are connected was not saved'))
   }
 
   /** Removes the rows of the node and its links. */

@@ -106,7 +106,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
       const since = new Date(clock.now() - LEFT_MS).toISOString()
       return { kind, id, messages: await messagesOfLostCalls(state.db, { edge_id, since, further: sip_call_ids }) }
     } catch (err) {
-      log.warn({ err }, 'a request of the SIP edge could not be answered')
+      log.warn({ err }, 'a question of the SIP edge could not be answered')
       return { kind: 'unanswered', id }
     }
   }

@@ -8,6 +8,6 @@ export const numberCharges: Reconciler = {
   runs: 'once',
   async run({ state, clock, log }) {
     const charged = await chargeNumbers(state, clock.now())
-    if (charged > 0) log.info({ charged }, 'the month of numbers was charged')
+    if (charged > 0) log.info({ charged }, 'numbers were charged for the month')
   },
 }

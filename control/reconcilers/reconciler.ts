@@ -45,7 +45,7 @@ export function runReconciler(
     },
     failed: err => {
       failures.inc({ reconciler: reconciler.name })
-      log.error({ err }, 'a reconciler failed')
+      log.error({ err }, 'a background task failed')
     },
     every: { clock: services.clock, period_ms: reconciler.period_ms },
   })

@@ -78,7 +78,7 @@ async function putParts(store: S3Requests, key: string, parts: AsyncIterable<Buf
     // The store charges for the parts of an incomplete upload.
     await store
       .send({ method: 'DELETE', key, query: { uploadId } })
-      .catch(err => log.debug({ err, key }, 'an upload in parts was not taken back'))
+      .catch(err => log.debug({ err, key }, 'an upload in parts was not aborted'))
     throw error
   }
 }

@@ -272,7 +272,10 @@ export class Leg {
   readonly handler: DialogHandler = (received, facts) => {
     if (facts.server_end === null && !this.#mayAct(received.source.address)) {
       this.ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
-      this.log.warn({ source: received.source.address, method: received.method }, 'a stranger in a dialog is refused')
+      this.log.warn(
+        { source: received.source.address, method: received.method },
+        'a request within a dialog came from a stranger and was refused',
+      )
       const { code, headers } = sipRefusal('source_not_allowed', {
         value: received.source.address,
         name: 'of this call',

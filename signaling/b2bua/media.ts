@@ -116,7 +116,7 @@ export class MediaHub {
       await this.request('session.open', { session_id: call_sid, owner: project_id })
       return new MediaSession(this, call_sid, this.#log)
     } catch (err) {
-      this.#log.warn({ err, call_id: call_sid }, 'the media worker opens no session')
+      this.#log.warn({ err, call_id: call_sid }, 'the media worker could not open a session')
       return null
     }
   }

@@ -152,6 +152,6 @@ export class Renegotiation {
     const { session, id, log } = this.#leg
     await session.hub
       .request('leg.rollback', { leg_id: id })
-      .catch(err => log.debug({ err, leg_id: id }, 'an offer was not taken back'))
+      .catch(err => log.debug({ err, leg_id: id }, 'an offer was not rolled back'))
   }
 }

@@ -20,7 +20,7 @@ export class Ringback {
     const sources = [{ kind: 'ringback' as const, country: parseNumber(called, DEFAULT_COUNTRY)?.country ?? ELSEWHERE }]
     this.#leg.session.hub
       .request('play.start', { leg_id: this.#leg.id, play_id: this.#play_id, sources, loop: 1 })
-      .catch(err => this.#leg.log.debug({ err }, 'no ring tone'))
+      .catch(err => this.#leg.log.debug({ err }, 'the ring tone could not be played'))
   }
 
   async stop(): Promise<void> {
@@ -28,7 +28,7 @@ export class Ringback {
     this.#playing = false
     await this.#leg.session.hub
       .request('play.stop', { leg_id: this.#leg.id, play_id: this.#play_id })
-      .catch(err => this.#leg.log.debug({ err }, 'ring tone'))
+      .catch(err => this.#leg.log.debug({ err }, 'the ring tone was not stopped'))
   }
 
   get #play_id(): string {

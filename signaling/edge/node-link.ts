@@ -89,7 +89,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     return answered.finally(() => questions.delete(id))
   }
   const gone = (): void => {
-    for (const { fail } of questions.values()) fail(new Error('the signaling node went away'))
+    for (const { fail } of questions.values()) fail(new Error('the signaling node has disconnected'))
   }
   const link: NodeLink = {
     async give(messages, again) {
@@ -129,7 +129,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     // The previous node may have kept messages without confirming them.
     if (open) open.again = true
     readJsonLines(socket, value => hear(value as ToEdge))
-    socket.on('error', err => log.debug({ err }, 'the signaling node went away'))
+    socket.on('error', err => log.debug({ err }, 'the signaling node has disconnected'))
     socket.on('close', () => {
       if (node !== socket) return
       node = undefined

@@ -93,7 +93,7 @@ function beginWith(
     if (begun) return
     begun = true
     const legs = edge.endLeftCalls([...written, ...missingFrom(written, unwritten)])
-    if (legs > 0) log.warn({ legs }, 'an earlier run was killed: its calls are ended')
+    if (legs > 0) log.warn({ legs }, 'an earlier run was killed; its calls are being ended')
     open()
   }
   node.onFacts = facts => {

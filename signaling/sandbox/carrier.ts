@@ -38,9 +38,9 @@ export async function openCarrier(options: {
     }
     const rtp = await RtpSession.open(host)
     if (over) return rtp.close()
-    log.debug({ called }, 'call')
+    log.debug({ called }, 'the sandbox carrier takes a call')
     new CallOfSandbox({ call, called, rtp, remote, address: host }).run(behaviourOf(called), err =>
-      log.error({ err, called }, 'behaviour failed'),
+      log.error({ err, called }, 'a behaviour of the sandbox carrier failed'),
     )
   }
 
@@ -51,7 +51,7 @@ export async function openCarrier(options: {
     user: 'sandbox',
     incoming(call) {
       take(call).catch(err => {
-        log.error({ err }, 'call could not be taken')
+        log.error({ err }, 'the sandbox carrier could not take a call')
         call.reject(500)
       })
     },

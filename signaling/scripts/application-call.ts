@@ -105,7 +105,7 @@ export class ApplicationCall extends Call {
       await this.#far.takeOffer(await this.#near.makeOffer())
       await this.#near.takeAnswer(await this.#far.makeAnswer())
     } catch (error) {
-      if (!this.ended) this.log.info({ err: error }, 'an application could not be given its media')
+      if (!this.ended) this.log.info({ err: error }, 'media could not be given to an application')
       await this.end({ cause: 'media_unavailable' })
       return
     }

@@ -186,7 +186,7 @@ function answer(host: ScriptHost, answered: () => void, emit: (event: Event) => 
 function echo(host: ScriptHost): void {
   const { leg, call } = host
   leg.session.hub.request('bridge', { a: leg.id, b: leg.id }).catch(err => {
-    if (!leg.ended) call.log.warn({ err }, 'a leg could not be given its echo')
+    if (!leg.ended) call.log.warn({ err }, 'the echo of a leg could not be started')
     host.hangup()
   })
 }

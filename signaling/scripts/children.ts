@@ -155,7 +155,7 @@ export class Children {
     if (this.#bridged === child.name) this.#bridged = null
     leg.session.hub
       .request('unbridge', { leg_id: leg.id })
-      .catch(err => this.#script.host.call.log.debug({ err }, 'unbridge'))
+      .catch(err => this.#script.host.call.log.debug({ err }, 'two legs were not separated'))
   }
 
   /** The API gave the child another document, so for this script the child has ended. */

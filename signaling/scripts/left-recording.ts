@@ -20,7 +20,7 @@ export async function inspected(
       const found = await hub.request('record.inspect', { file })
       return { ...found, reason: 'leg_closed', empty: false }
     } catch (err) {
-      log.warn({ err, call_id, recording_id }, 'a left recording could not be looked at')
+      log.warn({ err, call_id, recording_id }, 'a recording of an earlier run could not be read')
       if (!(err instanceof MediaRefusal)) return null
       if (err.reason !== 'media_unavailable')
         return { reason: 'failed', duration_ms: 0, bytes: 0, sha256: null, empty: true }

@@ -365,5 +365,5 @@ function part(script: SharedScript): void {
   if (!leg.ended)
     leg.session.hub
       .request('conference.leave', { leg_id: leg.id })
-      .catch(err => call.log.debug({ err }, 'conference.leave'))
+      .catch(err => call.log.debug({ err }, 'a leg did not leave its conference'))
 }

@@ -220,7 +220,7 @@ export class Recognitions {
     if (leg.ended) return
     leg.session.hub
       .request('recognize.stop', { leg_id: leg.id, recognize_id })
-      .catch(err => call.log.debug({ err }, 'recognize.stop'))
+      .catch(err => call.log.debug({ err }, 'a recognition was not stopped'))
   }
 
   #tell(recognize_id: string, event: string, parameters: Readonly<Record<string, string>>): void {

@@ -72,6 +72,6 @@ export function saveVoice({ state }: Pick<ScriptServices, 'state'>, room: Room, 
   call.clock.after(SPEAKING_MS, () => {
     const changed = new Map(room.unsaved)
     room.unsaved.clear()
-    saveSpeaking(state.db, room.sid, changed).catch(err => call.log.debug({ err }, 'who speaks was not saved'))
+    saveSpeaking(state.db, room.sid, changed).catch(err => call.log.debug({ err }, 'the current speaker was not saved'))
   })
 }

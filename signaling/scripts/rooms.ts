@@ -87,7 +87,7 @@ export class Rooms {
       .transaction(trx => claimConference(trx, about, clock.now()))
       .catch(err => {
         // Callers meet on their machine at least.
-        log.warn({ err, conference: name }, 'it is unknown whether a conference runs on another machine')
+        log.warn({ err, conference: name }, 'the machine of a conference could not be looked up')
         return null
       })
       .then(keeper => {
@@ -231,7 +231,7 @@ export class Rooms {
       listen(participant, false)
       leg.session.hub
         .request('conference.leave', { leg_id: leg.id })
-        .catch(err => call.log.debug({ err }, 'conference.leave'))
+        .catch(err => call.log.debug({ err }, 'a leg did not leave its conference'))
     }
     this.tell(room, 'participant-leave', 'leave', participant, {
       ReasonParticipantLeft: leg.ended ? 'participant_hung_up' : reason,
@@ -305,7 +305,7 @@ export class Rooms {
 function listen({ host: { leg, call } }: Participant, enabled: boolean): void {
   leg.session.hub
     .request('voice.detect', { leg_id: leg.id, enabled })
-    .catch(err => call.log.debug({ err }, 'voice.detect'))
+    .catch(err => call.log.debug({ err }, 'the voice detection of a participant was not changed'))
 }
 
 const BEEP = { kind: 'tone' as const, hz: [800], on_ms: 150, off_ms: 0, total_ms: 150 }
@@ -321,6 +321,6 @@ function beep(room: Room, about: Participant): void {
         sources: [BEEP],
         loop: 1,
       })
-      .catch(err => host.call.log.debug({ err }, 'no beep'))
+      .catch(err => host.call.log.debug({ err }, 'a beep was not played'))
   }
 }

@@ -215,7 +215,7 @@ export class Script implements CallScript {
   #apply(result: StepResult): void {
     this.#run = result.run
     if (result.unexpected !== null)
-      this.host.call.log.error({ detail: result.unexpected }, 'an event that no script awaits')
+      this.host.call.log.error({ detail: result.unexpected }, 'an event came that no script waits for')
     for (const command of result.commands) this.#carryOut(command)
   }
 

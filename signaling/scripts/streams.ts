@@ -70,7 +70,7 @@ export class Streams {
       if (command.id === id)
         leg.session.hub
           .request('fork.stop', { leg_id: leg.id, fork_id })
-          .catch(err => call.log.debug({ err }, 'fork.stop'))
+          .catch(err => call.log.debug({ err }, 'a stream was not stopped'))
   }
 
   media(event: MediaEvent): void {

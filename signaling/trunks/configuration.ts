@@ -45,7 +45,8 @@ export class Configuration {
     this.#log = options.log
     this.#sleeper = new Sleeper({
       work: () => this.#apply(),
-      failed: err => this.#log.error({ err }, 'the configuration could not be read; what runs stays'),
+      failed: err =>
+        this.#log.error({ err }, 'the configuration could not be read; the node keeps the one that it has'),
       every: { clock: options.clock, period_ms: POLL_MS },
     })
     this.#unhear = options.bus.on('configuration', () => void this.refresh())

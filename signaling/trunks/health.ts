@@ -150,7 +150,7 @@ export class TargetHealth {
           address: evidence.address,
         },
         clock.now(),
-      ).catch(err => log.warn({ err, target_id: id }, 'evidence was not saved'))
+      ).catch(err => log.warn({ err, target_id: id }, 'the health of a target was not saved'))
     }
     const evidence = this.#targets.get(id)
     if (evidence !== before || this.#stopped) return

@@ -36,7 +36,7 @@ export class RegistrationTurn {
     this.#sleeper = new Sleeper({
       work: () => this.#take(),
       // No other node can take the turn meanwhile, so registrations stay.
-      failed: err => log.warn({ err }, 'it is unknown which node registers with carriers'),
+      failed: err => log.warn({ err }, 'the lease for carrier registrations could not be read'),
       every: { clock, period_ms: RENEW_MS },
     })
   }
@@ -79,7 +79,7 @@ export class RegistrationTurn {
   async #release(): Promise<void> {
     const { state, log } = this.#options
     await releaseTask(state.db, NAME, this.#holder).catch(err =>
-      log.warn({ err }, 'the turn to register with carriers was not passed on'),
+      log.warn({ err }, 'the lease for carrier registrations was not released'),
     )
   }
 }

@@ -80,11 +80,11 @@ export class Stir {
   #lookAgain(): void {
     const { log } = this.#options
     try {
-      if (this.#load()) log.info('the certificates of STIR were renewed')
+      if (this.#load()) log.info('the STIR certificates were renewed')
     } catch (err) {
       // While a tool replaces the files, a certificate may stand beside the key of the one before.
       const { message } = err as Error
-      if (message !== this.#complaint) log.warn({ err }, 'the new files of STIR cannot be used; the former ones stay')
+      if (message !== this.#complaint) log.warn({ err }, 'the new STIR files cannot be used; the old ones stay in use')
       this.#complaint = message
     }
   }

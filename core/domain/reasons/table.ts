@@ -92,18 +92,18 @@ export const REASONS = {
   loop_detected: caller({
     sip: 482,
     sentence: 'the call to {value} came back to the platform that sent it',
-    mend: 'Look for a target or a forwarding rule that sends the call back to us.',
+    mend: 'Find the target or the forwarding rule that sends the call back to the platform.',
   }),
   too_many_hops: caller({
     sip: 483,
     sip_number: 32006,
     sentence: 'Max-Forwards of the call to {value} is used up',
-    mend: 'Look for a routing loop between the peers of this call.',
+    mend: 'Find the routing loop between the peers of this call.',
   }),
 
   body_unsupported: caller({
     sip: 415,
-    sentence: 'the body has {value}, which is not understood here',
+    sentence: 'the body has {value}, which this platform cannot read',
     mend: 'Send the body as application/sdp, or mark the part with handling=optional.',
   }),
 
@@ -264,7 +264,7 @@ export const REASONS = {
     'the spend of the last hour, {value} with this call, is above the velocity cap {limit} of {name}',
     'Wait, or raise velocity_cap_minor.',
   ),
-  balance_exhausted: spend('the call needs {value} and the balance of {name} has {limit} left', 'Top the balance up.'),
+  balance_exhausted: spend('the call needs {value} and the balance of {name} has {limit} left', 'Top up the balance.'),
   /** Also how a call ends that reached its maximum duration. */
   max_duration: limit({
     sip: 403,
@@ -280,7 +280,7 @@ export const REASONS = {
   number_unallocated: caller({
     sip: 404,
     sentence: 'the called number {value} is not allocated',
-    mend: 'Order the number, or look at the route of the carrier.',
+    mend: 'Order the number, or check the route of the carrier.',
   }),
   number_unrouted: caller({
     sip: 404,
@@ -316,13 +316,13 @@ export const REASONS = {
   peer_rejected: caller({
     sip: 403,
     sentence: 'the called side refused the call with {value}',
-    mend: 'Look at the attempt for the answer of the target.',
+    mend: "See the attempts of the call for the target's answer.",
   }),
   peer_failed: peer({
     sip: 503,
     sip_number: 32011,
     sentence: 'every target failed, the last one with {value}',
-    mend: 'Look at the attempts and at the health of the targets.',
+    mend: 'Check the attempts of the call and the health of the targets.',
   }),
   target_unreachable: peer({
     sip: 503,
@@ -345,21 +345,21 @@ export const REASONS = {
   // How running calls end.
   spend_exhausted: limit({
     sentence: 'the money for the call ended after {value:second|seconds}: {limit}',
-    mend: 'Raise the cap, or top the balance up.',
+    mend: 'Raise the cap, or top up the balance.',
   }),
   media_timeout: unknown({
     sip_number: 32014,
     sentence: 'no media came from either side for {value:second|seconds}',
-    mend: 'Look for NAT or a firewall between the peer and the media addresses.',
+    mend: 'Check for NAT or a firewall between the peer and the media addresses.',
   }),
   session_expired: unknown({
     sentence: 'the session was not refreshed within {value:second|seconds}',
-    mend: 'Look whether the peer still answers re-INVITE and UPDATE.',
+    mend: 'Check that the peer still answers re-INVITE and UPDATE.',
   }),
   no_ack: unknown({
     sip_number: 32022,
     sentence: 'no ACK came for the answer within {value:second|seconds}',
-    mend: 'Look for NAT between the peer and us, and for a wrong Contact.',
+    mend: 'Check for NAT between the peer and the platform, and for a wrong Contact.',
   }),
   document_failed: caller({
     sip: 503,
@@ -383,7 +383,7 @@ export const REASONS = {
     voice_http: 503,
     retry_after_seconds: 30,
     sentence: 'the storage that holds the recording does not answer: {value}',
-    mend: 'Look at STROWGER_S3_ENDPOINT, at the machine that has the file, and at the log of the control process.',
+    mend: 'Check STROWGER_S3_ENDPOINT, the machine that has the file, and the log of the control process.',
   }),
   export_unavailable: ours({
     http: 503,
@@ -398,7 +398,7 @@ export const REASONS = {
     voice_http: 503,
     retry_after_seconds: 5,
     sentence: 'the state cannot be written: {value}',
-    mend: 'Look at the disk of the platform.',
+    mend: 'Check the disk of the platform, or its connection to PostgreSQL.',
   }),
   draining: ours({
     sip: 503,
@@ -406,14 +406,14 @@ export const REASONS = {
     voice: 20503,
     voice_http: 503,
     retry_after_seconds: 5,
-    sentence: 'the platform is draining and takes no new call',
+    sentence: 'the platform is draining and takes no new calls',
     mend: 'Send the call to another node, or try again.',
   }),
   carrier_draining: ours({
     sip: 503,
     retry_after_seconds: 60,
-    sentence: 'the carrier {name} is drained and brings no new call',
-    mend: 'Send the call by another way, or resume the carrier.',
+    sentence: 'carrier {name} is drained and may bring no new calls',
+    mend: 'Send the call by another route, or resume the carrier.',
   }),
   overloaded: ours({
     sip: 503,
@@ -445,7 +445,7 @@ export const REASONS = {
     voice: 11200,
     voice_http: 400,
     sentence: 'the document could not be fetched from {value}',
-    mend: 'Look at the HTTP exchange in the events of the call.',
+    mend: 'See the HTTP exchange in the events of the call.',
   }),
   application_sid_unsupported: caller({
     http: 400,
@@ -544,7 +544,7 @@ export const REASONS = {
     voice: 20001,
     voice_http: 400,
     sentence: 'the request is not valid: {value}',
-    mend: 'Look at errors for the fields.',
+    mend: 'See `errors` for each field.',
   }),
   body_malformed: caller({ http: 400, sentence: 'the body is not JSON: {value}', mend: 'Send one JSON object.' }),
   unsupported_media_type: caller({
@@ -604,7 +604,7 @@ export const REASONS = {
   limit_reached: limit({
     http: 409,
     sentence: '{name} has {value} and the limit is {limit}',
-    mend: 'Remove some that are not used any more.',
+    mend: 'Remove those that are no longer used.',
   }),
   trunk_releasing: caller({
     http: 409,
@@ -645,7 +645,7 @@ export const REASONS = {
   country_code_shared: caller({
     http: 422,
     sentence: 'the calling code of {value} also reaches another country, so that a country rule cannot use it',
-    mend: 'Give prefix rules.',
+    mend: 'Use prefix rules.',
   }),
   number_in_use: caller({
     http: 409,
@@ -674,7 +674,7 @@ export const REASONS = {
   }),
   operator_source_forbidden: caller({
     http: 403,
-    sentence: 'requests of operators are not taken from this address',
+    sentence: 'the operator API takes no requests from this address',
     mend: 'Send them from a network that STROWGER_OPERATOR_SOURCES names.',
   }),
   checklist_open: caller({
@@ -690,13 +690,13 @@ export const REASONS = {
   number_limit: limit({
     http: 409,
     sentence: '{name} may hold {limit:number|numbers}, and would hold {value}',
-    mend: 'Release numbers that are not used; an operator gives more.',
+    mend: 'Release unused numbers, or ask an operator for more.',
   }),
   order_unaffordable: limit({
     http: 409,
     of_money: true,
     sentence: 'the numbers cost {value} a month, and the balance of {name} has {limit} left',
-    mend: 'Top the balance up.',
+    mend: 'Top up the balance.',
   }),
   prices_end: caller({
     http: 409,

@@ -72,7 +72,7 @@ export class TaskLease {
       this.#term = await holdTask(state, asked)
       if (this.#term !== null) this.#held_until_ms = asked_ms + HELD_MS
     } catch (err) {
-      log.error({ err, task: name }, 'a task could not be taken or kept')
+      log.error({ err, task: name }, 'the lease of a background task could not be taken or renewed')
     }
   }
 }

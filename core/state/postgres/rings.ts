@@ -133,7 +133,7 @@ export class PostgresRings implements BusBridge {
       throw error
     }
     this.#client = client
-    if (this.#told_lost) this.#settings.log.info('machines wake each other again')
+    if (this.#told_lost) this.#settings.log.info('other machines can be woken again')
     this.#told_lost = false
     for (const topic of SHARED_TOPICS) this.#hear(topic)
     this.#flush()
@@ -141,7 +141,8 @@ export class PostgresRings implements BusBridge {
 
   #lost(why: string): void {
     if (this.#closed) return
-    if (!this.#told_lost) this.#settings.log.warn({ why }, 'machines do not wake each other: changes take longer')
+    if (!this.#told_lost)
+      this.#settings.log.warn({ why }, 'other machines cannot be woken: changes take longer to reach them')
     this.#told_lost = true
     this.#clock.after(AGAIN_MS, () => {
       this.#connecting = this.#connect()
