@@ -39,7 +39,7 @@ export function clusterCommand(): Command {
   const command = new Command('cluster')
   command
     .command('status')
-    .description('machines with their state, calls and versions; exit code 1 when one is not whole')
+    .description('machines with their state, calls and versions; exit code 1 when one is down or lacks a process')
     .option('--json', 'as JSON')
     .action(async ({ json }: Json) => {
       const { data: machines } = await ask('get /machines')

@@ -33,7 +33,7 @@ export function containmentsCommand(): Command {
     .argument('<prefix>', 'such as +88213')
     .option('--trunk <id>', 'of one trunk')
     .option('--project <id>', 'of a whole project')
-    .requiredOption('--reason <text>', 'what people are told')
+    .requiredOption('--reason <text>', 'the reason that the customer sees')
     .addOption(new Option('--category <category>').choices(CATEGORIES).default('destination_risk'))
     .option('--hours <hours>', 'how long', hours, 24)
     .option('--json', 'as JSON')
@@ -64,7 +64,7 @@ export function containmentsCommand(): Command {
     .description('approve or reject the request to open a prefix')
     .argument('<containment_id>')
     .argument('<decision>', 'approve or reject')
-    .option('--reason <text>', 'what the customer is told')
+    .option('--reason <text>', 'the reason that the customer sees')
     .option('--json', 'as JSON')
     .action(async (typed: string, decision: string, { reason, ...how }: Json & { reason?: string }) => {
       if (decision !== 'approve' && decision !== 'reject') throw new StartRefused('decide approve, or reject')

@@ -18,15 +18,14 @@ export async function examineDrachtio(config: Settings, limit_ms = LIMIT_MS): Pr
   try {
     const [verdict, answer = '', version = ''] = await greet(drachtio, secret, limit_ms)
     if (verdict !== 'OK')
-      return wrong(`it does not take our secret (${answer}): STROWGER_DRACHTIO_SECRET must be its --secret`)
+      return wrong(`it rejects our secret (${answer}): STROWGER_DRACHTIO_SECRET must be its --secret`)
     const missing = missingContacts(answer, servedAt(config))
     if (missing.length === 0) return { what: `${what} (${version})`, ok: true, mend: '' }
     return wrong(`start it with a --contact for ${missing.join(', ')}, as docs/drachtio.md says; it has ${answer}`)
   } catch (error) {
-    if (error instanceof Silent)
-      return wrong('it accepts the connection and does not answer: look at it, start it again')
+    if (error instanceof Silent) return wrong('it accepts the connection but does not answer: check it, and restart it')
     const why = error instanceof Error ? error.message : String(error)
-    return wrong(`it is not reached (${why}): start it, or set STROWGER_DRACHTIO`)
+    return wrong(`it cannot be reached (${why}): start it, or set STROWGER_DRACHTIO`)
   }
 }
 

@@ -45,7 +45,7 @@ export function productionWarnings(settings: Settings): string[] {
       allow_private_peers.includes('loopback'),
       'customers may send SIP to services of this machine: set STROWGER_ALLOW_PRIVATE_PEERS=none',
     ],
-    [smtp_url === null, 'alerts are told by no mail: set STROWGER_SMTP_URL'],
+    [smtp_url === null, 'no alerts are sent by mail: set STROWGER_SMTP_URL'],
     [print_secrets, 'each start prints secrets into its log: STROWGER_PRINT_SECRETS=off'],
     [log_level === 'debug' || log_level === 'trace', `the log is for developers: STROWGER_LOG=info`],
     [

@@ -82,7 +82,7 @@ function addRecount(command: Command): void {
       if (options.json) return print(data, options)
       for (const { level, subject_id, said, holds } of data)
         tell(`${level} ${subject_id} said ${said}, holds ${holds}\n`)
-      if (data.length === 0) tell('every counter was right\n')
+      if (data.length === 0) tell('every counter was correct\n')
     })
 }
 

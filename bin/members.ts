@@ -45,7 +45,7 @@ export function membersCommand(): Command {
       })
   command
     .command('reset-password')
-    .description('make a link by which a member sets a new password; it is shown once')
+    .description('create a link with which a member sets a new password; it is shown once')
     .argument('<email>')
     .requiredOption('--reason <text>', 'which the customer reads in the audit trail')
     .option('--json', 'as JSON')

@@ -255,7 +255,7 @@ t.test('the strowger command', async t => {
     await w.state.db.updateTable('level_use').set({ live: 3 }).where('level', '=', 'project').execute()
     t.match((await strowger(['doctor'])).stdout, /^MEND +calls, slots.*strowger limits recount/m)
     t.match((await strowger(['limits', 'recount'])).stdout, /^project prj_\S+ said 3, holds 0$/m)
-    t.match((await strowger(['limits', 'recount'])).stdout, /every counter was right/)
+    t.match((await strowger(['limits', 'recount'])).stdout, /every counter was correct/)
   })
 
   t.test('export writes the calls of all customers, and leaves no job behind', async t => {

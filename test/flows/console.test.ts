@@ -360,7 +360,7 @@ t.test('the console in a browser', async t => {
       t.equal(await theirs.locator('.live-dot').count(), hears ? 1 : 0, `${role}: who hears no events waits for none`)
       if (role === 'org:viewer') {
         await follow(theirs, `/trunks/${trunk?.id}/settings`)
-        await theirs.getByText('This is not for your role').waitFor()
+        await theirs.getByText('Your role may not see this page').waitFor()
         t.equal(await theirs.getByRole('button', { name: 'Suspend the trunk' }).count(), 0, 'no form that is refused')
       }
       await other.close()

@@ -22,7 +22,7 @@ export function Alerts({ params }: PageProps) {
   const tab = params['tab'] ?? ''
   return (
     <>
-      <PageHead title="Alerts" sub="What needs a look, with the evidence and what to do." />
+      <PageHead title="Alerts" sub="Alerts that need attention, each with its evidence and what to do." />
       <Tabs
         items={[
           { id: '', text: 'Alerts', href: hrefOf('/alerts') },

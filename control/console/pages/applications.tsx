@@ -65,7 +65,7 @@ export function ApplicationFields({ asked = false, form, set, action }: FieldsPr
           value={form.voice_url}
           onInput={voice_url => set({ voice_url })}
           wrong={wrongUrl(form.voice_url)}
-          hint="Asked for what to do when a call comes in."
+          hint="The platform asks this address what to do when a call comes in."
           required
           {...at('/voice_url')}
         />
@@ -86,7 +86,7 @@ export function ApplicationFields({ asked = false, form, set, action }: FieldsPr
         value={form.fallback_url}
         onInput={fallback_url => set({ fallback_url })}
         wrong={wrongUrl(form.fallback_url)}
-        hint="Asked when the first does not answer."
+        hint="Used when the first address does not answer."
         {...at('/fallback_url')}
       />
       <TextField
@@ -121,7 +121,7 @@ export function Applications() {
     <>
       <PageHead
         title="Voice applications"
-        sub="An application is a web address that is asked what to do with a call: play, gather, dial, record."
+        sub="An application is a web address that the platform asks what to do with a call: play, gather, dial, record."
         actions={
           <>
             <LinkButton href={hrefOf('/editor')}>Markup editor</LinkButton>

@@ -125,7 +125,7 @@ function Script({ events }: { events: readonly CallEvent[] }) {
   if (events.length === 0)
     return (
       <Card flush>
-        <Empty title="No step of a script is kept">
+        <Empty title="No script steps are kept for this call">
           A call of a trunk runs none. Calls of the API and calls to a voice application show each step here, as long as
           the platform keeps the logs of scripts.
         </Empty>

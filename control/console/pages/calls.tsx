@@ -36,7 +36,7 @@ export function Calls() {
     <>
       <PageHead
         title="Calls"
-        sub="Every call with why it went as it did. A number finds it as caller and as called."
+        sub="Every call, with the reason for its outcome. Search by a number finds it as caller and as called number."
         actions={
           <>
             <Button onClick={() => setChoosing(true)}>Columns</Button>

@@ -40,7 +40,7 @@ export function Containments() {
   return (
     <Card
       title="Containments"
-      hint="Destinations that calls are kept from for a while, because they looked like fraud."
+      hint="Destinations that are closed for a while, because calls to them looked like fraud."
       flush
       actions={
         operator && (

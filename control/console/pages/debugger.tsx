@@ -45,7 +45,7 @@ export function Debugger() {
     <>
       <PageHead
         title="Debugger"
-        sub="What went wrong in webhooks, scripts and calls, with what was sent and what came back."
+        sub="Failures of webhooks, scripts and calls, with the request and the answer of each."
       />
       {watched.length > 0 && <Endpoints of={watched} />}
       <ProblemBox problem={faults.problem} />

@@ -79,7 +79,7 @@ export function Decision({ call_id, live }: { call_id: string; live: boolean }) 
               </Card>
             ) : (
               <Card flush>
-                <Empty title="Nothing had to be decided">
+                <Empty title="No decision was needed">
                   Inbound calls to your numbers are not admitted by outbound rules.
                 </Empty>
               </Card>

@@ -38,7 +38,7 @@ export function Keys() {
     <>
       <PageHead
         title="Keys and credentials"
-        sub="API keys open the management API, the account and its token the voice API. Neither does for the other."
+        sub="API keys are for the management API; the account and its token are for the voice API."
       />
       <ApiKeys />
       <VoiceAccountCard />
@@ -235,10 +235,10 @@ function RotateKey({
         fields={['/overlap_hours']}
       >
         <NumberField
-          label="Hours that the old key still works"
+          label="Hours for which the old key still works"
           value={overlap_hours}
           onInput={setHours}
-          hint="0 stops it at once; 24 at most."
+          hint="0 ends it at once; at most 24."
           problem={action.problem}
           at="/overlap_hours"
           required

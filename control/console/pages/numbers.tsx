@@ -234,7 +234,7 @@ function Order() {
             }
           >
             {data.length === 0 ? (
-              <Empty title="No number is free at the moment">Ask your operator, who adds numbers to the stock.</Empty>
+              <Empty title="No numbers are free at the moment">Ask your operator, who adds numbers to the stock.</Empty>
             ) : (
               <Table
                 label="Available numbers"

@@ -30,7 +30,7 @@ export function Overview() {
         <Figures />
       ) : (
         <Card flush>
-          <Empty title="Live figures are not for your role" action={<a href={hrefOf('/billing')}>To billing</a>}>
+          <Empty title="Your role may not see live figures" action={<a href={hrefOf('/billing')}>To billing</a>}>
             Your role sees billing and the call history.
           </Empty>
         </Card>

@@ -49,7 +49,10 @@ export function Platform() {
               />
             </Card>
             {endpoints.tls.trust_chain.length > 0 && (
-              <Card title="Certificate for TLS" hint="Trust this chain when the PBX checks our certificate.">
+              <Card
+                title="Certificate for TLS"
+                hint="Install this chain when the PBX verifies the certificate of the platform."
+              >
                 <CodeBox text={endpoints.tls.trust_chain.join('\n')} what="the certificate chain" />
               </Card>
             )}

@@ -61,7 +61,7 @@ export function TrunkQuality({ trunk }: TrunkTab) {
               flush
             >
               {data.top_failures.length === 0 ? (
-                <Empty title="No failed call in this window" />
+                <Empty title="No failed calls in this window" />
               ) : (
                 <Table
                   label="Why calls failed"

@@ -145,7 +145,7 @@ export function Webhooks() {
     <>
       <PageHead
         title="Webhooks"
-        sub="Addresses of yours that are told what happens. Each delivery is signed and tried again when it fails."
+        sub="The platform sends events to these addresses of yours. It signs each delivery and tries a failed one again."
         actions={create}
       />
       <Loaded of={endpoints}>

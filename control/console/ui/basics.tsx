@@ -420,7 +420,7 @@ export const Empty = ({
 /** Stands in place of a part of a page whose address a member has, and whose scope the role has not. */
 export const NotForRole = () => (
   <Card flush>
-    <Empty title="This is not for your role">Ask an admin of your organization.</Empty>
+    <Empty title="Your role may not see this page">Ask an admin of your organization.</Empty>
   </Card>
 )
 

@@ -38,7 +38,7 @@ export function FraudDesk() {
     <>
       <PageHead
         title="Fraud desk"
-        sub="What customers ask, what is closed and what fires, of all of them."
+        sub="Requests, closed prefixes and firing alerts of all customers."
         actions={<Button onClick={() => setClosing(true)}>Close a prefix</Button>}
       />
       <Loaded of={requests}>{({ data }) => <Requests rows={data} onChanged={changed} />}</Loaded>

@@ -16,7 +16,7 @@ const GROUPS = [
 ]
 const DAYS = ['7', '30', '90', '365'].map(value => ({ value, text: `Last ${value} days` }))
 
-/** What settled calls brought, and what carriers take for them. */
+/** The revenue of settled calls, and what their carriers charge. */
 export function Margins() {
   const group = query.value.get('by') ?? 'day'
   const days = query.value.get('days') ?? '30'
@@ -27,7 +27,7 @@ export function Margins() {
   const nameOf = (key: string | null) => (key === null ? 'none' : (names.get(key) ?? key))
   return (
     <>
-      <PageHead title="Money" sub="What settled calls brought, and what carriers take for them." />
+      <PageHead title="Money" sub="The revenue of settled calls, and what their carriers charge." />
       <div class="filters">
         <SelectField label="By" value={group} onInput={by => setQuery({ by })} options={GROUPS} />
         <SelectField label="When" value={days} onInput={value => setQuery({ days: value })} options={DAYS} />
@@ -47,7 +47,7 @@ export function Margins() {
             </Stats>
             <Card flush>
               {found.data.length === 0 ? (
-                <Empty title="No call was settled in this time" />
+                <Empty title="No calls were settled in this period" />
               ) : (
                 <Table
                   label="Margins"

@@ -38,7 +38,7 @@ export function NumberStock() {
     <>
       <PageHead
         title="Number stock"
-        sub="Numbers to give away, those that projects hold, and those in quarantine."
+        sub="Free numbers, numbers that projects hold, and numbers in quarantine."
         actions={
           <Button kind="main-one" icon="plus" onClick={() => setAdding(true)}>
             Add numbers

@@ -36,7 +36,7 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
         <ProblemBox problem={of.problem} />
         {of.rows.length === 0 ? (
           <NoRows of={of}>
-            <Empty title="The project holds no number" />
+            <Empty title="The project holds no numbers" />
           </NoRows>
         ) : (
           <Table

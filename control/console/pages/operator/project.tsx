@@ -128,7 +128,7 @@ function Checklist({ project, path, set, of }: PartProps & { of: Data<GoLiveChec
   return (
     <Card
       title="Going live"
-      hint="What a project needs before its calls reach carriers and cost money."
+      hint="Requirements that a project must meet before its calls reach carriers and cost money."
       actions={
         <Button kind="main-one" disabled={!ready} onClick={() => setAsking(true)}>
           Go live
