@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import { read } from './api.ts'
+import type { AlertOverview } from './api-types.ts'
 import { whenIdle } from './idle.ts'
 import { live, onLive } from './live.ts'
 import { may, projectId, session } from './session.ts'
@@ -12,17 +13,13 @@ const POLL_MS = 15_000
  */
 export const firing = signal<number | null>(null)
 
-interface Alerts {
-  readonly alerts: readonly { readonly state: string }[]
-}
-
 let asked = 0
 
 /** Reads the alerts. Only the newest read counts: an earlier one may arrive after it. */
 async function reload(): Promise<void> {
   const mine = ++asked
   // The range adds resolved alerts, so the shortest one is enough for those that fire.
-  const { alerts } = await read<Alerts>('/v1/alerts?range=24h')
+  const { alerts } = await read<AlertOverview>('/v1/alerts?range=24h')
   if (mine === asked) firing.value = alerts.filter(({ state }) => state === 'firing').length
 }
 

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { Alert } from '../lib/api-types.ts'
+import type { Alert, AlertOverview } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
@@ -40,7 +40,7 @@ export function Alerts({ params }: PageProps) {
 
 function AlertList() {
   const range = query.value.get('range') ?? '7d'
-  const of = useData<{ alerts: readonly Alert[] }>(`/v1/alerts?range=${range}`, { poll_ms: 10_000 })
+  const of = useData<AlertOverview>(`/v1/alerts?range=${range}`, { poll_ms: 10_000 })
   const { reload } = of
   const action = useAction()
   useEffect(() => onLive(event => event.type === 'alert' && reload()), [reload])

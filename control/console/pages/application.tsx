@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { NumberRouteSlice } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { inSandbox, may } from '../lib/session.ts'
@@ -17,7 +18,7 @@ import { PolicyChoice } from './policy-choice.tsx'
 export function ApplicationPage({ params }: PageProps) {
   const path = `/v1/voice/applications/${params['id']}`
   const of = useData<Application>(path, { poll_ms: 5000 })
-  const numbers = useData<ListOf<{ number_id: string; e164: string; routed_at: string }>>(`${path}/numbers`)
+  const numbers = useData<ListOf<NumberRouteSlice>>(`${path}/numbers`)
   const [deleting, setDeleting] = useState(false)
   const write = may('service_configuration:write')
   const back = { href: hrefOf('/applications'), text: 'Voice applications' }

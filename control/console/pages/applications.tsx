@@ -10,7 +10,7 @@ import { RevisionBadge } from '../ui/apply.tsx'
 import { Button, Card, Empty, LinkButton, Loaded, PageHead, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 
 export interface ApplicationForm {
   readonly name: string
@@ -102,6 +102,17 @@ export function ApplicationFields({ asked = false, form, set, action }: FieldsPr
   )
 }
 
+const APPLICATION_COLUMNS: readonly Column<Application>[] = [
+  { title: 'Name', cell: row => row.name },
+  {
+    title: 'State',
+    cell: row => <RevisionBadge desired={row.desired_revision} effective={row.effective_revision} />,
+  },
+  { title: 'Document', cell: row => <span class="mono">{row.voice_url}</span>, wide: true },
+  { title: 'Numbers', cell: row => count(row.numbers_pointed), right: true },
+  { title: 'Changed', cell: row => <Time at={row.updated_at} />, wide: true },
+]
+
 export function Applications() {
   const applications = useData<ListOf<Application>>('/v1/voice/applications', { poll_ms: 10_000 })
   const [adding, setAdding] = useState<ApplicationForm | null>(null)
@@ -146,16 +157,7 @@ export function Applications() {
                 rows={data}
                 keyOf={row => row.id}
                 hrefOf={row => hrefOf(`/applications/${row.id}`)}
-                columns={[
-                  { title: 'Name', cell: row => row.name },
-                  {
-                    title: 'State',
-                    cell: row => <RevisionBadge desired={row.desired_revision} effective={row.effective_revision} />,
-                  },
-                  { title: 'Document', cell: row => <span class="mono">{row.voice_url}</span>, wide: true },
-                  { title: 'Numbers', cell: row => count(row.numbers_pointed), right: true },
-                  { title: 'Changed', cell: row => <Time at={row.updated_at} />, wide: true },
-                ]}
+                columns={APPLICATION_COLUMNS}
               />
             )}
           </Card>

@@ -5,7 +5,7 @@ import { count, when, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 
 /** What the API says of events that are never deleted. */
 const FOR_EVER_DAYS = 36_500
@@ -33,6 +33,23 @@ export const Audit = () => (
 export const AuditEvent = ({ params }: PageProps) => (
   <TrailEvent api="/v1" id={params['id'] ?? ''} back={{ href: hrefOf('/audit'), text: 'Audit trail' }} />
 )
+
+const TRAIL_COLUMNS: readonly Column<AuditPage['data'][number]>[] = [
+  { title: 'What', cell: event => event.summary },
+  { title: 'By', cell: event => event.actor.name },
+  {
+    title: 'Revision',
+    cell: event => (event.to_revision === null ? '–' : event.to_revision),
+    right: true,
+    wide: true,
+  },
+  {
+    title: 'State',
+    cell: event => (event.applied ? <Badge tone="good">Applied</Badge> : <Badge tone="warn">Applying</Badge>),
+    wide: true,
+  },
+  { title: 'When', cell: event => <Time at={event.at} /> },
+]
 
 export function Trail({ api, home, title, sub }: TrailProps) {
   const actor = query.value.get('actor') ?? 'any'
@@ -84,23 +101,7 @@ export function Trail({ api, home, title, sub }: TrailProps) {
                 rows={found.data}
                 keyOf={event => event.id}
                 hrefOf={event => hrefOf(`${home}/${event.id}`)}
-                columns={[
-                  { title: 'What', cell: event => event.summary },
-                  { title: 'By', cell: event => event.actor.name },
-                  {
-                    title: 'Revision',
-                    cell: event => (event.to_revision === null ? '–' : event.to_revision),
-                    right: true,
-                    wide: true,
-                  },
-                  {
-                    title: 'State',
-                    cell: event =>
-                      event.applied ? <Badge tone="good">Applied</Badge> : <Badge tone="warn">Applying</Badge>,
-                    wide: true,
-                  },
-                  { title: 'When', cell: event => <Time at={event.at} /> },
-                ]}
+                columns={TRAIL_COLUMNS}
               />
             )}
             <div class="table-foot">

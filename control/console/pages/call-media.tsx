@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { counted } from '../../../core/domain/text/counted.ts'
-import type { LegFigures as Figures } from '../lib/api-types.ts'
+import type { CallMedia as CallMediaOfApi, LegFigures as Figures, LegQuality } from '../lib/api-types.ts'
 import type { Sample as StorySample } from '../lib/call-story.ts'
 import { useData } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
@@ -13,18 +13,12 @@ type Sample = StorySample & {
   readonly packets_sent?: number
 }
 
-interface Leg {
-  readonly leg_id: string
-  /** Null while the leg runs. */
-  readonly figures: Figures | null
+/** The samples of the API have figures by name; these are the ones that are drawn. */
+type Leg = Omit<LegQuality, 'samples'> & {
   readonly samples: readonly { readonly at: string; readonly stats: Sample }[]
-  readonly samples_kept: number
 }
 
-export interface CallMediaAnswer {
-  readonly legs: readonly Leg[]
-  readonly unavailable_reason: string | null
-}
+export type CallMediaAnswer = Omit<CallMediaOfApi, 'legs'> & { readonly legs: readonly Leg[] }
 
 const NAMES = {
   caller: 'Leg of the caller',

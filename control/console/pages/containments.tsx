@@ -9,8 +9,65 @@ import type { ListOf } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { AreaField, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
+
+interface ContainmentActions {
+  readonly operator: boolean
+  readonly decide: (containment: Containment, decision: 'approved' | 'rejected') => unknown
+  /** Opens the form that asks the operator for a release. */
+  readonly ask: (containment: Containment) => void
+}
+
+const containmentColumns = ({
+  operator,
+  decide,
+  ask: askRelease,
+}: ContainmentActions): readonly Column<Containment>[] => [
+  { title: 'Prefix', cell: row => <span class="mono">{row.prefix}</span> },
+  { title: 'Trunk', cell: row => row.trunk_name ?? 'all trunks', wide: true },
+  { title: 'Why', cell: row => `${words(row.reason_category)}: ${row.reason_detail}` },
+  { title: 'Refused calls', cell: row => count(row.rejection_count), right: true },
+  {
+    title: 'Ends',
+    cell: row =>
+      row.released_at ? (
+        <>
+          released <Time at={row.released_at} />
+        </>
+      ) : (
+        <Time at={row.expires_at} />
+      ),
+    wide: true,
+  },
+  {
+    title: '',
+    right: true,
+    cell: row => {
+      if (row.released_at !== null) return <span class="muted">{row.case_ref}</span>
+      if (row.release_request?.state === 'pending')
+        return operator ? (
+          <span class="row">
+            <Button small onClick={() => void decide(row, 'approved')}>
+              Release
+            </Button>
+            <Button small kind="quiet" onClick={() => void decide(row, 'rejected')}>
+              Refuse
+            </Button>
+          </span>
+        ) : (
+          <Status of="pending" />
+        )
+      return (
+        may('service_configuration:write') && (
+          <Button small onClick={() => askRelease(row)}>
+            Ask for release
+          </Button>
+        )
+      )
+    },
+  },
+]
 
 export function Containments() {
   const of = useData<ListOf<Containment>>('/v1/containments', { poll_ms: 8000 })
@@ -59,51 +116,7 @@ export function Containments() {
               label="Containments"
               rows={data}
               keyOf={row => row.id}
-              columns={[
-                { title: 'Prefix', cell: row => <span class="mono">{row.prefix}</span> },
-                { title: 'Trunk', cell: row => row.trunk_name ?? 'all trunks', wide: true },
-                { title: 'Why', cell: row => `${words(row.reason_category)}: ${row.reason_detail}` },
-                { title: 'Refused calls', cell: row => count(row.rejection_count), right: true },
-                {
-                  title: 'Ends',
-                  cell: row =>
-                    row.released_at ? (
-                      <>
-                        released <Time at={row.released_at} />
-                      </>
-                    ) : (
-                      <Time at={row.expires_at} />
-                    ),
-                  wide: true,
-                },
-                {
-                  title: '',
-                  right: true,
-                  cell: row => {
-                    if (row.released_at !== null) return <span class="muted">{row.case_ref}</span>
-                    if (row.release_request?.state === 'pending')
-                      return operator ? (
-                        <span class="row">
-                          <Button small onClick={() => void decide(row, 'approved')}>
-                            Release
-                          </Button>
-                          <Button small kind="quiet" onClick={() => void decide(row, 'rejected')}>
-                            Refuse
-                          </Button>
-                        </span>
-                      ) : (
-                        <Status of="pending" />
-                      )
-                    return (
-                      may('service_configuration:write') && (
-                        <Button small onClick={() => setAsked(row)}>
-                          Ask for release
-                        </Button>
-                      )
-                    )
-                  },
-                },
-              ]}
+              columns={containmentColumns({ operator, decide, ask: setAsked })}
             />
           )
         }

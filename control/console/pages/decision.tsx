@@ -1,16 +1,10 @@
+import type { CallDecision } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
 import type { Attempt } from '../lib/types.ts'
 import { Card, CodeBox, Empty, Loaded } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Attempts } from './attempts.tsx'
-
-interface DecisionAnswer {
-  readonly attempts: readonly Attempt[]
-  readonly decision: Readonly<Record<string, unknown>> | null
-  readonly price: Readonly<Record<string, unknown>> | null
-  readonly words: readonly string[]
-}
 
 interface Finding {
   readonly check?: string | number
@@ -45,7 +39,7 @@ export const Trace = ({ findings }: { findings: readonly Finding[] }) => (
 )
 
 export function Decision({ call_id, live }: { call_id: string; live: boolean }) {
-  const of = useData<DecisionAnswer>(`/v1/calls/${call_id}/decision`, live ? { poll_ms: 5000 } : {})
+  const of = useData<CallDecision>(`/v1/calls/${call_id}/decision`, live ? { poll_ms: 5000 } : {})
   return (
     <Loaded of={of}>
       {answer => {

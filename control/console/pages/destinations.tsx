@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
-import type { AdmissionDryRun, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
+import type { AdmissionDryRun, Containment, DestinationCountry, Rate, RateLookup } from '../lib/api-types.ts'
 import { minuteRateOf, type RatedCountry } from '../lib/country-rates.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, duration, money, words } from '../lib/format.ts'
@@ -304,9 +304,7 @@ function Rates() {
 }
 
 function ContainedNow() {
-  const of = useData<
-    ListOf<{ id: string; prefix: string; case_ref: string; trunk_name: string | null; rejection_count: number }>
-  >(may('service_configuration:read') ? '/v1/containments?open=true' : null)
+  const of = useData<ListOf<Containment>>(may('service_configuration:read') ? '/v1/containments?open=true' : null)
   const rows = of.data?.data ?? []
   if (rows.length === 0) return null
   return (

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
-import type { MarkupAdvice, MarkupCheck } from '../lib/api-types.ts'
+import type { MarkupAdvice, MarkupCheck, PlacedTestCall } from '../lib/api-types.ts'
 import { wrongNumber, wrongUrl } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { EXAMPLES } from '../lib/examples.ts'
@@ -138,7 +138,7 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
   const place = () =>
     action.run(async () => {
       const body = { to, from: caller, ...(url === null ? { markup } : { url }) }
-      setPlaced((await ask<{ call_id: string }>('POST', '/test-calls', { body })).call_id)
+      setPlaced((await ask<PlacedTestCall>('POST', '/test-calls', { body })).call_id)
       if (url === null) lastRun.value = markup
     })
   if (!hasRole('org:admin', 'org:engineer')) return null

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import logo from '../icon.svg'
 import { ask } from '../lib/api.ts'
+import type { AcceptedInvitation } from '../lib/api-types.ts'
 import { useAction } from '../lib/data.ts'
 import { LinkButton, Notice } from '../ui/basics.tsx'
 import { Form, TextField } from '../ui/form.tsx'
@@ -40,7 +41,7 @@ function PasswordByLink({ path, invites, submit, done }: Words) {
   const action = useAction()
   const accept = () =>
     action.run(async () => {
-      const accepted = await ask<{ email: string }>('POST', path, { body: { token, password } })
+      const accepted = await ask<AcceptedInvitation>('POST', path, { body: { token, password } })
       history.replaceState(null, '', location.pathname)
       setEmail(accepted.email)
     })

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { ApiKey } from '../lib/api-types.ts'
+import type { ApiKey, ApiKeyCreation, AuthToken } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { instantOf } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
@@ -23,7 +23,7 @@ import {
 } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { Chips, Form, NumberField, SelectField, TextField, TimeField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { PolicyChoice } from './policy-choice.tsx'
 
 const GRANTABLE: Readonly<Record<Role, readonly Role[]>> = {
@@ -46,6 +46,39 @@ export function Keys() {
     </>
   )
 }
+
+const keyColumns = (rotate: (key: ApiKey) => void, revoke: (key: ApiKey) => void): readonly Column<ApiKey>[] => [
+  { title: 'Name', cell: key => key.name },
+  { title: 'State', cell: key => <Status of={key.state} /> },
+  { title: 'Key', cell: key => <span class="mono">sk_live_{key.public_id}_…</span>, wide: true },
+  { title: 'Role', cell: key => ROLE_NAMES[key.role] },
+  {
+    title: 'Scopes',
+    cell: key => <span title={key.scopes.join('\n')}>{key.scopes.length}</span>,
+    right: true,
+    wide: true,
+  },
+  { title: 'Last used', cell: key => <Time at={key.last_used_at} />, wide: true },
+  { title: 'Ends', cell: key => <Time at={key.retires_at ?? key.expires_at} />, wide: true },
+  {
+    title: '',
+    right: true,
+    cell: key => (
+      <span class="row">
+        {key.state === 'active' && (
+          <Button small kind="quiet" label={`Rotate ${key.name}`} onClick={() => rotate(key)}>
+            Rotate
+          </Button>
+        )}
+        {(key.state === 'active' || key.state === 'retiring') && (
+          <Button small kind="quiet" label={`Revoke ${key.name}`} onClick={() => revoke(key)}>
+            Revoke
+          </Button>
+        )}
+      </span>
+    ),
+  },
+]
 
 function ApiKeys() {
   const keys = useData<ListOf<ApiKey>>('/api-keys')
@@ -76,43 +109,7 @@ function ApiKeys() {
               A key has a role and scopes, and is shown once when it is made.
             </Empty>
           ) : (
-            <Table
-              label="API keys"
-              rows={data}
-              keyOf={key => key.id}
-              columns={[
-                { title: 'Name', cell: key => key.name },
-                { title: 'State', cell: key => <Status of={key.state} /> },
-                { title: 'Key', cell: key => <span class="mono">sk_live_{key.public_id}_…</span>, wide: true },
-                { title: 'Role', cell: key => ROLE_NAMES[key.role] },
-                {
-                  title: 'Scopes',
-                  cell: key => <span title={key.scopes.join('\n')}>{key.scopes.length}</span>,
-                  right: true,
-                  wide: true,
-                },
-                { title: 'Last used', cell: key => <Time at={key.last_used_at} />, wide: true },
-                { title: 'Ends', cell: key => <Time at={key.retires_at ?? key.expires_at} />, wide: true },
-                {
-                  title: '',
-                  right: true,
-                  cell: key => (
-                    <span class="row">
-                      {key.state === 'active' && (
-                        <Button small kind="quiet" label={`Rotate ${key.name}`} onClick={() => setRotated(key)}>
-                          Rotate
-                        </Button>
-                      )}
-                      {(key.state === 'active' || key.state === 'retiring') && (
-                        <Button small kind="quiet" label={`Revoke ${key.name}`} onClick={() => setRevoked(key)}>
-                          Revoke
-                        </Button>
-                      )}
-                    </span>
-                  ),
-                },
-              ]}
-            />
+            <Table label="API keys" rows={data} keyOf={key => key.id} columns={keyColumns(setRotated, setRevoked)} />
           )
         }
       </Loaded>
@@ -158,7 +155,7 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (api_key:
         scopes,
         ...(expires === '' ? {} : { expires_at: instantOf(expires) }),
       }
-      onMade((await ask<{ api_key: string | null }>('POST', '/api-keys', { body })).api_key)
+      onMade((await ask<ApiKeyCreation>('POST', '/api-keys', { body })).api_key)
     })
   return (
     <Dialog title="Create a key" onClose={onClose}>
@@ -220,10 +217,7 @@ function RotateKey({
   const action = useAction()
   const rotate = () =>
     action.run(async () => {
-      onMade(
-        (await ask<{ api_key: string | null }>('POST', `/api-keys/${of.id}/rotate`, { body: { overlap_hours } }))
-          .api_key,
-      )
+      onMade((await ask<ApiKeyCreation>('POST', `/api-keys/${of.id}/rotate`, { body: { overlap_hours } })).api_key)
     })
   return (
     <Dialog title={`Rotate ${of.name}`} onClose={onClose}>
@@ -255,11 +249,11 @@ function VoiceAccountCard() {
   const action = useAction()
   const reveal = () =>
     action.run(async () => {
-      setToken((await ask<{ auth_token: string }>('POST', '/voice-account/auth-token/reveal')).auth_token)
+      setToken((await ask<AuthToken>('POST', '/voice-account/auth-token/reveal')).auth_token)
     })
   const rotate = async () => {
     const done = await action.run(async () => {
-      setToken((await ask<{ auth_token: string }>('POST', '/voice-account/auth-token/rotate')).auth_token)
+      setToken((await ask<AuthToken>('POST', '/voice-account/auth-token/rotate')).auth_token)
       account.reload()
     })
     if (done) setRotating(false)

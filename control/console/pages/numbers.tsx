@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
+import type { NumberOrder } from '../lib/api-types.ts'
 import { wrongNumber } from '../lib/checks.ts'
 import { type Pages, useAction, useData, usePages } from '../lib/data.ts'
 import { count, words } from '../lib/format.ts'
@@ -10,7 +11,7 @@ import type { Application, ListOf, NumberBlock, PhoneNumber, TrunkSummary } from
 import { Button, Card, Empty, Loaded, NoRows, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../ui/form.tsx'
-import { LongTable, Table } from '../ui/table.tsx'
+import { type Column, LongTable, Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 
 const keyOf = (number: PhoneNumber): string => number.id
@@ -203,10 +204,7 @@ function RouteDialog({ number, onClose, onDone }: OfNumber) {
 
 function Order() {
   const available = useData<ListOf<PhoneNumber>>('/v1/numbers/available?limit=100')
-  const orders =
-    useData<ListOf<{ id: string; status: string; created_at: string; numbers: readonly PhoneNumber[] }>>(
-      '/v1/number-orders',
-    )
+  const orders = useData<ListOf<NumberOrder>>('/v1/number-orders')
   const [chosen, setChosen] = useState<readonly string[]>([])
   const action = useAction()
   const order = async () => {
@@ -291,6 +289,17 @@ function Order() {
   )
 }
 
+const BLOCK_COLUMNS: readonly Column<NumberBlock>[] = [
+  { title: 'Range', cell: block => `${block.start} – ${block.end}` },
+  { title: 'Numbers', cell: block => count(block.size), right: true },
+  {
+    title: 'Delegated',
+    cell: block => count(block.delegations.reduce((sum, delegation) => sum + delegation.size, 0)),
+    right: true,
+  },
+  { title: 'Made', cell: block => <Time at={block.created_at} />, wide: true },
+]
+
 function Blocks() {
   const blocks = useData<ListOf<NumberBlock>>('/v1/number-blocks')
   const [start, setStart] = useState('')
@@ -343,21 +352,7 @@ function Blocks() {
             {data.length === 0 ? (
               <Empty title="No block yet" />
             ) : (
-              <Table
-                label="Blocks"
-                rows={data}
-                keyOf={block => block.id}
-                columns={[
-                  { title: 'Range', cell: block => `${block.start} – ${block.end}` },
-                  { title: 'Numbers', cell: block => count(block.size), right: true },
-                  {
-                    title: 'Delegated',
-                    cell: block => count(block.delegations.reduce((sum, delegation) => sum + delegation.size, 0)),
-                    right: true,
-                  },
-                  { title: 'Made', cell: block => <Time at={block.created_at} />, wide: true },
-                ]}
-              />
+              <Table label="Blocks" rows={data} keyOf={block => block.id} columns={BLOCK_COLUMNS} />
             )}
           </Card>
         )}

@@ -1,4 +1,4 @@
-import type { Alert, ProjectMetrics } from '../lib/api-types.ts'
+import type { Alert, AlertOverview, ProjectMetrics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
 import { LIVE_CALLS, METRICS } from '../lib/first-reads.ts'
@@ -77,7 +77,7 @@ const LiveNow = ({ of }: { of: ReturnType<typeof useLiveCalls> }) => (
 )
 
 function FiringAlerts() {
-  const of = useData<{ alerts: readonly Alert[] }>('/v1/alerts?range=7d', { poll_ms: 15_000 })
+  const of = useData<AlertOverview>('/v1/alerts?range=7d', { poll_ms: 15_000 })
   const rows = (of.data?.alerts ?? []).filter(alert => alert.state !== 'resolved').slice(0, 6)
   return (
     <Card title="Alerts" actions={<a href={hrefOf('/alerts')}>All</a>} flush>

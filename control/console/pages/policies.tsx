@@ -9,7 +9,7 @@ import type { ListOf, Policy, PolicySummary } from '../lib/types.ts'
 import { Badge, Button, Card, Empty, Loaded, PageHead } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { AreaField, Form, MoneyField, NumberField, SelectField, TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 
 export interface PolicyForm {
   readonly name: string
@@ -158,6 +158,42 @@ function RecordingFields({ form, set, action }: FieldsProps) {
 
 const ceiling = (value: number | null) => (value === null ? 'none' : count(value))
 
+const POLICY_COLUMNS: readonly Column<PolicySummary>[] = [
+  { title: 'Name', cell: row => row.name },
+  {
+    title: 'State',
+    cell: row =>
+      row.applied_services === row.attached_services ? (
+        <Badge tone={row.attached_services === 0 ? 'idle' : 'good'}>
+          {row.attached_services === 0 ? 'Not attached' : `Applied to ${row.applied_services}`}
+        </Badge>
+      ) : (
+        <Badge tone="warn" busy>
+          Applied to {row.applied_services} of {row.attached_services}
+        </Badge>
+      ),
+  },
+  {
+    title: 'Calls at once',
+    cell: row => ceiling(row.ceilings.concurrency.configured),
+    right: true,
+    wide: true,
+  },
+  {
+    title: 'Spend today',
+    cell: row =>
+      `${money(row.ceilings.daily_spend.used_today_minor)}${row.ceilings.daily_spend.configured_minor === null ? '' : ` of ${money(row.ceilings.daily_spend.configured_minor)}`}`,
+    right: true,
+  },
+  {
+    title: 'Denied',
+    cell: row => count(row.destination_summary.denied_prefixes),
+    right: true,
+    wide: true,
+  },
+  { title: 'Recording', cell: row => (row.recording.mode === 'all' ? 'All calls' : 'Off'), wide: true },
+]
+
 export function Policies() {
   const policies = useData<ListOf<PolicySummary>>('/v1/outbound-policies', { poll_ms: 10_000 })
   const [adding, setAdding] = useState<PolicyForm | null>(null)
@@ -197,41 +233,7 @@ export function Policies() {
                 rows={data}
                 keyOf={row => row.id}
                 hrefOf={row => hrefOf(`/policies/${row.id}`)}
-                columns={[
-                  { title: 'Name', cell: row => row.name },
-                  {
-                    title: 'State',
-                    cell: row =>
-                      row.applied_services === row.attached_services ? (
-                        <Badge tone={row.attached_services === 0 ? 'idle' : 'good'}>
-                          {row.attached_services === 0 ? 'Not attached' : `Applied to ${row.applied_services}`}
-                        </Badge>
-                      ) : (
-                        <Badge tone="warn" busy>
-                          Applied to {row.applied_services} of {row.attached_services}
-                        </Badge>
-                      ),
-                  },
-                  {
-                    title: 'Calls at once',
-                    cell: row => ceiling(row.ceilings.concurrency.configured),
-                    right: true,
-                    wide: true,
-                  },
-                  {
-                    title: 'Spend today',
-                    cell: row =>
-                      `${money(row.ceilings.daily_spend.used_today_minor)}${row.ceilings.daily_spend.configured_minor === null ? '' : ` of ${money(row.ceilings.daily_spend.configured_minor)}`}`,
-                    right: true,
-                  },
-                  {
-                    title: 'Denied',
-                    cell: row => count(row.destination_summary.denied_prefixes),
-                    right: true,
-                    wide: true,
-                  },
-                  { title: 'Recording', cell: row => (row.recording.mode === 'all' ? 'All calls' : 'Off'), wide: true },
-                ]}
+                columns={POLICY_COLUMNS}
               />
             )}
           </Card>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { DestinationCountry } from '../lib/api-types.ts'
 import { type Action, useAction, useData } from '../lib/data.ts'
 import { money, words } from '../lib/format.ts'
 import type { Problem } from '../lib/problem.ts'
@@ -171,10 +172,7 @@ interface CountryFieldProps {
 }
 
 function CountryField({ value, onInput, problem }: CountryFieldProps) {
-  const countries =
-    useData<ListOf<{ calling_code: string; iso_code: string; name: string; shared_code: boolean }>>(
-      '/v1/destination-countries',
-    )
+  const countries = useData<ListOf<DestinationCountry>>('/v1/destination-countries')
   return (
     <SelectField
       label="Country"

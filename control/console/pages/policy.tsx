@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { counted } from '../../../core/domain/text/counted.ts'
 import { ask } from '../lib/api.ts'
+import type { PolicyAttachment } from '../lib/api-types.ts'
 import { type Data, useAction, useData } from '../lib/data.ts'
 import { count, money, when, words } from '../lib/format.ts'
 import { hoursText } from '../lib/hours-text.ts'
@@ -29,21 +30,10 @@ import { toast } from '../ui/toast.tsx'
 import { POLICY_FIELDS, PolicyFields, type PolicyForm, policyBody } from './policies.tsx'
 import { PolicyRules } from './policy-rules.tsx'
 
-interface Attachment {
-  readonly id: string
-  readonly applied_at: string | null
-  readonly apply_state: 'applied' | 'pending'
-  readonly attached_at: string
-  readonly calls_in_flight: number
-  readonly service_id: string
-  readonly service_name: string
-  readonly service_type: string
-}
-
 export function PolicyPage({ params }: PageProps) {
   const path = `/v1/outbound-policies/${params['id']}`
   const of = useData<Policy>(path, { poll_ms: 5000 })
-  const attachments = useData<ListOf<Attachment>>(`${path}/attachments`, { poll_ms: 5000 })
+  const attachments = useData<ListOf<PolicyAttachment>>(`${path}/attachments`, { poll_ms: 5000 })
   const [deleting, setDeleting] = useState(false)
   const write = may('service_configuration:write')
   const back = { href: hrefOf('/policies'), text: 'Outbound policies' }
@@ -97,7 +87,7 @@ const InUse = ({ policy: { ceilings, revision, created_at, created_by } }: { pol
   </Card>
 )
 
-function Services({ of }: { of: Data<ListOf<Attachment>> }) {
+function Services({ of }: { of: Data<ListOf<PolicyAttachment>> }) {
   const rows = of.data?.data ?? []
   return (
     <Card title="Services that use it" flush>

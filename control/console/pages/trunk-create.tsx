@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import type { TrunkCreation } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { hrefOf } from '../lib/router.ts'
@@ -31,7 +32,7 @@ export function TrunkCreate() {
   const [draft, setDraft] = useState(NEW_TRUNK)
   const [step, setStep] = useState(0)
   const [tried, setTried] = useState(false)
-  const [made, setMade] = useState<{ digest_password: string | null; trunk: Trunk } | null>(null)
+  const [made, setMade] = useState<TrunkCreation | null>(null)
   const action = useAction()
   const set = (changes: Partial<TrunkDraft>) => setDraft(before => ({ ...before, ...changes }))
   const at = (pointer: string) => messagesAt(action.problem, pointer)

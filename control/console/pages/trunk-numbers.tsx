@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { SubtrunkSummary } from '../lib/api-types.ts'
+import type { SubtrunkDetail, SubtrunkSummary } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { count, money } from '../lib/format.ts'
 import { go, hrefOf } from '../lib/router.ts'
@@ -9,7 +9,7 @@ import type { ListOf } from '../lib/types.ts'
 import { Button, Card, Empty, Facts, LinkButton, Loaded, Status } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Form, TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { CeilingFields, type Ceilings, NO_CEILINGS } from './ceilings.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
 
@@ -42,6 +42,24 @@ export function TrunkNumbers({ trunk }: TrunkTab) {
   )
 }
 
+const SUBTRUNK_COLUMNS: readonly Column<SubtrunkSummary>[] = [
+  { title: 'Name', cell: row => row.name },
+  { title: 'Status', cell: row => <Status of={row.status} /> },
+  {
+    title: 'Calls at once',
+    cell: row => `${row.limits.concurrency.child} of ${row.limits.concurrency.parent}`,
+    right: true,
+  },
+  { title: 'Numbers', cell: row => count(row.limits.delegated), right: true },
+  {
+    title: 'Daily spend',
+    cell: row =>
+      row.limits.daily_spend_cap.child_minor === null ? 'no ceiling' : money(row.limits.daily_spend_cap.child_minor),
+    right: true,
+    wide: true,
+  },
+]
+
 function Subtrunks({ trunk_id }: { trunk_id: string }) {
   const subtrunks = useData<ListOf<SubtrunkSummary>>(`/v1/trunks/${trunk_id}/subtrunks`, { poll_ms: 10_000 })
   const [adding, setAdding] = useState<{ name: string; configuration: Ceilings } | null>(null)
@@ -49,7 +67,7 @@ function Subtrunks({ trunk_id }: { trunk_id: string }) {
   const add = () =>
     action.run(async () => {
       const body = { ...adding, status: 'enabled' }
-      const made = await ask<{ id: string }>('POST', `/v1/trunks/${trunk_id}/subtrunks`, { body })
+      const made = await ask<SubtrunkDetail>('POST', `/v1/trunks/${trunk_id}/subtrunks`, { body })
       go(`/trunks/${trunk_id}/subtrunks/${made.id}`)
     })
   return (
@@ -75,25 +93,7 @@ function Subtrunks({ trunk_id }: { trunk_id: string }) {
               rows={data}
               keyOf={row => row.id}
               hrefOf={row => hrefOf(`/trunks/${trunk_id}/subtrunks/${row.id}`)}
-              columns={[
-                { title: 'Name', cell: row => row.name },
-                { title: 'Status', cell: row => <Status of={row.status} /> },
-                {
-                  title: 'Calls at once',
-                  cell: row => `${row.limits.concurrency.child} of ${row.limits.concurrency.parent}`,
-                  right: true,
-                },
-                { title: 'Numbers', cell: row => count(row.limits.delegated), right: true },
-                {
-                  title: 'Daily spend',
-                  cell: row =>
-                    row.limits.daily_spend_cap.child_minor === null
-                      ? 'no ceiling'
-                      : money(row.limits.daily_spend_cap.child_minor),
-                  right: true,
-                  wide: true,
-                },
-              ]}
+              columns={SUBTRUNK_COLUMNS}
             />
           )
         }

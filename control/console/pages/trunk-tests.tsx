@@ -9,7 +9,7 @@ import { hrefOf } from '../lib/router.ts'
 import type { TrunkTestCheck, TrunkTestDetail, TrunkTestHistory } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, Notice, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
 
 const KINDS = [
@@ -17,6 +17,30 @@ const KINDS = [
   ['rtp_reachability', 'Check the media path', 'Audio is sent to the target and must come back.'],
   ['test_call', 'Place a test call', 'A real call to a number that you name; it costs nothing.'],
 ] as const
+
+const historyColumns = (
+  show: (run: TrunkTestHistory['data'][number]) => unknown,
+): readonly Column<TrunkTestHistory['data'][number]>[] => [
+  { title: 'Result', cell: run => <Status of={run.result} /> },
+  { title: 'Finding', cell: run => run.finding ?? '–' },
+  { title: 'Revision', cell: run => run.configuration_revision ?? '–', right: true, wide: true },
+  { title: 'By', cell: run => (run.scheduled ? 'schedule' : run.run_by), wide: true },
+  { title: 'When', cell: run => <Time at={run.started_at} /> },
+  {
+    title: '',
+    right: true,
+    cell: run => (
+      <Button
+        small
+        kind="quiet"
+        label={`Show the checks of the test ${ago(run.started_at)}`}
+        onClick={() => void show(run)}
+      >
+        Checks
+      </Button>
+    ),
+  },
+]
 
 export function TrunkTests({ trunk }: TrunkTab) {
   const history = useData<TrunkTestHistory>(`/v1/trunks/${trunk.id}/tests`)
@@ -29,6 +53,8 @@ export function TrunkTests({ trunk }: TrunkTab) {
       setWatched(await ask<TrunkTestDetail>('POST', `/v1/trunks/${trunk.id}/tests`, { body }))
       history.reload()
     })
+  const show = ({ id }: { readonly id: string }) =>
+    action.run(async () => setWatched(await read<TrunkTestDetail>(`/v1/trunks/${trunk.id}/tests/${id}`)))
   return (
     <>
       <Card title="Run a test">
@@ -80,36 +106,7 @@ export function TrunkTests({ trunk }: TrunkTab) {
                 api={`curl -X POST "$STROWGER_URL/v1/trunks/${trunk.id}/tests" -H "Authorization: Bearer $STROWGER_API_KEY" \\\n  -H "Idempotency-Key: $(uuidgen)" -H "Content-Type: application/json" -d '{"kind": "config_validation"}'`}
               />
             ) : (
-              <Table
-                label="Earlier tests"
-                rows={data}
-                keyOf={run => run.id}
-                columns={[
-                  { title: 'Result', cell: run => <Status of={run.result} /> },
-                  { title: 'Finding', cell: run => run.finding ?? '–' },
-                  { title: 'Revision', cell: run => run.configuration_revision ?? '–', right: true, wide: true },
-                  { title: 'By', cell: run => (run.scheduled ? 'schedule' : run.run_by), wide: true },
-                  { title: 'When', cell: run => <Time at={run.started_at} /> },
-                  {
-                    title: '',
-                    right: true,
-                    cell: run => (
-                      <Button
-                        small
-                        kind="quiet"
-                        label={`Show the checks of the test ${ago(run.started_at)}`}
-                        onClick={() =>
-                          void action.run(async () =>
-                            setWatched(await read<TrunkTestDetail>(`/v1/trunks/${trunk.id}/tests/${run.id}`)),
-                          )
-                        }
-                      >
-                        Checks
-                      </Button>
-                    ),
-                  },
-                ]}
-              />
+              <Table label="Earlier tests" rows={data} keyOf={run => run.id} columns={historyColumns(show)} />
             )}
           </Card>
         )}

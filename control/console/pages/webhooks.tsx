@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { WebhookDelivery, WebhookEndpoint } from '../lib/api-types.ts'
+import type { WebhookDelivery, WebhookEndpoint, WebhookEndpointCreation, WebhookSecret } from '../lib/api-types.ts'
 import { wrongUrl } from '../lib/checks.ts'
 import { type Action, type Pages, useAction, useData, usePages } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
@@ -122,13 +122,9 @@ export function Webhooks() {
   const add = () =>
     action.run(async () => {
       if (!adding) return
-      const made = await ask<{ endpoint: WebhookEndpoint; signing_secret: string | null }>(
-        'POST',
-        '/v1/webhook-endpoints',
-        {
-          body: bodyOf(adding),
-        },
-      )
+      const made = await ask<WebhookEndpointCreation>('POST', '/v1/webhook-endpoints', {
+        body: bodyOf(adding),
+      })
       setAdding(null)
       setSecret({ id: made.endpoint.id, signing_secret: made.signing_secret ?? '' })
     })
@@ -221,7 +217,7 @@ export function WebhookPage({ params }: PageProps) {
     })
   const rotate = (overlap_hours: number | null) =>
     action.run(async () => {
-      const answer = await ask<{ signing_secret: string }>('POST', `/webhook-endpoints/${params['id']}/rotate-secret`, {
+      const answer = await ask<WebhookSecret>('POST', `/webhook-endpoints/${params['id']}/rotate-secret`, {
         body: { overlap_hours },
       })
       setAsking(null)

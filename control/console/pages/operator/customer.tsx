@@ -16,7 +16,7 @@ import type { ListOf } from '../../lib/types.ts'
 import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, Status, Time } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog, SecretOnce } from '../../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../../ui/form.tsx'
-import { Table } from '../../ui/table.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 export function CustomerPage({ params }: PageProps) {
@@ -77,6 +77,22 @@ export function CustomerPage({ params }: PageProps) {
   )
 }
 
+const PROJECT_COLUMNS: readonly Column<OperatorProject>[] = [
+  { title: 'Name', cell: row => row.name },
+  {
+    title: 'State',
+    cell: row => (
+      <span class="row">
+        <Badge tone={row.sandbox ? 'note' : 'good'}>{row.sandbox ? 'Sandbox' : 'Live'}</Badge>
+        {row.status !== 'active' && <Status of={row.status} />}
+      </span>
+    ),
+  },
+  { title: 'Pays', cell: row => words(row.payment), wide: true },
+  { title: 'Credit', cell: row => money(row.credit_limit_minor), right: true, wide: true },
+  { title: 'Since', cell: row => <Time at={row.created_at} />, wide: true },
+]
+
 function Projects({ organization_id }: { organization_id: string }) {
   const of = useData<ListOf<OperatorProject>>(`/operator/v1/projects?organization_id=${organization_id}`)
   const [adding, setAdding] = useState(false)
@@ -107,21 +123,7 @@ function Projects({ organization_id }: { organization_id: string }) {
             rows={data}
             keyOf={row => row.id}
             hrefOf={row => hrefOf(`/operator/projects/${row.id}`)}
-            columns={[
-              { title: 'Name', cell: row => row.name },
-              {
-                title: 'State',
-                cell: row => (
-                  <span class="row">
-                    <Badge tone={row.sandbox ? 'note' : 'good'}>{row.sandbox ? 'Sandbox' : 'Live'}</Badge>
-                    {row.status !== 'active' && <Status of={row.status} />}
-                  </span>
-                ),
-              },
-              { title: 'Pays', cell: row => words(row.payment), wide: true },
-              { title: 'Credit', cell: row => money(row.credit_limit_minor), right: true, wide: true },
-              { title: 'Since', cell: row => <Time at={row.created_at} />, wide: true },
-            ]}
+            columns={PROJECT_COLUMNS}
           />
         )}
       </Loaded>
@@ -174,6 +176,48 @@ const deedsFor = (member: OperatorMember): readonly Deed[] => [
   member.operator ? 'dismiss-operator' : 'appoint-operator',
 ]
 
+const memberColumns = (choose: (member: OperatorMember, deed: Deed) => void): readonly Column<OperatorMember>[] => [
+  {
+    title: 'Email',
+    cell: row => (
+      <span class="row">
+        {row.email}
+        {row.operator && <Badge tone="note">Operator</Badge>}
+        {row.locked_at !== null && <Badge tone="bad">Locked</Badge>}
+      </span>
+    ),
+  },
+  { title: 'Role', cell: row => ROLE_NAMES[row.role] },
+  {
+    title: 'Second factor',
+    cell: row => (row.second_factor ? 'On' : <span class="muted">Off</span>),
+    wide: true,
+  },
+  { title: 'Since', cell: row => <Time at={row.created_at} />, wide: true },
+  {
+    title: '',
+    right: true,
+    cell: row => (
+      <select
+        aria-label={`Do something with ${row.email}`}
+        value=""
+        onChange={event => {
+          const deed = event.currentTarget.value as Deed | ''
+          event.currentTarget.value = ''
+          if (deed !== '') choose(row, deed)
+        }}
+      >
+        <option value="">More…</option>
+        {deedsFor(row).map(deed => (
+          <option key={deed} value={deed}>
+            {DEEDS[deed].text}
+          </option>
+        ))}
+      </select>
+    ),
+  },
+]
+
 function People({ organization_id }: { organization_id: string }) {
   const of = useData<ListOf<OperatorMember>>(`/operator/v1/members?organization_id=${organization_id}`)
   const [asked, setAsked] = useState<{ readonly member: OperatorMember; readonly deed: Deed } | null>(null)
@@ -197,47 +241,7 @@ function People({ organization_id }: { organization_id: string }) {
               label="People"
               rows={data}
               keyOf={row => row.id}
-              columns={[
-                {
-                  title: 'Email',
-                  cell: row => (
-                    <span class="row">
-                      {row.email}
-                      {row.operator && <Badge tone="note">Operator</Badge>}
-                      {row.locked_at !== null && <Badge tone="bad">Locked</Badge>}
-                    </span>
-                  ),
-                },
-                { title: 'Role', cell: row => ROLE_NAMES[row.role] },
-                {
-                  title: 'Second factor',
-                  cell: row => (row.second_factor ? 'On' : <span class="muted">Off</span>),
-                  wide: true,
-                },
-                { title: 'Since', cell: row => <Time at={row.created_at} />, wide: true },
-                {
-                  title: '',
-                  right: true,
-                  cell: row => (
-                    <select
-                      aria-label={`Do something with ${row.email}`}
-                      value=""
-                      onChange={event => {
-                        const deed = event.currentTarget.value as Deed | ''
-                        event.currentTarget.value = ''
-                        if (deed !== '') setAsked({ member: row, deed })
-                      }}
-                    >
-                      <option value="">More…</option>
-                      {deedsFor(row).map(deed => (
-                        <option key={deed} value={deed}>
-                          {DEEDS[deed].text}
-                        </option>
-                      ))}
-                    </select>
-                  ),
-                },
-              ]}
+              columns={memberColumns((member, deed) => setAsked({ member, deed }))}
             />
           )
         }
@@ -260,6 +264,34 @@ function People({ organization_id }: { organization_id: string }) {
     </Card>
   )
 }
+
+const invitationColumns = (withdraw: (id: string) => unknown): readonly Column<OperatorInvitation>[] => [
+  { title: 'Email', cell: row => row.email },
+  { title: 'Role', cell: row => ROLE_NAMES[row.role], wide: true },
+  {
+    title: 'Ends',
+    cell: row => (
+      <>
+        ends <Time at={row.expires_at} />
+      </>
+    ),
+    wide: true,
+  },
+  {
+    title: '',
+    right: true,
+    cell: row => (
+      <Button
+        small
+        kind="quiet"
+        label={`Withdraw the invitation of ${row.email}`}
+        onClick={() => void withdraw(row.id)}
+      >
+        Withdraw
+      </Button>
+    ),
+  },
+]
 
 function Invitations({ path }: { path: string }) {
   const of = useData<ListOf<OperatorInvitation>>(`${path}/invitations`)
@@ -299,38 +331,7 @@ function Invitations({ path }: { path: string }) {
           data.length === 0 ? (
             <Empty title="No open invitation" />
           ) : (
-            <Table
-              label="Invitations"
-              rows={data}
-              keyOf={row => row.id}
-              columns={[
-                { title: 'Email', cell: row => row.email },
-                { title: 'Role', cell: row => ROLE_NAMES[row.role], wide: true },
-                {
-                  title: 'Ends',
-                  cell: row => (
-                    <>
-                      ends <Time at={row.expires_at} />
-                    </>
-                  ),
-                  wide: true,
-                },
-                {
-                  title: '',
-                  right: true,
-                  cell: row => (
-                    <Button
-                      small
-                      kind="quiet"
-                      label={`Withdraw the invitation of ${row.email}`}
-                      onClick={() => void withdraw(row.id)}
-                    >
-                      Withdraw
-                    </Button>
-                  ),
-                },
-              ]}
-            />
+            <Table label="Invitations" rows={data} keyOf={row => row.id} columns={invitationColumns(withdraw)} />
           )
         }
       </Loaded>

@@ -8,9 +8,23 @@ import type { ListOf } from '../../lib/types.ts'
 import { Button, Card, Empty, Loaded, NoRows, Notice, ProblemBox } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog } from '../../ui/dialog.tsx'
 import { Form, SelectField } from '../../ui/form.tsx'
-import { Table } from '../../ui/table.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 
 const keyOf = (row: OperatorNumber) => row.id
+
+const numberColumns = (takeBack: (number: OperatorNumber) => void): readonly Column<OperatorNumber>[] => [
+  { title: 'Number', cell: row => <span class="num">{row.e164}</span> },
+  { title: 'A month', cell: row => money(row.monthly_minor), right: true, wide: true },
+  {
+    title: '',
+    right: true,
+    cell: row => (
+      <Button small kind="quiet" label={`Take back ${row.e164}`} onClick={() => takeBack(row)}>
+        Take back
+      </Button>
+    ),
+  },
+]
 
 /** The numbers that a project holds. */
 export function ProjectNumbers({ project, onChanged }: { project: OperatorProject; onChanged: () => void }) {
@@ -39,24 +53,7 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
             <Empty title="The project holds no numbers" />
           </NoRows>
         ) : (
-          <Table
-            label="Numbers"
-            rows={of.rows}
-            keyOf={keyOf}
-            columns={[
-              { title: 'Number', cell: row => <span class="num">{row.e164}</span> },
-              { title: 'A month', cell: row => money(row.monthly_minor), right: true, wide: true },
-              {
-                title: '',
-                right: true,
-                cell: row => (
-                  <Button small kind="quiet" label={`Take back ${row.e164}`} onClick={() => setTaken(row)}>
-                    Take back
-                  </Button>
-                ),
-              },
-            ]}
-          />
+          <Table label="Numbers" rows={of.rows} keyOf={keyOf} columns={numberColumns(setTaken)} />
         )}
         {of.more && (
           <div class="table-foot">
