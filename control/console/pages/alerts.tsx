@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import type { Alert, AlertOverview } from '../lib/api-types.ts'
+import type { AlertOverview } from '../lib/api-types.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'

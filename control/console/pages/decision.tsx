@@ -1,7 +1,6 @@
 import type { CallDecision } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
-import type { Attempt } from '../lib/types.ts'
 import { Card, CodeBox, Empty, Loaded } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Attempts } from './attempts.tsx'

@@ -1,4 +1,4 @@
-import type { Alert, AlertOverview, ProjectMetrics } from '../lib/api-types.ts'
+import type { AlertOverview, ProjectMetrics } from '../lib/api-types.ts'
 import { useData } from '../lib/data.ts'
 import { firing } from '../lib/firing.ts'
 import { LIVE_CALLS, METRICS } from '../lib/first-reads.ts'
