@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
-import type { Book, BookDifference } from '../control/operator/price-books.ts'
+import type { BookDifference } from '../control/operator/price-books.ts'
 import { counted } from '../core/domain/text/counted.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { readText } from './files.ts'
@@ -119,7 +119,7 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
       }
       const confirm = options.confirm === true
       const body = { ...list, name, confirm_leaps: confirm, confirm_ended: confirm }
-      const book = (await ask(`post /${path}/imports`, { body })) as unknown as Book
+      const book = await ask(`post /${path}/imports`, { body })
       if (json) print(book, options)
       else tell(`${book.id}: ${counted(book.rates, 'rate')}, in force from ${book.effective_from}\n`)
     })

@@ -214,7 +214,7 @@ export interface Answer {
 }
 
 /** A route whose endpoint and answers a caller in the same program knows by their types. */
-export interface TypedRoute<M extends Method, P extends string, R extends Replies> extends Route {
+interface TypedRoute<M extends Method, P extends string, R extends Replies> extends Route {
   readonly method: M
   readonly path: P
   readonly replies: R

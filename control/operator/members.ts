@@ -8,8 +8,8 @@ import { findAnyMember, listAllMembers, putPasswordReset } from '../../core/stat
 import { endSecondFactor, securityOf } from '../../core/state/people/second-factors.ts'
 import { OPERATOR_SCOPES, withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
-import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
+import { pageAfter, pageQuery } from '../http/paging.ts'
+import { type Change, notFound, refuse } from '../http/reply.ts'
 import {
   Email,
   Flag,
@@ -26,7 +26,6 @@ import {
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 /** How long a link to a new password works. */
 const RESET_MS = 24 * 60 * 60 * 1000
 
@@ -156,14 +155,15 @@ export const members = [
       { additionalProperties: false },
     ),
     replies: { 200: pageSchema(Member) },
-    async run({ db, query: { cursor, limit = DEFAULT_PAGE, ...filter } }) {
-      const after = readCursor(cursor, ['string'])
-      if (isRefusal(after)) return after
-      const rows = await listAllMembers(db, { ...filter, limit: limit + 1, ...(after ? { after: after[0] } : {}) })
-      const page = pageOf(rows, limit, row => [row.email])
-      const data = page.shown.map(({ totp_enabled, ...row }) => shownWith(row, totp_enabled))
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, query: { cursor, limit, ...filter } }) =>
+      pageAfter(
+        { cursor, limit },
+        {
+          read: window => listAllMembers(db, { ...filter, ...window }),
+          key: row => row.email,
+          present: ({ totp_enabled, ...row }) => shownWith(row, totp_enabled),
+        },
+      ),
   }),
 
   barred('lock'),

@@ -1,8 +1,8 @@
 import type { Db, Trx } from '../../core/state/index.ts'
 import { adjustBalance, findBillingAccount, listLedger } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
-import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { invalid, isRefusal } from '../http/reply.ts'
+import { pageBefore, pageQuery } from '../http/paging.ts'
+import { invalid } from '../http/reply.ts'
 import {
   Count64,
   Currency,
@@ -24,7 +24,6 @@ import { route } from './route.ts'
 /** The most that one booking moves: far from where sums of minor units would lose digits. */
 const MOST_MINOR = 1_000_000_000_000
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 
 const Balance = resource('OperatorBalance', {
   project_id: Type.String(),
@@ -119,24 +118,20 @@ export const money = [
     context: 'organization',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: { 200: pageSchema(LedgerLine) },
-    async run({ db, customer, query }) {
-      const before = positionOf(query.cursor)
-      if (isRefusal(before)) return before
-      const limit = query.limit ?? DEFAULT_PAGE
-      const rows = await listLedger(db, customer.billing_account_id, { limit: limit + 1, ...before })
-      const page = pageOf(rows, limit, row => [row.position])
-      const data = page.shown.map(({ position, at, kind, amount_minor, balance_after_minor, ...row }) => ({
-        position,
-        at,
-        kind,
-        amount_minor,
-        balance_after_minor,
-        call_sid: row.call_sid,
-        reason: row.note,
-        reference: row.reference,
-      }))
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, customer, query }) =>
+      pageBefore(query, {
+        read: window => listLedger(db, customer.billing_account_id, window),
+        present: ({ position, at, kind, amount_minor, balance_after_minor, ...row }) => ({
+          position,
+          at,
+          kind,
+          amount_minor,
+          balance_after_minor,
+          call_sid: row.call_sid,
+          reason: row.note,
+          reference: row.reference,
+        }),
+      }),
   }),
 
   booking({

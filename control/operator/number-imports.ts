@@ -13,7 +13,7 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
-import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
+import { pageBefore, pageQuery } from '../http/paging.ts'
 import { type Change, invalidFields, isRefusal, refuse } from '../http/reply.ts'
 import {
   Count64,
@@ -34,7 +34,6 @@ import { MAX_RATE_LIST_BYTES } from './price-books.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 /** The most lines that a preview shows. */
 const SHOWN = 20
 
@@ -99,15 +98,8 @@ export const numberImports = [
     context: 'organization',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: { 200: pageSchema(NumberImport) },
-    async run({ db, query }) {
-      const before = positionOf(query.cursor)
-      if (isRefusal(before)) return before
-      const limit = query.limit ?? DEFAULT_PAGE
-      const page = pageOf(await listImports(db, { limit: limit + 1, ...before }), limit, row => [row.position])
-      const data: Static<typeof NumberImport>[] = []
-      for (const row of page.shown) data.push(await present(db, row))
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, query }) =>
+      pageBefore(query, { read: window => listImports(db, window), present: row => present(db, row) }),
   }),
 
   route({

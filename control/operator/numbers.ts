@@ -7,7 +7,7 @@ import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/wi
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
-import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageAfter, pageQuery } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
   Count64,
@@ -114,20 +114,11 @@ export const numbers = [
       { additionalProperties: false },
     ),
     replies: { 200: pageSchema(StockNumber) },
-    async run({ db, query }) {
-      const after = readCursor(query.cursor, ['string'])
-      if (isRefusal(after)) return after
-      const { project_id, status, prefix, limit = DEFAULT_PAGE } = query
-      const rows = await listAllNumbers(db, {
-        limit: limit + 1,
-        ...(after ? { after: after[0] } : {}),
-        ...(project_id === undefined ? {} : { project_id }),
-        ...(status === undefined ? {} : { status }),
-        ...(prefix === undefined ? {} : { prefix }),
-      })
-      const page = pageOf(rows, limit, row => [row.e164])
-      return { status: 200, body: { data: page.shown.map(present), ...page.more } }
-    },
+    run: ({ db, query: { cursor, limit = DEFAULT_PAGE, ...filter } }) =>
+      pageAfter(
+        { cursor, limit },
+        { read: window => listAllNumbers(db, { ...filter, ...window }), key: row => row.e164, present },
+      ),
   }),
 
   route({

@@ -6,8 +6,8 @@ import {
   saveOrganization,
   suspendProjects,
 } from '../../core/state/people/customers.ts'
-import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { type Change, invalid, isRefusal, refuse } from '../http/reply.ts'
+import { pageAfter, pageQuery } from '../http/paging.ts'
+import { type Change, invalid, refuse } from '../http/reply.ts'
 import {
   Email,
   Instant,
@@ -27,7 +27,6 @@ import { Project, presentProject, projectChange } from './projects.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 
 const Organization = resource('OperatorOrganization', {
   id: Type.String(),
@@ -147,14 +146,8 @@ export const organizations = [
     context: 'organization',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: { 200: pageSchema(Organization) },
-    async run({ db, query }) {
-      const after = readCursor(query.cursor, ['string'])
-      if (isRefusal(after)) return after
-      const limit = query.limit ?? DEFAULT_PAGE
-      const rows = await listOrganizations(db, { limit: limit + 1, ...(after ? { after: after[0] } : {}) })
-      const page = pageOf(rows, limit, row => [row.id])
-      return { status: 200, body: { data: page.shown.map(present), ...page.more } }
-    },
+    run: ({ db, query }) =>
+      pageAfter(query, { read: window => listOrganizations(db, window), key: row => row.id, present }),
   }),
 
   route({

@@ -26,7 +26,7 @@ import {
   type RateRow,
 } from '../../core/state/money/rates.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
-import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageAfter, pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalidFields, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import {
   Count64,
@@ -44,7 +44,6 @@ import {
   pageSchema,
   resource,
   type Static,
-  type TObject,
   Type,
 } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
@@ -115,12 +114,13 @@ const KINDS = {
 } as const
 
 type Kind = (typeof KINDS)[keyof typeof KINDS]
-/** A book of either kind, which fits the schema of its kind's answers. */
-type Presented = Record<string, unknown>
+/** A book of either kind. */
+type Book = Static<Kind['answer']>
 
-async function presentBook(db: Db | Trx, row: PriceBookRow): Promise<Presented> {
-  const { carrier_id, project_id, ...book } = row
-  return { ...(carrier_id === null ? { project_id } : { carrier_id }), ...book, rates: await countRates(db, row.id) }
+async function presentBook(db: Db | Trx, row: PriceBookRow): Promise<Book> {
+  const { carrier_id, project_id, ...of } = row
+  const book = { ...of, currency: CURRENCY, rates: await countRates(db, row.id) }
+  return carrier_id === null ? { project_id, ...book } : { carrier_id, ...book }
 }
 
 const differenceOf = ({ answer, prices }: Kind) =>
@@ -225,8 +225,7 @@ function unconfirmed(
   return refuse('prices_end', { value: rates.length, limit: plan.ended.length, name })
 }
 
-/** A book, and what a comparison of a list with the book in force answers, of either kind. */
-export type Book = Static<Kind['answer']>
+/** What a comparison of a list with the book in force answers, of either kind. */
 export type BookDifference = Static<ReturnType<typeof differenceOf>>
 
 const exampleOf = (of: Kind) => ({
@@ -242,7 +241,7 @@ const listRoute = (of: Kind) =>
     scope: 'operator:read',
     context: 'organization',
     query: Type.Object({ ...pageQuery(MAX_PAGE), ...of.filter }, { additionalProperties: false }),
-    replies: { 200: pageSchema(of.answer as TObject) },
+    replies: { 200: pageSchema(of.answer) },
     async run({ db, query }) {
       const after = readCursor(query.cursor, ['string'])
       if (isRefusal(after)) return after
@@ -255,7 +254,7 @@ const listRoute = (of: Kind) =>
         ...(after ? { after: after[0] } : {}),
       })
       const page = pageOf(rows, limit, row => [row.id])
-      const data: Presented[] = []
+      const data: Book[] = []
       for (const row of page.shown) data.push(await presentBook(db, row))
       return { status: 200, body: { data, ...page.more } }
     },
@@ -269,7 +268,7 @@ const diffRoute = (of: Kind) =>
     scope: 'operator:read',
     context: 'organization',
     body: listOf(of),
-    replies: { 200: differenceOf(of) as TObject },
+    replies: { 200: differenceOf(of) },
     example: exampleOf(of),
     prepare: ({ body, services, breathe }) => compared(services, body, breathe),
     async run({ db, prepared }) {
@@ -305,7 +304,7 @@ const importRoute = (of: Kind) =>
     applies: true,
     audit: { kind: 'seats', action: of.action },
     body: importOf(of),
-    replies: { 201: of.answer as TObject },
+    replies: { 201: of.answer },
     example: { name: 'November', ...exampleOf(of) },
     refusals: ['price_leap', 'prices_end', 'state_conflict'],
     async prepare({ body, services, breathe }) {
@@ -346,7 +345,7 @@ const readRoute = (of: Kind) =>
     summary: `Read a ${of.name}`,
     scope: 'operator:read',
     context: 'organization',
-    replies: { 200: of.answer as TObject },
+    replies: { 200: of.answer },
     async run({ db, book }) {
       return { status: 200, body: await presentBook(db, book) }
     },
@@ -372,15 +371,15 @@ const ratesRoute = (of: Kind) =>
         }),
       ),
     },
-    async run({ db, book, query }) {
-      const after = readCursor(query.cursor, ['string'])
-      if (isRefusal(after)) return after
-      const limit = query.limit ?? DEFAULT_PAGE
-      const rows = await pageOfRates(db, book.id, { limit: limit + 1, ...(after ? { after: after[0] } : {}) })
-      const page = pageOf(rows, limit, row => [row.prefix])
-      const data = page.shown.map(({ id: _, price_book_id: __, ...rate }) => rate)
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, book, query }) =>
+      pageAfter(
+        { limit: DEFAULT_PAGE, ...query },
+        {
+          read: window => pageOfRates(db, book.id, window),
+          key: row => row.prefix,
+          present: ({ id: _, price_book_id: __, ...rate }) => rate,
+        },
+      ),
   })
 
 const exportRoute = (of: Kind) =>

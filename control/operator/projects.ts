@@ -7,8 +7,8 @@ import { insertProject, listAllProjects, liveFacts, saveProject } from '../../co
 import { findOrganization, type ProjectRow } from '../../core/state/people/organizations.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
-import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { type Change, isRefusal, notFound, refuse } from '../http/reply.ts'
+import { pageAfter, pageQuery } from '../http/paging.ts'
+import { type Change, notFound, refuse } from '../http/reply.ts'
 import {
   Currency,
   described,
@@ -30,7 +30,6 @@ import {
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 
 const Ceiling = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const CEILINGS = {
@@ -178,21 +177,15 @@ export const projects = [
       { additionalProperties: false },
     ),
     replies: { 200: pageSchema(Project) },
-    async run({ db, query }) {
-      const after = readCursor(query.cursor, ['string'])
-      if (isRefusal(after)) return after
-      const limit = query.limit ?? DEFAULT_PAGE
-      const { organization_id } = query
-      const rows = await listAllProjects(db, {
-        limit: limit + 1,
-        ...(after ? { after: after[0] } : {}),
-        ...(organization_id === undefined ? {} : { organization_id }),
-      })
-      const page = pageOf(rows, limit, row => [row.id])
-      const data: Static<typeof Project>[] = []
-      for (const row of page.shown) data.push(await presentProject(db, row))
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, query: { cursor, limit, ...filter } }) =>
+      pageAfter(
+        { cursor, limit },
+        {
+          read: window => listAllProjects(db, { ...filter, ...window }),
+          key: row => row.id,
+          present: row => presentProject(db, row),
+        },
+      ),
   }),
 
   route({

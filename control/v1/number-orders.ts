@@ -11,7 +11,7 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { dueForNumbersMinor } from '../../core/state/money/number-charges.ts'
 import { findBillingAccount } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
-import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
+import { pageBefore, pageQuery } from '../http/paging.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { numberChange, PhoneNumber, presentNumber, type ShownNumber } from './numbers.ts'
@@ -21,7 +21,6 @@ const MAX_ORDER = 100
 /** The most numbers that a project takes for itself. */
 const MAX_HELD = { sandbox: 100, live: 1000 } as const
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 
 const NumberOrder = resource('NumberOrder', {
   id: Type.String(),
@@ -49,17 +48,8 @@ export const numberOrders = [
     scope: 'service_configuration:read',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: { 200: pageSchema(NumberOrder) },
-    async run({ db, project, query }) {
-      const before = positionOf(query.cursor)
-      if (isRefusal(before)) return before
-      const limit = query.limit ?? DEFAULT_PAGE
-      const page = pageOf(await listOrders(db, project.id, { limit: limit + 1, ...before }), limit, row => [
-        row.position,
-      ])
-      const data: Order[] = []
-      for (const row of page.shown) data.push(await present(db, row))
-      return { status: 200, body: { data, ...page.more } }
-    },
+    run: ({ db, project, query }) =>
+      pageBefore(query, { read: window => listOrders(db, project.id, window), present: row => present(db, row) }),
   }),
 
   route({

@@ -9,8 +9,8 @@ import {
   type RetentionJobRow,
   setRetention,
 } from '../../core/state/calls/retention-jobs.ts'
-import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { isRefusal, notFound, refuse } from '../http/reply.ts'
+import { pageBefore, pageQuery } from '../http/paging.ts'
+import { notFound, refuse } from '../http/reply.ts'
 import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
@@ -44,7 +44,6 @@ const present = (row: RetentionJobRow): Static<typeof RetentionJob> => ({
 
 const RetentionRequest = input('RetentionRequest', { retention_days: RetentionDays })
 const MAX_PAGE = 200
-const DEFAULT_PAGE = 50
 
 export const retention = [
   route({
@@ -82,14 +81,8 @@ export const retention = [
     scope: 'recordings:manage',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: { 200: pageSchema(RetentionJob) },
-    async run({ db, project, query }) {
-      const before = positionOf(query.cursor)
-      if (isRefusal(before)) return before
-      const limit = query.limit ?? DEFAULT_PAGE
-      const rows = await listRetentionJobs(db, project.id, { limit: limit + 1, ...before })
-      const { shown, more } = pageOf(rows, limit, row => [row.position])
-      return { status: 200, body: { data: shown.map(present), ...more } }
-    },
+    run: ({ db, project, query }) =>
+      pageBefore(query, { read: window => listRetentionJobs(db, project.id, window), present }),
   }),
 
   route({

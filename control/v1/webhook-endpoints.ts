@@ -12,8 +12,8 @@ import {
   type WebhookDeliveryRow,
   type WebhookEndpointRow,
 } from '../../core/state/delivery/webhook-endpoints.ts'
-import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
+import { pageBefore, pageQuery } from '../http/paging.ts'
+import { type Change, invalid, notFound, refuse } from '../http/reply.ts'
 import {
   Count64,
   Flag,
@@ -258,14 +258,8 @@ export const webhookEndpoints = [
     replies: {
       200: pageSchema(Delivery),
     },
-    async run({ db, endpoint, query }) {
-      const before = positionOf(query.cursor)
-      if (isRefusal(before)) return before
-      const limit = query.limit ?? 50
-      const rows = await listDeliveries(db, endpoint.id, { limit: limit + 1, ...before })
-      const { shown, more } = pageOf(rows, limit, row => [row.position])
-      return { status: 200, body: { data: shown.map(presentDelivery), ...more } }
-    },
+    run: ({ db, endpoint, query }) =>
+      pageBefore(query, { read: window => listDeliveries(db, endpoint.id, window), present: presentDelivery }),
   }),
 
   route({
