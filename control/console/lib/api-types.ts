@@ -1,6 +1,10 @@
 // Made by `npm run documents` from the schemas that the console names; do not edit.
 // biome-ignore-all format: made by a program
 
+export interface AcceptedInvitation {
+  readonly email: string
+}
+
 export interface AdmissionDryRun {
   readonly admitted: boolean
   readonly reason: string | null
@@ -50,6 +54,12 @@ export interface AlertEvidence {
   readonly label: string
   readonly note: string | null
   readonly text: string | null
+}
+
+export interface AlertOverview {
+  readonly alerts: readonly Alert[]
+  readonly as_of: string
+  readonly containments: readonly Containment[]
 }
 
 export interface AlertPolicy {
@@ -149,6 +159,11 @@ export interface ApiKey {
   readonly created_at: string
 }
 
+export interface ApiKeyCreation {
+  readonly key: ApiKey
+  readonly api_key: string | null
+}
+
 export interface Apply {
   readonly state: 'applying' | 'applied' | 'failed'
   readonly desired_revision: number
@@ -161,6 +176,11 @@ export interface AttachedPolicy {
   readonly id: string
   readonly name: string
   readonly revision: number
+}
+
+export interface AttachmentLimits {
+  readonly concurrency: number | null
+  readonly max_destination_rate_minor: number | null
 }
 
 export interface AuditActor {
@@ -212,6 +232,11 @@ export interface AuditResource {
   readonly type: string
 }
 
+export interface AuthToken {
+  readonly account: VoiceAccount
+  readonly auth_token: string
+}
+
 export interface Balance {
   readonly as_of: string
   readonly available_minor: number | null
@@ -254,6 +279,13 @@ export interface CallAttempt {
   readonly sip_code: number | null
   readonly result: 'answered' | 'refused' | 'failed' | 'canceled' | 'no_answer' | null
   readonly reason: string | null
+}
+
+export interface CallDecision {
+  readonly attempts: readonly CallAttempt[]
+  readonly decision: Readonly<Record<string, unknown>> | null
+  readonly price: Readonly<Record<string, unknown>> | null
+  readonly words: readonly string[]
 }
 
 export interface CallDetail {
@@ -345,6 +377,12 @@ export interface CallLadder {
   readonly retention_days: number
   readonly text: string
   readonly unavailable: string | null
+}
+
+export interface CallMedia {
+  readonly legs: readonly LegQuality[]
+  readonly totals: MediaTotals
+  readonly unavailable_reason: string | null
 }
 
 export interface CallPrice {
@@ -718,6 +756,13 @@ export interface LegFigures {
   readonly strangers_dropped: number
 }
 
+export interface LegQuality {
+  readonly figures: LegFigures | null
+  readonly leg_id: string
+  readonly samples: readonly QualitySample[]
+  readonly samples_kept: number
+}
+
 export interface ListedCall {
   readonly id: string
   readonly account_sid: string | null
@@ -851,10 +896,25 @@ export interface NumberInventory {
   readonly routed: number
 }
 
+export interface NumberOrder {
+  readonly id: string
+  readonly status: 'completed'
+  readonly currency: 'NGN'
+  readonly created_at: string
+  readonly ordered: readonly string[]
+  readonly numbers: readonly PhoneNumber[]
+}
+
 export interface NumberRoute {
   readonly kind: 'voice_application' | 'trunk' | 'subtrunk'
   readonly id: string
   readonly name: string
+}
+
+export interface NumberRouteSlice {
+  readonly number_id: string
+  readonly e164: string
+  readonly routed_at: string
 }
 
 export interface OperatorAlert {
@@ -1357,6 +1417,10 @@ export interface PhoneNumber {
   readonly updated_at: string
 }
 
+export interface PlacedTestCall {
+  readonly call_id: string
+}
+
 export interface PlatformEndpoints {
   readonly as_of: string
   readonly media_anchors: readonly string[]
@@ -1379,6 +1443,21 @@ export interface PlatformTls {
 export interface PlatformTransport {
   readonly port: number
   readonly transport: 'udp' | 'tcp' | 'tls'
+}
+
+export interface PolicyAttachment {
+  readonly applied_at: string | null
+  readonly apply_state: 'applied' | 'pending'
+  readonly attached_at: string
+  readonly calls_in_flight: number
+  readonly id: string
+  readonly limits: AttachmentLimits
+  readonly note: string | null
+  readonly outbound_enabled: boolean
+  readonly parent_name: string | null
+  readonly service_id: string
+  readonly service_name: string
+  readonly service_type: 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
 }
 
 export interface PolicyAttachmentSummary {
@@ -1443,6 +1522,11 @@ export interface ProjectStep {
   readonly attempts: number
   readonly concurrent_calls_max: number
   readonly concurrent_calls_mean: number
+}
+
+export interface QualitySample {
+  readonly at: string
+  readonly stats: Readonly<Record<string, unknown>>
 }
 
 export interface QuarantinedNumbers {
@@ -1785,6 +1869,11 @@ export interface TrunkCeiling {
   readonly unit: string
 }
 
+export interface TrunkCreation {
+  readonly digest_password: string | null
+  readonly trunk: TrunkDetail
+}
+
 export interface TrunkDetail {
   readonly id: string
   readonly project_id: string
@@ -2038,4 +2127,14 @@ export interface WebhookEndpoint {
   readonly revision: number
   readonly created_at: string
   readonly updated_at: string
+}
+
+export interface WebhookEndpointCreation {
+  readonly endpoint: WebhookEndpoint
+  readonly signing_secret: string | null
+}
+
+export interface WebhookSecret {
+  readonly signing_secret: string
+  readonly previous_secret_retires_at: string
 }
