@@ -107,9 +107,7 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
         ...(carrier === undefined ? {} : { carrier_id: carrier }),
         ...(from === undefined ? {} : { effective_from: instant(from) }),
       }
-      const difference = (await ask(`post /${path}/diff`, { body: list }).catch(
-        byLine(file),
-      )) as unknown as BookDifference
+      const difference = await ask(`post /${path}/diff`, { body: list }).catch(byLine(file))
       if (!json) show(difference, what)
       if (options.dryRun === true) return json ? print(difference, options) : undefined
       if (difference.added + difference.changed + difference.ended === 0) return
