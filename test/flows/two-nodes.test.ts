@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from '../support/harness/index.ts'
 import { openPhone, registerPhone } from '../support/phone.ts'
-import { UNHEARD_PORT } from '../support/ports.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -48,7 +47,7 @@ t.test('two machines over one database', async t => {
       return ''
     },
   })
-  const [number = '', own = ''] = a.numbers
+  const [number = '', own = '', ringing = ''] = a.numbers
   const desk = await openSoftphone(t, '127.0.0.71')
   const world_phone = await openSoftphone(t, '127.0.0.72')
   const target = { sip_uri: `sip:${world_phone.address}:${world_phone.port}`, transport: 'udp', priority: 1, weight: 1 }
@@ -76,11 +75,24 @@ t.test('two machines over one database', async t => {
   await recorded.answered()
   recorded.hum(700)
   const tape = await until('it is recorded', () => db.selectFrom('recording').selectAll().executeTakeFirst())
-  const { username, password } = await a.addDigestTrunk()
-  const phone = await openPhone(t, { host: a.sip.host, port: a.sip.port, local_ip: PHONE })
-  await registerPhone(phone, a.sip, { username, password, contact: `sip:phone@${PHONE}:${UNHEARD_PORT}` })
-  const registrations = () => db.selectFrom('registration').selectAll().execute()
-  t.equal((await registrations()).length, 1)
+  const telephone = await openSoftphone(t, PHONE)
+  const registered = async (w: World): Promise<string> => {
+    const { id, username, password } = await a.addDigestTrunk()
+    const phone = await openPhone(t, { host: w.sip.host, port: w.sip.port, local_ip: PHONE })
+    await registerPhone(phone, w.sip, { username, password, contact: `sip:phone@${PHONE}:${telephone.port}` })
+    return id
+  }
+  await a.routeToTrunk(ringing, await registered(a))
+  /** The telephone that registered at a machine rings by a call to that machine. */
+  const rings = async ({ sip }: World, why: string): Promise<void> => {
+    const call = await desk.dial(`sip:${ringing}@${sip.host}:${sip.port}`, { from: own })
+    const rung = await telephone.incoming('phone')
+    await rung.answer()
+    await call.answered()
+    call.hangUp()
+    await rung.over()
+    t.pass(why)
+  }
   await web.seen('/slow')
   /** Requests of other senders than its own. A sender repeats a request that gets no response within 15 s. */
   const foreign = async (): Promise<number> => {
@@ -96,7 +108,7 @@ t.test('two machines over one database', async t => {
   const undisturbed = async (why: string): Promise<void> => {
     await heard(talk, why)
     t.equal(recorded.ended, null, `${why}: the recorded call goes on`)
-    t.equal((await registrations()).length, 1, `${why}: the registration stays`)
+    await rings(a, `${why}: the registered telephone rings`)
     t.equal(await foreign(), 0, `${why}: no other machine sends the callback`)
   }
 
@@ -165,10 +177,31 @@ t.test('two machines over one database', async t => {
     'another machine says that it has no file',
   )
 
+  // The first machine stops while the third records, and has a telephone of its own.
+  await a.routeToTrunk(ringing, await registered(c))
+  const last = await desk.dial(`sip:${number}@${c.sip.host}:${c.sip.port}`, { from: own })
+  await last.answered()
+  last.hum(500)
+  const running = await until('the third machine records again', () =>
+    db.selectFrom('recording').select(['sid', 'file']).where('sid', 'not in', [tape.sid, begun.sid]).executeTakeFirst(),
+  )
+  const sizeOf = (): number => statSync(join(c.data_dir, running.file), { throwIfNoEntry: false })?.size ?? 0
+  await until('it is written', () => sizeOf() > 8_000)
+
   const supervisor = pidsOf(a).get('supervisor') ?? 0
   process.kill(supervisor, 'SIGTERM')
   await until('the first machine has stopped', () => !runs(supervisor))
   await heard(kept, 'the call of the third machine outlives the stop of the first')
+  await rings(c, 'the telephone of the third machine rings after the stop of the first')
+  const size = sizeOf()
+  await until('the recording of the third machine goes on', () => sizeOf() > size + 8_000)
+  last.hangUp()
+  await until('it is completed', async () => {
+    const row = await db.selectFrom('recording').select('status').where('sid', '=', running.sid).executeTakeFirst()
+    return row?.status === 'completed'
+  })
+  const heard_there = await c.voice('GET', `/Recordings/${running.sid}.wav`)
+  t.equal(heard_there.bytes.subarray(0, 4).toString(), 'RIFF', 'and can be heard')
   kept.near.hangUp()
   await kept.far.over()
   await until('every call has its CDR', async () => {
