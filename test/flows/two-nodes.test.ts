@@ -47,7 +47,7 @@ t.test('two machines over one database', async t => {
       return ''
     },
   })
-  const [number = '', own = '', ringing = ''] = a.numbers
+  const [number = '', own = '', ringing = '', ringing_there = ''] = a.numbers
   const desk = await openSoftphone(t, '127.0.0.71')
   const world_phone = await openSoftphone(t, '127.0.0.72')
   const target = { sip_uri: `sip:${world_phone.address}:${world_phone.port}`, transport: 'udp', priority: 1, weight: 1 }
@@ -75,17 +75,19 @@ t.test('two machines over one database', async t => {
   await recorded.answered()
   recorded.hum(700)
   const tape = await until('it is recorded', () => db.selectFrom('recording').selectAll().executeTakeFirst())
+  // Each of the two has a trunk whose telephone registers at one machine.
   const telephone = await openSoftphone(t, PHONE)
-  const registered = async (w: World): Promise<string> => {
-    const { id, username, password } = await a.addDigestTrunk()
-    const phone = await openPhone(t, { host: w.sip.host, port: w.sip.port, local_ip: PHONE })
-    await registerPhone(phone, w.sip, { username, password, contact: `sip:phone@${PHONE}:${telephone.port}` })
-    return id
+  const [of_first, of_third] = [await a.addDigestTrunk(), await a.addDigestTrunk()]
+  await a.routeToTrunk(ringing, of_first.id)
+  await a.routeToTrunk(ringing_there, of_third.id)
+  const registers = async ({ sip }: World, { username, password }: typeof of_first): Promise<void> => {
+    const phone = await openPhone(t, { host: sip.host, port: sip.port, local_ip: PHONE })
+    await registerPhone(phone, sip, { username, password, contact: `sip:phone@${PHONE}:${telephone.port}` })
   }
-  await a.routeToTrunk(ringing, await registered(a))
-  /** The telephone that registered at a machine rings by a call to that machine. */
-  const rings = async ({ sip }: World, why: string): Promise<void> => {
-    const call = await desk.dial(`sip:${ringing}@${sip.host}:${sip.port}`, { from: own })
+  await registers(a, of_first)
+  /** The telephone rings by a call to the machine at which it has registered. */
+  const rings = async ({ sip }: World, called: string, why: string): Promise<void> => {
+    const call = await desk.dial(`sip:${called}@${sip.host}:${sip.port}`, { from: own })
     const rung = await telephone.incoming('phone')
     await rung.answer()
     await call.answered()
@@ -108,7 +110,7 @@ t.test('two machines over one database', async t => {
   const undisturbed = async (why: string): Promise<void> => {
     await heard(talk, why)
     t.equal(recorded.ended, null, `${why}: the recorded call goes on`)
-    await rings(a, `${why}: the registered telephone rings`)
+    await rings(a, ringing, `${why}: the registered telephone rings`)
     t.equal(await foreign(), 0, `${why}: no other machine sends the callback`)
   }
 
@@ -178,7 +180,7 @@ t.test('two machines over one database', async t => {
   )
 
   // The first machine stops while the third records, and has a telephone of its own.
-  await a.routeToTrunk(ringing, await registered(c))
+  await registers(c, of_third)
   const last = await desk.dial(`sip:${number}@${c.sip.host}:${c.sip.port}`, { from: own })
   await last.answered()
   last.hum(500)
@@ -192,7 +194,7 @@ t.test('two machines over one database', async t => {
   process.kill(supervisor, 'SIGTERM')
   await until('the first machine has stopped', () => !runs(supervisor))
   await heard(kept, 'the call of the third machine outlives the stop of the first')
-  await rings(c, 'the telephone of the third machine rings after the stop of the first')
+  await rings(c, ringing_there, 'the telephone of the third machine rings after the stop of the first')
   const size = sizeOf()
   await until('the recording of the third machine goes on', () => sizeOf() > size + 8_000)
   last.hangUp()
