@@ -1,3 +1,4 @@
+import { hash as digest } from 'node:crypto'
 import { boundedMap } from '../../domain/bounded-map.ts'
 import type { Row, Value } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
@@ -209,15 +210,19 @@ const requestsOf = ({ requests, request }: AnyInput): readonly AnyRequest[] =>
 /** More reads than a call of a function of PostgreSQL may have are asked for one by one. */
 const MOST_READS = 60
 const MOST_KINDS = 5000
+/** One has some 10 KB. Those of the services of a project are mostly the same. */
+const MOST_DIFFERENT = 500
 
 /** What the last runs of procedures have read, by kind of run. */
 export class ExpectedReads {
-  readonly #kinds = boundedMap<string, Expected>(MOST_KINDS)
+  /** Keys of `#different`, by kind. */
+  readonly #kinds = boundedMap<string, string>(MOST_KINDS)
+  readonly #different = boundedMap<string, Expected>(MOST_DIFFERENT)
 
   /** Returns the reads of the last run that was most like this one. */
   of(name: ProcedureName, input: unknown): Expected | null {
     for (const kind of kindsOf(name, input)) {
-      const known = this.#kinds.get(kind)
+      const known = this.#different.get(this.#kinds.get(kind) ?? '')
       if (known) return known
     }
     return null
@@ -226,7 +231,9 @@ export class ExpectedReads {
   learn(name: ProcedureName, input: unknown, made: Made): void {
     if (made.reads.length === 0 || made.reads.length > MOST_READS) return
     const expected = new Origins(input, made).expected()
-    for (const kind of kindsOf(name, input)) this.#kinds.set(kind, expected)
+    const key = digest('sha256', JSON.stringify([expected.reads, expected.writes]))
+    if (!this.#different.has(key)) this.#different.set(key, expected)
+    for (const kind of kindsOf(name, input)) this.#kinds.set(kind, key)
   }
 }
 

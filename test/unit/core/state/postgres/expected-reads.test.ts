@@ -48,5 +48,8 @@ t.test('calls of another service of the project are expected to be alike, those 
   t.not(expected.of('admit_call', request({ service: other })), null)
   t.equal(expected.of('admit_call', request({ service: other, project_id: 'prj_3' })), null)
   t.equal(expected.of('admit_call', request({ service: other, part: 'inbound' })), null)
+  const first = expected.of('admit_call', request({}))
+  expected.learn('admit_call', request({ service: other }), { reads: READS, writes: [] })
+  t.equal(expected.of('admit_call', request({ service: other })), first, 'the same is kept once')
   t.end()
 })
