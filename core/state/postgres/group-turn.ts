@@ -3,7 +3,7 @@ import { FactsChanged, type Row } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { BatchReply, BatchStatement } from './batch.ts'
 import { callOf, type Expected, type ExpectedReads } from './expected-reads.ts'
-import { KnownReads, type Read, type ReadRows, Written } from './known-reads.ts'
+import { Drawn, KnownReads, type Read, type ReadRows, Written } from './known-reads.ts'
 import { COMMIT, type Link } from './link.ts'
 import { type AskedStatement, ProcedureRun, WRITES, type Write } from './run-procedure.ts'
 import { turnStatements } from './turns.ts'
@@ -38,6 +38,8 @@ interface Prepared {
   readonly of_call: string | null
   /** Reads that its own writes have made untrue. */
   readonly forgotten: Read[]
+  /** Its expected reads were made with the beginning of the turn. */
+  readonly ahead: boolean
 }
 
 /**
@@ -50,6 +52,7 @@ export class GroupTurn {
   readonly #expected: ExpectedReads
   readonly #prepared = new Map<GroupMember, Prepared>()
   readonly #written = new Written()
+  readonly #drawn = new Drawn()
   readonly #unsent: Sent[] = []
   #now_ms = 0
   #begun_at = 0
@@ -61,26 +64,25 @@ export class GroupTurn {
 
   /** Begins the transaction when it has its turn within `within_ms`. @throws StateError */
   async begin(members: readonly GroupMember[], within_ms: number): Promise<void> {
-    const ahead: { readonly member: GroupMember; readonly known: KnownReads; readonly expected: Expected }[] = []
+    const made: { readonly member: GroupMember; readonly known: KnownReads; readonly expected: Expected }[] = []
     const will_write = new Written()
     for (const member of members) {
       const of_call = callOf(member.input)
       const expected = this.#expected.of(member.name, member.input)
-      const prepared = { known: new KnownReads(), expected, of_call, forgotten: [] }
-      this.#prepared.set(member, prepared)
-      if (!expected) continue
+      const known = new KnownReads()
       // What earlier members will write is read after they have run.
-      const stale = expected.reads.some(({ sql }) => will_write.concerns(sql, of_call))
-      if (!stale) ahead.push({ member, known: prepared.known, expected })
-      for (const sql of expected.writes) will_write.add(sql, of_call)
+      const ahead = expected !== null && !expected.reads.some(({ sql }) => will_write.concerns(sql, of_call))
+      this.#prepared.set(member, { known, expected, of_call, forgotten: [], ahead })
+      if (ahead) made.push({ member, known, expected })
+      for (const sql of expected?.writes ?? []) will_write.add(sql, of_call)
     }
     const begins = turnStatements(within_ms)
-    const reads = ahead.map(({ expected, member }) => expected.statement(member.input))
+    const reads = made.map(({ expected, member }) => expected.statement(member.input))
     const replies = await this.#link.batch([...begins, ...reads])
     this.#now_ms = Number(textOf(replies[begins.length - 1]))
     this.#begun_at = performance.now()
-    for (const [at, { member, known, expected }] of ahead.entries())
-      for (const read of expected.readsOf(textOf(replies[begins.length + at]), member.input)) known.add(read)
+    for (const [at, { member, known, expected }] of made.entries())
+      this.#keep(known, expected.readsOf(textOf(replies[begins.length + at]), member.input))
   }
 
   /** Runs a member. It has failed alone when nothing of it was sent. @throws BrokenTurn, FactsChanged, StateError */
@@ -104,7 +106,7 @@ export class GroupTurn {
     try {
       const run = new ProcedureRun(member.name, member.input, {
         now_ms: this.#now_ms + Math.floor(performance.now() - this.#begun_at),
-        at_hand: { known: read => known.find(read), write },
+        at_hand: { known: read => this.#drawn.next(read) ?? known.find(read), write },
       })
       for (;;) {
         const { asked, value } = run.attempt()
@@ -137,13 +139,16 @@ export class GroupTurn {
     // An earlier member may have been the first of its kind.
     const expected = prepared.expected ?? this.#expected.of(member.name, member.input)
     if (!expected) return
-    if (known.isEmpty) {
+    if (!prepared.ahead) {
       const reply = await this.#send(expected.statement(member.input))
-      for (const read of expected.readsOf(textOf(reply), member.input)) known.add(read)
-      return
+      return this.#keep(known, expected.readsOf(textOf(reply), member.input))
     }
     const stale = known.forget(read => this.#written.concerns(read.sql, ownedBy(read, of_call)))
-    for (const read of stale.length === 0 ? [] : await this.#read(stale)) known.add(read)
+    if (stale.length > 0) this.#keep(known, await this.#read(stale))
+  }
+
+  #keep(known: KnownReads, reads: readonly ReadRows[]): void {
+    for (const read of reads) if (!this.#drawn.keep(read)) known.add(read)
   }
 
   async #ask(
@@ -153,7 +158,7 @@ export class GroupTurn {
     if (!asked.counts && !WRITES.test(asked.sql)) {
       const others = forgotten.splice(0).filter(read => read.sql !== asked.sql)
       const [read, ...more] = await this.#read([asked, ...others])
-      for (const one of more) known.add(one)
+      this.#keep(known, more)
       return { rows: read?.rows ?? [], changes: 0 }
     }
     if (this.#unsent.length > 0) await this.#send(null)

@@ -56,21 +56,15 @@ export class Written {
 export class KnownReads {
   readonly #reads = new Map<string, ReadRows[]>()
 
-  get isEmpty(): boolean {
-    return this.#reads.size === 0
-  }
-
   add(read: ReadRows): void {
     const known = this.#reads.get(read.sql)
     if (known) known.push(read)
     else this.#reads.set(read.sql, [read])
   }
 
-  /** Returns the rows of a read; undefined when they are not known. What is of no table was drawn, for one use. */
+  /** Returns the rows of a read; undefined when they are not known. */
   find({ sql, values }: Read): readonly Row[] | undefined {
-    const found = this.#reads.get(sql)?.find(known => sameValues(known.values, values))
-    if (found && tablesNamed(sql).size === 0) this.#reads.delete(sql)
-    return found?.rows
+    return this.#reads.get(sql)?.find(known => sameValues(known.values, values))?.rows
   }
 
   /** Forgets all reads for which `stale` holds, and returns them. */
@@ -84,6 +78,27 @@ export class KnownReads {
       else this.#reads.set(sql, kept)
     }
     return forgotten
+  }
+}
+
+/**
+ * Numbers that were drawn from sequences, each for one use. Those who ask first get the least, whoever's reads drew it:
+ * positions follow the order in which the procedures of a turn run.
+ */
+export class Drawn {
+  readonly #rows = new Map<string, (readonly Row[])[]>()
+
+  /** Keeps the rows of a read of no table. Returns false for other reads. */
+  keep({ sql, rows }: ReadRows): boolean {
+    if (tablesNamed(sql).size > 0) return false
+    const drawn = this.#rows.get(sql)
+    if (drawn) drawn.push(rows)
+    else this.#rows.set(sql, [rows])
+    return true
+  }
+
+  next({ sql }: Read): readonly Row[] | undefined {
+    return this.#rows.get(sql)?.shift()
   }
 }
 

@@ -67,6 +67,23 @@ t.test('calls that are admitted in one turn see each other: none is over a ceili
   t.same(await brokenInvariants(w.state.db), [])
 })
 
+t.test('positions of calls follow the order in which they were asked for, though some are drawn ahead', async t => {
+  const w = await made(t)
+  await w.state.db.updateTable('outbound_policy').set({ concurrency: 1 }).execute()
+  for (const call_sid of ['CA_1', 'CA_2']) await admit(w, call_sid)
+  // The reads of the first are not known ahead, those of the others are.
+  const first = w.request({ call_sid: 'CA_3', part: 'inbound', called: '+2342010000001', caller: '+2348031234567' })
+  const asked = [
+    admitCall(w.state.db, { call: callOf(first), requests: [first], verstat: null, now_ms: NOW_MS }),
+    ...['CA_4', 'CA_5'].map(call_sid => admit(w, call_sid)),
+  ]
+  const positions = (await Promise.all(asked)).map(({ row }) => row.position)
+  t.same(
+    positions,
+    positions.toSorted((one, other) => one - other),
+  )
+})
+
 t.test('steps of one call that are written in one turn see each other', async t => {
   const w = await made(t)
   await admit(w, 'CA_1')
