@@ -22,7 +22,7 @@ const MOST_MOVES = 5
 
 /**
  * Sends a request of a test and reads its answer, as `fetch` does: a GET follows redirections, and the answer comes
- * uncompressed. The streams of `fetch` cost a third of the CPU time of a test that mostly asks the API.
+ * uncompressed. The streams of `fetch` cost up to a seventh of the CPU time of a test that mostly asks the API.
  */
 export async function requested(url: string, wish: Wish): Promise<Heard> {
   let at = new URL(url)
