@@ -15,7 +15,7 @@ interface Server {
   readonly port: number
   /** Returns the URL of a database, or of the one that exists from the start. */
   url(database?: string): string
-  /** How `create database` copies the files of its template, which costs a fifth of a copy through the log. */
+  /** How `create database` copies the files of its template. A copy through the log, the default, takes longer. */
   readonly copied: string
 }
 
