@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packagesOfRunning } from '../setup/needed-packages.mjs'
+import { leftOutside, packagesOfRunning } from '../setup/needed-packages.mjs'
 import { ARCHITECTURES, folderOf, hasCommand, toolsFor } from './architecture.mjs'
 import { contentsTable, isLeftOut, nameOf, production } from './contents.mjs'
 import { makePackage, NEEDED, RECOMMENDED } from './debian.mjs'
@@ -172,7 +172,7 @@ else {
   // V8 hashes the names in the code by a random seed, and takes code of any.
   run(command, [...words, '--random-seed=1', 'scripts/bundle/compile.cjs', join(tree, 'build/bundle')])
   // What a running platform finds outside of the bundle. A driver for another Node.js would be equal in both builds.
-  const tried = leftOutside().map(name => `await import('${name}')`)
+  const tried = leftOutside(manifest).map(name => `await import('${name}')`)
   const script = `${tried.join(';')};new (await import('better-sqlite3')).default(':memory:')`
   const there = { cwd: join(tree, 'build/bundle') }
   run(command, [...words, '--input-type=module', '-e', script], there)

@@ -3,14 +3,14 @@
 import { LEFT_OUT } from '../bundle/left-out.mjs'
 import { closure, production } from '../release/contents.mjs'
 
-/** Returns the paths of the packages that the bundle leaves outside itself, and of all that they need. */
-export const packagesOfRunning = (manifest, lock) =>
-  closure(
-    lock,
-    Object.keys(manifest.dependencies).filter(name =>
-      LEFT_OUT.some(one => (typeof one === 'string' ? one === name : one.test(name))),
-    ),
+/** Returns the names of the packages that the bundle leaves outside itself. */
+export const leftOutside = manifest =>
+  Object.keys(manifest.dependencies).filter(name =>
+    LEFT_OUT.some(one => (typeof one === 'string' ? one === name : one.test(name))),
   )
+
+/** Returns the paths of the packages that the bundle leaves outside itself, and of all that they need. */
+export const packagesOfRunning = (manifest, lock) => closure(lock, leftOutside(manifest))
 
 /** Returns the paths of the other packages of production, each without the paths inside it. */
 export function packagesOfBuilds(manifest, lock) {
