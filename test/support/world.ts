@@ -76,7 +76,7 @@ export interface World {
 }
 
 /** Enough ports for the media of a few calls at once. */
-const RTP_PORTS = 200
+export const RTP_PORTS = 200
 
 /** Who a world belongs to. */
 type Customer = Pick<World, 'project_id' | 'api_key' | 'account_sid' | 'auth_token' | 'numbers'>
