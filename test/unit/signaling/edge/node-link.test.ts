@@ -213,7 +213,7 @@ t.test('queries of the edge are answered from the database, and fail when no nod
   const deaf = connect(path)
   await once(deaf, 'connect')
   const asked = until('the query is sent', () =>
-    link.callsOf(['left']).catch(({ message }) => /went away/.test(message)),
+    link.callsOf(['left']).catch(({ message }) => /has disconnected/.test(message)),
   )
   const [question] = await once(deaf, 'data')
   t.match(String(question), /"kind":"calls"/)
