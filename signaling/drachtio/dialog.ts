@@ -61,17 +61,7 @@ export function openDialog(facts: DialogFacts, around: DialogSurroundings): Dial
       bye.respond(status, options)
     },
   })
-  // Requests read together with the answer wait until the code that awaits the dialog has received it.
-  let given = false
-  setImmediate(() => {
-    given = true
-  })
-  const remember = (): void => {
-    around.opened((request, answer) => {
-      if (given) take(request, answer)
-      else setImmediate(() => take(request, answer))
-    })
-  }
+  const remember = (): void => around.opened(take)
   remember()
   const request: Dialog['request'] = (method, options = {}) =>
     around.request({ method, uri: facts.remote_target, ...options }).catch(error => {

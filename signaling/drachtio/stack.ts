@@ -90,6 +90,8 @@ class Stack implements SipStack {
   readonly #log: Log
   readonly #clock: Clock
   readonly #dialogs = new Map<string, (request: LibraryRequest, response: LibraryAnswer) => void>()
+  /** A dialog was confirmed by what has just been read. */
+  #opening = false
   /** Called when the link is lost, because the library then never calls back for the requests in progress. */
   readonly #pending = new Set<() => void>()
   readonly #linkListeners = new Set<(up: boolean) => void>()
@@ -362,7 +364,7 @@ class Stack implements SipStack {
 
   #received(request: LibraryRequest, answer: LibraryAnswer): void {
     const tagged = tagOf(request.get('to') ?? '') !== ''
-    if (request.stackDialogId && this.#dialogs.has(request.stackDialogId)) this.#toDialog(request, answer)
+    if (request.stackDialogId && this.#dialogs.has(request.stackDialogId)) this.#inDialog(request, answer)
     else if (request.source !== 'network' || request.method === 'ACK') return
     else if (tagged) answerable(this.#log, request, answer).respond(481)
     else if (request.method === 'INVITE') this.#invited(request, answer)
@@ -375,6 +377,16 @@ class Stack implements SipStack {
     else answerable(this.#log, request, answer).respond(420, { headers: { Unsupported: '100rel' } })
   }
 
+  /**
+   * Requests that were read together with the confirmation of a dialog wait until the code that awaits the dialog has
+   * it, also those of other dialogs: the called side may hang up as soon as the caller has its 200, and the call is
+   * answered by then.
+   */
+  #inDialog(request: LibraryRequest, answer: LibraryAnswer): void {
+    if (this.#opening) setImmediate(() => this.#toDialog(request, answer))
+    else this.#toDialog(request, answer)
+  }
+
   #toDialog(request: LibraryRequest, answer: LibraryAnswer): void {
     const handler = request.stackDialogId ? this.#dialogs.get(request.stackDialogId) : undefined
     if (handler) handler(request, answer)
@@ -383,6 +395,10 @@ class Stack implements SipStack {
 
   #dialog(facts: DialogFacts & { readonly authorizer: Authorizer | null }): Dialog {
     const { authorizer, ...known } = facts
+    this.#opening = true
+    setImmediate(() => {
+      this.#opening = false
+    })
     return openDialog(known, {
       log: this.#log,
       opened: take => {

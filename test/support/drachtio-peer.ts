@@ -113,6 +113,8 @@ export class DrachtioPeer {
   #serve(socket: Socket): void {
     const reader = new FrameReader(1_000_000)
     this.#sockets.add(socket)
+    // What is written in one turn can be read in one.
+    socket.setNoDelay(true)
     socket.on('data', chunk => {
       for (const payload of reader.push(chunk.toString('latin1'))) if (payload) this.#command(socket, payload)
     })

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
-import type { InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
+import type { DialogHandler, InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -160,6 +160,42 @@ t.test('a request with an old CSeq is refused in a dialog, and a stranger’s nu
   t.equal(await statusOf('6 BYE'), 500)
   t.equal(await statusOf('8 BYE'), 200)
   t.same(seen, ['7 INFO', '900 BYE', '8 BYE'])
+})
+
+/** Resolves with a value after as many steps as the code of a call takes from a dialog to the call's answer. */
+const inSteps = async <T>(value: Promise<T>, steps: number): Promise<T> =>
+  steps === 0 ? await value : await inSteps(value, steps - 1)
+
+t.test('a called side that hangs up as soon as the caller has its 200 finds the call answered', async t => {
+  const { peer, sip } = await linked(t)
+  const seen: string[] = []
+  const handler: DialogHandler = request => {
+    seen.push(request.method)
+    request.respond(200)
+  }
+  const placed = sip.invite({ uri: 'sip:peer@198.51.100.7', headers: {}, body: '' }, { handler })
+  const called = await peer.next(is('INVITE'))
+  peer.answer(called, 200)
+  t.equal((await placed.result).kind, 'answered')
+  const [dialog_id = ''] = peer.dialogs
+  const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+  peer.bring('udp', INVITE)
+  const accepted = inSteps(
+    (await came).accept({}, () => undefined),
+    10,
+  ).then(() => seen.push('the call is answered'))
+  await peer.next(({ status }) => status === 200)
+  // It is written at once behind the confirmation of the 200, so that the application reads both together.
+  const lines = [
+    'Via: SIP/2.0/UDP 198.51.100.7;branch=z9hG4bKx',
+    'From: <sip:peer@x>;tag=answering',
+    'To: <sip:us@x>;tag=a',
+    'CSeq: 1 BYE',
+  ]
+  peer.bring('udp', ['BYE sip:us SIP/2.0', ...lines, '', ''].join('\r\n'), dialog_id)
+  await accepted
+  await until('the BYE is handled', () => seen.includes('BYE'))
+  t.same(seen, ['the call is answered', 'BYE'])
 })
 
 t.test('an INVITE or answer that the server never confirms as sent fails after 35 s', async t => {
