@@ -11,7 +11,7 @@ import { installing, machineAt, missingPackages } from './setup/system-packages.
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const purpose = /^--for=(start|test|bench|release)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
-/** Not for those who work on the tree: these packages are enough. */
+/** True when the packages of a user are enough, without those of developers. */
 const of_users = purpose === 'start' || purpose === 'release'
 const say = text => console.error(`setup: ${text}`)
 const machine = machineAt()

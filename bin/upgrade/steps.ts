@@ -215,7 +215,7 @@ function tellWhy(error: unknown): void {
 }
 
 /**
- * Makes the link lead to a folder, at once for whoever follows it. To a folder beside it the link is relative, as
+ * Points the link to a folder in one step (rename(2)). To a folder beside it the link is relative, as
  * `install` makes it: it leads there from outside a container or a rescue system too.
  */
 function point(link: string, folder: string): void {

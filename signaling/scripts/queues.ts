@@ -41,7 +41,7 @@ interface Queue {
   readonly name: string
   readonly callers: Caller[]
   readonly agents: Agent[]
-  /** Callers whose row is being written, and agents for whom it is claimed; with what to do when they leave. */
+  /** What to do when a leg leaves: a caller whose row is being written, or an agent who is claiming one. */
   readonly coming: Map<SharedScript, () => void>
   /** Resolves when the last of them is in the queue. */
   admitting: Promise<void>
@@ -331,7 +331,7 @@ export class Queues {
     const { call } = script.host
     const { node_id } = this.#services
     const now_ms = call.clock.now()
-    // While nothing can be written, nobody is sent away.
+    // While the state cannot be written, the queue keeps its callers.
     let admitted: 'in' | 'full' | { readonly keeper: string } = 'in'
     await call.persist(async trx => {
       const row = await ensureQueue(trx, { project_id: call.project_id, friendly_name, max_size }, now_ms)

@@ -77,7 +77,7 @@ export async function claimQueue(trx: Trx, sid: string, node_id: string): Promis
   return keeper?.machine_id ?? null
 }
 
-/** Leaves a queue that nobody waits in to the node that needs it next. */
+/** Gives up a queue in which nobody waits. The node that needs it next keeps it. */
 export const releaseQueue = async (trx: Trx, sid: string, node_id: string): Promise<void> => {
   await trx
     .updateTable('call_queue')

@@ -240,8 +240,8 @@ export class ExpectedReads {
 /** Names the kinds of a run: calls of one service, of one project, and those with the same steps. */
 function kindsOf(name: ProcedureName, input: unknown): string[] {
   if (typeof input !== 'object' || input === null) return [name]
-  const requests = requestsOf(input as AnyInput)
-  const { steps = [] } = input as AnyInput
+  const { steps = [], ...given } = input as AnyInput
+  const requests = requestsOf(given)
   if (requests.length === 0) return [`${name} ${steps.map(({ step }) => step).join(' ')}`]
   const kind = (of: (request: AnyRequest) => string) =>
     `${name} ${requests.map(request => `${request.part} ${of(request)}`).join(' ')}`

@@ -39,7 +39,7 @@ interface Journey {
   lost_ms: number | null
   /** How long it waits before it looks again. */
   again_ms: number
-  /** Whether it talks to whom it has met in a queue. */
+  /** True while it talks to the leg that it has met in a queue. */
   bridged: boolean
 }
 
@@ -55,7 +55,7 @@ interface Visit {
   sounding: boolean
   /** The leg has left; the keeper's last event is awaited. */
   leaving: Timer | null
-  /** What the keeper is asked, and who waits for the outcome. */
+  /** Questions to the keeper by their number; each function takes the outcome. */
   readonly asks: Map<number, (outcome: string) => void>
 }
 

@@ -13,7 +13,7 @@ const { packagesOfRunning, packagesOfBuilds } = (await import(
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const given = [readJson('package.json'), readJson('package-lock.json')] as const
 
-/** Names in texts of ajv, which makes code by them when it is told to, and what ws tries to load. */
+/** Ajv has its names in code that it generates on request. The others are those that ws loads where they are there. */
 const NOT_LOADED = ['ajv', 'ajv-formats', 'bufferutil', 'utf-8-validate']
 
 t.test('the packages that go are not those that the bundle looks for, nor what holds one of them', async t => {

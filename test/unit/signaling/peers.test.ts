@@ -50,7 +50,7 @@ async function node(t: Test) {
   }
 }
 
-t.test('a node says whether it reaches the database and whom it hears', async t => {
+t.test('a node reports whether it reaches the database and which machines it hears', async t => {
   const { pass, peers } = await node(t)
   t.same(pass({ state: true }), { node_id: 'node_1', has_state: true, hears: [] })
   t.same(pass({ state: true, peer: {} }), { node_id: 'node_1', has_state: true, hears: ['node_2'] })

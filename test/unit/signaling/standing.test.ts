@@ -4,7 +4,7 @@ import t from '../../support/harness/index.ts'
 const MINUTE = 60_000
 const [NOW, NEVER] = [60 * MINUTE, null]
 
-t.test('a node without the database is cut off, and alone when nobody speaks for it', async t => {
+t.test('a node without the database is cut off while a machine attests it, and alone otherwise', async t => {
   for (const [why, state_ago_ms, peer_ago_ms, attested_ago_ms, standing] of [
     ['it has just written', 2000, NEVER, NEVER, 'whole'],
     ['two heartbeats may fail', 5999, NEVER, NEVER, 'whole'],

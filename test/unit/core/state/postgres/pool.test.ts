@@ -64,7 +64,7 @@ const wired = async (t: Test) => {
   return { way, pool }
 }
 
-t.test('a statement fails as away when its server cannot be reached, and callers are told soon', async t => {
+t.test('a statement fails as away, and soon, when its server cannot be reached', async t => {
   const { way, pool } = await wired(t)
   way.blackhole()
   t.equal(failure(await who(pool).catch(error => error)), 'away')
