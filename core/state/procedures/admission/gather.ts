@@ -75,7 +75,8 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     over,
     service: { ...request.service, name: textOf(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
-    ...withheldBy(policies, request, project),
+    switched_off_by: switchedOffBy(policies),
+    closed_by: closedBy(policies, request.now_ms, textOf(project, 'time_zone')),
     trunk: trunk ? trunkFacts(trunk) : null,
     transport: request.transport,
     offer: request.offer,
@@ -91,7 +92,6 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     levels: usage.levels,
     balance: balanceOf(project, outbound || rate !== null),
   }
-  const has_account = textOrNull(project, 'account_id') !== null
   return {
     facts,
     project,
@@ -105,7 +105,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     minute,
     second,
     usage,
-    has_account,
+    has_account: textOrNull(project, 'account_id') !== null,
   }
 }
 
@@ -123,12 +123,7 @@ function overOf({ part, way, service }: AdmissionRequest): Over {
   return known.over
 }
 
-/** The policies that let no call begin: one whose attachment has outbound calls off, and one outside of its hours. */
-const withheldBy = (policies: readonly Row[], { now_ms }: AdmissionRequest, project: Row) => ({
-  switched_off_by: switchedOffBy(policies),
-  closed_by: closedBy(policies, now_ms, textOf(project, 'time_zone')),
-})
-
+/** Names the policy whose attachment has outbound calls off. */
 const switchedOffBy = (policies: readonly Row[]): string | null => {
   const off = policies.find(policy => policy['outbound_enabled'] === 0)
   return off ? `"${textOf(off, 'name')}"` : null

@@ -24,7 +24,7 @@ export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOu
     if (verdict.admitted) takeAll(query, request, gathered, verdict)
     else countRefusal(query, request, gathered, verdict.reason)
   }
-  return { ...verdict, ...contextOf(query, gathered, verdict) }
+  return Object.assign(contextOf(query, gathered, verdict), verdict)
 }
 
 const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id,

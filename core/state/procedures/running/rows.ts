@@ -22,8 +22,7 @@ export const NOTHING_YET = {
   decision_trace: null,
 } as const satisfies Partial<NewCall>
 
-/** Returns the row that an insert creates. */
-export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
+const EMPTY_ROW = {
   ...NOTHING_YET,
   account_sid: null,
   parent_call_sid: null,
@@ -37,10 +36,12 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
   pdd_ms: null,
   request: null,
   node_id: null,
-  ...call,
-  position,
-  updated_at: iso(now_ms),
-})
+} as const satisfies Partial<CallRow>
+
+/** Returns the row that an insert creates. */
+export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow =>
+  // V8 takes ten times as long for a literal in which a spread follows other properties.
+  Object.assign({ ...EMPTY_ROW }, call, { position, updated_at: iso(now_ms) })
 
 /** Columns that callbacks and events report. */
 const REPORTED = [
