@@ -18,8 +18,9 @@ import { Meter, nextGroup } from './test/schedule.mjs'
 
 /** The times of the machine where somebody last wrote them for all. */
 const COMMITTED = 'test/times.json'
-/** The expected time of a file that has never run, in ms: one that starts a platform, and any other. */
-const unknown_ms = file => (/^test\/(flows|adversary)\//.test(file) ? 30_000 : 5_000)
+/** The expected time of a file that has never run, in ms: one that starts a platform, which waits a lot, and any other. */
+const unknown_ms = file => (/^test\/(flows|cluster|adversary)\//.test(file) ? 30_000 : 5_000)
+const UNKNOWN_LOAD = 0.5
 
 const FLAGS = /^--(changed|times|alone|write-times|jobs=\d+)$/
 
@@ -78,7 +79,7 @@ const jobs = Number([...flags].find(flag => flag.startsWith('--jobs='))?.slice(7
 
 const times = { ...read(COMMITTED), ...read(LAST_TIMES) }
 const expected_ms = file => times[file]?.wall_ms ?? unknown_ms(file)
-const expected_cpu_ms = file => times[file]?.cpu_ms ?? expected_ms(file)
+const expected_cpu_ms = file => times[file]?.cpu_ms ?? UNKNOWN_LOAD * expected_ms(file)
 const files = chosen(flags, paths)
 const groups = groupsOf(files, expected_ms, { alone: flags.has('--alone'), expected_cpu_ms }).map(group => ({
   ...group,

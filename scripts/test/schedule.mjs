@@ -3,12 +3,14 @@
 import { cpus } from 'node:os'
 
 /** Even groups that only wait need memory, ports and moments of a core. */
-const MOST_PER_CORE = 3
+const MOST_PER_CORE = 5
 /** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
-/** Live files at once, by core: each has bursts in which it needs one for itself. */
-const MOST_LIVE_PER_CORE = 2
-/** More live files than cores start while the part of the machine that they could have is at least this. */
+/** Live groups at once may keep this part of the machine busy, by their expected times: each has bursts. */
+const MOST_LIVE_LOAD = 0.8
+/** Groups at once may keep this part of the machine busy, by their expected times. */
+const MOST_LOAD = 1
+/** More live groups than cores start while the part of the machine that they could have is at least this. */
 const ROOM = 0.3
 /** A group loads its modules and starts its platform for about this long. The next one of those starts after it. */
 const STARTING_MS = 4000
@@ -16,25 +18,34 @@ const STARTING_MS = 4000
 const WINDOW_MS = 3000
 
 /** Files whose peers, timers and media run in real time. */
-const LIVE = /^test\/(flows|adversary|conformance\/(admission|edge|sip)|unit\/(media|signaling))\//
+const LIVE = /^test\/(flows|cluster|adversary|conformance\/(admission|edge|sip)|unit\/(media|signaling))\//
+
+/** The cores that a group keeps busy, by its expected times: at most one and a half, as a platform does when it starts. */
+const loadOf = ({ expected_ms, expected_cpu_ms = expected_ms }) => Math.min(1.5, expected_cpu_ms / expected_ms) || 1
+
+const isLive = ({ files }) => files.some(file => LIVE.test(file))
 
 /** Whether a group only works, by its expected times. One without expected times only works if none of it is live. */
 export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) =>
-  !(expected_cpu_ms < WORKING_LOAD * expected_ms) && !files.some(file => LIVE.test(file))
+  !(expected_cpu_ms < WORKING_LOAD * expected_ms) && !isLive({ files })
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
  * none may. `room` is the part of the machine that live calls could have; one live file on each core always fits. One
- * group that gives way runs beside live files, and one on each core without them.
+ * group of other files always runs, and more while all groups together leave a part of the machine idle.
  */
 export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined
-  const live = running.filter(group => !givesWay(group))
-  const working = running.length - live.length
+  const live = running.filter(isLive)
+  const others = running.length - live.length
   const starting = live.some(group => now < group.started_at + STARTING_MS)
-  const fits = live.length < cores || (live.length < cores * MOST_LIVE_PER_CORE && room >= ROOM && !starting)
-  const most_working = live.length === 0 ? cores : 1
-  return waiting.find(group => (givesWay(group) ? working < most_working : fits))
+  const sum = groups => groups.reduce((load, group) => load + loadOf(group), 0)
+  const [live_load, load] = [sum(live), sum(running)]
+  const fits = group =>
+    isLive(group)
+      ? live.length < cores || (room >= ROOM && !starting && live_load + loadOf(group) <= cores * MOST_LIVE_LOAD)
+      : others < 1 || load + loadOf(group) <= cores * MOST_LOAD
+  return waiting.find(fits)
 }
 
 /** Measures the part of the machine that a process could have: what is idle, and what gives way (`nice`). */

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { dayOf } from '../../core/domain/rating/day.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { checkDocument } from '../../markup/check.ts'
@@ -155,7 +156,14 @@ t.test('the guide to going live leads from a carrier to a paid call, as written'
   )
   const { stdout } = await run(t, w, [`bin/strowger balance ledger ${project} --json`])
   const price = Math.ceil((cdr.duration_seconds * 1150) / 60)
-  const day = cdr.ended_at.slice(0, 10)
+  const { time_zone } = await w.state.db
+    .selectFrom('organization')
+    .innerJoin('project', 'project.organization_id', 'organization.id')
+    .select('organization.time_zone')
+    .where('project.id', '=', project)
+    .executeTakeFirstOrThrow()
+  // Days of margins are those of the customer, who may be a day ahead of UTC.
+  const day = dayOf(Date.parse(cdr.ended_at), time_zone)
   const span = `--from ${day} --to ${day} --by call --project ${project}`
   const margins = JSON.parse((await run(t, w, [`bin/strowger rates margins ${span} --json`])).stdout)
   const cost = Math.ceil((cdr.duration_seconds * 600) / 60)
