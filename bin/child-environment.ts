@@ -76,6 +76,7 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     'drachtio',
     'link',
     'database_url',
+    'redis_url',
     'master_key',
     'operator_sources',
     'trusted_proxies',

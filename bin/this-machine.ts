@@ -27,6 +27,7 @@ const SHARED: readonly Shared[] = [
   [v.siprec, ({ siprec }) => siprec],
   [v.s3_endpoint, ({ s3 }) => s3?.endpoint],
   [v.s3_bucket, ({ s3 }) => s3?.bucket],
+  [v.redis_url, ({ redis_url }) => redis_url],
 ]
 const HASH_CHARS = 16
 /** What a machine needs beside them to reach the same store of files. */

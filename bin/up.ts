@@ -50,7 +50,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   const unlock = lock(config)
   refuseState(config, unlock)
   writePlatform(config, env, iso(Date.now()))
-  const bridge = await openBridge(config.database_url, log)
+  const bridge = await openBridge(config, log)
   const hub = await createBusHub(config.run_dir, log, bridge)
   const ports = await internalPorts(config)
   const release = (): void => {

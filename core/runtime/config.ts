@@ -73,6 +73,7 @@ export interface Settings extends SpeechEngines {
   readonly takes_calls: boolean
   /** Where the edges of other machines reach this machine's; null: they do not. */
   readonly link: { readonly host: string; readonly port: number } | null
+  /** What carries wake-ups between machines, and counts for their rate limits; null: the database does. */
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
@@ -236,7 +237,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
   }
   attempt(() => refuseSharedPorts(config), undefined)
   attempt(() => refuseUnproved(config), undefined)
-  attempt(() => refuseUnbuilt(v.redis_url.name, config.redis_url), undefined)
+  attempt(() => refuseAlone(config), undefined)
   const { http_port, https_port } = config
   const own = https_port === null ? `http://${uriHost(host)}:${http_port}` : `https://${uriHost(host)}:${https_port}`
   const base_url = read(env, v.base_url) ?? own
@@ -369,10 +370,6 @@ function refuseSharedPorts(
 }
 
 /** Refuses a setting for a service that this version does not use: ignoring it silently would mislead the operator. */
-function refuseUnbuilt(name: string, value: string | null) {
-  if (value !== null) throw new ConfigError(`${name}: this version does not use Redis; unset it`)
-}
-
 /** What machines that share a state need. */
 const sharing = (env: Environment, attempt: Attempt) => ({
   database_url: read(env, VARIABLES.database_url),
@@ -380,6 +377,11 @@ const sharing = (env: Environment, attempt: Attempt) => ({
   link: read(env, VARIABLES.link),
   redis_url: read(env, VARIABLES.redis_url),
 })
+
+function refuseAlone({ redis_url, database_url }: Pick<Config, 'redis_url' | 'database_url'>): void {
+  if (redis_url !== null && database_url === null)
+    throw new ConfigError(`${VARIABLES.redis_url.name}: set ${VARIABLES.database_url.name}, which holds the state then`)
+}
 
 function callsOf(env: Environment): boolean {
   const takes_calls = read(env, VARIABLES.roles)

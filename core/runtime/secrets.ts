@@ -130,6 +130,10 @@ export const linkKey = (master_key: Buffer): Buffer =>
 export const filesKey = (master_key: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger files of machines 1', 32))
 
+/** How the names of an installation in a Redis server begin. They tell nothing about the key. */
+export const redisPrefix = (master_key: Buffer): string =>
+  `strowger:${Buffer.from(hkdfSync('sha256', master_key, Buffer.alloc(0), 'strowger names in Redis 1', 9)).toString('base64url')}`
+
 /** The nonces of all machines of an installation. Their only common time is the wall clock. */
 export const sharedNonces = (key: Buffer): Nonces => ({
   crypto: digestCrypto(key),

@@ -129,6 +129,25 @@ export const databaseUrl = (value: string, name: string): string | null => {
   return value
 }
 
+export const redisUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  const { hostname, pathname, username, password } = isUrl(value, /^rediss?:$/) ? new URL(value) : NO_URL
+  if (hostname === '' || !/^\/?\d*$/.test(pathname) || !isEncoded(`${username}${password}`))
+    refuseValue(name, '…', 'expected redis://user:password@host:port, or rediss:// for TLS')
+  return value
+}
+
+const NO_URL = { hostname: '', pathname: '', username: '', password: '' }
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 export const recognizerUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!isUrl(value, /^(https?|wss?):$/)) refuseValue(name, value, 'expected a ws(s) or http(s) URL')

@@ -24,6 +24,7 @@ import {
   portRange,
   ranges,
   recognizerUrl,
+  redisUrl,
   smsUrl,
   smtpUrl,
   takesCalls,
@@ -325,7 +326,15 @@ export const VARIABLES = {
     'HOST:PORT where the other machines reach this one, on a private network, and the next port; unset: they do not',
     endpoint,
   ),
-  redis_url: secret(variable('STROWGER_REDIS_URL', '', 'kept for Redis, which this version does not use', textOrUnset)),
+  redis_url: secret(
+    variable(
+      'STROWGER_REDIS_URL',
+      '',
+      'Redis 6 or newer, which wakes other machines and counts for shared rate limits in place of PostgreSQL: ' +
+        'redis://user:password@host:port, rediss:// for TLS; needs STROWGER_DATABASE_URL; unset: none',
+      redisUrl,
+    ),
+  ),
 } as const
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,5 +1,7 @@
 import type { BusBridge } from '../runtime/bus.ts'
+import type { Config } from '../runtime/config.ts'
 import type { Log } from '../runtime/log.ts'
+import { redisPrefix } from '../runtime/secrets.ts'
 import type { RowReader, State } from './port.ts'
 import type { Migrates } from './postgres/shared-schema.ts'
 import type { TakenTable } from './postgres/take-over.ts'
@@ -85,9 +87,20 @@ export async function copyToPostgres(options: {
   }
 }
 
-/** Opens the way of rings between machines that share a database; null: none is shared. @throws StartRefused */
-export async function openBridge(database_url: string | null, log: Log): Promise<BusBridge | null> {
+/** What machines that share a database talk by. */
+type Shared = Pick<Config, 'database_url' | 'redis_url' | 'master_key'>
+
+/**
+ * Opens the way of rings between machines that share a database: Redis when there is one. Null: no database is shared.
+ * @throws StartRefused
+ */
+export async function openBridge(shared: Shared, log: Log): Promise<BusBridge | null> {
+  const { database_url, redis_url, master_key } = shared
   if (database_url === null) return null
+  if (redis_url !== null) {
+    const { RedisRings } = await import('../runtime/redis/rings.ts')
+    return new RedisRings({ url: redis_url, prefix: redisPrefix(master_key), log })
+  }
   const { openRings } = await import('./postgres/store.ts')
   return openRings(database_url, log)
 }

@@ -27,6 +27,7 @@ const PACKAGES = [
   ['tshark', 'tshark', { [TEST]: ({ command }) => command('tshark') }],
   ['baresip', 'baresip-core', { [TEST]: ({ command }) => command('baresip') }],
   ['PostgreSQL', 'postgresql', { [TEST]: ({ below }) => below('usr/lib/postgresql', 'bin/initdb') }],
+  ['Redis', 'redis-server', { [TEST]: ({ command }) => command('redis-server') }],
   ['systemd-analyze', 'systemd', { [TEST]: ({ command }) => command('systemd-analyze') }],
   ['nginx', 'nginx-light', { [TEST]: ({ command }) => command('nginx') }],
   ['caddy', 'caddy', { [TEST]: ({ command }) => command('caddy') }],

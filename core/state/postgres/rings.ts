@@ -1,12 +1,11 @@
 import { Client } from 'pg'
-import { type BusBridge, SHARED_TOPICS, type Topic, topicNamed } from '../../runtime/bus.ts'
+import { type BusBridge, SHARED_TOPICS, type Topic } from '../../runtime/bus.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Host } from '../../runtime/database-url.ts'
+import { GatheredRings, topicsIn } from '../../runtime/gathered-rings.ts'
 import type { Log } from '../../runtime/log.ts'
 
 const CHANNEL = 'strowger_rings'
-/** Rings that follow within this time leave together: a notification costs all machines a read. */
-const GAP_MS = 50
 const AGAIN_MS = 1000
 /** A server that vanished says nothing, so it is asked. */
 const ASK_MS = 5000
@@ -27,11 +26,9 @@ export class PostgresRings implements BusBridge {
   readonly #settings: Settings
   readonly #clock: Pick<Clock, 'after' | 'every'>
   readonly #ask: { cancel(): void }
-  /** Topics that have rung here and were not sent. */
-  readonly #waiting = new Set<Topic>()
+  readonly #rings: GatheredRings
   /** The connection that listens. */
   #client: Client | null = null
-  #resting = false
   #closed = false
   #told_lost = false
   #connecting: Promise<void>
@@ -40,13 +37,13 @@ export class PostgresRings implements BusBridge {
   constructor(settings: Settings) {
     this.#settings = settings
     this.#clock = settings.clock ?? systemClock
+    this.#rings = new GatheredRings(this.#clock, topics => this.#notify(topics))
     this.#ask = this.#clock.every(ASK_MS, () => this.#send('select 1'))
     this.#connecting = this.#connect()
   }
 
   ring(topic: Topic): void {
-    this.#waiting.add(topic)
-    this.#flush()
+    this.#rings.add(topic)
   }
 
   onRing(listener: (topic: Topic) => void): void {
@@ -65,16 +62,10 @@ export class PostgresRings implements BusBridge {
     late.cancel()
   }
 
-  #flush(): void {
-    if (this.#resting || !this.#client || this.#waiting.size === 0) return
-    this.#resting = true
-    this.#clock.after(GAP_MS, () => {
-      this.#resting = false
-      this.#flush()
-    })
-    const topics = [...this.#waiting].join(' ')
-    this.#waiting.clear()
-    this.#send('select pg_notify($1, $2)', [CHANNEL, topics])
+  #notify(topics: readonly Topic[]): boolean {
+    if (!this.#client) return false
+    this.#send('select pg_notify($1, $2)', [CHANNEL, topics.join(' ')])
+    return true
   }
 
   /** Runs a statement without waiting for it. A connection that fails it is given up. */
@@ -118,10 +109,7 @@ export class PostgresRings implements BusBridge {
     let own: unknown
     client.on('notification', ({ processId, payload = '' }) => {
       if (processId === own) return
-      for (const name of payload.split(' ')) {
-        const topic = topicNamed(name)
-        if (topic && SHARED_TOPICS.includes(topic)) this.#hear(topic)
-      }
+      for (const topic of topicsIn(payload)) this.#hear(topic)
     })
     try {
       await client.connect()
@@ -136,7 +124,7 @@ export class PostgresRings implements BusBridge {
     if (this.#told_lost) this.#settings.log.info('other machines can be woken again')
     this.#told_lost = false
     for (const topic of SHARED_TOPICS) this.#hear(topic)
-    this.#flush()
+    this.#rings.flush()
   }
 
   #lost(why: string): void {

@@ -54,6 +54,18 @@ t.test('an invalid value is refused with the name of its variable', async t => {
   }
 })
 
+t.test('Redis is for machines that share a database, and its URL is in no message', async t => {
+  const STROWGER_DATABASE_URL = 'postgres://u@db/voice'
+  const good = ['redis://redis', 'rediss://user:p%2Fw@redis:6380/2', 'redis://[::1]:6379']
+  for (const STROWGER_REDIS_URL of good)
+    t.equal(load({ STROWGER_DATABASE_URL, STROWGER_REDIS_URL }).redis_url, STROWGER_REDIS_URL)
+  for (const url of ['http://pa55@redis', 'redis://', 'redis://u:pa55@redis/name', 'unix:/pa55', 'redis://u:%pa55@x']) {
+    const wrong = () => load({ STROWGER_DATABASE_URL, STROWGER_REDIS_URL: url })
+    t.throws(wrong, { name: 'ConfigError', message: /^STROWGER_REDIS_URL=…: (?!.*pa55)/ }, url)
+  }
+  t.throws(() => load({ STROWGER_REDIS_URL: 'redis://u:pa55@x' }), { message: /REDIS_URL: set STROWGER_DATABASE_URL/ })
+})
+
 t.test('one start tells all that is wrong, and no secret', async t => {
   const env = {
     STROWGER_HTTP_PORT: '80a',
