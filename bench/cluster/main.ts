@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 //   npm run bench -- cluster --only ceilings [--rounds 50]  three processes meet at two ceilings
 //   npm run bench -- cluster --only history [--steps 100000]    random histories on both stores
 //   npm run bench -- cluster --only outage [--calls 100]    the database stops, returns, and is replaced by its standby
-//   npm run bench -- cluster --only kills [--minutes 10]    each process of two machines is killed under calls
+//   npm run bench -- cluster --only kills [--minutes 10] [--rate 20]    each process of two machines is killed
 //   npm run bench -- cluster --only crashes [--seeds 20] [--operations 10000]    histories with kills and outages
 
 const option = (name: string, otherwise: number): number => {
@@ -19,7 +19,7 @@ const FIGURES: Readonly<Record<string, () => Promise<{ readonly within_limits: b
   ceilings: async () => (await import('./ceilings.ts')).ceilings(option('--rounds', 50)),
   history: async () => (await import('./histories.ts')).histories(option('--steps', 100_000)),
   outage: async () => (await import('./outage.ts')).outage(option('--calls', 100)),
-  kills: async () => (await import('./kills.ts')).kills(option('--minutes', 10)),
+  kills: async () => (await import('./kills.ts')).kills(option('--minutes', 10), option('--rate', 20)),
   crashes: async () => (await import('./crashes.ts')).crashes(option('--seeds', 20), option('--operations', 10_000)),
 }
 

@@ -98,6 +98,8 @@ interface Load {
   readonly local_ip?: string
   /** User part of the request-URI; SIPp's by default. */
   readonly called?: string
+  /** Where SIPp writes why calls failed. */
+  readonly errors?: string
 }
 
 export async function runSipp({ folder, port, rate, calls, hold_ms, transport, ...more }: Load): Promise<LoadResult> {
@@ -107,6 +109,7 @@ export async function runSipp({ folder, port, rate, calls, hold_ms, transport, .
     [
       ...[`127.0.0.1:${port}`, '-sn', 'uac', '-i', more.local_ip ?? '127.0.0.1'],
       ...(more.called === undefined ? [] : ['-s', more.called]),
+      ...(more.errors === undefined ? [] : ['-trace_err', '-error_file', more.errors]),
       ...['-m', String(calls), '-r', String(rate), '-l', '20000', '-d', String(hold_ms)],
       // A call that hangs ends the load, which then fails.
       ...['-timeout', `${Math.ceil(calls / rate + hold_ms / 1000) + 60}s`],

@@ -1,4 +1,5 @@
 import { Client, type QueryArrayConfig, type QueryConfig } from 'pg'
+import { afterAwake } from '../../runtime/awake.ts'
 import type { Host } from '../../runtime/database-url.ts'
 import type { Value } from '../procedures/query.ts'
 import { Batch, type BatchReply, type BatchStatement, PreparedNames } from './batch.ts'
@@ -88,7 +89,6 @@ export class Link {
     const client = new Client({
       connectionString: host.url,
       application_name: 'strowger',
-      connectionTimeoutMillis: connect_ms,
       statement_timeout: statement_ms,
       query_timeout: statement_ms + GRACE_MS,
       idle_in_transaction_session_timeout: idle_ms,
@@ -99,18 +99,27 @@ export class Link {
       types: { getTypeParser: parserOf as Client['getTypeParser'] },
     })
     const link = new Link(host, client, counts)
+    const late = afterAwake(connect_ms, () => client.connection.stream.destroy(new Error('timeout expired')))
     try {
       await client.connect()
       return link
     } catch (error) {
       link.destroy()
       throw postgresError(error)
+    } finally {
+      late.cancel()
     }
   }
 
   /** It may have lost the server, or the server may still work on what it was asked: use it no more. */
   get broken(): boolean {
     return this.#broken
+  }
+
+  /** How much the server has sent. */
+  get heard_bytes(): number {
+    const { bytesRead = 0 } = this.#client.connection.stream as { readonly bytesRead?: number }
+    return bytesRead
   }
 
   /** Since when the server owes a reply, on the monotonic clock; null: it owes none. */

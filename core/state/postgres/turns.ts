@@ -1,3 +1,4 @@
+import { failure, StateError } from '../port.ts'
 import type { BatchStatement } from './batch.ts'
 import { COMMIT, type Link } from './link.ts'
 import type { Pool } from './pool.ts'
@@ -56,16 +57,42 @@ export async function inOwnTurn<T>(
   }
 }
 
-/** Runs `work` in a transaction with the turn of writers, begun within `within_ms`. @throws StateError */
-export const inTurn = <T>(pool: Pool, within_ms: number, work: (link: Link) => Promise<T>): Promise<T> =>
-  inOwnTurn(pool, within_ms, async (link, rest_ms) => {
+/**
+ * Reports whether a transaction that failed with its connection has surely left nothing, so that it may run again: its
+ * commit was not sent, or the server had ended it before, because it stood still.
+ */
+export const leftNothing = (error: unknown, commit_sent: boolean): boolean =>
+  failure(error) === 'away' && (!commit_sent || (error instanceof StateError && error.code === STOOD_STILL))
+
+/** SQLSTATE idle_in_transaction_session_timeout. */
+const STOOD_STILL = '25P03'
+
+/** A process that gets so little CPU would keep the turn from all others, 3 s each time. */
+export const MOST_LOST_TURNS = 3
+
+/**
+ * Runs `work` in a transaction with the turn of writers, begun within `within_ms`, and again when that has lost its
+ * connection and left nothing. @throws StateError
+ */
+export async function inTurn<T>(pool: Pool, within_ms: number, work: (link: Link) => Promise<T>): Promise<T> {
+  for (let lost_turns = 1; ; lost_turns++) {
+    let [begun, commit_sent] = [false, false]
     try {
-      await beginTurn(link, rest_ms)
-      const value = await work(link)
-      await link.run(COMMIT)
-      return value
+      return await inOwnTurn(pool, within_ms, async (link, rest_ms) => {
+        try {
+          await beginTurn(link, rest_ms)
+          begun = true
+          const value = await work(link)
+          commit_sent = !link.broken
+          await link.run(COMMIT)
+          return value
+        } catch (error) {
+          await rollBack(link)
+          throw error
+        }
+      })
     } catch (error) {
-      await rollBack(link)
-      throw error
+      if (!begun || !leftNothing(error, commit_sent) || lost_turns === MOST_LOST_TURNS) throw error
     }
-  })
+  }
+}
