@@ -47,11 +47,18 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
   }
 }
 
-/** Starts a platform in a data folder that may have data already. `made` is what its first start has printed. */
+/**
+ * Starts a platform in a data folder that may have data already. `made` is what its first start has printed, `main` the
+ * program of another release.
+ */
 export async function startIn(
   folder: string,
   settings: Readonly<Record<string, string>> = {},
-  { made, limit_ms = UP_LIMIT_MS }: { readonly made?: Made; readonly limit_ms?: number } = {},
+  {
+    made,
+    limit_ms = UP_LIMIT_MS,
+    main = MAIN,
+  }: { readonly made?: Made; readonly limit_ms?: number; readonly main?: string } = {},
 ): Promise<Running> {
   const [http, sip_port, sips, ws] = [await lowPort(), await lowPort(), await lowPort(), await lowPort()]
   const own = {
@@ -67,7 +74,7 @@ export async function startIn(
   }
   const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, own, await lowPort()))
   const env = { ...own, ...(server ? server.env : {}) }
-  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const up = spawn(process.execPath, [main, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const halt = async (): Promise<void> => {
     if (up.exitCode === null && up.signalCode === null) {
       const ended = once(up, 'exit')

@@ -8,6 +8,7 @@ import { countRunningCalls } from '../core/state/calls/running-calls.ts'
 import { copyToPostgres, DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../core/state/maintenance/migrate.ts'
+import { CONTRACTS } from '../core/state/migrations/index.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { requirePresent, thisInstallation } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
@@ -19,10 +20,17 @@ interface Json {
   readonly json?: true
 }
 
+interface Phases extends Json {
+  readonly expand?: true
+  readonly contract?: true
+}
+
 export function migrateCommand(): Command {
   const command = new Command('migrate')
+    .option('--expand', 'only what adds, while machines of the version before run')
+    .option('--contract', 'only what takes away, when no machine of an older version runs')
     .option('--json', 'as JSON')
-    .action(({ json }: Json) => orSayWhy(() => migrate(json === true)))
+    .action((options: Phases) => orSayWhy(() => migrate(options)))
   command
     .command('to-postgres')
     .description('copy the state of a drained installation from SQLite to an empty database, and compare all rows')
@@ -35,20 +43,25 @@ export function migrateCommand(): Command {
 }
 
 /**
- * Brings the schema of the state to this version. That of a database which several machines share is migrated while
- * they run; each of them goes on with the version that it has started with.
+ * Brings the schema of the state to this version. Machines that share a database are upgraded one by one between its
+ * two phases (decision 1086).
  */
-async function migrate(json: boolean): Promise<void> {
+async function migrate({ expand, contract, json }: Phases): Promise<void> {
   const found = thisInstallation()
   const config = readSettings(found.env)
   const { database_url, data_dir } = config
+  if (expand && contract) throw new StartRefused('--expand and --contract are two steps: without both, all is migrated')
   if (database_url === null) requirePresent(found)
   else refuseOtherPlace(config)
-  const state = await openState({ data_dir, database_url, here: true, migrates: 'anybody' })
+  const migrates = expand ? 'expand' : contract ? 'contract' : 'both'
+  const state = await openState({ data_dir, database_url, here: true, migrates })
   try {
     const migrations = await executedMigrations(state.db)
+    const left = CONTRACTS.filter(name => !migrations.includes(name))
     const database = database_url === null ? data_dir : databaseName(database_url)
-    if (json) give(`${JSON.stringify({ database, migrations })}\n`)
+    if (json) give(`${JSON.stringify({ database, migrations, left })}\n`)
+    else if (left.length > 0)
+      tell(`${database} has what this version needs; when all machines run it: strowger migrate --contract\n`)
     else tell(`${database} has the schema of this version\n`)
   } finally {
     await state.close()

@@ -4,6 +4,7 @@ import type { Machine } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import type { State } from '../core/state/index.ts'
+import { CONTRACTS } from '../core/state/migrations/index.ts'
 import type { MachineRow } from '../core/state/nodes/machines.ts'
 import { type NodeRow, signalingNodes } from '../core/state/nodes/nodes.ts'
 import { versionAt } from './service/places.ts'
@@ -37,6 +38,8 @@ const OF_THE_STORE = [v.s3_region, v.s3_access_key, v.s3_secret_key]
 export const sharedNames = (): string[] =>
   [...SHARED.map(([variable]) => variable), ...OF_THE_STORE].map(one => one.name)
 
+const VERSION = versionAt(TREE) ?? 'unknown'
+
 /** Returns what a machine tells others of itself. Its settings are hashed with the master key, as some are secrets. */
 export const thisMachine = (config: Config, id: string): Omit<MachineRow, 'started_at' | 'seen_at'> => ({
   id,
@@ -44,7 +47,8 @@ export const thisMachine = (config: Config, id: string): Omit<MachineRow, 'start
   base_url: config.base_url,
   sip_port: config.sip_port,
   takes_calls: config.takes_calls ? 1 : 0,
-  version: versionAt(TREE) ?? 'unknown',
+  version: VERSION,
+  contracts: [VERSION, ...CONTRACTS].join(' '),
   settings: JSON.stringify(
     Object.fromEntries(
       SHARED.map(([{ name }, value]) => {

@@ -38,6 +38,8 @@ export interface Sound {
 
 export interface Talks {
   connect(count: number): Promise<Talk[]>
+  /** Lets further calls go to another machine. */
+  aim(sip_port: number): void
   /** Sends and counts sound on all legs for `duration_ms`. */
   talk(talks: readonly Talk[], duration_ms: number, media_pid: number): Promise<Sound>
   /** Places calls until one is answered. Returns the milliseconds until then; null when `limit_ms` passes first. */
@@ -57,12 +59,13 @@ export async function openTalks(facts: { folder: string; sip_port: number; targe
   const target = await openTarget(facts.target_port)
   const peer = await UserAgent.open({ listeners: [{ protocol: 'udp', host: PEER_IP, port: 0 }], user: 'peer' })
   let numbers = 0
+  let { sip_port } = facts
   const place = (rtp_port: number): { number: string; answer: Promise<Placed | null> } => {
     const number = `+23480${String(30_100_000 + (numbers++ % 800_000))}`
     const answer = new Promise<Placed | null>(resolve => {
       setTimeout(() => resolve(null), ANSWER_LIMIT_MS).unref()
       const call: UserAgentCall = peer.call(`sip:${number}@127.0.0.1`, {
-        hop: `sip:127.0.0.1:${facts.sip_port}`,
+        hop: `sip:127.0.0.1:${sip_port}`,
         body: sdpOf(PEER_IP, rtp_port),
         events: {
           answered: response => resolve({ call, port: audioPort(decodedText(response.body)) }),
@@ -87,6 +90,9 @@ export async function openTalks(facts: { folder: string; sip_port: number; targe
         await pause(1000 / CONNECTS_A_SECOND)
       }
       return (await Promise.all(asked)).filter(talk => talk !== null)
+    },
+    aim(other) {
+      sip_port = other
     },
     async talk(talks, duration_ms, media_pid) {
       const legs = join(facts.folder, 'legs.csv')

@@ -8,7 +8,7 @@ import {
   listMachines,
   type MachineRow,
 } from '../../core/state/nodes/machines.ts'
-import { LOST_AFTER_MS, listNodes, type NodeRow, setDraining } from '../../core/state/nodes/nodes.ts'
+import { LOST_AFTER_MS, listNodes, type NodeRow, SILENT_MACHINE_MS, setDraining } from '../../core/state/nodes/nodes.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import { Count64, Flag, Instant, list, listOf, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { presentCarrier, Registration } from './carrier-fields.ts'
@@ -90,9 +90,6 @@ function stateOf(
   if (nodes.filter(isInService).some(({ draining_at }) => draining_at !== null)) return 'draining'
   return WHOLE.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
 }
-
-/** A machine says at least this often that it runs. */
-const SILENT_MACHINE_MS = 150_000
 
 /** A machine that serves the APIs alone shows by its own word that it runs. */
 const stateOfControl = ({ seen_at }: MachineRow, now_ms: number): 'running' | 'down' =>

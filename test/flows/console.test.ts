@@ -7,6 +7,7 @@ import { insertTestAlert } from '../support/alerts.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import { strowger } from '../support/child.ts'
 import { complaintsOf, follow, openBrowser, signIn } from '../support/console.ts'
+import { onlyFirstStories } from '../support/engine.ts'
 import t from '../support/harness/index.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { callee, MANY, receive, sipp } from '../support/sipp.ts'
@@ -122,6 +123,8 @@ t.test('the console in a browser', async t => {
     })
     t.equal(run.result, 'passed', run.finding)
   })
+
+  if (onlyFirstStories()) return
 
   t.test('a call from the page is heard, shown live, drawn as a ladder, and hung up', async t => {
     await open('/')

@@ -1,7 +1,7 @@
+import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import { setTimeout } from 'node:timers/promises'
 import t from '../support/harness/index.ts'
 import { openPhone } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -62,16 +62,14 @@ t.test('the management API of a running platform', async t => {
   })
 
   t.test('kill -9 of control between commit and answer: the replay repeats the outcome', async t => {
-    const file = new Database(join(w.data_dir, 'strowger.sqlite'))
-    t.teardown(() => file.close())
-    const cuts = await killWhileCreating(w, file)
+    const cuts = await killWhileCreating(w)
     for (const cut of cuts) {
       const replay = await w.manage('POST', '/trunks', newTrunk(cut.name), { 'idempotency-key': cut.name })
       t.equal(replay.status, 201, `${cut.name}: ${JSON.stringify(replay.body).slice(0, 200)}`)
       t.equal(replay.headers.get('idempotent-replayed'), cut.committed === null ? null : 'true')
       t.equal(replay.body.trunk.id, cut.committed ?? replay.body.trunk.id, 'the replay tells what was committed')
       t.equal(cut.answered ?? cut.committed, cut.committed, 'what was answered had been committed')
-      t.equal(made(file, cut.name).length, 1, 'one trunk')
+      t.equal((await made(w, cut.name)).length, 1, 'one trunk')
     }
     const between = cuts.filter(({ committed, answered }) => committed !== null && answered === null)
     t.comment(`${between.length} of ${cuts.length} were committed and not answered`)
@@ -100,36 +98,60 @@ interface Cut {
   readonly answered: string | null
 }
 
-const made = (file: Database.Database, name: string): string[] =>
-  file.prepare<[string], string>('select id from trunk where name = ?').pluck().all(name)
+const made = async (w: World, name: string): Promise<string[]> =>
+  (await w.state.db.selectFrom('trunk').select('id').where('name', '=', name).execute()).map(({ id }) => id)
+
+/** The server of PostgreSQL ends a transaction that asks nothing for 3 s. */
+const ASKS_MS = 500
+
+/** Holds the turn of writers until `release`. */
+async function holdWriters({ state }: World): Promise<{ release(): Promise<void> }> {
+  const [begun, released] = [new EventEmitter(), new AbortController()]
+  const held = once(begun, 'held')
+  const over = state.transaction(async trx => {
+    begun.emit('held')
+    while (!released.signal.aborted) {
+      await trx.selectFrom('configuration').select('id').execute()
+      await setTimeout(ASKS_MS, null, { signal: released.signal }).catch(() => undefined)
+    }
+  })
+  await Promise.race([held, over])
+  return {
+    async release() {
+      released.abort()
+      await over
+    },
+  }
+}
 
 /**
  * Creates trunks concurrently, kills control as soon as one is committed whose response is blocked, and waits until
  * control is back. The test holds the lock that all creates wait for, so that they commit in direct succession.
  */
-async function killWhileCreating(w: World, file: Database.Database): Promise<Cut[]> {
+async function killWhileCreating(w: World): Promise<Cut[]> {
   const names = Array.from({ length: AT_ONCE }, (_, at) => `Trunk ${at}`)
   const [unread = '', ...read] = names
   const old = w.pid('control')
-  file.exec('begin immediate')
+  const writers = await holdWriters(w)
   const answers = read.map(name => create(w, name))
   const [unread_socket] = await Promise.all([createUnread(w, unread), ...answers.map(({ sent }) => sent)])
   // This response needs no state. When it arrives, the earlier creates have started.
   await w.manage('GET', '/openapi.json')
-  file.exec('rollback')
+  await writers.release()
   const begun_ms = performance.now()
-  while (made(file, unread).length === 0) {
+  while ((await made(w, unread)).length === 0) {
     if (performance.now() - begun_ms > PATIENCE_MS) throw new Error('the create that nobody reads is not committed')
-    await new Promise(resolve => setImmediate(resolve))
   }
   process.kill(old, 'SIGKILL')
   unread_socket.destroy()
   const answered = [null, ...(await Promise.all(answers.map(({ answered }) => answered)))]
-  const cuts = names.map((name, at) => ({
-    name,
-    committed: made(file, name)[0] ?? null,
-    answered: answered[at] ?? null,
-  }))
+  const cuts = await Promise.all(
+    names.map(async (name, at) => ({
+      name,
+      committed: (await made(w, name))[0] ?? null,
+      answered: answered[at] ?? null,
+    })),
+  )
   await until('control is back', () => w.pid('control') !== old)
   await until('it answers', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
   return cuts

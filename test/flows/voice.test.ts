@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
+import { onlyFirstStories } from '../support/engine.ts'
 import t from '../support/harness/index.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -131,6 +132,8 @@ t.test('documents that bridge calls', async t => {
     const { bytes } = await w.voice('GET', `/Recordings/${recording.sid}.wav`)
     t.equal(bytes.readUInt16LE(22), 2, 'channels of the file')
   })
+
+  if (onlyFirstStories()) return
 
   t.test(
     'a conference of three starts with the second participant, and ends with the host',

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { Command, Option } from 'commander'
 import { programFor } from '../../bin/commands.ts'
 import { orSayWhy } from '../../bin/say.ts'
 import { onState } from '../../bin/state.ts'
@@ -68,11 +68,14 @@ function endHere(command: Command): void {
   for (const part of command.commands) endHere(part)
 }
 
-/** Every command that does something itself, with the words that name it. */
+/** What a group has an option of its own for, beside those that all have. */
+const isOwn = ({ long }: Option): boolean => long !== '--json'
+
+/** Every command that does something itself, with the words that name it: a group that does so after its commands. */
 export async function allCommands(): Promise<{ readonly words: readonly string[]; readonly command: Command }[]> {
   const below = (command: Command, words: readonly string[]): { words: readonly string[]; command: Command }[] => [
-    ...(command.commands.length === 0 ? [{ words, command }] : []),
     ...command.commands.flatMap(part => below(part, [...words, part.name()])),
+    ...(words.length > 0 && (command.commands.length === 0 || command.options.some(isOwn)) ? [{ words, command }] : []),
   ]
   return below(await programFor(['completion']), [])
 }

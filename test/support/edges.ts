@@ -39,6 +39,7 @@ const ON_DRACHTIO = {
     result: 'not run',
     why: 'it kills the embedded edge among our processes; its effects on SIP are those of `trunk` and `admission`',
   },
+  'postgres-stories': { result: 'not run', why: 'its stories run there with their state in SQLite' },
   readme: { result: 'not run', why: 'the commands of the README start the embedded edge' },
   'sip-world': {
     result: 'not run',

@@ -11,11 +11,11 @@ export interface Platform {
   stop(): Promise<void>
 }
 
-/** Starts a platform and waits until it is up. */
-export async function startPlatform(env: Readonly<Record<string, string>>): Promise<Platform> {
+/** Starts a platform and waits until it is up. `main` is the program of another release. */
+export async function startPlatform(env: Readonly<Record<string, string>>, main = MAIN): Promise<Platform> {
   // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
   // a test has stopped, and its processes end with it.
-  const command = ['--pdeathsig', 'KILL', process.execPath, MAIN, 'up']
+  const command = ['--pdeathsig', 'KILL', process.execPath, main, 'up']
   const child = spawn('setpriv', command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []

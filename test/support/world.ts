@@ -40,6 +40,8 @@ export interface World {
   readonly data_dir: string
   /** The database of PostgreSQL that holds the platform's rows; null: SQLite in `data_dir`. */
   readonly database_url: string | null
+  /** The environment that its platform was started with. */
+  readonly settings: Readonly<Record<string, string>>
   /** The settings by which commands find the platform. */
   readonly place: Readonly<Record<string, string>>
   readonly master_key: Buffer
@@ -156,7 +158,10 @@ export async function openWorld(options: {
     state = await openState({ data_dir, database_url })
     const { master_key } = config
     const rest = openOf(data_dir)
-    return { w: present({ made, state, rtp_ports, data_dir, database_url, master_key, platform, rest }), close }
+    return {
+      w: present({ made, state, rtp_ports, data_dir, database_url, master_key, platform, settings, rest }),
+      close,
+    }
   } catch (error) {
     await close()
     throw error
@@ -180,6 +185,7 @@ function present(parts: {
   database_url: string | null
   master_key: Buffer
   platform: Platform
+  settings: World['settings']
   /** What the processes had open before their first request. */
   rest: Open
 }): World {
@@ -227,6 +233,7 @@ function present(parts: {
     numbers: made.numbers,
     data_dir,
     database_url,
+    settings: parts.settings,
     place: { STROWGER_DATA: data_dir, ...(database_url === null ? {} : { STROWGER_DATABASE_URL: database_url }) },
     master_key,
     state,

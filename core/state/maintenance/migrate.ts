@@ -1,7 +1,7 @@
-import { Migrator } from 'kysely'
+import { type Migration, Migrator } from 'kysely'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AnyDb } from '../migrations/create-tables.ts'
-import { MIGRATIONS } from '../migrations/index.ts'
+import { isAddition, MIGRATIONS } from '../migrations/index.ts'
 
 /** How messages name a database, and what they advise where one of a newer version is found. */
 interface Wording {
@@ -9,13 +9,21 @@ interface Wording {
   readonly instead: string
 }
 
+export type Migrations = Readonly<Record<string, Migration>>
+
 /** Migrates the schema to this version. Concurrent processes take turns. @throws StartRefused */
 export async function migrate(db: AnyDb, wording: Wording): Promise<void> {
   // The migrator inspects every table, which would double the start time.
-  if ((await missingMigrations(db, wording)).length === 0) return
+  if ((await missingMigrations(db, wording)).length > 0) await runMigrations(db, MIGRATIONS)
+}
+
+/** Runs those of the migrations that have not run, in one transaction. Concurrent processes take turns. */
+export async function runMigrations(db: AnyDb, migrations: Migrations): Promise<void> {
+  // The migrator wants to know all that have run, such as additions of a newer version.
+  const known = Object.fromEntries((await executedMigrations(db)).map(name => [name, { up: async () => undefined }]))
   const migrator = new Migrator({
     db,
-    provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+    provider: { getMigrations: async () => ({ ...known, ...migrations }) },
     // Migrations of different branches land in any order: a new one may sort before one that has already run.
     allowUnorderedMigrations: true,
   })
@@ -27,15 +35,25 @@ export async function migrate(db: AnyDb, wording: Wording): Promise<void> {
   })
 }
 
-/** Lists the migrations of this version that have not run. @throws StartRefused for a schema of a newer version */
-export async function missingMigrations(db: AnyDb, { name, instead }: Wording): Promise<readonly string[]> {
+/**
+ * Lists the migrations of this version that have not run. With `additions` a database may have those of newer versions
+ * that only add. @throws StartRefused for a schema of another version
+ */
+export async function missingMigrations(
+  db: AnyDb,
+  { name, instead }: Wording,
+  {
+    migrations = MIGRATIONS,
+    additions = false,
+  }: { readonly migrations?: Migrations; readonly additions?: boolean } = {},
+): Promise<readonly string[]> {
   const executed = await executedMigrations(db)
-  const unknown = executed.find(one => !Object.hasOwn(MIGRATIONS, one))
+  const unknown = executed.find(one => !Object.hasOwn(migrations, one) && !(additions && isAddition(one)))
   if (unknown !== undefined)
     throw new StartRefused(
       `${name} was written by another version of Strowger (schema ${unknown}): start that version, or ${instead}`,
     )
-  return Object.keys(MIGRATIONS).filter(one => !executed.includes(one))
+  return Object.keys(migrations).filter(one => !executed.includes(one))
 }
 
 /** Lists executed migrations; none on an error. A new database has no such table; the migrator meets other errors. */

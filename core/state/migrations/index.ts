@@ -34,6 +34,7 @@ import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 import * as attestedNodes from './0047-attested-nodes.ts'
 import * as queuesOfNodes from './0048-queues-of-nodes.ts'
+import * as contractsOfMachines from './0052-contracts-of-machines.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -72,4 +73,17 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0045-proof-of-the-key': proofOfTheKey,
   '0047-attested-nodes': attestedNodes,
   '0048-queues-of-nodes': queuesOfNodes,
+  '0052-contracts-of-machines': contractsOfMachines,
 }
+
+/** From this one on a migration only adds, unless it is a contract (decision 1086). */
+const FIRST_ADDITION = '0049'
+
+/** A contract takes away what earlier releases use. Its name says so, so that they refuse what it has left. */
+export const isContract = (name: string): boolean => name.endsWith('-contract')
+
+/** The contracts of this version. */
+export const CONTRACTS: readonly string[] = Object.keys(MIGRATIONS).filter(isContract)
+
+/** A release that does not know a migration of this kind runs on a database that has it. */
+export const isAddition = (name: string): boolean => name >= FIRST_ADDITION && !isContract(name)

@@ -8,6 +8,8 @@ import type { State } from '../port.ts'
 export const HEARTBEAT_MS = 2000
 /** A node without a heartbeat for this long is lost (design section 8). */
 export const LOST_AFTER_MS = 15_000
+/** A machine says at least this often that it runs. */
+export const SILENT_MACHINE_MS = 150_000
 
 export type NodeRow = Selectable<NodeTable>
 

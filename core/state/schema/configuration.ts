@@ -339,6 +339,11 @@ export interface MachineTable {
   /** 0: it serves the APIs alone. */
   takes_calls: Flag
   version: string
+  /**
+   * Its version, and the contracts (`migrations/index.ts`) that the version can live with. An older version writes
+   * `version` alone, so that the two differ then.
+   */
+  contracts: string
   /** JSON: hashes of the settings that all machines must have in common, by name. */
   settings: string
   started_at: Instant

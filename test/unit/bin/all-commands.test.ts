@@ -49,6 +49,7 @@ const MACHINE = {
   sip_port: 5060,
   takes_calls: 1,
   version: '0.1.0',
+  contracts: '0.1.0',
 } as const
 
 /** Values for the arguments and mandatory options of commands, by their names, or by the command and their names. */

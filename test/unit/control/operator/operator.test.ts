@@ -455,7 +455,13 @@ t.test(
     const put = (id: string, domain: string, takes_calls: 0 | 1 = 1) =>
       putMachine(
         db,
-        { ...machine, id, takes_calls, settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }) },
+        {
+          ...machine,
+          contracts: '0.1.0',
+          id,
+          takes_calls,
+          settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }),
+        },
         ahead_ms,
       )
     const runs = async (machine_id: string, kinds: readonly ('signaling' | 'edge' | 'media')[], at_ms = ahead_ms) => {

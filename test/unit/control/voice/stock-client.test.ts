@@ -14,6 +14,7 @@ import { insertRecording, updateRecording } from '../../../../core/state/calls/r
 import { finishCall, insertCall, writeCall } from '../../../../core/state/calls/running-calls.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
+import { onPostgres } from '../../../support/engine.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { freePort } from '../../../support/ports.ts'
 import { stockClient } from '../../../support/stock-library.ts'
@@ -40,12 +41,15 @@ interface Platform {
 async function start(t: Test) {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-stock-'))
   const port = await freePort()
-  const env = { ...process.env, STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: String(port), STROWGER_LOG: 'error' }
+  const database_url = onPostgres() ? await (await import('../../../support/postgres.ts')).postgresDatabase() : null
+  const where = database_url === null ? {} : { STROWGER_DATABASE_URL: database_url }
+  const own = { STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: String(port), STROWGER_LOG: 'error' }
+  const env = { ...process.env, ...own, ...where }
   const child = fork(script, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   t.teardown(() => ended(child))
   await once(child, 'message')
   const master_key = Buffer.from(readFileSync(join(data_dir, 'master.key'), 'utf8').trim(), 'hex')
-  const state = await openState({ data_dir })
+  const state = await openState({ data_dir, database_url })
   t.teardown(async () => {
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })
