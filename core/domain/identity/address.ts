@@ -15,7 +15,8 @@ export function parseAddress(text: string): Address | null {
 }
 
 /** The key by which limits count clients: an IPv4 address, or the /64 of an IPv6 address. One machine may use a /64. */
-export const hostGroup = (text: string): string => parseAddress(text)?.words.slice(0, 2).join(':') ?? text
+export const hostGroup = (text: string): string =>
+  text.includes(':') ? (parseAddress(text)?.words.slice(0, 2).join(':') ?? text) : text
 
 export interface Network extends Address {
   readonly prefix_length: number

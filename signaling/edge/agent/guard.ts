@@ -124,7 +124,7 @@ export class SourceGuard {
     const { protocol, source } = from
     if (this.#blocks.size > 0 && !this.#isProven(flowOf(from)) && this.#drops(protocol, source.host)) return false
     if (this.#trusted(from)) return true
-    if (this.#requests.count(groupOf(source.host)) <= this.#options.requests_per_second) return true
+    if (this.#requests.count(hostGroup(source.host)) <= this.#options.requests_per_second) return true
     this.dropped++
     return false
   }
@@ -175,7 +175,7 @@ export class SourceGuard {
   unblock(host: string): boolean {
     let found = false
     for (const [key, block] of this.#blocks)
-      if (groupOf(block.host) === groupOf(host)) found = this.#blocks.delete(key) || found
+      if (hostGroup(block.host) === hostGroup(host)) found = this.#blocks.delete(key) || found
     return found
   }
 
@@ -229,7 +229,6 @@ export class SourceGuard {
   }
 }
 
-const groupOf = (host: string): string => (host.includes(':') ? hostGroup(host) : host)
-const groupOn = (protocol: Protocol | 'all', host: string): string => `${protocol}|${groupOf(host)}`
+const groupOn = (protocol: Protocol | 'all', host: string): string => `${protocol}|${hostGroup(host)}`
 const sourceOf = (protocol: Protocol, host: string): string => `${protocol}|${host}`
 const flowOf = ({ protocol, source }: From): string => `${protocol}|${source.host}|${source.port}`

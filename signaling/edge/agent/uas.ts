@@ -112,6 +112,11 @@ export class ServerSide {
       cancel.terminate()
       return
     }
+    if (invite?.answered && invite.in_dialog) {
+      // RFC 3261 §9.2: the CANCEL of a re-INVITE crossed its answer. It has no effect.
+      answerAlone(cancel, 200)
+      return
+    }
     if (!invite || invite.answered) {
       answerAlone(cancel, 481)
       const leg = cancel.request.to_tag === '' ? undefined : this.#core.legOf(cancel.request)

@@ -5,12 +5,15 @@ import { newTag } from '../sip/ids.ts'
 import { draftResponse, type SipMessage } from '../sip/message.ts'
 import { canBeAnswered, checkRequest, checkResponse, type MessageLimits, parseMessage } from '../sip/parse.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
-import { splitList, type Via } from '../sip/uri.ts'
+import type { Via } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
 import type { Address, Received, TransportDestination } from '../transport/types.ts'
 import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } from './client.ts'
+import { HostPool } from './host-pool.ts'
 import { ServerTransaction } from './server.ts'
+import { inviteKey, serverKey } from './server-key.ts'
+import { fixVia } from './via-source.ts'
 
 // Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3). It handles malformed requests, retransmissions and the
 // ACK of failures without the transaction user.
@@ -75,8 +78,8 @@ interface TransactionOptions {
 
 /** Concurrent transactions with unverified credentials. Verification takes milliseconds, so this is ample. */
 const MAX_UNPROVEN = 500
-/** The share of transactions open to strangers. The last tenth is reserved for peers. */
-const FOR_STRANGERS = 0.9
+/** The share of transactions that strangers leave to peers. */
+const FOR_PEERS = 0.1
 
 /** Sent with 503 when all transactions are in use. A transaction lives up to about 32 s, most far less. */
 const RETRY_AFTER_SECONDS = '5'
@@ -101,7 +104,9 @@ export class TransactionLayer {
   /** Addresses that sent something, with the time of the last message. Recent ones are not probed. */
   readonly #heard = boundedMap<string, { last_ms: number }>(10_000)
   #transport: TransportLayer | undefined
-  #unproven = 0
+  /** The transactions of strangers and of peers, by host. No host may take those that the others need. */
+  readonly #unproven = new HostPool()
+  readonly #proven = new HostPool()
 
   constructor(options: TransactionOptions) {
     this.#options = options
@@ -156,7 +161,8 @@ export class TransactionLayer {
     const key = serverKey(message, received)
     if (this.#servers.has(key)) return undefined
     fixVia(message, received)
-    const transaction = new ServerTransaction(this, key, '', message, received, true)
+    const share = this.#proven.take(received.source.host)
+    const transaction = new ServerTransaction(this, key, '', message, received, true, share)
     this.#servers.set(key, transaction)
     return transaction
   }
@@ -168,12 +174,14 @@ export class TransactionLayer {
   forgetServer(transaction: ServerTransaction): void {
     this.#servers.delete(transaction.key)
     if (this.#merge.get(transaction.merge_key) === transaction) this.#merge.delete(transaction.merge_key)
-    if (!transaction.proven) this.#unproven--
+    const pool = transaction.proven ? this.#proven : this.#unproven
+    pool.give(transaction.share)
   }
 
   /** The transaction's credentials are valid. Traces its request and counts it as a peer's from now on. */
   proved(transaction: ServerTransaction): void {
-    this.#unproven--
+    this.#unproven.give(transaction.share)
+    transaction.share = this.#proven.take(transaction.received.source.host)
     this.#hear(transaction.received)
     this.transport.traceReceived(transaction.received, false, transaction.arrived_at)
     this.#options.user.proved?.(transaction.received)
@@ -317,25 +325,21 @@ export class TransactionLayer {
     const standing = this.#standing(message, received, cancelled)
     if (standing === 'done') return
     const proven = standing === 'peer'
-    const { max_transactions } = this.#options
     if (proven) {
       this.#hear(received)
       this.transport.traceReceived(received, false)
-    } else if (this.#unproven >= MAX_UNPROVEN || this.#servers.size >= max_transactions * FOR_STRANGERS) {
-      this.counters.refused_busy++
-      return
     }
-    if (this.#servers.size >= max_transactions) {
+    if (!this.#hasRoom(received.source.host, proven)) {
       this.counters.refused_busy++
-      this.#refuse(message, received, 503)
+      if (proven) this.#refuse(message, received, 503)
       return
     }
     const merge_key =
       message.to_tag === '' && method !== 'CANCEL'
         ? `${message.from_tag}|${message.call_id}|${message.cseq.seq}|${method}`
         : ''
-    const transaction = new ServerTransaction(this, key, merge_key, message, received, proven)
-    if (!proven) this.#unproven++
+    const share = (proven ? this.#proven : this.#unproven).take(received.source.host)
+    const transaction = new ServerTransaction(this, key, merge_key, message, received, proven, share)
     if (merge_key !== '') {
       // RFC 3261 §8.2.2.2: the same request arrived over another path.
       if (this.#merge.has(merge_key)) {
@@ -349,6 +353,14 @@ export class TransactionLayer {
     if (method === 'CANCEL') {
       this.#options.user.cancel(transaction, cancelled?.method === 'INVITE' ? cancelled : undefined)
     } else this.#options.user.request(transaction)
+  }
+
+  /** Reports whether a host may begin another transaction. Strangers leave the last tenth of all to peers. */
+  #hasRoom(host: string, proven: boolean): boolean {
+    const { max_transactions } = this.#options
+    const free = max_transactions - this.#servers.size
+    if (proven) return this.#proven.mayTake(host, free)
+    return free > max_transactions * FOR_PEERS && this.#unproven.mayTake(host, MAX_UNPROVEN - this.#unproven.taken)
   }
 
   // RFC 5923: a peer offers its connection for requests to the port in its Via. Another host behind the same address
@@ -385,54 +397,4 @@ export class TransactionLayer {
       this.counters.unsent_responses++
     })
   }
-}
-
-// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer. The headers that such a peer repeats
-// in ACK and CANCEL then identify the transaction. Whoever has seen a request can write its Via, and a CANCEL or an ACK
-// of a failure cannot be challenged (§22.1), so they count only from where their INVITE came.
-function serverKey(message: SipMessage, { source }: Received): string {
-  const via = message.via
-  const branch = message.branch
-  const method = message.method === 'ACK' ? 'INVITE' : message.method
-  if (via && branch.startsWith('z9hG4bK') && branch.length > 7) {
-    return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${source.host}|${method}`
-  }
-  return `${message.call_id}|${message.cseq.seq}|${message.from_tag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${source.host}|${method}`
-}
-
-function inviteKey(cancel_key: string): string {
-  return `${cancel_key.slice(0, cancel_key.lastIndexOf('|'))}|INVITE`
-}
-
-/** Writes the packet's source into the topmost Via: always `rport`, and `received` when the sent-by host differs. */
-function fixVia(message: SipMessage, received: Received): void {
-  for (const h of message.headers) {
-    if (h.kind.id !== 'via') continue
-    if (!h.value.includes(',')) {
-      h.value = viaWithSource(h.value, message.via, received)
-      return
-    }
-    const values = splitList(h.value)
-    values[0] = viaWithSource(values[0] ?? '', message.via, received)
-    h.value = values.join(', ')
-    return
-  }
-}
-
-function viaWithSource(via: string, parsed: Via | undefined, { source }: Received): string {
-  const { host, port } = source
-  const sent_by = parsed?.host ?? ''
-  if (parsed && !parsed.params.has('rport') && !parsed.params.has('received'))
-    return `${via}${sent_by.toLowerCase() === host.toLowerCase() ? '' : `;received=${host}`};rport=${port}`
-  let rport = false
-  let [out = '', ...params] = via.split(';')
-  for (const param of params) {
-    const equals = param.indexOf('=')
-    const name = (equals < 0 ? param : param.slice(0, equals)).trim().toLowerCase()
-    if (name === 'received') continue
-    if (name === 'rport') rport = true
-    out += name === 'rport' ? `;rport=${port}` : `;${param}`
-  }
-  if (sent_by.toLowerCase() !== host.toLowerCase()) out += `;received=${host}`
-  return rport ? out : `${out};rport=${port}`
 }

@@ -3,6 +3,7 @@ import { type Draft, SipMessage } from '../sip/message.ts'
 import { isSmall, smallAnswer } from '../sip/small-answer.ts'
 import type { WheelTimer } from '../timers.ts'
 import { isReliable, type Received, type TransportDestination } from '../transport/types.ts'
+import type { HostShare } from './host-pool.ts'
 import type { TransactionLayer } from './layer.ts'
 
 // Server transactions (RFC 3261 §17.2, RFC 6026 §7.1).
@@ -27,6 +28,10 @@ export class ServerTransaction {
   state: ServerState
   /** False until the sender's credentials are verified. Until then the sender is a stranger and nothing is traced. */
   proven: boolean
+  /** What the sender's host holds of the transactions of its kind. */
+  share: HostShare
+  /** Whether the request came within a dialog. */
+  readonly in_dialog: boolean
   readonly arrived_at: number
   watch: ServerWatch = {}
   readonly #layer: TransactionLayer
@@ -44,9 +49,12 @@ export class ServerTransaction {
     request: SipMessage,
     received: Received,
     proven: boolean,
+    share: HostShare,
   ) {
     this.#layer = layer
     this.proven = proven
+    this.share = share
+    this.in_dialog = request.to_tag !== ''
     this.arrived_at = layer.now()
     this.key = key
     this.merge_key = merge_key

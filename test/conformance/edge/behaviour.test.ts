@@ -1,6 +1,20 @@
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
 import t from '../../support/harness/index.ts'
-import { branchOf, finalTo, Peer, pause, portOf, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
+import {
+  branchOf,
+  final,
+  finalTo,
+  Peer,
+  pause,
+  portOf,
+  reply,
+  request,
+  SDP,
+  starts,
+  status,
+  tagOf,
+  world,
+} from './peer.ts'
 
 // Tests RFC rules that the reference does not implement, so that no transcript shows them.
 
@@ -74,6 +88,23 @@ t.test('glare: a re-INVITE that crosses another gets 491 or 500, in both directi
   const other = peer.arrived.filter(text => starts('INVITE')(text) && branchOf(text) !== branchOf(ours))
   t.same(other, [], 'nothing went out')
   t.equal(edge.stats().dialogs, 1)
+})
+
+t.test('the CANCEL of a re-INVITE that crosses its answer gets 200, and the call continues', async t => {
+  const { port, edge } = await world(t)
+  const peer = await Peer.open(t)
+  peer.send(request('INVITE', peer.port, { call_id: 'cross', body: SDP }), port)
+  const to_tag = tagOf(await peer.next(status(200)))
+  peer.send(request('ACK', peer.port, { call_id: 'cross', to_tag }), port)
+  const within = { call_id: 'cross', to_tag, cseq: 2, branch: 'z9hG4bKcross' }
+  peer.send(request('INVITE', peer.port, { ...within, body: SDP }), port)
+  await peer.next(status(200, 'INVITE'))
+  peer.send(request('CANCEL', peer.port, within), port)
+  t.match(await peer.next(text => final(text) && text.includes(' CANCEL\r\n')), /^SIP\/2\.0 200 /)
+  t.equal(edge.stats().dialogs, 1)
+  peer.send(request('BYE', peer.port, { call_id: 'cross', to_tag, cseq: 3 }), port)
+  t.ok(await peer.next(status(200, 'BYE')), 'the call lasts until its BYE')
+  t.notOk(peer.arrived.some(starts('BYE')))
 })
 
 t.test('in-dialog requests are accepted only with the right tags and an increasing CSeq', async t => {

@@ -167,7 +167,7 @@ t.test('calls that a killed process left behind are ended from its recorded mess
 })
 
 t.test('above capacity a request gets 503 with Retry-After', async t => {
-  const { port, edge, robot } = await world(t, { limits: { transactions: 2 }, isConfiguredSource: () => true })
+  const { port, edge, robot } = await world(t, { limits: { transactions: 3 }, isConfiguredSource: () => true })
   robot.answer = () => 0
   const peer = await Peer.open(t)
   for (const call_id of ['one', 'two']) {
@@ -179,6 +179,20 @@ t.test('above capacity a request gets 503 with Retry-After', async t => {
   t.match(await peer.next(finalTo(third)), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
   t.equal(edge.stats().counters.refused_busy, 1)
   t.equal(edge.stats().server_transactions, 2, 'a refusal leaves no transaction')
+})
+
+t.test('a peer that sends more requests than the edge can keep gets 503, and other peers are answered', async t => {
+  const { port, edge, robot } = await world(t, { limits: { transactions: 20 }, isConfiguredSource: () => true })
+  robot.answer = () => 0
+  const greedy = await Peer.open(t)
+  for (let i = 0; i < 40; i++) greedy.send(request('INVITE', greedy.port, { from_tag: `${i}`, body: SDP }), port)
+  await until('it is refused', () => edge.stats().counters.refused_busy === 30)
+  robot.answer = () => 180
+  for (const host of ['127.0.0.2', '127.0.0.3']) {
+    const other = await Peer.open(t, host)
+    other.send(request('INVITE', other.port, { body: SDP }), port)
+    t.ok(await other.next(status(180)), host)
+  }
 })
 
 t.test('an application that does not read is disconnected', async t => {

@@ -390,6 +390,25 @@ t.test('strangers cannot use up the transactions of peers', async t => {
   t.ok(await peer.next(status(180)))
 })
 
+t.test('a stranger cannot use up what the other strangers need to prove their passwords', async t => {
+  const { port, edge, robot } = await guarded(t, { limits: { requests_per_second: 1_000_000 } })
+  robot.answer = () => 0
+  const greedy = await Peer.open(t)
+  greedy.send(request('REGISTER', greedy.port, { headers: ['Expires: 3600'] }), port)
+  const proof = asking('bad', await greedy.next(status(401)))
+  for (let i = 0; i < 600; i++) {
+    greedy.send(request('INVITE', greedy.port, { headers: [proof], from_tag: `${i}` }), port)
+    if (i % 50 === 49) await until('they are read', () => edge.stats().counters.received === i + 2)
+  }
+  t.equal(edge.stats().server_transactions, 250)
+  robot.answer = () => 180
+  const telephone = await Peer.open(t, '127.0.0.4')
+  telephone.send(request('REGISTER', telephone.port, { headers: ['Expires: 3600'] }), port)
+  const good = asking('good', await telephone.next(status(401)))
+  telephone.send(request('INVITE', telephone.port, { headers: [good], body: SDP }), port)
+  t.ok(await telephone.next(status(180)))
+})
+
 t.test('strangers cannot use up the connections of peers, and unauthenticated ones are closed first', async t => {
   const { port, edge } = await guarded(t, {
     listeners: (['udp', 'tcp', 'tls', 'ws'] as const).map(protocol => ({ protocol, host: '127.0.0.1', port: 0 })),

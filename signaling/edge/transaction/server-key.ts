@@ -1,0 +1,20 @@
+import type { SipMessage } from '../sip/message.ts'
+import type { Received } from '../transport/types.ts'
+
+// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer. The headers that such a peer repeats
+// in ACK and CANCEL then identify the transaction. Whoever has seen a request can write its Via, and a CANCEL or an ACK
+// of a failure cannot be challenged (§22.1), so they count only from where their INVITE came.
+export function serverKey(message: SipMessage, { source }: Received): string {
+  const via = message.via
+  const branch = message.branch
+  const method = message.method === 'ACK' ? 'INVITE' : message.method
+  if (via && branch.startsWith('z9hG4bK') && branch.length > 7) {
+    return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${source.host}|${method}`
+  }
+  return `${message.call_id}|${message.cseq.seq}|${message.from_tag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${source.host}|${method}`
+}
+
+/** Returns the key of the INVITE that a CANCEL with this key cancels (RFC 3261 §9.2). */
+export function inviteKey(cancel_key: string): string {
+  return `${cancel_key.slice(0, cancel_key.lastIndexOf('|'))}|INVITE`
+}
