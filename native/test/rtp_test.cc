@@ -139,6 +139,24 @@ static void keys() {
   check::ok(long_once && out.duration_ms > 8000, "a key that outlasts the duration field is one key");
 }
 
+static void keys_with_moving_timestamps() {
+  KeyReceiver k;
+  KeyReceiver::Key out;
+  uint64_t now = 1'000'000;
+  uint32_t ts = 1000;
+  int told = 0;
+  const auto press = [&](bool moving_ends) {
+    for (uint16_t d = 160; d <= 800; d = static_cast<uint16_t>(d + 160), ts += 160)
+      told += k.take({5, false, 10, d}, ts, 8000, now += 20'000, out);
+    for (int i = 0; i < 3; ++i, ts += moving_ends ? 160 : 0)
+      told += k.take({5, true, 10, 960}, ts, 8000, now += 20'000, out);
+  };
+  press(false);
+  check::ok(told == 1 && out.duration_ms == 120, "a key whose packets each have a timestamp of their own is one key");
+  press(true);
+  check::equal(told, 2, "so is one whose repeated ends have their own, and the key before it is another");
+}
+
 static void timers() {
   TimerWheel wheel(0);
   struct Owner {
@@ -214,6 +232,7 @@ void rtp_tests() {
   statistics();
   reports();
   keys();
+  keys_with_moving_timestamps();
   timers();
   ports();
 }

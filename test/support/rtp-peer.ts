@@ -211,11 +211,14 @@ export class RtpPeer {
     await pace.next()
   }
 
-  /** Sends one key by RFC 4733: the beginning, updates, and the end three times. */
+  /**
+   * Sends one key by RFC 4733: the beginning, updates, and the end three times. With `moving`, each packet but the
+   * repeated ends has the timestamp of its own time, as some gateways send it.
+   */
   async sendKey(
     key: string,
     ms = 100,
-    how: { ends?: number; marker?: boolean; event_payload_type?: number } = {},
+    how: { ends?: number; marker?: boolean; event_payload_type?: number; moving?: boolean } = {},
   ): Promise<void> {
     const payload_type = how.event_payload_type ?? this.#options.event_payload_type ?? 101
     const event = '0123456789*#ABCD'.indexOf(key)
@@ -227,11 +230,12 @@ export class RtpPeer {
       await this.#next(pace)
       const marker = step === 1 && how.marker !== false
       this.packet({ payload_type, payload: payload(false, step * 8 * FRAME_MS), marker })
+      if (how.moving) this.#timestamp += 8 * FRAME_MS
     }
     for (let end = 0; end < (how.ends ?? 3); end++) {
       this.packet({ payload_type, payload: payload(true, steps * 8 * FRAME_MS), marker: false })
     }
-    this.#timestamp += steps * 8 * FRAME_MS
+    if (!how.moving) this.#timestamp += steps * 8 * FRAME_MS
     await pace.next()
   }
 

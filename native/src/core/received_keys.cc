@@ -19,12 +19,14 @@ constexpr uint32_t kHeardMs = 50;
 constexpr uint32_t kGapMs = 60;
 }  // namespace
 
-void ReceivedKeys::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+void ReceivedKeys::on_event(uint8_t* packet, const RtpView& came, const PayloadFacts& facts, uint64_t now_us) {
   TelephoneEvent e;
-  if (!parse_telephone_event(packet + v.header, v.payload, e)) {
+  if (!parse_telephone_event(packet + came.header, came.payload, e)) {
     ++stream_.counters().malformed;
     return;
   }
+  RtpView v = came;
+  v.ts = received_.begun_at(e, came.ts, facts.clock_rate);
   if (Stream* peer = stream_.peer()) peer->sources().interrupt_pause();
   const bool begins = !any_ || v.ts != ts_;
   // The first packet of the next key also completes a key whose end was lost.

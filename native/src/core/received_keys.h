@@ -19,7 +19,7 @@ class ReceivedKeys {
 
   /** Sets whether keys pass to the stream that this one sends to. */
   void pass_on(bool enabled) { passes_on_ = enabled; }
-  void on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void on_event(uint8_t* packet, const RtpView& came, const PayloadFacts& facts, uint64_t now_us);
   /** Takes a key that was detected from its tones. */
   void heard(char digit, uint64_t now_us);
   /** Completes a key whose end was lost. */

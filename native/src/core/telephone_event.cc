@@ -45,7 +45,16 @@ bool KeyReceiver::finish(Key& out) {
   return out.digit != 0;
 }
 
+uint32_t KeyReceiver::begun_at(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate) const {
+  const uint32_t since = ts - ts_;
+  if (!(active_ || (any_ && e.end)) || e.event != event_ || since >= 0xff00) return ts;
+  // Only ends come without a further duration: three, a packet apart.
+  const uint32_t repeats = e.end ? clock_rate / 25 : 0;
+  return since <= e.duration + repeats && e.duration <= since + clock_rate / 10 ? ts_ : ts;
+}
+
 bool KeyReceiver::take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out) {
+  ts = begun_at(e, ts, clock_rate);
   if (any_)
     for (unsigned i = 0; i < std::min(done_, 4u); ++i)
       if (done_ts_[i] == ts) return false;  // a repeated end: RFC 4733 §2.5.1.4 sends it three times

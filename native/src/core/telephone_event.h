@@ -30,6 +30,11 @@ class KeyReceiver {
     /** The RTP timestamp at which it went down, in units of a clock of this rate. */
     uint32_t ts, clock_rate;
   };
+  /**
+   * Returns the timestamp at which the key of a packet went down. Some gateways write the time of each packet instead
+   * (RFC 4733 §2.3.5 forbids it); the duration then says that it is still the same key.
+   */
+  uint32_t begun_at(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate) const;
   /** Takes a packet. True when it completes a key, which `out` then holds. Reports each key once. */
   bool take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out);
   /** Completes a key whose end was lost, after 150 ms without a packet. True when `out` holds that key. */
