@@ -6,6 +6,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 import { boundedMap } from '../bounded-map.ts'
+import { withoutSeparators } from './separators.ts'
 
 /** The kind of a destination, as far as policy and fraud detection need it. */
 type NumberKind = 'ordinary' | 'mobile' | 'toll_free' | 'shared_cost' | 'premium' | 'satellite' | 'global'
@@ -33,9 +34,6 @@ export interface CalledNumber {
 
 /** An E.164 number has at most 15 digits. This leaves room for an international prefix and separators. */
 const MAX_GIVEN_LENGTH = 40
-
-// The visual separators of RFC 3966 §5.1.1, and spaces.
-const SEPARATORS = /[\s().\-/\u00a0]/g
 
 // +870 Inmarsat, +881 global mobile satellite (Iridium, Globalstar), +882 and +883 international networks (Thuraya
 // among them).
@@ -91,7 +89,7 @@ export function parseCalled(
 /** Removes separators and turns `00` into `+`. Returns null when anything but digits remains, or too many. */
 export function normalizeNumber(given: string): string | null {
   if (given.length > MAX_GIVEN_LENGTH) return null
-  const text = given.replace(SEPARATORS, '')
+  const text = withoutSeparators(given)
   const plus = text.startsWith('00') ? `+${text.slice(2)}` : text
   return /^\+?[0-9]{1,20}$/.test(plus) ? plus : null
 }

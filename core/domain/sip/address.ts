@@ -1,4 +1,5 @@
 import { callingCode, parseNumber } from '../numbers/parse.ts'
+import { withoutSeparators } from '../numbers/separators.ts'
 import { parseNameAddress, parseUri, splitList, unquoted } from './uri.ts'
 
 /**
@@ -152,12 +153,12 @@ export function dialled(address: SipAddress, country: string): Dialled {
   const { of_number, of_uri, host, scheme } = address
   // Some devices write the parameter behind the host.
   const context = of_number.get('phone-context') ?? unquoted(decoded(of_uri.get('phone-context') ?? ''))
-  const digits = digitsOf(address.user)
+  const digits = withoutSeparators(address.user)
   const user = scheme === 'tel' ? digits : address.user
   if (context === '' || digits.startsWith('+') || digits.startsWith('00')) return { number: user }
   if (context.toLowerCase() === host.toLowerCase()) return { number: user }
   if (!context.startsWith('+')) return { number: null, context }
-  const prefix = digitsOf(context)
+  const prefix = withoutSeparators(context)
   for (const local of digits.startsWith('0') ? [digits, digits.slice(1)] : [digits]) {
     // Telephones write the number as dialled nationally: its leading 0 is not part of the international number.
     const full = `${prefix}${local}`
@@ -181,9 +182,6 @@ export function unsentParameters({ of_number, of_uri }: SipAddress): string[] {
  * (RFC 3966). A routing number or a trunk group of a peer would send the call elsewhere than admission has decided.
  */
 const UNSENT = ['npdi', 'rn', 'rn-context', 'cic', 'cic-context', 'tgrp', 'trunk-context', 'ext', 'isub', 'postd']
-
-/** Removes visual separators (RFC 3966 §5.1.1). */
-const digitsOf = (text: string): string => text.replace(/[-.()\s]/g, '')
 
 function isDigits(text: string): boolean {
   for (let i = 0; i < text.length; i++) {

@@ -1,3 +1,4 @@
+import { withoutSeparators } from '../../../core/domain/numbers/separators.ts'
 import { ignored, pattern } from '../attributes.ts'
 import { shape } from '../shape.ts'
 import { childAttributes, DETECTION } from './shared.ts'
@@ -22,6 +23,6 @@ export const number = shape(
 
 /** Returns the number without visual separators; null when the text is not a number. */
 export function dialable(text: string): string | null {
-  const digits = text.replace(/[\s().\-/\u00a0]/g, '')
+  const digits = withoutSeparators(text)
   return /^\+?[0-9]{3,15}$/.test(digits) ? digits : null
 }
