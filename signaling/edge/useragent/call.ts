@@ -126,7 +126,7 @@ export class UserAgentCall {
           response: (response, from) => {
             if (response.status < 200) return
             if (method === 'INVITE' && response.status < 300) {
-              dialog.refreshTarget(response, from, false)
+              dialog.refreshTarget(response, from)
               this.#sendAck(dialog, seq, response)
             }
             resolve(response)
@@ -166,7 +166,7 @@ export class UserAgentCall {
       return
     }
     if (request.method === 'INVITE' || request.method === 'UPDATE') {
-      dialog.refreshTarget(request, received.source, received.protocol === 'udp')
+      dialog.refreshTarget(request, received.source, received.protocol)
     }
     if (request.method === 'INVITE') {
       transaction.respond(draftResponse(request, 100, ''), 100)
